@@ -13,8 +13,8 @@ from ioi_eval.model.lazy import shown_in
 
 if TYPE_CHECKING:
     from ioi_eval.engines.contract import OWN as OWN_RUNTIME
-    from ioi_eval.engines.jobs import decode_reply, decode_request, encode_result
     from ioi_eval.engines.jobs.carrier import brings_scripts, execute
+    from ioi_eval.engines.jobs.piston_api import decode_reply, decode_request, encode_result
     from ioi_eval.judge.classic import classic_job
     from ioi_eval.rules.verdicts import classic_outcome, classic_result
     from ioi_eval.runs.scorer import run_classic
@@ -29,9 +29,9 @@ else:
             "classic_outcome": "rules.verdicts.classic_outcome",
             "classic_result": "rules.verdicts.classic_result",
             "classic_scripts": "store.resources.classic_scripts",
-            "decode_reply": "engines.jobs.decode_reply",
-            "decode_request": "engines.jobs.decode_request",
-            "encode_result": "engines.jobs.encode_result",
+            "decode_reply": "engines.jobs.piston_api.decode_reply",
+            "decode_request": "engines.jobs.piston_api.decode_request",
+            "encode_result": "engines.jobs.piston_api.encode_result",
             "execute": "engines.jobs.carrier.execute",
             "run_classic": "runs.scorer.run_classic",
         },

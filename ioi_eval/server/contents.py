@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Iterator
 
 import msgspec
 
-from ioi_eval.engines import jobs as piston
+from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.model.job import Job, JobFile
 from ioi_eval.store.depot import Depot

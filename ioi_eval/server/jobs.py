@@ -14,9 +14,9 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from ioi_eval.engines import jobs as piston
 from ioi_eval.engines.contract import Profile, check_names
 from ioi_eval.engines.embedded.packages import Package, find_package
+from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.server.log import Event, Repeats, Tell

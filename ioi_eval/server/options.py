@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 from multidict import CIMultiDictProxy
 
-from ioi_eval.engines import jobs as piston
+from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.piston.sending import is_loopback
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said

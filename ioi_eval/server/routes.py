@@ -14,9 +14,9 @@ import msgspec
 from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from ioi_eval.engines import jobs as piston
 from ioi_eval.engines.embedded.packages import satisfies
-from ioi_eval.engines.jobs import Refused, too_large
+from ioi_eval.engines.jobs import piston_api as piston
+from ioi_eval.engines.jobs.piston_api import Refused, too_large
 from ioi_eval.engines.piston.identity import HEADER
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.server.contents import Contents

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ioi_eval.engines.embedded.job import drop
-from ioi_eval.engines.jobs import Refused
+from ioi_eval.engines.jobs.piston_api import Refused
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.nesting import shallow

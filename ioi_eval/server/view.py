@@ -16,7 +16,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from ioi_eval.engines.jobs import Refused
+from ioi_eval.engines.jobs.piston_api import Refused
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.addresses import FOLDER

@@ -18,7 +18,7 @@ from workload import problem, submissions, write_tests
 
 from ioi_eval import Store
 from ioi_eval.classic import classic_job
-from ioi_eval.engines.jobs import decode_reply, encode_request
+from ioi_eval.engines.jobs.piston_api import decode_reply, encode_request
 from ioi_eval.models import Problem, Submission
 from ioi_eval.server import Server, ServerOptions, serve
 

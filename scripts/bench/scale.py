@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ioi_eval import PistonEngine
-from ioi_eval.engines.jobs import Runtime, encode_result, encode_runtimes
+from ioi_eval.engines.jobs.piston_api import Runtime, encode_result, encode_runtimes
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage, Value
 
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"

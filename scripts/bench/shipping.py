@@ -22,7 +22,7 @@ import msgspec
 from workload import problem, submissions, write_tests
 
 from ioi_eval import PistonEngine, Scorer, Store, discovery
-from ioi_eval.engines.jobs.shipping import Shipping
+from ioi_eval.engines.jobs.parcels import Shipping
 from ioi_eval.models import Problem, Submission, Value
 
 _COUNTED = re.compile(r"^ioi_eval_(received|sent)_bytes_total (\S+)$", re.MULTILINE)

@@ -31,9 +31,10 @@ from rounds import WHITE_DIFF, Round, scripts, sources
 from support.engines import Recipe, compile_script
 
 from ioi_eval import JudgeOptions, Scorer, Store, Transport
+from ioi_eval.engines.embedded import engine as embedded_engine
 from ioi_eval.engines.embedded import job
+from ioi_eval.engines.embedded.job import JobPlan
 from ioi_eval.engines.jobs import build as builder
-from ioi_eval.engines.jobs import build_jobs
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.job import Ended
 from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob
@@ -85,12 +86,13 @@ _BELIEVING = Checker(
 @contextmanager
 def _something_on_standard_input() -> Iterator[None]:
     """A build job that carries a test."""
-    own = build_jobs._job_with_paths
+    own = embedded_engine.plan_by_path
 
-    def naive(*arguments: object) -> Job:
-        return msgspec.structs.replace(own(*arguments), stdin=SECRET)  # type: ignore[arg-type]
+    def naive(job: Job, **limits: int) -> JobPlan:
+        plan = own(job, **limits)
+        return msgspec.structs.replace(plan, stdin=SECRET.encode()) if job.keep else plan
 
-    with mock.patch.object(build_jobs, "_job_with_paths", naive):
+    with mock.patch.object(embedded_engine, "plan_by_path", naive):
         yield
 
 
@@ -99,7 +101,7 @@ def _compile_script_with(instead: str, *, for_each: str) -> Iterator[None]:
     def naive(recipe: Recipe, **more: Any) -> str:
         return re.sub(for_each, instead, compile_script(recipe, **more))
 
-    with mock.patch.object(build_jobs, "compile_script", naive):
+    with mock.patch.object(builder, "compile_script", naive):
         yield
 
 

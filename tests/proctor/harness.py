@@ -26,7 +26,7 @@ from support.plans import (
 )
 
 from ioi_eval.engines.contract import Profile, Program
-from ioi_eval.engines.jobs.waiting import waiting
+from ioi_eval.engines.jobs.run import waiting
 from ioi_eval.model.job import JobFile
 from ioi_eval.model.values import Blob
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ioi_eval.engines.contract import Batch, Built, Program, Recipe, Rejected
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.fake import Fault, Outcome, fake_profile
-from ioi_eval.engines.jobs.build_jobs import compile_script
+from ioi_eval.engines.jobs.build import compile_script
 from ioi_eval.judge.recipes import submission_recipe
 from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED
 from ioi_eval.model.languages import LANGUAGES, Language, find

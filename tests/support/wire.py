@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioi_eval.engines.jobs import (
+from ioi_eval.engines.jobs.piston_api import (
     Refused,
     Runtime,
     check_limits,

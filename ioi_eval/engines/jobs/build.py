@@ -1,12 +1,21 @@
-"""Builds on one transport: what is compiled once is never compiled again."""
+"""Builds on one transport: what is compiled once is never compiled again. A build job never holds a test.
+
+rules/builds.py reads the ending.
+
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import hashlib
+import re
+import secrets
+import shlex
 import shutil
 import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,26 +23,250 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines import Transport
-from ioi_eval.engines.contract import OTHER_MACHINE, SUBMISSION, Built, Profile, Recipe, Rejected
-from ioi_eval.engines.jobs.ahead import (
-    GRADERS_PAY_AFTER,
-    OBJECT,
-    Demand,
-    header_name,
-    header_recipe,
-    object_recipe,
-    serves,
+from ioi_eval.engines.contract import (
+    DRIVERS,
+    HEADER,
+    OTHER_MACHINE,
+    SUBMISSION,
+    WRAPPER,
+    Built,
+    Profile,
+    Recipe,
+    Rejected,
 )
 from ioi_eval.engines.jobs.carrier import Carrier, Made
-from ioi_eval.engines.jobs.checks import check
-from ioi_eval.model.errors import JudgeFailure, ToolchainGone
-from ioi_eval.model.job import JobFile
-from ioi_eval.model.options import BuildOptions
-from ioi_eval.model.values import Blob, Value
-from ioi_eval.rules.builds import Ending, ending, lacked_room, log_of
+from ioi_eval.engines.jobs.run import COMMAND, wait_for
+from ioi_eval.model.errors import BrokenReply, JudgeFailure, ToolchainGone
+from ioi_eval.model.job import Job, JobFile, Stands, Toolchain
+from ioi_eval.model.options import TRUSTED_SECONDS, BuildOptions
+from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines, encode_plan
+from ioi_eval.model.values import Blob, NamedBlob, Value
+from ioi_eval.rules.builds import MACHINE_AT_FAULT, Ending, ending, lacked_room, log_of
+from ioi_eval.rules.limits import milliseconds, plan_limits
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin
 from ioi_eval.store.memory import Bounded, Shared, recalled, remembered
+
+# --- the script --------------------------------------------------------------------------------------
+
+
+_ROOM = 8 << 20  # bytes that must be free where compilers write; servers let a file have 10 MB at the least
+_CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", ".ioi-eval-control", ".ioi-eval-control.log"
+_QUICK_LOG = ".ioi-eval-quick.log"
+
+
+def compile_script(recipe: Recipe, *, tool: Toolchain, headers: str = "", linked: bool = False) -> str:
+    """`headers`: a folder with a precompiled header, searched first; it never changes what comes out.
+
+    `linked`: whether the shared source is there as an object, too. What fails with that is built without.
+    """
+    # Options that are in no key, because they do not change what comes out.
+    options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
+    options += ["-I", headers] if headers else []
+    build = shlex.join([tool.path, *options, *recipe.command[1:]])
+    if linked:
+        words = (OBJECT if word == recipe.shared else word for word in recipe.command[1:])
+        quick = shlex.join([tool.path, *options, *words])
+        build = f"{{ {quick} > {_QUICK_LOG} 2>&1 && cat {_QUICK_LOG}; }} || {build}"
+    control = shlex.join([tool.path, *control_command(recipe)[1:]])
+    return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
+ulimit -f {recipe.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
+{{ chmod a-r /dev/fd/1  # a source that names this pipe would have its compiler wait for itself
+    {build}; echo "$?" > {_CODE}; }} 2>&1 < /dev/null | {{ head -c {recipe.limits.log}; cat > /dev/null; }}
+read -r code < {_CODE} || exit {MACHINE_AT_FAULT}
+if [ "$code" = 0 ]; then
+    [ -f {shlex.quote(recipe.output)} ] && exit 0
+    echo "nothing came of it" && code=1
+fi
+for place in . "${{TMPDIR:-/tmp}}"; do
+    [ -w "$place" ] || continue
+    room=$(mktemp "$place/.ioi-eval-XXXXXX") || exit {MACHINE_AT_FAULT}
+    printf '%{min(_ROOM, recipe.limits.file_size // 2)}s' '' | cat > "$room"
+    left=$?
+    rm "$room"
+    [ "$left" = 0 ] || exit {MACHINE_AT_FAULT}
+done
+{control} > {_CONTROL_LOG} 2>&1 < /dev/null || {{ head -c 4096 {_CONTROL_LOG} >&2; exit {MACHINE_AT_FAULT}; }}
+exit "$code"
+"""
+
+
+def control_command(recipe: Recipe) -> tuple[str, ...]:
+    """The same command with the control program in the place of all sources."""
+    names = {source.name for source in recipe.sources} | {"-include"}  # which comes before one of them
+    kept = [_CONTROL if word == recipe.output else word for word in recipe.command if word not in names]
+    place = next((i for i, word in enumerate(recipe.command) if word in names), len(kept))
+    return (*kept[:place], recipe.control.name, *kept[place:])
+
+
+def compiling(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile]) -> str:
+    names = {file.name for file in ahead}
+    headers = FOLDER if header_name(recipe) in names else ""
+    return compile_script(recipe, tool=tool, headers=headers, linked=OBJECT in names)
+
+
+def sources(recipe: Recipe) -> Iterable[JobFile]:
+    return (JobFile(name=file.name, content=file.content) for file in (recipe.control, *recipe.sources))
+
+
+# --- precompiled headers -----------------------------------------------------------------------------
+# A build with a precompiled header must give the bytes that a build without it gives. The compiler checks
+# flags and macros itself and falls back silently. What it does not check is a `#pragma` that comes before
+# the include so a source is only taken where nothing but comments does, and only beside graders without
+# such pragmas.
+
+
+FOLDER = "ioi-eval-headers"  # in a build's folder; searched before the compiler's own
+
+_COMMENTS = r"(?:\s|//(?:[^\n\\]|\\[^\n])*\n|/\*.*?\*/)*+"
+_ONCE = re.compile(rb"#[ \t]*pragma[ \t]+once\b")
+_PRAGMA = re.compile(rb"#[ \t]*pragma\b|\b_Pragma\b|\?\?=|%:")
+
+
+def starts_with(header: str, source: str) -> bool:
+    """Return True if the first thing in a source, after comments, is the header's include."""
+    include = rf"{_COMMENTS}#[ \t]*include[ \t]*<{re.escape(header)}>"
+    return re.match(include, source, re.DOTALL) is not None
+
+
+def serves(recipe: Recipe) -> bool:
+    """Return True if a precompiled header makes this build faster and cannot change its outcome."""
+    if not recipe.header or not recipe.precompile:
+        return False
+    beginning = recipe.main.content.read()[: 64 << 10].decode(errors="replace")
+    if not starts_with(recipe.header, beginning):
+        return False
+    others = (file.content.read() for file in recipe.sources[:-1])
+    return not any(_PRAGMA.search(_ONCE.sub(b"", text)) for text in others)
+
+
+# --- graders as objects ------------------------------------------------------------------------------
+# All submissions of a problem are compiled with the same grader, which often takes longer than they do. Its
+# object gives the bytes that its source gives, if the same compiler made it.
+
+
+OBJECT = "ioi-eval-grader.o"
+GRADERS_PAY_AFTER = 1  # builds
+
+
+def object_recipe(recipe: Recipe) -> Recipe:
+    """The shared source alone, compiled with the flags of the build that it is shared by."""
+    others = {source.name for source in recipe.sources} - {recipe.shared}
+    words = (OBJECT if word == recipe.output else word for word in recipe.command[1:] if word not in others)
+    return Recipe(
+        kind="object",
+        output=OBJECT,
+        command=(recipe.command[0], "-c", *words),
+        sources=tuple(sorted(recipe.sources[:-1], key=lambda source: source.name == recipe.shared)),
+        control=recipe.control,
+        limits=recipe.limits.at_least(TRUSTED_SECONDS),
+        proctor=recipe.proctor,
+    )
+
+
+class Demand:
+    """Counts the builds that each header, or each grader's object, would have served."""
+
+    def __init__(self, pays_after: int | None) -> None:
+        self._pays_after = pays_after
+        self._builds: Counter[str] = Counter()
+
+    def pays(self, key: str) -> bool:
+        """To be asked once per build: whether what lies under this key is worth making now."""
+        self._builds[key] += 1
+        return self._pays_after is not None and self._builds[key] > self._pays_after
+
+
+def header_name(recipe: Recipe) -> str:
+    return f"{FOLDER}/{recipe.header}.gch"
+
+
+def header_recipe(recipe: Recipe) -> Recipe:
+    """The big header that a recipe's sources include, precompiled for its flags.
+
+    The compiled file includes the real one: where the compiler keeps that need not be known.
+    """
+    wrapper = NamedBlob(name=WRAPPER, content=Blob.of(f"#include <{recipe.header}>\n"))
+    return Recipe(
+        kind=HEADER,
+        output=HEADER,
+        command=recipe.precompile,
+        sources=(wrapper,),
+        control=recipe.control,
+        limits=recipe.limits.at_least(TRUSTED_SECONDS),
+    )
+
+
+_SCRIPT, _SOURCE, _PLAN, _PROCTOR = "submission", "source", "plan.json", "proctor"
+_TAKEN = "taken\n"
+_LONGEST = 1 << 10  # bytes of an answer
+
+
+async def check(carrier: Carrier, recipe: Recipe, profile: Profile, *, attempts: int) -> Built | None:
+    """Return what a build would make; None where it takes a build to say."""
+    if not _can_be_checked(recipe) or profile.waiting is None or profile.proctor is None:
+        return None
+    tool, nonce = profile.tool(COMMAND, "checking a source"), secrets.token_hex(16)
+    job = _job(recipe, tool, nonce, proctor=profile.proctor, library=profile.waiting)
+    ended = await carrier.run(job, profile, attempts=attempts, phase="compiling")
+    return _built(recipe, tool, ended.stdout, nonce)
+
+
+def _can_be_checked(recipe: Recipe) -> bool:
+    """A program in Python: what builds it, and one source."""
+    alone = len(recipe.sources) == 2
+    return recipe.kind == SUBMISSION and recipe.tool == COMMAND and alone
+
+
+def _job(recipe: Recipe, tool: Toolchain, nonce: str, *, proctor: Blob, library: Blob) -> Job:
+    helper, source = recipe.sources
+    submission, waiting = wait_for(
+        PlanSubmission(argv=(tool.path, "-I", _SCRIPT), files=(_SCRIPT,), env={"PATH": "/usr/bin:/bin"}),
+        (),
+        library,
+    )
+    named = f"{source.name}\n".encode() + source.content.read()
+    return Job(
+        files=(
+            JobFile(name="run", content=Blob.of(f"exec ./{_PROCTOR} run {_PLAN}\n")),
+            JobFile(name=_PROCTOR, content=proctor, executable=True),
+            JobFile(name=_PLAN, content=Blob.of(encode_plan(_plan(recipe, tool, submission, nonce)))),
+            JobFile(name=_SCRIPT, content=helper.content),
+            JobFile(name=_SOURCE, content=Blob.of(named)),
+            *waiting,
+        ),
+        run_timeout=milliseconds(recipe.limits.wall_time),
+        stands=Stands(plan=_PLAN, kept=(_PROCTOR, waiting[0].name)),
+    )
+
+
+def _plan(recipe: Recipe, tool: Toolchain, submission: PlanSubmission, nonce: str) -> Plan:
+    limits = recipe.limits
+    return Plan(
+        nonce=nonce,
+        task_type="Batch",
+        submission=submission,
+        limits=plan_limits(
+            cpu_time=limits.cpu_time, wall_time=limits.wall_time, memory=limits.memory, output=_LONGEST
+        ),
+        checker=PlanChecker(kind="exact"),  # against nothing: it tells what was printed
+        tests=(PlanTest(index=0, input=_SOURCE),),
+        echo=_LONGEST,
+        read=tool.read,
+    )
+
+
+def _built(recipe: Recipe, tool: Toolchain, stdout: str, nonce: str) -> Built | None:
+    try:
+        lines = list(decode_lines(stdout, nonce))
+    except BrokenReply:
+        return None
+    said = next((line.output for line in lines if line.test == 0 and line.end == "ok"), "")
+    if said != _TAKEN:
+        return None
+    compiler = f"{tool.command} {tool.version}"
+    return Built(artifact=recipe.main.content, compiler=compiler, toolchain=tool.identity)
+
 
 # --- how a build and its outcome lie in the store: a folder per key ----------------------------------
 

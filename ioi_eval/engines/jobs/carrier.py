@@ -10,7 +10,7 @@ import stamina
 
 from ioi_eval.engines import Transport
 from ioi_eval.engines.contract import Batch, Profile, Recipe
-from ioi_eval.engines.jobs.replies import BODY
+from ioi_eval.engines.jobs.piston_api import BODY
 from ioi_eval.engines.jobs.run import BODY_REMEDY, Chosen
 from ioi_eval.model.errors import (
     BrokenReply,

@@ -15,10 +15,9 @@ from ioi_eval.engines import Engine, Transport
 from ioi_eval.engines.contract import Answers, Batch, Built, LocalTransport, Profile, Recipe, Rejected, Stall
 from ioi_eval.engines.jobs.build import Builds
 from ioi_eval.engines.jobs.carrier import Carrier, execute
-from ioi_eval.engines.jobs.parcels import Parcels
+from ioi_eval.engines.jobs.parcels import Parcels, Shipping
 from ioi_eval.engines.jobs.paths import Paths
 from ioi_eval.engines.jobs.run import Chosen, Fitting, Learned, Ran, read_answers, without_lines
-from ioi_eval.engines.jobs.shipping import Shipping
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobResult
 from ioi_eval.model.options import BuildOptions
@@ -131,7 +130,7 @@ class JobEngine:
     async def _ran(self, batch: Batch) -> Ran:
         """Execute a job that the transport takes: one that it refuses as too large is made smaller."""
         profile = await self.transport.profile()
-        fitting = Fitting(batch, profile, self.packing, self._learned)
+        fitting = Fitting(batch, profile, self.packing.weight, self._learned)
         while True:
             chosen = Chosen.of(batch.problem, await fitting.first(), secrets.token_hex(16))
             job = fitting.fits(self._carrier.job(batch, chosen, profile))

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from ioi_eval.engines.contract import Batch, LocalTransport, Profile, Recipe
-from ioi_eval.engines.jobs.build_jobs import compiling, sources
+from ioi_eval.engines.jobs.build import compiling, sources
 from ioi_eval.engines.jobs.carrier import Made, persist
 from ioi_eval.engines.jobs.run import Chosen, run_job
 from ioi_eval.model.job import Ended, Job, JobFile

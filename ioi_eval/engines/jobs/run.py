@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from ioi_eval.engines.contract import Answers, Batch, Profile, Program, least
-from ioi_eval.engines.jobs.replies import BODY, limit_in
-from ioi_eval.engines.jobs.shipping import Shipping, program_room
-from ioi_eval.engines.jobs.waiting import waiting
+from ioi_eval.engines.jobs.piston_api import BODY, limit_in
 from ioi_eval.model.errors import BrokenReply, JobTooLarge, JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobFile, Stands, Toolchain
-from ioi_eval.model.protocol import Line, Plan, PlanTest, decode_lines, encode_plan
+from ioi_eval.model.protocol import Line, Plan, PlanSubmission, PlanTest, PlanWarm, decode_lines, encode_plan
 from ioi_eval.model.values import Blob, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
     expected_tests,
@@ -24,6 +23,8 @@ from ioi_eval.rules.limits import (
     run_time,
 )
 from ioi_eval.rules.plan import PlannedTest, groups, is_by_file
+from ioi_eval.store.compiling import WAITING
+from ioi_eval.store.resources import graders
 
 _PROCTOR, PLAN = "proctor", "plan.json"
 RUN_SCRIPT = f"exec ./{_PROCTOR} run {PLAN}\n"
@@ -244,11 +245,28 @@ class Learned:
         self.tests: dict[str, int] = {}  # the most that fit into a request, by problem
 
 
+_KNOWN_TO_PASS = 32 << 20  # bytes of a request that were tried where no limit was found
+_USUAL = 4 << 20
+
+
+def program_room(profile: Profile) -> int:
+    """Return the bytes of a request that a submission's program may take.
+
+    The rest is for a test. Were it all one room, a program could grow until its test does not fit.
+    """
+    room = profile.max_body or _KNOWN_TO_PASS
+    return max(room // 4, min(_USUAL, room // 2))
+
+
+Weigh = Callable[[Blob], Awaitable[int]]
+"""Returns the bytes that a file with this content adds to a request."""
+
+
 class Fitting:
     """The part of a batch that the next job takes."""
 
-    def __init__(self, batch: Batch, profile: Profile, shipping: Shipping, learned: Learned) -> None:
-        self._batch, self._profile, self._shipping, self._learned = batch, profile, shipping, learned
+    def __init__(self, batch: Batch, profile: Profile, weigh: Weigh, learned: Learned) -> None:
+        self._batch, self._profile, self._weigh, self._learned = batch, profile, weigh, learned
         self._problem, self._program = batch.problem, batch.program
         _check_time(batch.problem, profile)
         most = min(batch.options.max_tests, profile.max_files)
@@ -301,7 +319,7 @@ class Fitting:
         return candidates
 
     async def _weight(self, contents: Iterable[Blob]) -> int:
-        return sum([await self._shipping.weight(content) for content in contents])
+        return sum([await self._weigh(content) for content in contents])
 
 
 def _check_time(problem: Problem, profile: Profile) -> None:
@@ -327,3 +345,63 @@ def tests_in_time(problem: Problem, profile: Profile) -> int | None:
     """How many tests a job may hold for ordinary submissions to finish them in time; None: any number."""
     most = least(profile.max_run_time, profile.max_run_cpu_time)
     return None if most is None else expected_tests(problem, most)
+
+
+COMMAND, _SCRIPT, _HARNESS = "python3", "waiting.py", "harness.py"
+_ARCHIVE = b"PK\x03\x04"  # of several sources: one of them may be called like a module
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\w+)[\w.]*[ \t]+import\b)", re.MULTILINE
+)
+
+# Modules that do nothing but define something when they are imported, and start no thread.
+_HARMLESS = frozenset(
+    re.findall(
+        r"\w+",
+        """__future__ abc array ast asyncio base64 bisect builtins calendar cmath codecs collections
+        concurrent contextlib copy csv dataclasses datetime decimal difflib enum errno fractions
+        functools gc hashlib heapq inspect io itertools json keyword logging math numbers numpy
+        operator os pickle platform pprint queue random re resource secrets select shutil signal
+        sortedcontainers statistics string struct subprocess sys tempfile textwrap threading time
+        timeit traceback types typing unicodedata uuid warnings weakref zlib""",
+    )
+)
+_OF_HARNESS = re.findall(
+    r"\w+",
+    """string re datetime collections heapq bisect copy math random statistics itertools functools operator io
+    sys time json typing importlib os traceback types""",
+)
+
+
+def waiting(program: Program, profile: Profile) -> Program:
+    """The program with an interpreter that waits for it, where the engine has one."""
+    submission = program.submission
+    if profile.waiting is None or not submission.argv or submission.argv[0] != COMMAND:
+        return program
+    own = {*submission.files} - {_HARNESS}  # which imports some only when it needs them
+    named = _named(file.content for file in program.files if file.name in own)
+    modules = _OF_HARNESS + named if _HARNESS in submission.files else named
+    submission, files = wait_for(submission, modules, profile.waiting)
+    return msgspec.structs.replace(program, submission=submission, files=(*program.files, *files))
+
+
+def wait_for(
+    submission: PlanSubmission, modules: Iterable[str], library: Blob
+) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
+    """A program with an interpreter that waits for it, and what that waits with: first the library."""
+    warm = PlanWarm(library=WAITING, script=_SCRIPT, modules=tuple(dict.fromkeys(modules)))
+    script = Blob.of_file(graders() / "python" / _SCRIPT)
+    files = (JobFile(name=WAITING, content=library), JobFile(name=_SCRIPT, content=script))
+    return msgspec.structs.replace(submission, warm=warm), files
+
+
+def _named(sources: Iterable[Blob]) -> list[str]:
+    """The harmless modules that the sources import, in their order."""
+    names = list[str]()
+    for source in sources:
+        text = source.read()
+        if text.startswith(_ARCHIVE):
+            return []
+        for several, one in _IMPORT.findall(text):
+            words = [part.split(b".")[0].split() for part in several.split(b",")] if several else [[one]]
+            names += [word[0].decode(errors="replace") for word in words if word]
+    return [name for name in names if name in _HARMLESS]

@@ -11,8 +11,7 @@ from http import HTTPStatus
 from time import monotonic
 from weakref import WeakKeyDictionary
 
-from ioi_eval.engines.jobs import LACKS_CONTENT, LacksContents
-from ioi_eval.engines.jobs.replies import BODY, error_of
+from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, error_of
 from ioi_eval.engines.piston.identity import Identity
 from ioi_eval.engines.piston.sending import Patience, Request, Server, Wire, request_of, time_for
 from ioi_eval.engines.threads import to_its_end

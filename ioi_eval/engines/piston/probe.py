@@ -13,7 +13,13 @@ import msgspec
 
 from ioi_eval.engines.conditions import answered
 from ioi_eval.engines.contract import Condition
-from ioi_eval.engines.jobs import ForeignReply, decode_reply, decode_runtimes, encode_request, limit_in
+from ioi_eval.engines.jobs.piston_api import (
+    ForeignReply,
+    decode_reply,
+    decode_runtimes,
+    encode_request,
+    limit_in,
+)
 from ioi_eval.engines.piston.identity import TELL, Identity, told
 from ioi_eval.engines.piston.reports import CODEFORCES, NO_PISTON, TOO_SLOW, EndpointReport, findings
 from ioi_eval.engines.piston.sending import API, LateAnswer, Request, Wire, compressed

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ioi_eval.engines.contract import Change
-from ioi_eval.engines.jobs import ForeignReply, decode_reply, encode_request
+from ioi_eval.engines.jobs.piston_api import ForeignReply, decode_reply, encode_request
 from ioi_eval.engines.piston.identity import HEADER
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.tokens import Tokens

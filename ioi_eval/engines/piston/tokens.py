@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioi_eval.engines.jobs.replies import words_of
+from ioi_eval.engines.jobs.piston_api import words_of
 from ioi_eval.engines.piston.discovery import endpoint_url
 from ioi_eval.engines.piston.reports import WORKER
 from ioi_eval.model.errors import InputError

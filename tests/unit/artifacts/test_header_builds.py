@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from artifact_samples import HELLO, graded_problem, opened, plain_problem, submitted
 
-from ioi_eval.engines.jobs.ahead import OBJECT
+from ioi_eval.engines.jobs.build import OBJECT
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import (
     BuildOptions,

@@ -10,17 +10,17 @@ from artifact_samples import HELLO, graded_problem, named, plain_problem, submit
 from support.engines import Recipe, submission_recipe
 
 from ioi_eval.engines.contract import Profile
-from ioi_eval.engines.jobs.ahead import (
+from ioi_eval.engines.jobs.build import (
     FOLDER,
     OBJECT,
     Demand,
+    compile_script,
     header_name,
     header_recipe,
     object_recipe,
     serves,
     starts_with,
 )
-from ioi_eval.engines.jobs.build_jobs import compile_script
 from ioi_eval.models import BuildLimits, Problem, Toolchain
 
 pytestmark = pytest.mark.once

@@ -8,8 +8,7 @@ import msgspec
 import pytest
 from artifact_samples import HELLO, checked_problem, graded_problem, named, plain_problem, submitted
 
-from ioi_eval.engines.jobs.ahead import header_recipe
-from ioi_eval.engines.jobs.build_jobs import control_command
+from ioi_eval.engines.jobs.build import control_command, header_recipe
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.judge.recipes import (
     proctor_recipe,

@@ -12,7 +12,7 @@ from artifact_samples import HELLO, named, plain_problem, submitted
 from missing import lacks
 from support.engines import CPU_LIMIT, Recipe, find, submission_recipe
 
-from ioi_eval.engines.jobs.build_jobs import compile_script, control_command
+from ioi_eval.engines.jobs.build import compile_script, control_command
 from ioi_eval.model.job import Ended
 from ioi_eval.models import Blob, BuildLimits, NamedBlob, Stage, StageStatus, Toolchain
 from ioi_eval.rules.builds import MACHINE_AT_FAULT, Ending, ending, log_of

@@ -7,7 +7,7 @@ import pytest
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.engines.contract import Profile, Program
-from ioi_eval.engines.jobs.waiting import waiting
+from ioi_eval.engines.jobs.run import waiting
 from ioi_eval.model.protocol import PlanChecker, PlanSubmission
 from ioi_eval.models import Blob, JobFile, Limits, Problem, Submission, Test
 

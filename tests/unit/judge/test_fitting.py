@@ -12,9 +12,8 @@ from support.engines import Batch, Program, fake_profile
 from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval import Scorer
-from ioi_eval.engines.jobs.parcels import Parcels
+from ioi_eval.engines.jobs.parcels import Parcels, Shipping
 from ioi_eval.engines.jobs.run import Chosen, Fitting, Learned
-from ioi_eval.engines.jobs.shipping import Shipping
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.models import (
     Blob,
@@ -68,7 +67,7 @@ def job_of(problem: Problem, profile: Profile, program: Program = PROGRAM) -> Jo
 
 
 async def number(problem: Problem, profile: Profile, program: Program = PROGRAM) -> int:
-    fitting = Fitting(batch_of(problem, program), profile, Shipping(), Learned())
+    fitting = Fitting(batch_of(problem, program), profile, Shipping().weight, Learned())
     return len(await fitting.first())
 
 

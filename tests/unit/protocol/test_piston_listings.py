@@ -7,7 +7,7 @@ import json
 import pytest
 from recorded import SAMPLES, reply
 
-from ioi_eval.engines.jobs import (
+from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
     Refused,
     Runtime,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded import SAMPLES, reply
 
-from ioi_eval.engines.jobs import (
+from ioi_eval.engines.jobs.piston_api import (
     LIMITS,
     Refused,
     check_content_type,

@@ -15,7 +15,7 @@ from piston_loopback import QUICK, Loopback
 from support.servers import EndpointReport
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.jobs.shipping import Shipping
+from ioi_eval.engines.jobs.parcels import Shipping
 from ioi_eval.engines.piston import contents as contents_module
 from ioi_eval.engines.piston.contents import Sender
 from ioi_eval.engines.piston.sending import Server as Endpoint

@@ -18,7 +18,7 @@ from piston_loopback import Answer, Loopback, always, engine_on, silence, told, 
 from support.servers import Server, ServerOptions
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.jobs import LIMITS
+from ioi_eval.engines.jobs.piston_api import LIMITS
 from ioi_eval.engines.piston.members import merged
 from ioi_eval.engines.piston.probe import LOOK, STEPS, Prober, height, seen, stairs
 from ioi_eval.engines.piston.reports import EndpointReport, findings
