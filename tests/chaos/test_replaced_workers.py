@@ -10,8 +10,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -38,23 +38,27 @@ PROBLEM = Problem(
     ),
     subtasks=(Subtask(name="all", points=100, tests=tuple(TESTS)),),
 )
-# A box shows /usr/local/bin first. What builds proctors is left as it is, so that the worker itself works.
-OTHER = """#!/bin/sh
-case "$*" in *-dumpfullversion*) echo 99.1.0; exit ;; esac
+# A box shows /usr/local/bin first. What a worker itself needs is built already, so that it works.
+AT_HAND = """#!/bin/sh
+case "$*" in *proctor-built*) built={proctor} ;; *waiting.so*) built={library} ;; esac
+if [ -n "$built" ]; then
+    while [ "$1" != -o ]; do shift; done
+    exec cp "$built" "$2"
+fi
+"""
+OTHER = """case "$*" in *-dumpfullversion*) echo 99.1.0; exit ;; esac
 exec /usr/bin/g++ "$@"
 """
 NEW = "g++ 99.1.0"
-CRASHING = """#!/bin/sh
-case "$*" in *" proctor "*|*waiting.so*) exec /usr/bin/g++ "$@" ;; esac
-exec /usr/bin/g++ "$@" -Wl,--entry=0
+CRASHING = """exec /usr/bin/g++ "$@" -Wl,--entry=0
 """
 
 
 class Machine:
     """Where a worker runs whose `/usr/local/bin` is a folder of ours."""
 
-    def __init__(self, folder: Path, cache: Path) -> None:
-        self.folder, self._cache, self.port = folder, cache, 0
+    def __init__(self, folder: Path, cache: Path, at_hand: str) -> None:
+        self.folder, self._cache, self._at_hand, self.port = folder, cache, at_hand, 0
         folder.mkdir(mode=0o755, parents=True)
         self._process: asyncio.subprocess.Process | None = None
 
@@ -65,7 +69,7 @@ class Machine:
     def install(self, compiler: str) -> None:
         """In one step: a build sees the one or the other."""
         new = self.folder / "new"
-        new.write_text(compiler)
+        new.write_text(self._at_hand + compiler)
         new.chmod(0o755)
         new.rename(self.folder / "g++")
 
@@ -106,14 +110,29 @@ def mounts() -> None:
         pytest.skip("no mount namespace can be had")
 
 
-@asynccontextmanager
-async def machines(folder: Path, cache: Path, number: int) -> AsyncIterator[list[Machine]]:
+Machines = Callable[[int], Awaitable[list[Machine]]]
+
+
+@pytest.fixture
+async def machines(
+    tmp_path: Path, shared_cache: Path, proctor: Path, library: bytes
+) -> AsyncIterator[Machines]:
+    """Starts so many."""
+    (tmp_path / "library").write_bytes(library)
+    at_hand = AT_HAND.format(proctor=proctor, library=tmp_path / "library")
+    numbers = itertools.count()
     async with AsyncExitStack() as stack:
-        found = [Machine(folder / f"machine-{each}", cache) for each in range(number)]
-        for machine in found:
-            stack.push_async_callback(machine.kill)
-        await asyncio.gather(*(machine.start() for machine in found))
-        yield found
+
+        async def start(number: int) -> list[Machine]:
+            found = [
+                Machine(tmp_path / f"machine-{next(numbers)}", shared_cache, at_hand) for _ in range(number)
+            ]
+            for machine in found:
+                stack.push_async_callback(machine.kill)
+            await asyncio.gather(*(machine.start() for machine in found))
+            return found
+
+        yield start
 
 
 class Run:
@@ -165,79 +184,85 @@ class Run:
 
 
 async def test_one_that_is_killed_and_comes_back_with_another_compiler(
-    tmp_path: Path, shared_cache: Path
+    machines: Machines, tmp_path: Path, shared_cache: Path
 ) -> None:
-    async with machines(tmp_path, shared_cache, 1) as [machine]:
-        run = Run(tmp_path, shared_cache, [machine])
-        await run.until(lambda: len(run.compilers) >= 3)
-        await machine.kill()
-        machine.install(OTHER)
-        await machine.start()
-        compilers = await run.finish(rows=8)
+    [machine] = await machines(1)
+    run = Run(tmp_path, shared_cache, [machine])
+    await run.until(lambda: len(run.compilers) >= 3)
+    await machine.kill()
+    machine.install(OTHER)
+    await machine.start()
+    compilers = await run.finish(rows=8)
     before = len([each for each in compilers if each != NEW])
     assert before >= 3 and set(compilers[:before]) == {compilers[0]} and set(compilers[before:]) == {NEW}
     # Of what the other compiler built, nothing is kept for this one.
-    async with machines(tmp_path / "healthy", shared_cache, 1) as [healthy]:
-        again = Run(tmp_path, shared_cache, [healthy])
-        assert set(await again.finish(rows=len(compilers))) == {compilers[0]}
+    [healthy] = await machines(1)
+    again = Run(tmp_path, shared_cache, [healthy])
+    assert set(await again.finish(rows=len(compilers))) == {compilers[0]}
 
 
-async def test_a_compiler_whose_programs_do_not_run_gets_no_jobs(tmp_path: Path, shared_cache: Path) -> None:
-    async with machines(tmp_path, shared_cache, 2) as [broken, healthy]:
-        run = Run(tmp_path, shared_cache, [broken, healthy])
-        await run.until(lambda: len(run.compilers) >= 3)
-        broken.install(CRASHING)
-        await run.until(lambda: Change.LEFT_OUT in run.changes(broken))
-        assert len(set(await run.finish(rows=8))) == 1
-        assert run.changes(broken).count(Change.LEFT_OUT) == 1
+async def test_a_compiler_whose_programs_do_not_run_gets_no_jobs(
+    machines: Machines, tmp_path: Path, shared_cache: Path
+) -> None:
+    [broken, healthy] = await machines(2)
+    run = Run(tmp_path, shared_cache, [broken, healthy])
+    await run.until(lambda: len(run.compilers) >= 3)
+    broken.install(CRASHING)
+    await run.until(lambda: Change.LEFT_OUT in run.changes(broken))
+    assert len(set(await run.finish(rows=8))) == 1
+    assert run.changes(broken).count(Change.LEFT_OUT) == 1
 
 
-async def test_a_rolling_upgrade(tmp_path: Path, shared_cache: Path) -> None:
-    async with machines(tmp_path, shared_cache, 4) as found:
-        run = Run(tmp_path, shared_cache, found)
-        await run.until(lambda: len(run.compilers) >= 3)
-        for pair in (found[:2], found[2:]):
-            await asyncio.gather(*(machine.kill() for machine in pair))
-            for machine in pair:
-                machine.install(OTHER)
-            await asyncio.gather(*(machine.start() for machine in pair))
-            await run.until(lambda pair=pair: all(Change.BACK in run.changes(one) for one in pair))
-        await run.finish(rows=4)  # of which some may have begun before
-        compilers = await Run(tmp_path, shared_cache, found).finish(rows=4)
+async def test_a_rolling_upgrade(machines: Machines, tmp_path: Path, shared_cache: Path) -> None:
+    found = await machines(4)
+    run = Run(tmp_path, shared_cache, found)
+    await run.until(lambda: len(run.compilers) >= 3)
+    for pair in (found[:2], found[2:]):
+        await asyncio.gather(*(machine.kill() for machine in pair))
+        for machine in pair:
+            machine.install(OTHER)
+        await asyncio.gather(*(machine.start() for machine in pair))
+        await run.until(lambda pair=pair: all(Change.BACK in run.changes(one) for one in pair))
+    await run.finish(rows=4)  # of which some may have begun before
+    compilers = await Run(tmp_path, shared_cache, found).finish(rows=4)
     assert set(run.compilers) == {run.compilers[0], NEW} and run.compilers[0] != NEW
     assert set(compilers) == {NEW}
 
 
-async def test_an_upgrade_under_a_worker_that_goes_on(tmp_path: Path, shared_cache: Path) -> None:
+async def test_an_upgrade_under_a_worker_that_goes_on(
+    machines: Machines, tmp_path: Path, shared_cache: Path
+) -> None:
     """No request fails, and the worker itself knows nothing of it: the scripts of jobs do."""
-    async with machines(tmp_path, shared_cache, 1) as [machine]:
-        run = Run(tmp_path, shared_cache, [machine])
-        await run.until(lambda: len(run.compilers) >= 3)
-        machine.install(OTHER)
-        await run.until(lambda: NEW in run.compilers)
-        compilers = await run.finish(rows=4)
-        assert run.changes(machine) == [Change.REPLACED, Change.BACK]
+    [machine] = await machines(1)
+    run = Run(tmp_path, shared_cache, [machine])
+    await run.until(lambda: len(run.compilers) >= 3)
+    machine.install(OTHER)
+    await run.until(lambda: NEW in run.compilers)
+    compilers = await run.finish(rows=4)
+    assert run.changes(machine) == [Change.REPLACED, Change.BACK]
     assert compilers[0] != NEW and set(compilers) == {compilers[0], NEW}
 
 
-async def test_one_that_was_started_anew_while_nobody_asked(tmp_path: Path, shared_cache: Path) -> None:
+async def test_one_that_was_started_anew_while_nobody_asked(
+    machines: Machines, tmp_path: Path, shared_cache: Path
+) -> None:
     """No request fails: it is the reply that tells, of a compiler and of limits that no script can see."""
-    async with machines(tmp_path, shared_cache, 1) as [machine]:
-        engine = PistonEngine(Fixed([machine.url]), patience=PATIENCE)
-        heard: list[ServerEvent] = []
-        engine.tell = heard.append
-        job = Job(files=(JobFile(name="run", content=Blob.of("g++ -dumpfullversion")),))
-        async with engine:
-            before = await engine.execute(job)
-            await machine.kill()
-            await machine.start("--run-timeout", "1000")
-            await engine.execute(job)
-            changes = [event.change for event in heard if isinstance(event, ServerChanged)]
-            assert changes == [Change.REPLACED, Change.BACK]
-            await machine.kill()
-            machine.install(OTHER)
-            await machine.start("--run-timeout", "1000")
-            after = await engine.execute(job)
+    [machine] = await machines(1)
+    engine = PistonEngine(Fixed([machine.url]), patience=PATIENCE)
+    heard: list[ServerEvent] = []
+    engine.tell = heard.append
+    job = Job(files=(JobFile(name="run", content=Blob.of("g++ -dumpfullversion")),))
+    async with engine:
+        before = await engine.execute(job)
+        await machine.kill()
+        await machine.start("--run-timeout", "1000")
+        await engine.execute(job)
+        changes = [event.change for event in heard if isinstance(event, ServerChanged)]
+        assert changes == [Change.REPLACED, Change.BACK]
+        await machine.kill()
+        machine.install(OTHER)
+        await machine.start("--run-timeout", "1000")
+        after = await engine.execute(job)
     assert before.run.stdout != after.run.stdout == "99.1.0\n"
     assert after.toolchains["g++"].version == "99.1.0"
     changes = [event.change for event in heard if isinstance(event, ServerChanged)]

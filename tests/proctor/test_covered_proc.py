@@ -12,14 +12,13 @@ from support.command_line import PYTHON, WRONG, CommandLine, results, row, write
 # In a namespace of its own no part that is covered can be uncovered.
 _COVER = 'mount --bind /dev/null /proc/version && exec "$@"'
 _COVERED = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", _COVER, "sh")
-_CHECKER = """#include <fstream>
-#include <iostream>
+_CHECKER = """#include <cstdio>
 int main(int, char** argv) {
   long long expected = 0, found = -1;
-  std::ifstream(argv[2]) >> expected;
-  std::ifstream(argv[3]) >> found;
-  std::cout << (expected == found) << "\\n";
-  std::cerr << "checked\\n";
+  fscanf(fopen(argv[2], "r"), "%lld", &expected);
+  fscanf(fopen(argv[3], "r"), "%lld", &found);
+  puts(expected == found ? "1" : "0");
+  fputs("checked\\n", stderr);
 }
 """
 

@@ -9,16 +9,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ioi_eval.store.folder import read_rows
 from support.warm_command import warm_command
 
-RIGHT = "#include <iostream>\nint main() { long long a, b; std::cin >> a >> b; std::cout << a + b; }\n"
-SMALL = "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << (int)(0u + a + b); }\n"
-WRONG = "#include <iostream>\nint main() { std::cout << 0; }\n"
+# <iostream> takes five times as long to compile.
+RIGHT = '#include <cstdio>\nint main() { long a, b; scanf("%ld %ld", &a, &b); printf("%ld", a + b); }\n'
+SMALL = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d", a + b); }\n'
+WRONG = '#include <cstdio>\nint main() { printf("0"); }\n'
 BROKEN = "int main( {\n"
 PYTHON = "print(sum(map(int, input().split())))\n"
 TESTS = {"1-1": (1, 2), "1-2": (30, 4), "2-1": (10**10, 1), "2-2": (5, -6)}
@@ -58,6 +59,10 @@ class CommandLine:
 
     def argv(self, *arguments: str | Path) -> list[str]:
         return [sys.executable, "-m", "ioi_eval.cli", *map(str, arguments)]
+
+    def among_the_systems(self) -> CommandLine:
+        """Return one whose calls find the system's programs, and not all that a user has of his own."""
+        return replace(self, environment={**self.environment, "PATH": "/usr/local/bin:/usr/bin:/bin"})
 
     @property
     def env(self) -> dict[str, str]:

@@ -100,7 +100,7 @@ def _become(arguments: list[str], folder: str, environment: dict[str, str], desc
         os.dup2(descriptor, number)
         os.close(descriptor)
     sys.argv[1:] = arguments
-    sys.path[0] = folder
+    sys.path[:1] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
 
 
 def _ask_compilers_once() -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command_line import CommandLine
 
 from ioi_eval import Scorer, Store
 
@@ -45,15 +44,8 @@ def told(installed: Path, *arguments: str | Path) -> subprocess.CompletedProcess
 def ran(
     installed: Path, *arguments: str | Path, cache: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    cache = cache or installed.parent / "cache"
-    return subprocess.run(
-        [sys.executable, "-m", "ioi_eval.cli", *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(installed), "IOI_EVAL_CACHE": str(cache)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    found = {"PYTHONPATH": str(installed)}
+    return CommandLine(ROOT, cache or installed.parent / "cache", found)(*arguments)
 
 
 def test_a_benchmark_is_one_file_and_one_entry(installed: Path, tmp_path: Path) -> None:

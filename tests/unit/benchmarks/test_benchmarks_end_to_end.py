@@ -17,14 +17,13 @@ pytestmark = pytest.mark.once
 # --- a contest: a grader and a checker, a manager ----------------------------------------------------
 
 # As the contest system's checkers speak: half the points for any number where another one was wanted.
-HALF = """#include <fstream>
-#include <iostream>
+HALF = """#include <cstdio>
 int main(int, char **argv) {
   long long wanted, got;
-  std::ifstream(argv[2]) >> wanted;
-  if (!(std::ifstream(argv[3]) >> got)) got = -1;
-  std::cout << (got == wanted ? 1.0 : got < 0 ? 0.0 : 0.5) << std::endl;
-  std::cerr << (got == wanted ? "translate:success" : "another number") << std::endl;
+  fscanf(fopen(argv[2], "r"), "%lld", &wanted);
+  if (fscanf(fopen(argv[3], "r"), "%lld", &got) != 1) got = -1;
+  printf("%g\\n", got == wanted ? 1.0 : got < 0 ? 0.0 : 0.5);
+  fputs(got == wanted ? "translate:success" : "another number", stderr);
 }
 """
 

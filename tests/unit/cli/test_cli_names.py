@@ -143,6 +143,7 @@ def test_what_the_judge_lacks_of_what_programs_may_count_on(cli: CommandLine, pr
 
 def test_the_doctor_of_this_machine(cli: CommandLine) -> None:
     """Where it has another interpreter that can be used."""
+    cli = cli.among_the_systems()
     assert "python=/" not in " ".join(cli("doctor").stdout.split())
     found = json.loads(cli("doctor", "--json").stdout)["conditions"]
     others = [one["detail"] for one in found if one["name"] == "another Python"]

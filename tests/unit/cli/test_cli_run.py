@@ -286,7 +286,7 @@ def test_a_model_is_not_asked_for_what_no_program_in_the_language_can_solve(
 ) -> None:
     reason = "problem apps_1 calls a function of a Python submission, not c++"
     mixed = functions(copies, tmp_path / "mixed", 1)
-    double = "#include <iostream>\nint main() { int n; std::cin >> n; std::cout << 2 * n; }\n"
+    double = '#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d", 2 * n); }\n'
     with model_server(says(f"```cpp\n{double}```\n")) as server:
         config = write_config(cli, mixed, server.url, language="c++")
         alone = cli("run", "-c", config, *tasks(1))

@@ -73,6 +73,7 @@ async def test_a_model_is_not_asked_where_the_engine_lacks_the_compiler(
 def test_the_doctor_looks_at_problems(cli: CommandLine, packages: Path) -> None:
     (packages / "worse").mkdir()
     (packages / "worse" / "problem.json").write_text("{")
+    cli = cli.among_the_systems()
     done = cli("doctor", "--problems", packages)
     assert done.returncode == 2, done.stdout
     assert "MISSING problems 2 of 3 problems of" in " ".join(done.stdout.split())

@@ -121,7 +121,7 @@ def test_trainers_may_await() -> None:
 
 def test_tests_may_stand_in_verification_info() -> None:
     cases = [{"input": "2\n", "output": "4\n", "type": "stdin_stdout"}]
-    cpp = "```cpp\n#include <iostream>\nint main() { int n; std::cin >> n; std::cout << 2 * n; }\n```"
+    cpp = '```cpp\n#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d", 2 * n); }\n```'
     infos = [{"language": "python", "test_cases": cases}, {"language": "cpp", "test_cases": cases}, None]
     assert reward(completions=[RIGHT, cpp, RIGHT], verification_info=infos) == [1, 1, None]
 

@@ -29,7 +29,7 @@ from ioi_eval.models import (
 )
 from ioi_eval.models import Verdict as V
 
-ADD = "#include <iostream>\nint main() { long long a, b; std::cin >> a >> b; std::cout << a + b; }\n"
+ADD = '#include <cstdio>\nint main() { long long a, b; scanf("%lld %lld", &a, &b); printf("%lld", a + b); }\n'
 TESTS = tuple(Test(name=f"t{n}", input=Blob.of(f"{n} {n}\n"), answer=Blob.of(f"{2 * n}\n")) for n in range(3))
 
 

@@ -22,18 +22,17 @@ from ioi_eval.server.prepared import KeptBuilds, Prepared
 pytestmark = pytest.mark.once
 
 HALF = """
-#include <fstream>
-#include <iostream>
+#include <cstdio>
 int main(int, char **names) {
     int right, given;
-    std::ifstream(names[2]) >> right, std::ifstream(names[3]) >> given;
-    std::cout << (right == given ? "1.0" : right + 1 == given ? "0.5" : "0.0") << std::endl;
-    std::cerr << "checked" << std::endl;
+    fscanf(fopen(names[2], "r"), "%d", &right), fscanf(fopen(names[3], "r"), "%d", &given);
+    puts(right == given ? "1.0" : right + 1 == given ? "0.5" : "0.0");
+    fputs("checked\\n", stderr);
 }
 """
 GRADER = """#include "sum.h"
-#include <iostream>
-int main() { int a, b; std::cin >> a >> b; std::cout << add(a, b) << std::endl; }
+#include <cstdio>
+int main() { int a, b; scanf("%d %d", &a, &b); printf("%d\\n", add(a, b)); }
 """
 RIGHT = '#include "sum.h"\nint add(int a, int b) { return a + b; }\n'
 
@@ -208,7 +207,7 @@ async def test_what_nobody_waits_for_ends_with_the_server(watched: Watched, tmp_
 
 # --- Codeforces ------------------------------------------------------------------------------------------
 
-CPP = "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }\n"
+CPP = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d", a + b); }\n'
 PYTHON = "print(sum(map(int, input().split())))\n"
 JAVA = "import java.util.*;\npublic class Sum { public static void main(String[] args) {\n"
 JAVA += "Scanner in = new Scanner(System.in); System.out.println(in.nextInt() + in.nextInt()); } }\n"

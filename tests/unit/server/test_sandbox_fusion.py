@@ -20,7 +20,7 @@ from ioi_eval.server import Server, ServerOptions
 pytestmark = pytest.mark.alike
 
 DOUBLE = "print(2 * int(input()))"
-DOUBLE_CPP = "#include <iostream>\nint main() { int n; std::cin >> n; std::cout << 2 * n << std::endl; }"
+DOUBLE_CPP = '#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d\\n", 2 * n); }'
 
 
 async def run(call: Caller, code: str, **fields: Any) -> dict[str, Any]:
