@@ -18,6 +18,7 @@ import yaml
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.benchmarks.benchmark import in_bytes
 from ioi_eval.cli.options import SOURCE_HELP
+from ioi_eval.contest.rules import Feedback
 from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
@@ -76,6 +77,16 @@ class Config(BenchmarkOptions, kw_only=True):
         Said(name="timeout", typed=float, metavar="S", help="Seconds for a reply, or for the agent."),
     ] = 300.0
     concurrency: Annotated[Count, Said(metavar="N", help="Requests or agents at a time.")] = 8
+    turns: Annotated[
+        Count,
+        Said(metavar="N", help="Programs that a model may submit for a problem, with feedback in between."),
+    ] = 1
+    feedback: Annotated[
+        Feedback | None, Said(typed=Feedback, help="What it is told of each.", unset="full")
+    ] = None
+    feedback_prompt: Annotated[
+        str, Said(metavar="PATH", help="The template of the message after a submission.", unset="ours")
+    ] = ""
     budget: BudgetConfig = BudgetConfig()
     engine: str = ""
     out: str = ""

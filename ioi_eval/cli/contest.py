@@ -86,7 +86,7 @@ def contest(
     out: _Out = None,
     quiet: Quiet = False,
 ) -> None:
-    """Hold a contest that agents take part in: they read statements, try programs and submit them over MCP.
+    """Hold a contest over MCP: agents read statements, try programs, submit them.
 
     Every participant has a token, which tokens.tsv in the run's folder lists. The contest ends with Ctrl-C,
     and the same command goes on with it. The folder is a run's: `ioi-eval report` and `view` show

@@ -27,6 +27,9 @@ from ioi_eval.cli.groups import Group, command
 from ioi_eval.cli.options import AllowSuspicious, OutputOptions, RunningOptions, TimingOptions
 from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import leave_if_suspicious, show_scores
+from ioi_eval.contest import Feedback, Rules, Turns, compete
+from ioi_eval.generate import ModelOptions
+from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import counted, visible
 from ioi_eval.runs.authors import INSTANCES, GeneratedRun, prompts_of
 from ioi_eval.runs.authors import run as generate
@@ -56,7 +59,7 @@ _Rejudge = Annotated[
 
 
 _CHOICE = ("benchmark", "first", "sample", "problems", "difficulty", "data_dir", "dataset", "seed", "checker")
-_AUTHOR = ("command", "samples", "timeout_seconds", "concurrency")
+_AUTHOR = ("command", "samples", "timeout_seconds", "concurrency", "turns", "feedback", "feedback_prompt")
 _OTHERWISE = {
     "sample": {"short": "n", "help": "Only N problems, the same ones for a seed: `sample_size` of the file."},
     "problems": {"name": "task", "short": "t"},
@@ -100,6 +103,9 @@ def run(
         if print_prompt:
             console.show(_first_prompt(wanted))
             return
+        if wanted.turns > 1:
+            _compete(wanted, engine, output.of(running, timing), output, rejudge)
+            return
         outcome, seconds = _generated(wanted, engine, output.of(running, timing), output, rejudge)
     _show(outcome, seconds, output)
     if outcome.failures or outcome.unwritten:
@@ -128,6 +134,44 @@ def _generated(
             on_event=tell,
         ),
     )
+
+
+def _compete(
+    config: Config, engine: EngineOptions, options: RunOptions, output: OutputOptions, rejudge: bool
+) -> None:
+    """Let a model submit several times, told of each. Exit code 3: it stopped early somewhere."""
+    author = author_of(config, os.environ)
+    if not isinstance(author, ModelOptions) or rejudge:
+        what = "only a model is told of its programs" if config.command else "turns cannot be judged again"
+        remedy = "Leave it out; agents take part by `ioi-eval contest serve`"
+        raise InputError(what, field="turns", remedy=remedy)
+    done, _ = watched(
+        output,
+        lambda tell: compete(
+            config.benchmark,
+            author,
+            Turns(number=config.turns, template=config.feedback_prompt),
+            Rules(submissions=None, feedback=config.feedback or Feedback.FULL),
+            out=config.out or None,
+            key=os.environ.get(config.model.api_key_env, ""),
+            budget=config.budget,
+            choice=choice_of(config),
+            asking=asking_of(config),
+            engine=engine.choice(of_file=config.engine),
+            options=options,
+            store=open_store(),
+            on_event=tell,
+        ),
+    )
+    if output.as_json:
+        console.show_json(done)
+    elif not output.quiet:
+        show_scores(done.summary)
+    _say_unwritten(done.unwritten)
+    if not output.silent:
+        console.show(console.report_line(done.out))
+    if done.unwritten:
+        raise typer.Exit(console.UNSCORED)
 
 
 def _first_prompt(config: Config) -> str:

@@ -24,8 +24,10 @@ from ioi_eval.contest.rules import (
     Tested,
     TestedSample,
 )
+from ioi_eval.contest.turns import Competed, Turns, compete
 
 __all__ = [
+    "Competed",
     "Contest",
     "Feedback",
     "NotJudged",
@@ -43,5 +45,7 @@ __all__ = [
     "Submitted",
     "Tested",
     "TestedSample",
+    "Turns",
+    "compete",
     "open_contest",
 ]

@@ -32,6 +32,7 @@ class Ask(Value):
     language: str
     number: int  # among those for the problem
     year: int | None = None
+    earlier: tuple[tuple[str, str], ...] = ()  # messages before the prompt: who speaks, and the words
 
 
 class Sampling(Value):
@@ -181,19 +182,10 @@ class Prompts:
         self, template: str = "", *, benchmark: str = "", language: str = "c++", file: str = ""
     ) -> None:
         self._language, self._file = find(language), file
-        environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(_FOLDER, encoding="utf-8"),
-            undefined=jinja2.StrictUndefined,
-            autoescape=False,  # what a model reads is no HTML
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        ours = sorted(path.name.removesuffix(_SUFFIX) for path in _FOLDER.glob(f"[!_]*{_SUFFIX}"))
-        if template in ours or not template:
-            name = template or (benchmark if benchmark in ours else _DEFAULT)
-            self._where, self._template = name, environment.get_template(f"{name}{_SUFFIX}")
-        else:
-            self._where, self._template = template, _own(environment, Path(template), ours)
+        ours = _own_names()
+        default = template or (benchmark if benchmark in ours else _DEFAULT)
+        named = template in ours or not template
+        self._where, self._template = open_template("" if named else template, f"{default}{_SUFFIX}")
 
     def __call__(self, problem: Problem) -> str:
         if problem.statement is None:
@@ -218,13 +210,34 @@ class Prompts:
             "headers": _headers(problem),
             "with_grader": problem.options.with_grader or problem.task_type is TaskType.COMMUNICATION,
         }
-        try:
-            return self._template.render(words).strip() + "\n"
-        except _UNFILLED as error:
-            remedy = "Mend it, and try it with ioi_eval.runs.authors.prompts_of(...)"
-            raise InputError(
-                f"the template cannot be filled: {error}", where=self._where, remedy=remedy
-            ) from error
+        return filled(self._template, words, self._where)
+
+
+def filled(template: jinja2.Template, words: Mapping[str, Any], where: str) -> str:
+    """Return a template's text. InputError where it asks for what is not there."""
+    try:
+        return template.render(words).strip() + "\n"
+    except _UNFILLED as error:
+        remedy = "Mend it, and try it with ioi_eval.runs.authors.prompts_of(...)"
+        raise InputError(f"the template cannot be filled: {error}", where=where, remedy=remedy) from error
+
+
+def open_template(path: str, default: str) -> tuple[str, jinja2.Template]:
+    """Return the name and the template of a file, or where none is named that of ours."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER, encoding="utf-8"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # what a model reads is no HTML
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    if path:
+        return path, _own(environment, Path(path), _own_names())
+    return default.removesuffix(_SUFFIX), environment.get_template(default)
+
+
+def _own_names() -> list[str]:
+    return sorted(path.name.removesuffix(_SUFFIX) for path in _FOLDER.glob(f"[!_]*{_SUFFIX}"))
 
 
 def _headers(problem: Problem) -> Mapping[str, str]:

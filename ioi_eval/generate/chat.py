@@ -72,9 +72,8 @@ class ChatModel:
             self._failed += 1
             raise
         self._answered, self._failed = True, 0
-        usage = self._budget.usage(
-            reply.usage, given=len(ask.prompt), written=len(reply.content + reply.reasoning)
-        )
+        given = len(ask.prompt) + sum(len(words) for _, words in ask.earlier)
+        usage = self._budget.usage(reply.usage, given=given, written=len(reply.content + reply.reasoning))
         return Text(
             generation=reply.content,
             reasoning=reply.reasoning,
@@ -130,6 +129,7 @@ class ChatModel:
     def _request(self, ask: Ask) -> dict[str, Any]:
         sampling, system = self._options.sampling, self._options.system
         messages = [{"role": "system", "content": system}] if system else []
+        messages += [{"role": role, "content": words} for role, words in ask.earlier]
         seed = None if sampling.seed is None else sampling.seed + ask.number
         chosen = {
             "temperature": sampling.temperature,

@@ -25,6 +25,7 @@ from ioi_eval.store.folder import (
     RESULTS,
     RUN,
     RUNS,
+    TURNS,
     FailureHead,
     Fingerprint,
     ResultHead,
@@ -48,6 +49,7 @@ _DERIVED = (
     "limits.json",
     CONTEST,
     RUNS,
+    TURNS,
 )
 
 

@@ -108,7 +108,7 @@ async def judge_all(
             await _prepare_all(prepare, needed)
         await this.work_through(source, workers)
     except BaseExceptionGroup as errors:
-        if (unusable := _first_input_error(errors)) is not None:
+        if (unusable := first_input_error(errors)) is not None:
             raise unusable from None
         raise
     return this.finish()
@@ -375,7 +375,7 @@ async def _prepared(
     return None
 
 
-def _first_input_error(errors: BaseExceptionGroup[BaseException]) -> InputError | None:
+def first_input_error(errors: BaseExceptionGroup[BaseException]) -> InputError | None:
     """Return unusable input as itself: it is said in one line, not as a group."""
     matching = errors.subgroup(InputError)
     while matching is not None:

@@ -23,7 +23,8 @@ from ioi_eval.store.files import lines, make_folder, refused, replace
 from ioi_eval.store.rows import PROGRAM_RULE, plain
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
-CONTEST, RUNS = "contest.json", "runs.jsonl"  # a contest's start, and runs of participants on own inputs
+# Of a contest: its start, runs of participants on own inputs, replies of models.
+CONTEST, RUNS, TURNS = "contest.json", "runs.jsonl", "turns.jsonl"
 EARLIER = "earlier.jsonl"  # results that no row of the run has any more
 _VERSION = 2
 _READABLE = (1, _VERSION)  # of version 1 are rows whose tests and confinement are written out

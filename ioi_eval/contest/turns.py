@@ -1,0 +1,243 @@
+"""Models in a contest: the program of each reply is submitted, and what is told of it is the next message."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import msgspec
+
+from ioi_eval.benchmarks import BenchmarkOptions
+from ioi_eval.contest.contest import Contest, Session
+from ioi_eval.contest.hosting import open_contest
+from ioi_eval.contest.rules import NotJudged, Place, Refused, Rules, Submitted
+from ioi_eval.generate import Ask, Budget, BudgetOptions, ModelOptions, Prompts
+from ioi_eval.generate.asks import Author, GenerationFailed, OutOfBudget, Text, filled, open_template
+from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.model.languages import find
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Value, Verdict
+from ioi_eval.reports import Results, Summary
+from ioi_eval.rules.extraction import extract
+from ioi_eval.rules.languages import choose_language
+from ioi_eval.runs.authors import Asking
+from ioi_eval.runs.engine import AnyEngine
+from ioi_eval.runs.events import OnEvent, ignore
+from ioi_eval.runs.runner import first_input_error
+from ioi_eval.runs.score import run_name
+from ioi_eval.runs.sources import Source, benchmark_of, language_of, source_name
+from ioi_eval.runs.work import RunOptions
+from ioi_eval.store import Store
+from ioi_eval.store.files import Lines, cut_torn_line
+from ioi_eval.store.folder import TURNS, decoded
+
+_TEMPLATE = "_feedback.md.j2"
+_ODD = re.compile(r"[^A-Za-z0-9_.@-]+")
+_LONGEST_NAME = 56
+
+
+class Turns(Value):
+    """The number of programs that a model may submit for a problem, and the words between them."""
+
+    number: int = 10
+    template: str = ""  # a file in Jinja; empty: ours
+
+
+class Competed(Value):
+    """A contest that models took part in."""
+
+    out: str  # the run's folder
+    scoreboard: tuple[Place, ...]
+    summary: Summary
+    unwritten: Mapping[str, str]  # why a model stopped early, by participant and problem
+
+
+async def compete(
+    problems: Source,
+    model: ModelOptions,
+    turns: Turns | None = None,
+    rules: Rules | None = None,
+    *,
+    out: str | Path | None = None,
+    key: str = "",
+    budget: BudgetOptions | None = None,
+    choice: BenchmarkOptions | None = None,
+    asking: Asking | None = None,
+    engine: AnyEngine | None = None,
+    options: RunOptions | None = None,
+    store: Store | None = None,
+    on_event: OnEvent = ignore,
+) -> Competed:
+    """Let a model take part in a contest; called again, go on where the last call stopped.
+
+        done = await compete("packages", ModelOptions(name="otter", base_url=URL), Turns(number=5))
+        print(done.scoreboard)
+
+    A model goes on with a problem until it has full marks, or has had its turns. Each sample is a participant
+    of its own. Replies are kept in turns.jsonl, and none is asked for twice.
+    """
+    from ioi_eval.generate.chat import ChatModel, check_model  # loads what talks to servers
+
+    wanted, told, secret = asking or Asking(), turns or Turns(), Secret(key)
+    check_model(model, secret)
+    folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(model.name)}-turns")
+    names = _names(model.name, wanted.samples)
+    holding = open_contest(
+        problems,
+        rules or Rules(submissions=None),
+        out=folder,
+        participants=names,
+        choice=choice,
+        engine=engine,
+        options=options,
+        store=store,
+        on_event=on_event,
+    )
+    unwritten: dict[str, str] = {}
+    feedback = _Words(told.template)
+    async with holding as contest:
+        spending = Budget(budget)
+        with _Kept(folder / TURNS, spending) as kept:
+            room = asyncio.Semaphore(wanted.concurrency)
+            async with ChatModel(model, spending, key=secret) as author:
+                talks = [
+                    _Competing(contest, problems, label, number, told.number, author, kept, feedback, wanted)
+                    for number in range(len(names))
+                    for label in contest.problems
+                ]
+                try:
+                    async with asyncio.TaskGroup() as group:
+                        for talk in talks:
+                            session = contest.session(names[talk.sample])
+                            group.create_task(talk.go(session, room, unwritten))
+                except BaseExceptionGroup as errors:
+                    if (unusable := first_input_error(errors)) is not None:
+                        raise unusable from None
+                    raise
+        scoreboard = contest.scoreboard()
+    return Competed(
+        out=str(folder),
+        scoreboard=scoreboard,
+        summary=Results.open(folder).summary(),
+        unwritten=unwritten,
+    )
+
+
+def _names(model: str, samples: int) -> tuple[str, ...]:
+    """Return a participant for each sample."""
+    name = _ODD.sub("-", model).lstrip("_.@-")[:_LONGEST_NAME] or "model"
+    return (name,) if samples == 1 else tuple(f"{name}.{number}" for number in range(1, samples + 1))
+
+
+class _Competing(NamedTuple):
+    """A model at one problem."""
+
+    contest: Contest
+    source: Source
+    label: str
+    sample: int
+    turns: int
+    author: Author
+    kept: _Kept
+    feedback: _Words
+    asking: Asking
+
+    async def go(self, session: Session, room: asyncio.Semaphore, unwritten: dict[str, str]) -> None:
+        async with room:
+            try:
+                await self._talk(session)
+            except (GenerationFailed, OutOfBudget, NotJudged, Refused, JudgeFailure) as error:
+                unwritten[f"{session.participant}/{self.label}"] = str(error)
+
+    async def _talk(self, session: Session) -> None:
+        problem = self.contest.problems[self.label]
+        spoken = choose_language(
+            problem,
+            option=self.asking.language and find(self.asking.language).name,
+            default=find(language_of(self.source)).name,
+        ).language
+        benchmark = benchmark_of(self.source)
+        name = "" if benchmark is None else benchmark.name
+        prompt = Prompts(self.asking.prompt, benchmark=name, language=spoken)(problem)
+        earlier, seen = tuple[tuple[str, str], ...](), set[int]()
+        for turn in range(1, self.turns + 1):
+            key = f"{session.participant}/{self.label}#{turn}"
+            prompt = self.kept.prompt(key, prompt, first=turn == 1)
+            ask = Ask(
+                key=key,
+                problem_id=self.label,
+                prompt=prompt,
+                language=spoken,
+                number=self.sample,
+                earlier=earlier,
+            )
+            reply = await self.kept.written(ask, self.author)
+            code = extract(reply.generation, find(spoken))
+            told = None
+            if code is not None and code.strip():
+                told = await session.submit(self.label, code, spoken, cost=reply.cost)
+                told = msgspec.structs.replace(told, repeats=told.number in seen)  # not of an earlier call
+                seen.add(told.number)
+                if told.verdict is Verdict.AC or (told.points is not None and told.points >= told.of):
+                    return
+            earlier += (("user", prompt), ("assistant", reply.generation))
+            prompt = self.feedback(told, turn, self.turns, spoken)
+
+
+class _Words:
+    """Fills the template of the message after a submission."""
+
+    def __init__(self, template: str) -> None:
+        self._where, self._template = open_template(template, _TEMPLATE)
+
+    def __call__(self, told: Submitted | None, turn: int, turns: int, language: str) -> str:
+        words = {
+            "told": None if told is None else msgspec.to_builtins(told),
+            "turn": turn,
+            "turns": turns,
+            "language": language,
+        }
+        return filled(self._template, words, self._where)
+
+
+class _Kept:
+    """Replies on disk, by the request they answer: `with _Kept(path, budget) as kept`."""
+
+    def __init__(self, path: Path, budget: Budget) -> None:
+        self._path, self._replies = path, dict[str, tuple[str, Text]]()
+        cut_torn_line(path)
+        for _, row in decoded(path, dict[str, Any]):
+            try:
+                reply = msgspec.convert(row["reply"], Text)
+                self._replies[row["key"]] = row["prompt"], reply
+            except (KeyError, msgspec.ValidationError) as error:
+                problem = f"a line is no reply of a model: {error}"
+                raise InputError(problem, where=str(path), remedy="Take the line out") from error
+            budget.spend(reply.usage)
+
+    def prompt(self, key: str, words: str, *, first: bool) -> str:
+        """Return the message that a kept reply answers, else these words. InputError where it was another."""
+        prompt = self._replies[key][0] if key in self._replies else words
+        if first and prompt != words:
+            remedy = "Choose another out=FOLDER, or discard them with fresh=True"
+            raise InputError("holds replies to other prompts", where=str(self._path), remedy=remedy)
+        return prompt
+
+    async def written(self, ask: Ask, author: Author) -> Text:
+        """Return a reply: the one that is kept, else a new one."""
+        if ask.key not in self._replies:
+            reply = await author.write(ask)
+            row = {"key": ask.key, "prompt": ask.prompt, "reply": reply}
+            self._file.append(msgspec.json.encode(row))
+            self._replies[ask.key] = ask.prompt, reply
+        return self._replies[ask.key][1]
+
+    def __enter__(self) -> Self:
+        self._file = Lines(self._path)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._file.close()

@@ -1,0 +1,172 @@
+"""Models that submit, are told, and submit again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from model_server import Answer, Asked, ModelServer, as_json, model_server, says
+from support.command_line import CommandLine
+
+from ioi_eval import InputError
+from ioi_eval.contest import Competed, Feedback, Rules, Turns, compete
+from ioi_eval.runs import Asking, BudgetOptions, ModelOptions
+from ioi_eval.store.folder import read_rows
+from ioi_eval.store.resources import examples
+from ioi_eval.testing import FakeEngine, FakeTest
+
+pytestmark = pytest.mark.once
+
+SOURCE = str(examples() / "problems" / "lanterns")
+
+
+def outcome(test: FakeTest) -> float:
+    """`worth 3` has the first three tests right."""
+    return float(test.index < int(test.source.split("worth ")[1].split()[0]))
+
+
+def program(worth: int, words: str = "") -> Answer:
+    usage = {"prompt_tokens": 10, "completion_tokens": 5}
+    return says(f"Here:\n```cpp\nint main() {{}} // worth {worth} {words}\n```\n", usage=usage)
+
+
+@pytest.fixture
+def asked() -> list[Asked]:
+    return []
+
+
+async def competed(
+    folder: Path,
+    answer: Callable[[Asked], Answer],
+    asked: list[Asked],
+    turns: Turns | None = None,
+    rules: Rules | None = None,
+    **more: object,
+) -> Competed:
+    server = ModelServer(answer)
+    with server.running():
+        model = ModelOptions(name="otter/32b", base_url=server.url, attempts=1, pause=0.0)
+        try:
+            return await compete(
+                SOURCE,
+                model,
+                turns,
+                rules,
+                out=folder,
+                engine=FakeEngine(outcome),
+                **more,  # type: ignore[arg-type]
+            )
+        finally:
+            asked += server.asked
+
+
+async def test_feedback_is_the_next_message_until_full_marks(tmp_path: Path, asked: list[Asked]) -> None:
+    done = await competed(tmp_path, lambda one: program((0, 8, 99, 99)[one.number]), asked, Turns(number=9))
+    assert [(place.participant, place.points) for place in done.scoreboard] == [("otter-32b", 100)]
+    assert done.unwritten == {} and len(asked) == 3
+    second, third = asked[1].body["messages"], asked[2].body["messages"]
+    assert [one["role"] for one in third] == ["user", "assistant", "user", "assistant", "user"]
+    assert third[:3] == second and "worth 0" in third[1]["content"]
+    assert "gets 0 of 100 points" in second[2]["content"] and "8 more submissions" in second[2]["content"]
+    assert "- Subtask 00-samples: 0 of 0, WA" in second[2]["content"]
+    assert "worth 8" in third[3]["content"]
+    rows = list(read_rows(tmp_path))
+    assert [(row["attempt"], row["participant"], row["points"]) for row in rows][-1] == (3, "otter-32b", 100)
+    assert done.summary.models[0].points == 100
+
+
+async def test_it_goes_on_where_it_stopped_and_asks_for_nothing_twice(
+    tmp_path: Path, asked: list[Asked]
+) -> None:
+    def first(one: Asked) -> Answer:
+        return program(one.number) if one.number < 2 else as_json({"error": "down"}, status=500)
+
+    done = await competed(tmp_path, first, asked, Turns(number=4))
+    assert "otter-32b/lanterns" in done.unwritten and len(asked) == 3
+    before = [one.body["messages"] for one in asked]
+    asked.clear()
+    done = await competed(tmp_path, lambda one: program(5 + one.number), asked, Turns(number=4))
+    assert done.unwritten == {} and len(asked) == 2
+    assert asked[0].body["messages"] == before[2]
+    assert [row["attempt"] for row in read_rows(tmp_path)] == [1, 2, 3, 4]
+    asked.clear()
+    await competed(tmp_path, lambda one: program(99), asked, Turns(number=4))
+    assert asked == [] and len(list(read_rows(tmp_path))) == 4
+
+
+async def test_other_prompts_need_another_folder(tmp_path: Path, asked: list[Asked]) -> None:
+    await competed(tmp_path, lambda one: program(0), asked, Turns(number=1))
+    other = Asking(prompt="ioi")
+    with pytest.raises(InputError, match="holds replies to other prompts"):
+        await competed(tmp_path, lambda one: program(0), asked, Turns(number=1), asking=other)
+
+
+async def test_replies_without_a_program_and_the_same_program_again(
+    tmp_path: Path, asked: list[Asked]
+) -> None:
+    answers = (says("I cannot do that."), program(1), program(1))
+    await competed(tmp_path, lambda one: answers[one.number], asked, Turns(number=3))
+    words = [one.prompt for one in asked]
+    assert "holds no program" in words[1] and "gets 0 of 100 points" in words[2]
+    assert len(list(read_rows(tmp_path))) == 1
+
+
+@pytest.mark.parametrize(
+    ("feedback", "words"),
+    [(Feedback.VERDICT, "The verdict on your program: WA."), (Feedback.NONE, "Your program was submitted.")],
+)
+async def test_less_feedback(tmp_path: Path, asked: list[Asked], feedback: Feedback, words: str) -> None:
+    rules = Rules(feedback=feedback)
+    await competed(tmp_path, lambda one: program(one.number), asked, Turns(number=2), rules)
+    assert asked[1].prompt.startswith(words) and "points" not in asked[1].prompt
+
+
+async def test_a_template_of_ones_own(tmp_path: Path, asked: list[Asked]) -> None:
+    template = tmp_path / "words.j2"
+    template.write_text("{{ told.points }} in turn {{ turn }} of {{ turns }}, {{ language }}")
+    turns = Turns(number=2, template=str(template))
+    await competed(tmp_path / "run", lambda one: program(one.number), asked, turns)
+    assert asked[1].prompt == "0.0 in turn 1 of 2, c++\n"
+    template.write_text("{{ nothing }}")
+    with pytest.raises(InputError, match="cannot be filled"):
+        await competed(tmp_path / "other", lambda one: program(one.number), asked, turns)
+
+
+async def test_samples_are_participants_and_budgets_end_them(tmp_path: Path, asked: list[Asked]) -> None:
+    asking = Asking(samples=2, concurrency=1)
+    done = await competed(
+        tmp_path,
+        lambda one: program(one.number),
+        asked,
+        Turns(number=3),
+        asking=asking,
+        budget=BudgetOptions(tokens=60),
+    )
+    assert [place.participant for place in done.scoreboard] == ["otter-32b.1", "otter-32b.2"]
+    assert len(asked) == 4 and list(done.unwritten) == ["otter-32b.2/lanterns"]
+    assert "budget" in done.unwritten["otter-32b.2/lanterns"]
+    kept = [json.loads(line)["key"] for line in (tmp_path / "turns.jsonl").open()]
+    assert kept == [
+        "otter-32b.1/lanterns#1",
+        "otter-32b.1/lanterns#2",
+        "otter-32b.1/lanterns#3",
+        "otter-32b.2/lanterns#1",
+    ]
+
+
+def test_the_command(shared_cache: Path, tmp_path: Path) -> None:
+    cli = CommandLine(tmp_path, shared_cache)
+    right = (examples() / "problems" / "tide" / "solutions" / "model_solution" / "backwards.cpp").read_text()
+    answers = says("```cpp\nint main() {}\n```"), says(f"```cpp\n{right}\n```")
+    tide = str(examples() / "problems" / "tide")
+    with model_server(*answers) as server:
+        words = ("run", "-b", tide, "-m", "otter", "--base-url", server.url, "--turns", "3", "--out", "run")
+        done = cli(*words)
+        assert done.returncode == 0 and "otter" in done.stdout, done.stderr
+        assert len(server.asked) == 2 and "gets 0 of" in server.asked[1].prompt
+        assert cli(*words).returncode == 0 and len(server.asked) == 2
+        refused = cli("run", "-b", tide, "--command", "x", "--turns", "3", "--out", "other")
+        assert refused.returncode == 2 and "--turns" in refused.stderr and "only a model" in refused.stderr
+    assert [row["attempt"] for row in read_rows(tmp_path / "run")] == [1, 2]
