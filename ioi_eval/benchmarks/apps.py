@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution
-from ioi_eval.rules.json_tests import read_cases, with_cases
+from ioi_eval.rules.json_tests import CasesError, literal_in, read_cases, with_cases
 
 MEMORY_LIMIT = 512 << 20  # bytes; the dataset has no limits, and no harness in use has one of memory
 
@@ -71,3 +71,31 @@ def _solutions(row: Row) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(code, str) for code in found):
         raise row.wrong("solutions", "not a list of texts")
     return tuple(found)
+
+
+# --- TACO --------------------------------------------------------------------------------------------
+
+
+class Taco(Apps):
+    name: ClassVar = "taco"
+    about: ClassVar = "26,000 problems of six judges in Python, by tags and skills"
+    ids: ClassVar = r"taco_[0-9]+"
+    dataset: ClassVar = "BAAI/TACO"
+    config: ClassVar = "ALL"
+    columns: ClassVar = ("question", "input_output", "raw_tags", "skill_types")
+    named = replace(Apps.named, tags=("source",), date="date")
+    time_limit: ClassVar = 4.0  # seconds, of its own harness; it heeds no limits of the rows
+
+    def candidate(self, row: Row) -> Candidate:
+        found = super().candidate(row)
+        return replace(found, tags=(*found.tags, *_tags(row, "tags"), *_tags(row, "skill_types")))
+
+
+def _tags(row: Row, field: str) -> tuple[str, ...]:
+    """A list as Python writes it, in a text."""
+    text = row.text(field, "")
+    try:
+        found = literal_in(text) if text.strip() else []
+    except CasesError as error:
+        raise row.wrong(field, f"{text:.40} is not a list") from error
+    return tuple(dict.fromkeys(str(tag) for tag in found))

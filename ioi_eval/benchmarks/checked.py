@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -12,12 +13,13 @@ from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
     Candidate,
+    ColumnNames,
     Keep,
     Unusable,
 )
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Test
+from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Solution, Test
 from ioi_eval.problems import Package, testlib
 from ioi_eval.rules.json_tests import NO_CASES, CasesError
 
@@ -98,3 +100,80 @@ def _refused(error: InputError) -> Exception:
 
 def _held(sources: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
     return tuple(replace(one, content=Blob.of(one.content.read())) for one in sources)
+
+
+# --- CodeContests+ -----------------------------------------------------------------------------------
+
+
+_OURS: Mapping[str, str] = MappingProxyType(
+    {"cpp": "c++", "py3": "python3", "py2": "python2", "java": "java"}
+)
+
+
+class CodeContestsPlus(Checked):
+    name: ClassVar = "code_contests_plus"
+    about: ClassVar = "11,690 problems of CodeContests with better tests, and checkers"
+    ids: ClassVar = r"[0-9]+_[A-Z][0-9]?"
+    dataset: ClassVar = "ByteDance-Seed/Code-Contests-Plus"
+    config: ClassVar = "1x"
+    split: ClassVar = "train"
+    columns: ClassVar = (
+        "source",
+        "id",
+        "title",
+        "description",
+        "time_limit",
+        "memory_limit",
+        "checker",
+        "test_cases",
+    )
+    named = ColumnNames(tags=("source",), title="title", statement="description")
+    milliseconds_from: ClassVar = 100.0
+
+    def candidate(self, row: Row) -> Candidate:
+        found = super().candidate(row)
+        return replace(found, alias=found.id.replace("_", "/") if "_" in found.id else "")
+
+    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
+        row = tables.main[candidate.rows[0]]
+        return (
+            *_solutions(row, "correct_submissions", "correct"),
+            *_solutions(row, "incorrect_submissions", "rejected"),
+        )
+
+
+def _solutions(row: Row, field: str, expected: str) -> Iterator[Solution]:
+    for number, item in enumerate(row.items(field) if row.has(field) else ()):
+        if isinstance(code := item.get("code"), str):
+            language = _OURS.get(str(item.get("language")), "")
+            yield Solution(name=f"{field} {number}", language=language, code=code, expected=expected)
+
+
+# --- AetherCode --------------------------------------------------------------------------------------
+
+
+class AetherCode(Checked):
+    name: ClassVar = "aethercode"
+    about: ClassVar = "problems of premier contests, with checkers by experts"
+    dataset: ClassVar = "m-a-p/AetherCode"
+    config: ClassVar = "v1_2024"
+    split: ClassVar = "test"
+    columns: ClassVar = (
+        "id",
+        "description",
+        "time_limit",
+        "memory_limit",
+        "checker",
+        "test_cases",
+        "contest_name",
+    )
+    named = ColumnNames(
+        difficulty="difficulty",
+        tags=("contest_category", "contest_name"),
+        date="date",
+        title="contest_name",
+        statement="description",
+    )
+
+    def candidate(self, row: Row) -> Candidate:
+        return replace(super().candidate(row), year=row.whole("year", 0) or None)

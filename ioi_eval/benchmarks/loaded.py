@@ -11,8 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ioi_eval.benchmarks.aethercode import AetherCode
-from ioi_eval.benchmarks.apps import Apps
+from ioi_eval.benchmarks.apps import Apps, Taco
 from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
@@ -23,8 +22,8 @@ from ioi_eval.benchmarks.benchmark import (
     kept,
     read_day,
 )
+from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus
 from ioi_eval.benchmarks.code_contests import CodeContests
-from ioi_eval.benchmarks.code_contests_plus import CodeContestsPlus
 from ioi_eval.benchmarks.codeforces import Codeforces
 from ioi_eval.benchmarks.evalplus import HumanEvalPlus, MbppPlus
 from ioi_eval.benchmarks.ioi import Ioi
@@ -34,7 +33,6 @@ from ioi_eval.benchmarks.liveoibench import LiveOIBench
 from ioi_eval.benchmarks.ojbench import OJBench
 from ioi_eval.benchmarks.table_files import SUFFIXES, TableSource
 from ioi_eval.benchmarks.tables import Tables
-from ioi_eval.benchmarks.taco import Taco
 from ioi_eval.benchmarks.usaco import Usaco
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near, nearest

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import Engine
-from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import Json, ProblemOptions, Quiet, Source
 from ioi_eval.cli.progress import Signals

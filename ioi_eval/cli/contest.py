@@ -16,8 +16,7 @@ import msgspec
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import Engine
-from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import Group, command
 from ioi_eval.cli.options import ProblemOptions, Quiet, Source, TimingOptions
 from ioi_eval.contest import Contest, Rules, open_contest

@@ -15,8 +15,7 @@ import typer
 
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import EngineOptions, EngineText, PythonText, TokenFile
-from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.environment import EngineOptions, EngineText, PythonText, TokenFile, open_store
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import Json, ProblemOptions
 from ioi_eval.engines.conditions import conditions

@@ -14,8 +14,7 @@ import typer
 from ioi_eval import Scorer
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import Engine
-from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import SOURCE_HELP, AllTests, ProblemOptions, TimingOptions
 from ioi_eval.cli.progress import Signals

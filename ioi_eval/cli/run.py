@@ -21,8 +21,7 @@ from ioi_eval.cli.config import (
     named_as_typed,
     read_config,
 )
-from ioi_eval.cli.engines import Engine, EngineOptions
-from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.environment import Engine, EngineOptions, open_store
 from ioi_eval.cli.groups import Group, command
 from ioi_eval.cli.options import AllowSuspicious, OutputOptions, RunningOptions, TimingOptions
 from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done

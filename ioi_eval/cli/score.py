@@ -15,8 +15,7 @@ from ioi_eval.benchmarks.guess import guessed
 from ioi_eval.benchmarks.hub import Place
 from ioi_eval.benchmarks.standard_input import received
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import Engine
-from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.exports import ExportOptions
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import (

@@ -11,18 +11,16 @@ import typer
 
 from ioi_eval.benchmarks import BenchmarkOptions, Selection
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import Engine
-from ioi_eval.cli.environment import open_store
+from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import OutputOptions, ProblemOptions, RowColumns, RunningOptions, TimingOptions
 from ioi_eval.cli.progress import say_failures, watched, what_was_done
 from ioi_eval.reports.document import visible
 from ioi_eval.reports.records import Validation
 from ioi_eval.reports.validation import HEADS, RIGHT, matrix, numbers, rows
-from ioi_eval.runs.comparing import KINDS, compare_checkers
 from ioi_eval.runs.references import MOST
 from ioi_eval.runs.score import run_name
-from ioi_eval.runs.solutions import ValidatedSolutions
+from ioi_eval.runs.solutions import KINDS, ValidatedSolutions, compare_checkers
 from ioi_eval.runs.solutions import validate as validate_solutions
 
 _EXAMPLES = """

@@ -14,8 +14,7 @@ import msgspec
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.engines import PythonText, Unconfined
-from ioi_eval.cli.environment import open_store, read_own_token
+from ioi_eval.cli.environment import PythonText, Unconfined, open_store, read_own_token
 from ioi_eval.cli.groups import Group, command
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler

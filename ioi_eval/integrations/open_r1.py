@@ -10,19 +10,21 @@ from __future__ import annotations
 import ast
 import asyncio
 import os
+import re
 import warnings
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
 
 from ioi_eval.classic import classic_outcome, classic_result
 from ioi_eval.engines.registry import EngineChoice, piston_engine
-from ioi_eval.errors import EngineError, InputError, JudgeFailure
+from ioi_eval.errors import EngineError, InputError, IoiEvalError, JudgeFailure
 from ioi_eval.integrations.classic_clients import (
     ClassicClient,
     ClusterClient,
@@ -33,20 +35,8 @@ from ioi_eval.integrations.classic_clients import (
 )
 from ioi_eval.integrations.classic_rows import Row, batched, result_of, text_file, together
 from ioi_eval.integrations.environment import own_store
-from ioi_eval.integrations.open_r1_codeforces import (
-    get_generated_contest_tests,
-    get_generated_tests,
-    score_submission,
-)
-from ioi_eval.integrations.open_r1_rewards import (
-    binary_code_reward,
-    cf_code_reward,
-    code_reward,
-    extract_code,
-    get_code_format_reward,
-    ioi_code_reward,
-)
-from ioi_eval.models import Blob, NamedBlob, Problem, Verdict
+from ioi_eval.integrations.misses import note
+from ioi_eval.models import Blob, JobResult, NamedBlob, Problem, Verdict
 from ioi_eval.runs import Repairs
 from ioi_eval.scoring import find_language, repair, worst
 
@@ -287,6 +277,9 @@ def patch_code(text: str, lang: str) -> str:
     return patch(text) if text and patch is not None else text
 
 
+_patched = patch_code  # where a parameter has its name
+
+
 def is_patchable(lang: str) -> bool:
     """Tell whether `patch_code` looks at programs in a language."""
     return _patch(lang) is not None
@@ -466,3 +459,274 @@ def _texts(problem: Problem) -> Mapping[str, tuple[str, str]]:
         test.name: (test.input.read().decode(), test.answer.read().decode() if test.answer else "")
         for test in problem.tests
     }
+
+
+# --- rewards -----------------------------------------------------------------------------------------
+
+
+Completion = str | Sequence[Mapping[str, Any]]
+FormatReward = Callable[..., list[float]]
+
+_ALL_BUT_NOISE = 0.99  # of the tests: what counts as all of them
+_BROKEN_ROW = (KeyError, TypeError, ValueError, AttributeError)
+
+
+def code_reward(
+    completions: Sequence[Completion], *, verification_info: Sequence[Mapping[str, Any]], **others: Any
+) -> list[float | None]:
+    """The share of the tests that each passes; None where the judge cannot say.
+
+    A row of `verification_info` has `test_cases` and `language`; rows may differ in it. Options that choose
+    another service (`provider_type`, `num_parallel` and the like) are passed over: it is judged by ours.
+    """
+    # It loads the judge, which those who bring a client of their own do not need.
+    from ioi_eval.integrations.trl import make_reward
+
+    return make_reward()(completions=completions, verification_info=list(verification_info))
+
+
+def binary_code_reward(completions: Sequence[Completion], **columns: Any) -> list[float | None]:
+    """1 where all tests are passed, else 0; None where the judge cannot say."""
+    shares = code_reward(completions, **columns)
+    return [None if share is None else float(share > _ALL_BUT_NOISE) for share in shares]
+
+
+def get_code_format_reward(language: str = "python") -> FormatReward:
+    """A reward of 1 for thoughts and an answer in their tags, with a fenced block of the language in it."""
+
+    def code_format_reward(completions: Sequence[Completion], **columns: Any) -> list[float]:
+        """A column `language` says another language for each row."""
+        from ioi_eval.integrations.rewards import text_of
+
+        languages = columns.get("language") or [language] * len(completions)
+        pairs = zip(completions, languages, strict=True)
+        return [float(_has_format(text_of(completion), wanted)) for completion, wanted in pairs]
+
+    return code_format_reward
+
+
+def _has_format(text: str, language: str) -> bool:
+    """Return True if each mark stands behind the one before. As a pattern, this takes hours on long texts."""
+    if not text.startswith("<think>\n"):
+        return False
+    at = 0
+    for mark in ("<think>\n", "\n</think>\n<answer>\n", f"```{language}", "```"):
+        found = text.find(mark, at)
+        if found < 0:
+            return False
+        at = found + len(mark)
+    return "\n</answer>\n" in text[at:] + "\n"
+
+
+# --- over the servers of PISTON_ENDPOINTS ------------------------------------------------------------
+
+
+def extract_code(completion: str, language: str | None = "python") -> str:
+    """The last block that is fenced as exactly that language; empty where there is none."""
+    found = re.findall(rf"```{re.escape(language)}\n(.*?)```", completion, re.DOTALL) if language else []
+    return found[-1] if found else ""
+
+
+def ioi_code_reward(
+    completions: Sequence[Completion],
+    test_batch_size: int = 1,
+    provider_type: str = "piston",
+    **columns: Any,
+) -> list[float | None]:
+    """The lowest score of the tests of each row of `open-r1/ioi`; None where the judge cannot say."""
+    morph = provider_type == "morph"
+    client = get_morph_client_from_env() if morph else get_piston_client_from_env()
+
+    async def worth(text: str, row: Row) -> float:
+        code = add_includes(extract_code(text, "cpp"), row["id"])
+        return (await score_subtask(client, row, code, test_batch_size=test_batch_size)).score
+
+    return _each(client, worth, completions, columns, needed=("id", "test_names"))
+
+
+def cf_code_reward(
+    completions: Sequence[Completion],
+    test_batch_size: int = 1,
+    patch_code: bool = False,
+    scoring_mode: ScoringMode = "weighted_sum",
+    **columns: Any,
+) -> list[float | None]:
+    """What `score_submission` gives for each row of `open-r1/codeforces`; None where the judge cannot say."""
+    client = get_piston_client_from_env()
+
+    async def worth(text: str, row: Row) -> float | None:
+        language = row["language"]
+        code = extract_code(text, language)
+        return await score_submission(
+            client,
+            row,
+            _patched(code, language) if patch_code else code,
+            test_batch_size=test_batch_size,
+            scoring_mode=scoring_mode,
+            submission_language=language,
+        )
+
+    return _each(client, worth, completions, columns, needed=("language", "time_limit"))
+
+
+def _each(
+    client: ClusterClient,
+    worth: Callable[[str, Row], Coroutine[Any, Any, float | None]],
+    completions: Sequence[Completion],
+    columns: Mapping[str, Any],
+    needed: Sequence[str],
+) -> list[float | None]:
+    """All rows at once. A row that cannot be read or judged stops no training."""
+    for missing in (name for name in needed if name not in columns):
+        raise InputError("the dataset has no such column", field=missing)
+
+    async def one(text: str, row: Row) -> float | None:
+        try:
+            return await worth(text, row)
+        except IoiEvalError as error:
+            note(error)
+        except _BROKEN_ROW as error:
+            note(InputError(f"the row cannot be read: {error!r:.200}"))
+        return None
+
+    async def all_of_them() -> list[float | None]:
+        async with client:
+            return await together(one(text, row) for text, row in _rows(completions, columns))
+
+    with ThreadPoolExecutor(1) as thread:  # whoever calls may have an event loop running
+        return thread.submit(asyncio.run, all_of_them()).result()
+
+
+def _rows(completions: Sequence[Completion], columns: Mapping[str, Any]) -> Iterator[tuple[str, Row]]:
+    from ioi_eval.integrations.rewards import rows, text_of
+
+    for completion, row in zip(completions, rows(columns, len(completions)), strict=True):
+        yield text_of(completion), row.values
+
+
+# --- rows of open-r1/codeforces ----------------------------------------------------------------------
+
+
+ScoringMode = Literal["pass_fail", "partial", "weighted_sum"]
+
+_MODES = ("pass_fail", "partial", "weighted_sum")
+_MORE_TIME_CODEFORCES = 10  # seconds that the contract adds for the job
+_PARTIAL_WEIGHT = 0.1
+
+
+async def get_generated_contest_tests(contest_id: str) -> dict[str, list[dict[str, str]]]:
+    """Return the generated tests of a contest of `open-r1/codeforces`, by problem: `input` and `output`.
+
+    Read from `test_cases_NNNN.parquet` in the folder of CF_TESTS_FOLDER; none where that has no such file.
+    """
+    return await asyncio.to_thread(_tests_of, str(contest_id))
+
+
+def _tests_of(contest: str) -> dict[str, list[dict[str, str]]]:
+    from ioi_eval.benchmarks.parquet import batches
+
+    folder = os.environ.get("CF_TESTS_FOLDER", "").strip()
+    remedy = "Download the generated tests of open-r1/codeforces, and let it name their folder"
+    if not folder:
+        raise InputError("it is not set", where="CF_TESTS_FOLDER", remedy=remedy)
+    if not Path(folder).is_dir():
+        raise InputError(f"there is no folder {folder}", where="CF_TESTS_FOLDER", remedy=remedy)
+    if not contest.isdecimal():
+        raise InputError(f"{contest!r} is no number of a contest", field="contest_id")
+    path = Path(folder, f"test_cases_{contest:0>4}.parquet")
+    found: dict[str, list[dict[str, str]]] = {}
+    if not path.exists():
+        return found
+    try:
+        for batch in batches(path, ["problem_id", "input", "output"]):
+            for row in batch.to_pylist():
+                test = {"input": row["input"], "output": row["output"]}
+                found.setdefault(row["problem_id"], []).append(test)
+    except InputError:
+        raise
+    except KeyError as error:
+        raise InputError("there is no such column", where=str(path), field=error.args[0]) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"it cannot be read: {error}", where=str(path), remedy=remedy) from error
+    return found
+
+
+async def get_generated_tests(problem_id: str) -> list[dict[str, str]]:
+    """Return the generated tests of a problem such as `1234/A`; see `get_generated_contest_tests`."""
+    return (await get_generated_contest_tests(problem_id.partition("/")[0])).get(problem_id, [])
+
+
+async def score_submission(
+    client: ClassicClient,
+    problem_data: Row,
+    submission: str | None,
+    test_batch_size: int = 1,
+    scoring_mode: ScoringMode = "weighted_sum",
+    no_compile_reward: float = -0.1,
+    no_submission_reward: float = -1.0,
+    submission_language: str = "cpp",
+) -> float | None:
+    """The reward of a submission. None for a problem without tests.
+
+    `test_batch_size`: so many tests run at the same time, -1: all. `submission_language`: cpp or python.
+    """
+    if scoring_mode not in _MODES:
+        raise ValueError(f"Invalid scoring mode: {scoring_mode}")
+    tests = [*(problem_data.get("official_tests") or ()), *await _generated(problem_data)]
+    if not tests:
+        return None
+    if not submission:
+        return no_submission_reward
+    passed = 0
+    for batch in batched(tests, test_batch_size):
+        results = await together(
+            _run(client, problem_data, test, submission, submission_language) for test in batch
+        )
+        if any(result.compile is not None and result.compile.code != 0 for result in results):
+            return no_compile_reward
+        good = sum(map(_is_passed, results))
+        passed += good
+        if scoring_mode == "pass_fail" and good < len(batch):
+            break
+    return _reward(passed, len(tests), scoring_mode)
+
+
+async def _generated(problem: Row) -> Sequence[Row]:
+    """Return a row's generated tests: its own; for a number of them, those of CF_TESTS_FOLDER."""
+    tests = problem.get("generated_tests")
+    if isinstance(tests, int) and tests > 0:
+        return await get_generated_tests(problem["id"])
+    if tests is None and problem.get("id") and os.environ.get("CF_TESTS_FOLDER", "").strip():
+        return await get_generated_tests(problem["id"])
+    return tests or ()
+
+
+async def _run(client: ClassicClient, problem: Row, test: Row, submission: str, language: str) -> JobResult:
+    data = {
+        "files": list(_codeforces_files(problem, test, submission, language)),
+        "run_timeout": round((problem["time_limit"] + _MORE_TIME_CODEFORCES) * 1000),
+    }
+    package = "cf_python3" if language == "python" else "c++17"
+    return result_of(await client.send_execute(data, language=package))
+
+
+def _codeforces_files(problem: Row, test: Row, submission: str, language: str) -> Iterator[dict[str, str]]:
+    yield text_file(f"main.{language}", submission)
+    if problem.get("generated_checker"):
+        yield text_file("checker.py", problem["generated_checker"])
+    yield text_file("input.txt", test["input"])
+    yield text_file("correct_output.txt", test["output"])
+    names = {"TIME_LIMIT": "time_limit", "MEMORY_LIMIT": "memory_limit", "INPUT_MODE": "input_mode"}
+    yield text_file("grader_config", "\n".join(f"{key}={problem[name]}" for key, name in names.items()))
+
+
+def _is_passed(result: JobResult) -> bool:
+    return result.run.code == 0 and result.run.stdout.strip() == "1"
+
+
+def _reward(passed: int, total: int, mode: ScoringMode) -> float:
+    whole = 1.0 if passed == total else 0.0
+    share = passed / total
+    if mode == "weighted_sum":
+        return whole + _PARTIAL_WEIGHT * share
+    return whole if mode == "pass_fail" else share

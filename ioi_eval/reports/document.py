@@ -10,8 +10,10 @@ import hashlib
 import importlib.resources
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from functools import cache, lru_cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -278,8 +280,7 @@ class HtmlPages:
         import jinja2
         from markupsafe import Markup, escape
 
-        from ioi_eval.reports.listings import indented, numbered
-        from ioi_eval.reports.outputs import compared
+        from ioi_eval.reports.document import compared, indented, numbered
 
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(_FOLDER, encoding="utf-8"),
@@ -375,3 +376,103 @@ def style_of(cell: Cell, side: str) -> str:
     elif side == "r" and last in _MEDALS:
         found += ["word", last]
     return " ".join(found)
+
+
+# --- listings ----------------------------------------------------------------------------------------
+# Programs, and what models and compilers wrote, as HTML: line by line, with the blanks that they have.
+
+
+_MAX_CODE, _MAX_COLOURED = 200_000, 50_000  # characters of a program that are shown, and that have colours
+
+
+@cache
+def _pygments(language: str) -> tuple[Any, Any]:
+    """The two that make HTML of a language; they hold nothing of what they were given."""
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+
+    return get_lexer_by_name(language, stripnl=False), HtmlFormatter(nowrap=True)
+
+
+def numbered(code: Code) -> Any:
+    """The lines of a program as HTML: each with its number, which is a link to it."""
+    from markupsafe import Markup, escape
+    from pygments import highlight
+
+    text = "\n".join(harmless(line, "\t") for line in code.text.split("\n"))
+    if len(text) > _MAX_CODE:
+        text = text[:_MAX_CODE] + "\n…"
+    shown = str(escape(text))
+    if code.lexer and len(text) <= _MAX_COLOURED:
+        lexer, formatter = _pygments(code.lexer)
+        shown = highlight(text, lexer, formatter)
+    lines = enumerate(shown.rstrip("\n").split("\n"), start=1)
+    return Markup(
+        "".join(f'<a id="L{number}" href="#L{number}">{number}</a>{line}\n' for number, line in lines)
+    )
+
+
+def indented(line: str) -> Any:
+    """A line of a program or a compiler as HTML, with the blanks that it has."""
+    from markupsafe import escape
+
+    return escape(bounded(harmless(line, "\t"), MAX_TEXT))
+
+
+# --- outputs beside answers --------------------------------------------------------------------------
+# A wrong output beside the expected one, line by line, with the words marked that differ.
+
+
+_WORD = re.compile(r"\S+")
+
+
+def compared(output: str, expected: str) -> Any:
+    """The rows of a table as HTML: the number of a line, the line that was written, the expected one."""
+    from markupsafe import Markup
+
+    pairs = enumerate(_pairs(output.splitlines(), expected.splitlines()), start=1)
+    rows = ((number, *_marked(*map(_words, pair))) for number, pair in pairs)
+    return Markup("".join(f"<tr><td>{number}</td>{one}{other}</tr>\n" for number, one, other in rows))
+
+
+def _pairs(output: Sequence[str], expected: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
+    """Lines that belong together; where one of the two has more of them, beside none."""
+    for _, start, end, other_start, other_end in SequenceMatcher(
+        None, output, expected, autojunk=False
+    ).get_opcodes():
+        yield from zip_longest(output[start:end], expected[other_start:other_end])
+
+
+def _words(line: str | None) -> list[str] | None:
+    return None if line is None else [visible(word) for word in _WORD.findall(line)]
+
+
+def _marked(output: list[str] | None, expected: list[str] | None) -> tuple[str, str]:
+    """Both as cells. Checkers mostly compare words, so blanks are left out."""
+    if output is None or expected is None:
+        return _marked_cell(output, "del"), _marked_cell(expected, "ins")
+    one, other = list[str](), list[str]()
+    for same, start, end, other_start, other_end in SequenceMatcher(
+        None, output, expected, autojunk=False
+    ).get_opcodes():
+        for pieces, words, tag in (
+            (one, output[start:end], "del"),
+            (other, expected[other_start:other_end], "ins"),
+        ):
+            pieces += [_text(words)] if same == "equal" else [_in(tag, words)] if words else []
+    return f"<td>{' '.join(one)}</td>", f"<td>{' '.join(other)}</td>"
+
+
+def _marked_cell(words: list[str] | None, tag: str) -> str:
+    """A line that the other side has not; or its place, where this side has none."""
+    return '<td class="none"></td>' if words is None else f"<td>{_in(tag, words)}</td>"
+
+
+def _in(tag: str, words: Sequence[str]) -> str:
+    return f"<{tag}>{_text(words) or '&nbsp;'}</{tag}>"
+
+
+def _text(words: Sequence[str]) -> str:
+    from markupsafe import escape
+
+    return str(escape(" ".join(words)))

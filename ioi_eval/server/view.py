@@ -8,22 +8,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import os
 import re
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
+import msgspec
 from aiohttp import web
 
 from ioi_eval.engines.jobs.piston_api import Refused
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.quoting import as_label
+from ioi_eval.model.values import Reason, ServerState, Value
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.addresses import FOLDER
 from ioi_eval.reports.document import STYLE, asset
+from ioi_eval.reports.summary import check_run
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.server import listening
-from ioi_eval.server.watching import State, Watch, news, prometheus
+from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Progress, read_progress
+from ioi_eval.store.rows import MODEL_COLUMNS, bounded, model_of
 
 _EVERY = 1.0  # seconds between two looks at the folder
 _ALIVE = 15.0  # seconds after which a viewer hears something, whatever happens
@@ -191,3 +200,260 @@ async def view(run: Path, options: ServerOptions) -> AsyncIterator[str]:
                 looking.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await looking
+
+
+# --- a run that is watched ---------------------------------------------------------------------------
+
+
+_PIECE = 1 << 22  # bytes of a file that are read at a time
+_WINDOW = 60.0  # seconds that a rate is taken over
+_SLIDE = 5.0  # seconds after which a rate is taken anew where no row came
+_SHOWN = 50  # failures
+_MAX_TEXT = 500  # characters
+_WELL = "healthy"
+_Row = TypeVar("_Row")
+
+
+class _Result(msgspec.Struct):
+    key: str
+    verdict: str = ""
+    reason: Any = None  # a dump may have had a column of this name
+    model: Any = None
+    model_id: Any = None
+    model_name: Any = None
+    model_kwargs: Any = None
+
+
+class _Failure(_Result):
+    problem_id: str = ""
+    phase: str = ""
+    reason: str = ""
+    remedy: str = ""
+
+
+class Model(Value):
+    model: str
+    verdicts: Mapping[str, int]
+    unscored: int
+
+
+class Unscored(Value):
+    key: str
+    problem: str
+    phase: str
+    reason: str
+    remedy: str
+
+
+class State(Value, kw_only=True):
+    """The state that viewers are sent."""
+
+    name: str
+    command: str  # that goes on with the run, and retries what could not be judged
+    judged: int
+    unscored: int
+    total: int | None
+    ended: bool
+    rate: float  # rows a second, lately
+    left: float | None  # seconds
+    last: float | None  # when the last row was written: seconds since 1970
+    models: tuple[Model, ...]
+    failures: tuple[Unscored, ...]  # the latest first
+    engine: str
+    servers: int
+    slots: int
+    unreachable: tuple[str, ...]
+    standings: tuple[ServerState, ...]  # those that are not well first
+
+
+def news(now: State, before: State | None) -> bytes:
+    """The fields that a viewer does not know yet, as JSON."""
+    every = msgspec.structs.asdict(now)
+    return msgspec.json.encode(
+        every
+        if before is None
+        else {name: value for name, value in every.items() if value != getattr(before, name)}
+    )
+
+
+class _Tail:
+    """The lines that a file gets. `begin` is told where it is another file than before."""
+
+    def __init__(self, path: Path, begin: Callable[[], None]) -> None:
+        self._path, self._begin = path, begin
+        self._file, self._offset, self._rest = 0, 0, b""
+        self.written: float | None = None  # when that was which has been read
+
+    def grown(self) -> bool:
+        """Return True if there is anything to read. An unchanged file must cost next to nothing."""
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return False
+        return (found.st_ino, found.st_size) != (self._file, self._offset)
+
+    def lines(self) -> Iterator[bytes]:
+        try:
+            stream = self._path.open("rb")
+        except FileNotFoundError:
+            return
+        with stream:
+            found = os.fstat(stream.fileno())
+            self.written = found.st_mtime
+            if found.st_ino != self._file or found.st_size < self._offset:
+                self._file, self._offset, self._rest = found.st_ino, 0, b""
+                self._begin()
+            stream.seek(self._offset)
+            while piece := stream.read(_PIECE):
+                self._offset += len(piece)
+                *whole, self._rest = (self._rest + piece).split(b"\n")
+                yield from whole
+
+
+class Watch:
+    """Counts a run's rows, those that are new at each call."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        """Raise InputError where there is no run."""
+        self._folder, self._clock = folder, clock
+        command = check_run(folder).settings.get("command")
+        self._command = command if isinstance(command, str) else ""
+        self._results = _Tail(folder / RESULTS, self._begin)
+        self._failed = _Tail(folder / FAILURES, lambda: None)
+        self._times: deque[tuple[float, int]] = deque()
+        self._failures: dict[str, _Failure] = {}
+        self._progress, self._noted = Progress(), 0
+        self._state: State | None = None
+        self._made = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._keys = set[str]()
+        self._verdicts: dict[str, Counter[str]] = {}
+        self._times.clear()
+
+    def poll(self) -> State:
+        """Read what is new. Where nothing is, the state is the same object as before."""
+        now = self._clock()
+        grown = self._read()
+        self._times.append((now, len(self._keys)))
+        while self._times[0][0] < now - _WINDOW:
+            self._times.popleft()
+        slid = self._state is not None and self._state.rate and now >= self._made + _SLIDE
+        if self._state is None or grown or slid:
+            self._state, self._made = self._counted(), now
+        return self._state
+
+    def _read(self) -> bool:
+        """Read on; return True for news. A line that is no row is left out: the report says where it is."""
+        noted = self._note()
+        if not (self._results.grown() or self._failed.grown()):
+            return noted
+        for row in _rows(self._results, _Result):
+            if row.key not in self._keys:
+                self._keys.add(row.key)
+                word = row.reason if row.reason == Reason.NO_PROGRAM else row.verdict
+                self._verdicts.setdefault(_model(row), Counter())[word] += 1
+        for failure in _rows(self._failed, _Failure):
+            self._failures.pop(failure.key, None)  # the latest one last
+            self._failures[failure.key] = failure
+        return True
+
+    def _note(self) -> bool:
+        """Read how far the run is, if it has said so since; each time it writes another file."""
+        try:
+            file = (self._folder / PROGRESS).stat().st_mtime_ns
+        except FileNotFoundError:
+            return False
+        changed = file != self._noted
+        if changed:
+            self._progress, self._noted = read_progress(self._folder) or Progress(), file
+        return changed
+
+    def _counted(self) -> State:
+        failing = [one for key, one in self._failures.items() if key not in self._keys]
+        progress = self._progress
+        judged, total, rate = len(self._keys), progress.total, self._rate()
+        waiting = None if total is None else max(0, total - judged - len(failing))
+        unscored = Counter(_model(one) for one in failing)
+        return State(
+            name=self._folder.resolve().name,
+            command=self._command,
+            judged=judged,
+            unscored=len(failing),
+            total=total,
+            ended=progress.ended,
+            rate=rate,
+            left=waiting / rate if waiting is not None and rate and not progress.ended else None,
+            last=self._results.written if judged else None,
+            models=tuple(
+                Model(model=name, verdicts=dict(self._verdicts.get(name, {})), unscored=unscored[name])
+                for name in sorted(self._verdicts.keys() | unscored.keys())
+            ),
+            failures=tuple(_shown(one) for one in failing[: -_SHOWN - 1 : -1]),
+            engine=progress.engine,
+            servers=progress.servers,
+            slots=progress.slots,
+            unreachable=progress.unreachable,
+            standings=tuple(sorted(progress.standings, key=lambda one: one.state == _WELL)),
+        )
+
+    def _rate(self) -> float:
+        (first, least), (last, most) = self._times[0], self._times[-1]
+        return (most - least) / (last - first) if last > first else 0.0
+
+
+def _rows(tail: _Tail, kind: type[_Row]) -> Iterator[_Row]:
+    decoder = msgspec.json.Decoder(kind)
+    for line in tail.lines():
+        try:
+            yield decoder.decode(shallow(line))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            continue
+
+
+def _model(row: _Result) -> str:
+    columns = {name: getattr(row, name) for name in (*MODEL_COLUMNS, "model_kwargs")}
+    return bounded(model_of(columns), _MAX_TEXT)
+
+
+def _shown(failure: _Failure) -> Unscored:
+    return Unscored(
+        key=bounded(failure.key, _MAX_TEXT),
+        problem=bounded(failure.problem_id, _MAX_TEXT),
+        phase=failure.phase,
+        reason=bounded(failure.reason, _MAX_TEXT),
+        remedy=bounded(failure.remedy, _MAX_TEXT),
+    )
+
+
+def prometheus(state: State) -> str:
+    """The state as Prometheus reads it."""
+    lines = ["# TYPE ioi_eval_run_submissions gauge"]
+    for one in state.models:
+        counted = {**one.verdicts, "unscored": one.unscored}
+        lines += [
+            f"ioi_eval_run_submissions{{model={as_label(one.model)},verdict={as_label(verdict)}}} {number}"
+            for verdict, number in counted.items()
+        ]
+    numbers = {
+        "expected": state.total,
+        "rate": state.rate,
+        "seconds_left": state.left,
+        "seconds_since_row": None if state.last is None else max(0.0, time.time() - state.last),
+        "ended": int(state.ended),
+        "servers": state.servers,
+        "slots": state.slots,
+    }
+    for name, value in numbers.items():
+        if value is not None:
+            lines += [f"# TYPE ioi_eval_run_{name} gauge", f"ioi_eval_run_{name} {value:g}"]
+    return "\n".join([*lines, *_of_servers(state.standings)]) + "\n"
+
+
+def _of_servers(standings: Sequence[ServerState]) -> Iterator[str]:
+    for name in ("up", "slots", "busy", "errors") if standings else ():
+        yield f"# TYPE ioi_eval_run_server_{name} gauge"
+        for one in standings:
+            value = int(one.state == _WELL) if name == "up" else getattr(one, name)
+            yield f"ioi_eval_run_server_{name}{{server={as_label(one.url)}}} {value}"

@@ -17,7 +17,7 @@ from ioi_eval import Results
 from ioi_eval.errors import InputError
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.reports import write_reports
-from ioi_eval.runs.foreign_rows import run_of_rows
+from ioi_eval.runs.folders import run_of_rows
 from ioi_eval.store.compact import compact, whole
 
 pytestmark = pytest.mark.once

@@ -84,7 +84,7 @@ from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.engines.jobs.piston_api import decode_reply
 from ioi_eval.engines.jobs.piston_api import decode_request
 from ioi_eval.engines.jobs.piston_api import words_of
-from ioi_eval.generate.replies import read_reply
+from ioi_eval.generate.chat import read_reply
 from ioi_eval.model.protocol import decode_lines
 from pathlib import Path
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ioi_eval.cli.servers import ServerNews
+from ioi_eval.cli.progress import ServerNews
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged
 
 pytestmark = pytest.mark.alike

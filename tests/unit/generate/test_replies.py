@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioi_eval.generate.replies import Fault, Kind, read_reply
+from ioi_eval.generate.chat import Fault, Kind, read_reply
 
 pytestmark = pytest.mark.once
 

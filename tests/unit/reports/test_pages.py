@@ -19,9 +19,7 @@ from test_html_page import HOSTILE
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports.addresses import ALL, problem_page, submission_page
-from ioi_eval.reports.document import Code, Table, rows_of, visible
-from ioi_eval.reports.listings import numbered
-from ioi_eval.reports.outputs import compared
+from ioi_eval.reports.document import Code, Table, compared, numbered, rows_of, visible
 from ioi_eval.store import folder as store_folder
 from ioi_eval.store.files import draft_of
 

@@ -18,10 +18,9 @@ from ioi_eval.model.values import ServerState
 from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.runs.events import RunFinished, RunStarted, RunSummary, ServersNow, SubmissionFailed
-from ioi_eval.runs.progress_writer import ProgressWriter
+from ioi_eval.runs.work import ProgressWriter
 from ioi_eval.server import ServerOptions
-from ioi_eval.server.view import view
-from ioi_eval.server.watching import Watch, news, prometheus
+from ioi_eval.server.view import Watch, news, prometheus, view
 from ioi_eval.store.folder import PROGRESS, RESULTS, Progress, read_progress, write_progress
 
 pytestmark = pytest.mark.once
