@@ -134,7 +134,7 @@ class Contest:
         self.problems, self.rules, self.participants = problems, rules or Rules(), participants
         self._record, self._limited, self._clock = record, limited, clock
         self.started = clock() if started is None else started
-        self._judge = judge.but(in_order=True, echo=0, missing_modules="re")
+        self._judge = judge.but(in_order=True, echo=0)
         self._showing = self._judge.but(show=True, echo=self.rules.output_bytes, borderline=None)
         known = languages_of(self.rules, participants)
         self.languages = known if languages is None else known & {*languages}
