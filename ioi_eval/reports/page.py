@@ -34,6 +34,7 @@ from ioi_eval.reports.records import (
     Validation,
     read_validation,
 )
+from ioi_eval.reports.scoreboard import section as scoreboard
 from ioi_eval.reports.stamp import Stamp
 from ioi_eval.reports.summary import SUMMARY, check_run, summary, write_summary
 from ioi_eval.reports.tests_table import TESTS, writing_tests
@@ -101,6 +102,9 @@ def _of_models(run: Summary) -> dict[str, Document]:
 def _overview(run: Summary, *, apart: bool) -> Iterator[Section]:
     of = sections.entries(run)
     several = len(of) > 1
+    if run.contest:
+        names = {one.problem_id for entrant in run.contest for one in entrant.problems}
+        yield scoreboard(run.contest, {name: f"{FOLDER}/{problem_page(name)}" for name in names})
     notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []
     solved = (
         "A problem is solved when every subtask has full marks; without subtasks, when a submission passes "

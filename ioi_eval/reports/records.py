@@ -13,6 +13,7 @@ from ioi_eval.model.options import Count, Said
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import TestResult, Value, Verdict
 from ioi_eval.reports.medals import Award, Contests
+from ioi_eval.reports.scoreboard import Entrant
 from ioi_eval.reports.suspicions import Suspicion
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.scoring import BestSubtask, Mode
@@ -183,6 +184,7 @@ class Summary(Value, kw_only=True):
     suspicious: tuple[
         Suspicion, ...
     ] = ()  # what nearly all rows of a model end with; said in `warnings`, too
+    contest: tuple[Entrant, ...] = ()  # the scoreboard, where the run is a contest
     settings: Settings
 
 

@@ -32,6 +32,7 @@ from ioi_eval.reports.records import (
     Step,
     Summary,
 )
+from ioi_eval.reports.scoreboard import Scores
 from ioi_eval.reports.suspicions import Ends
 from ioi_eval.reports.tally import Facts, Tally, Traits, candidate_of, traits_of, uses, uses_of, worst_first
 from ioi_eval.rules import scoring
@@ -255,12 +256,14 @@ def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> 
     """Reads a run's folder, also one that a process still writes. `more` see each row on the way."""
     reading = _Reading(read_failures(folder), options or ReportOptions(), read_tasks(folder))
     info = check_run(folder)
+    scores = Scores(info)
     for row in read_rows(folder):
         result = result_of_row(row)
-        for add in (reading.add, *more):
+        for add in (reading.add, scores.add, *more):
             add(row, result)
     found = reading.summary(info)
-    return msgspec.structs.replace(found, warnings=(*map(str, found.suspicious), *_warnings(folder)))
+    warnings = (*map(str, found.suspicious), *_warnings(folder))
+    return msgspec.structs.replace(found, warnings=warnings, contest=scores.entrants())
 
 
 def _warnings(folder: Path) -> Iterator[str]:

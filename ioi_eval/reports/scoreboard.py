@@ -1,0 +1,147 @@
+"""The scoreboard of a contest: points, attempts and times of gains, by problem and participant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ioi_eval.model.values import SubmissionResult, Value
+from ioi_eval.reports.document import NOTHING, Cell, Figure, Link, Section, Table, number
+from ioi_eval.reports.plots import Axis, Series, as_csv, curves
+from ioi_eval.rules import scoring
+from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.selection import bare
+from ioi_eval.store.folder import RunInfo
+from ioi_eval.store.rows import as_number
+
+_MODE = "contest_mode"  # the option of a run by which it is a contest
+_MOST_COLUMNS, _MOST_CURVES, _LONG = 12, 10, 40
+
+
+class Gains(Value):
+    """A participant's way in one problem."""
+
+    problem_id: str
+    points: float
+    attempts: int
+    gained: float | None  # seconds from the start to the last gain; None: there was none
+
+
+class Entrant(Value):
+    participant: str
+    points: float
+    gained: float | None
+    problems: tuple[Gains, ...]
+    curve: tuple[tuple[float, float], ...]  # seconds, and the points from then on
+
+
+class Scores:
+    """Takes a contest's rows, in any order."""
+
+    def __init__(self, info: RunInfo) -> None:
+        told = info.fingerprint.options.get(_MODE)
+        self._mode = Mode(told) if told in set(Mode) else None
+        self._found: dict[str, dict[str, list[tuple[float, float, SubmissionResult]]]] = {}
+
+    def add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
+        name, at, attempt = row.get("participant"), row.get("contest_seconds"), row.get("attempt")
+        if self._mode is not None and isinstance(name, str):
+            own = self._found.setdefault(name, {}).setdefault(result.problem_id, [])
+            own.append((as_number(at) or 0.0, as_number(attempt) or 0.0, bare(result)))
+
+    def entrants(self) -> tuple[Entrant, ...]:
+        """Return the participants: the most points first, then who had them earlier."""
+        every = (self._entrant(name) for name in self._found)
+        return tuple(sorted(every, key=lambda one: (-one.points, one.gained or 0.0, one.participant)))
+
+    def _entrant(self, name: str) -> Entrant:
+        problems, steps = list[Gains](), list[tuple[float, float]]()
+        for label, submissions in sorted(self._found[name].items()):
+            points, gained = 0.0, None
+            for at, now in self._way(submissions):
+                steps.append((at, now - points))
+                gained = at if now > points else gained
+                points = now
+            problems.append(Gains(problem_id=label, points=points, attempts=len(submissions), gained=gained))
+        curve, whole = [(0.0, 0.0)], 0.0
+        for at, more in sorted(steps):
+            whole += more
+            curve.append((at, round(whole, 6)))
+        return Entrant(
+            participant=name,
+            points=round(whole, 6),
+            gained=max((one.gained for one in problems if one.gained is not None), default=None),
+            problems=tuple(problems),
+            curve=tuple(curve),
+        )
+
+    def _way(self, submissions: list[tuple[float, float, SubmissionResult]]) -> Iterator[tuple[float, float]]:
+        """Yield the seconds of each change, and the problem's points from then on."""
+        assert self._mode is not None, "rows are taken of contests only"
+        kept, points = list[SubmissionResult](), 0.0
+        for at, _, result in sorted(submissions, key=lambda one: one[:2]):
+            now = scoring.points(self._mode, [*kept, result])
+            if self._mode is Mode.MAX_TOKENED_LAST:
+                now = scoring.points(self._mode, [result])
+            if now != points:
+                kept.append(result)  # what changes nothing now never will
+                points = now
+                yield at, now
+
+
+def section(entrants: tuple[Entrant, ...], linked: Mapping[str, str]) -> Section:
+    """Return the scoreboard as contests show it. `linked`: pages of problems, by their names."""
+    names = sorted({one.problem_id for entrant in entrants for one in entrant.problems})
+    shown = names if len(names) <= _MOST_COLUMNS else []
+    rows: list[list[Cell]] = []
+    for place, entrant in enumerate(entrants, 1):
+        own = {one.problem_id: one for one in entrant.problems}
+        cells = [_cell(own[name], linked.get(name, "")) if name in own else NOTHING for name in shown]
+        rows.append([str(place), entrant.participant, number(entrant.points), clock(entrant.gained), *cells])
+    heads = ["Place", "Participant", "Points", "Last gain", *shown]
+    return Section(
+        title="Scoreboard",
+        text=["Problems have points, and in parentheses the attempts and the time of the last gain."],
+        figures=_figures(entrants),
+        table=Table(heads=heads, rows=rows, align="rl" + "r" * (len(heads) - 2)),
+        long=len(rows) > _LONG,
+    )
+
+
+def _cell(gains: Gains, href: str) -> Cell:
+    when = "" if gains.gained is None else f", {clock(gains.gained)}"
+    text = f"{number(gains.points)} ({gains.attempts}{when})"
+    return Link(text=text, href=href) if href else text
+
+
+def clock(seconds: float | None) -> str:
+    if seconds is None:
+        return NOTHING
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def _figures(entrants: tuple[Entrant, ...]) -> list[Figure]:
+    """Points over time, each kept until the next gain."""
+    end = max((at for one in entrants for at, _ in one.curve), default=0.0)
+    most = max((points for one in entrants for _, points in one.curve), default=0.0)
+    if not end or not most:
+        return []
+    series = [Series(name=one.participant, points=_stairs(one, end)) for one in entrants[:_MOST_CURVES]]
+    rows = [(one.participant, at, points) for one in entrants for at, points in one.curve]
+    x, y = Axis(title="Seconds since the start", most=end), Axis(title="Points", most=most)
+    return [
+        Figure(
+            title="Points over time",
+            drawing=curves("Points over time", series, x, y, None),
+            numbers=as_csv(["participant", "seconds", "points"], rows),
+        )
+    ]
+
+
+def _stairs(one: Entrant, end: float) -> list[tuple[float, float]]:
+    found, before = list[tuple[float, float]](), 0.0
+    for at, points in one.curve:
+        found += [(at, before), (at, points)]
+        before = points
+    return [*found, (end, before)]

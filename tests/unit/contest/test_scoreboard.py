@@ -1,0 +1,89 @@
+"""The scoreboard of a contest, in its summary and its report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ioi_eval import load_problems, report
+from ioi_eval.contest import Rules, open_contest
+from ioi_eval.reports import Results
+from ioi_eval.reports.scoreboard import clock
+from ioi_eval.rules.scoring import Mode
+from ioi_eval.store.resources import examples
+from ioi_eval.testing import FakeEngine, FakeTest
+
+pytestmark = pytest.mark.once
+
+# lanterns has the subtasks 20, 15, 25 and 40; the last but one is tests 12 to 15.
+STEPS = (
+    (60, "otter", "lanterns", "only 12 13 14 15"),
+    (120, "otter", "lanterns", "only 12 13 14"),
+    (300, "heron", "lanterns", "all"),
+    (400, "otter", "tide", "all"),
+    (3725, "otter", "lanterns", "all"),
+)
+
+
+def outcome(test: FakeTest) -> float:
+    what, *tests = test.source.split()
+    return float(what == "all" or str(test.index) in tests)
+
+
+async def held(folder: Path, mode: Mode = Mode.MAX_SUBTASK) -> None:
+    problems = load_problems(examples() / "problems", only={"lanterns", "tide"}, cache=folder / "cache")
+    now = [0.0]
+    rules = Rules(mode=mode)
+    async with open_contest(
+        problems, rules, out=folder / "cup", engine=FakeEngine(outcome), clock=lambda: now[0]
+    ) as contest:
+        for now[0], participant, problem, code in STEPS:
+            await contest.session(participant).submit(problem, code)
+
+
+async def test_points_attempts_and_times_of_gains(tmp_path: Path) -> None:
+    await held(tmp_path)
+    otter, heron = Results.open(tmp_path / "cup").summary().contest
+    assert (otter.participant, otter.points, otter.gained) == ("otter", 200, 3725)
+    assert [(one.problem_id, one.points, one.attempts, one.gained) for one in otter.problems] == [
+        ("lanterns", 100, 3, 3725),
+        ("tide", 100, 1, 400),
+    ]
+    assert otter.curve == ((0, 0), (60, 25), (400, 125), (3725, 200))
+    assert (heron.points, heron.gained, len(heron.problems)) == (100, 300, 1)
+    text = (tmp_path / "cup" / "report.md").read_text()
+    (line,) = [line for line in text.splitlines() if "100 (3, 1:02:05)" in line]
+    assert line.split("|")[2].strip() == "otter" and "100 (1, 0:06:40)" in line
+    html = (tmp_path / "cup" / "report.html").read_text()
+    assert "Scoreboard" in html and "Points over time" in html
+
+
+async def test_the_last_submission_counts_where_rules_say_so(tmp_path: Path) -> None:
+    await held(tmp_path, Mode.MAX_TOKENED_LAST)
+    (otter, _) = Results.open(tmp_path / "cup").summary().contest
+    assert otter.curve == ((0, 0), (60, 25), (120, 0), (400, 100), (3725, 200))
+
+
+async def test_the_report_is_the_same_in_any_order_of_rows(tmp_path: Path) -> None:
+    await held(tmp_path)
+    before = Results.open(tmp_path / "cup").summary().contest
+    rows = (tmp_path / "cup" / "results.jsonl").read_text().splitlines()
+    (tmp_path / "cup" / "results.jsonl").write_text("".join(row + "\n" for row in reversed(rows)))
+    assert Results.open(tmp_path / "cup").summary().contest == before
+
+
+async def test_other_runs_have_no_scoreboard(tmp_path: Path) -> None:
+    await held(tmp_path)
+    info = json.loads((tmp_path / "cup" / "run.json").read_text())
+    del info["fingerprint"]["options"]["contest_mode"]
+    (tmp_path / "cup" / "run.json").write_text(json.dumps(info))
+    assert Results.open(tmp_path / "cup").summary().contest == ()
+    await report([tmp_path / "cup"])
+    assert "Scoreboard" not in (tmp_path / "cup" / "report.md").read_text()
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00:00"), (59.9, "0:00:59"), (36000, "10:00:00")])
+def test_clock(seconds: float, text: str) -> None:
+    assert clock(seconds) == text
