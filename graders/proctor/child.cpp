@@ -162,8 +162,11 @@ void enforce_landlock(const room::Room& room, const Program& program) {
     if (program.profile == seccomp::Profile::submission)
       for (const char* name : what_runtimes_read)
         rules.permit_path((std::string("/proc/self/") + name).c_str(), landlock::Access::read);
-    else
-      rules.permit_path(program.nests ? "/proc" : "/proc/self", landlock::Access::read);
+    else {
+      // All that a compiler starts may look at itself where nothing but the box's own processes is to be seen.
+      const bool all = program.nests || (room.pid && access("/proc/loadavg", F_OK) != 0);
+      rules.permit_path(all ? "/proc" : "/proc/self", landlock::Access::read);
+    }
   }
   const std::string wrong = rules.enforce();
   if (!wrong.empty()) sys::fail(wrong);
@@ -180,6 +183,7 @@ void drop_capabilities() {
 // What goes on has arranged its signals already.
 void reset_signals(const Program& program) {
   for (int number = 1; number < NSIG && !program.instead; ++number) signal(number, SIG_DFL);
+  if (program.limits.cuts) signal(SIGXFSZ, SIG_IGN);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

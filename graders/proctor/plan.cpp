@@ -135,6 +135,7 @@ process::Limits read_limits(const json::Value& value, const char* largest_file) 
   limits.memory = value.at("memory").whole_or(process::unlimited, "limits.memory");
   limits.file_size = value.at(largest_file).whole_or(process::unlimited,
       (std::string("limits.") + largest_file).c_str());
+  limits.cuts = value.at("cuts").boolean_or(false, "limits.cuts");
   limits.processes = value.at("processes").whole_or(process::unlimited, "limits.processes");
   limits.disk = value.at("disk").whole_or(process::unlimited, "limits.disk");
   limits.names = value.at("names").whole_or(process::unlimited, "limits.names");

@@ -22,6 +22,7 @@ struct Limits {
   int64_t hard_us = unlimited;        // of time that passes, whatever it does
   int64_t memory = unlimited;         // bytes touched, all processes together
   int64_t file_size = unlimited;      // of any file that it writes, its standard output included
+  bool cuts = false;                  // what it writes beyond that is lost, and it goes on
   int64_t address_space = unlimited;  // a backstop, far above what may be touched
   int64_t processes = unlimited;
   int64_t threads = unlimited;        // of a submission, which is one process

@@ -191,9 +191,9 @@ def other_languages(found: Mapping[str, Toolchain]) -> list[Condition]:
     there = [
         f"{found[each.command].command} {found[each.command].version}"
         for each in others
-        if each.command in found
+        if found.keys() >= {*each.tools}
     ]
-    missing = [f"{each.name} ({each.remedy})" for each in others if each.command not in found]
+    missing = [f"{each.name} ({each.remedy})" for each in others if not found.keys() >= {*each.tools}]
     detail = ", ".join(there) or "none"
     if missing:
         detail += f"; not here: {', '.join(missing)}"

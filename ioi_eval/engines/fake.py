@@ -81,7 +81,7 @@ Fault = EngineError | Killed | Fatal | Stage | None
 def fake_profile() -> Profile:
     tools = {
         name: Toolchain(command=name, path=f"/usr/bin/{name}", version="1.0", identity=f"{name} 1.0 (fake)")
-        for name in sorted({language.command for language in LANGUAGES})
+        for name in sorted({tool for language in LANGUAGES for tool in language.tools})
     }
     return Profile(
         name="fake",

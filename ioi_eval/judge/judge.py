@@ -186,7 +186,7 @@ class Judge:
         if is_classic(self._options, profile):
             there = takes(problem, submission, profile)
         else:
-            there = language.command in profile.toolchains
+            there = profile.toolchains.keys() >= {*language.tools}
         return "" if there else f"the reply holds a program in {language.name}, which the engine cannot run"
 
     async def _side_by_side(

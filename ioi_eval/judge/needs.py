@@ -71,7 +71,7 @@ def lacks(
     try:
         if language is not None:
             refuse_language(problem, language)
-            tool = here.tool(language.command, f"a submission in {language.name}")
+            tool, *_ = [here.tool(tool, f"a submission in {language.name}") for tool in language.tools]
             if language.syntax == "python":
                 refuse_imports(code, (), tool, "the solution")
     except (InputError, JudgeFailure) as error:

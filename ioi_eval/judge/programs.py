@@ -215,7 +215,8 @@ class Compiled(Value):
     @property
     def interpreter(self) -> str:
         """The identity of the one that took the source and has to run it; empty for machine code."""
-        return "" if self.language.run() == (self.language.artifact_name,) else self.built.toolchain
+        alone = self.language.run() == (self.language.artifact_name,)
+        return "" if alone or self.language.runner else self.built.toolchain
 
 
 def program(
@@ -258,7 +259,7 @@ def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
         return PlanSubmission() if problem.task_type is TaskType.OUTPUT_ONLY else _NOTHING_RUNS
     language = compiled.language
     online = problem.options.online_judge
-    argv = language.run(language.command, problem.limits.memory, online=online)
+    argv = language.run(memory=problem.limits.memory, online=online)
     if problem.task_type is TaskType.FUNCTION:
         # The interpreter starts the harness, which loads the submission. The proctor appends a descriptor.
         argv = (*argv[:-1], _HARNESS, argv[-1], problem.options.function)

@@ -29,6 +29,8 @@ class Language(Value, frozen=True, kw_only=True):
     suffixes: tuple[str, ...]  # of source files; ours get the first
     command: str  # the toolchain by which an engine knows the compiler or interpreter
     remedy: str  # the command that installs the toolchain where it is missing
+    tells: tuple[str, ...] = ("--version",)  # what the compiler is asked with, and answers with its version
+    runner: str = ""  # another toolchain's command, where the compiler does not run what it makes
     flags: tuple[str, ...] = ()
     build_template: tuple[str, ...]
     finds_sources: bool = False  # the compiler looks for further sources itself, beside the main one
@@ -57,6 +59,11 @@ class Language(Value, frozen=True, kw_only=True):
     syntax: str = ""  # how extraction tells code from prose: braces, python
     marks: tuple[str, ...] = ()  # a whole program holds one of these
     more_tags: tuple[str, ...] = ()  # of fenced blocks, besides its own names
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Return the commands of the toolchains that its programs need, the builder's first."""
+        return (self.command, self.runner) if self.runner else (self.command,)
 
     @property
     def tags(self) -> frozenset[str]:
@@ -92,7 +99,7 @@ class Language(Value, frozen=True, kw_only=True):
         `tool` is the interpreter's path in the engine's toolchain, `memory` the problem's limit in bytes.
         `online`: the problem is of a judge that defines ONLINE_JUDGE.
         """
-        words = {"tool": tool or self.command, "artifact": self.artifact_name}
+        words = {"tool": tool or self.tools[-1], "artifact": self.artifact_name}
         lists = {_HEAP: () if memory is None else self.heap, _ONLINE: self.online_arguments if online else ()}
         megabytes = max((memory or 0) // _MEBIBYTE, _LEAST_HEAP)
         return tuple(
@@ -147,6 +154,11 @@ def _spelled(stems: Sequence[str], endings: Mapping[str, Sequence[str]]) -> tupl
 # --- the table ---------------------------------------------------------------------------------------
 
 _VARIABLE = (("ONLINE_JUDGE", "true"),)
+# Versions as judges put them behind a name, without a `.0`.
+_GHC = [f"{major}{minor}" for major in (8, 9) for minor in ("", *(f".{n}" for n in range(1, 15)))]
+_NODE = [f"{major}{minor}" for major in range(10, 31) for minor in ("", *(f".{n}" for n in range(1, 30)))]
+_KOTLINS = [f"{major}{minor}" for major in (1, 2) for minor in ("", *(f".{n}" for n in range(1, 10)))]
+_CSHARPS = ("mono", "mono6.8", *map(str, range(6, 15)), *("8,.netcore3.1", "10,.netsdk6", "13,.netsdk9"))
 
 # As on the contest system.
 _C = Language(
@@ -306,6 +318,7 @@ _GO = Language(
     aliases=("go", "golang", *(f"go1.{minor}" for minor in range(10, 50))),
     suffixes=(".go",),
     command="go",
+    tells=("version",),
     remedy="apt-get install golang-go",
     flags=("-buildmode=exe", "-ldflags=-s -w", "-buildvcs=false"),
     build_template=("{tool}", "build", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
@@ -318,7 +331,100 @@ _GO = Language(
     marks=("package main",),
 )
 
-LANGUAGES: tuple[Language, ...] = (_C, _CPP, _PYTHON, _PYPY, _JAVA, _RUST, _GO)
+_PASCAL = Language(
+    name="pascal",
+    aliases=("pascal", "freepascal", "fpc", "objectpascal", "freepascal3", "freepascal3.2", "fpc3.2"),
+    dialects=_spelled(("delphi",), {"delphi": ("", "7", "10", "12")}),
+    suffixes=(".pas", ".pp", ".dpr"),
+    command="fpc",
+    tells=("-iV",),
+    remedy="apt-get install fpc",
+    flags=("-dEVAL", "-M{standard}", "-O2", "-XSs"),
+    online_flags=("-dONLINE_JUDGE",),
+    build_template=("{tool}", "{flags}", "{extra}", "-o./{output}", "{sources}"),
+    run_template=("{artifact}",),
+    default_standard="fpc",
+    finds_sources=True,
+    control="begin\nend.\n",
+    marks=("begin",),
+)
+
+# Without a clock that interrupts (-V0): programs may have none. It would switch between threads of its own.
+_HASKELL = Language(
+    name="haskell",
+    aliases=("haskell", "ghc", "hs", *(f"{stem}{n}" for stem in ("haskellghc", "ghc") for n in _GHC)),
+    suffixes=(".hs",),
+    command="ghc",
+    remedy="apt-get install ghc",
+    flags=("-O2", "-static", "-optl-static", "-optl-s", "-outputdir", "objects", "-with-rtsopts=-V0"),
+    build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
+    run_template=("{artifact}",),
+    control="main :: IO ()\nmain = return ()\n",
+    threads=4,
+    address_space=False,
+    marks=("main =", "main ::"),
+)
+
+# The artifact is the source, byte for byte, as Python's is; several sources become one that has them all.
+# Else it looks at folders and a configuration that boxes do not show.
+_ALONE = ("--preserve-symlinks", "--preserve-symlinks-main", "--openssl-config=/dev/null")
+_JAVASCRIPT = Language(
+    name="javascript",
+    aliases=("javascript", "js", "node", "node.js", "nodejs", *(f"node.js{n}" for n in _NODE)),
+    suffixes=(".js",),
+    command="node",
+    remedy="apt-get install nodejs",
+    helper="javascript/build.js",
+    build_template=("{tool}", *_ALONE, "./{helper}", "{output}", "{sources}"),
+    heap=("--max-old-space-size={megabytes}",),
+    run_template=("{tool}", *_ALONE, "--stack-size=65500", "{heap}", "{artifact}"),
+    online_environment=_VARIABLE,
+    threads=64,
+    address_space=False,
+    syntax="braces",
+    marks=("require(", "console.log", "process.std"),
+)
+
+_CSHARP = Language(
+    name="c#",
+    aliases=("c#", "csharp", "cs", "mcs", "mono", *(f"c#{n}" for n in _CSHARPS)),
+    suffixes=(".cs",),
+    command="mcs",
+    remedy="apt-get install mono-mcs mono-runtime",
+    runner="mono",
+    flags=("-d:EVAL", "-optimize+", "-langversion:latest", "-r:System.Numerics.dll"),
+    online_flags=("-d:ONLINE_JUDGE",),
+    build_template=("{tool}", "{flags}", "{extra}", "-out:{output}", "{sources}"),
+    run_template=("{tool}", "{artifact}"),
+    control="class Control { static void Main() {} }\n",
+    threads=64,
+    proc=True,
+    address_space=False,
+    syntax="braces",
+    marks=("class ", "using System"),
+)
+
+# The compiler makes a folder of what does not end in .jar.
+_KOTLIN = msgspec.structs.replace(
+    _JAVA,
+    name="kotlin",
+    aliases=("kotlin", "kt", *(f"kotlin{n}" for n in _KOTLINS)),
+    suffixes=(".kt",),
+    command="kotlinc",
+    remedy="apt-get install kotlin, or unpack a release of it from github.com/JetBrains/kotlin",
+    runner="java",
+    flags=("-include-runtime", "-nowarn"),
+    helper="",
+    build_template=("{tool}", "{flags}", "{extra}", "-d", "{output}", "{sources}"),
+    artifact_name="submission.jar",
+    control="fun main() {}\n",
+    marks=("fun main",),
+)
+
+LANGUAGES: tuple[Language, ...] = (
+    *(_C, _CPP, _PYTHON, _PYPY, _JAVA, _RUST, _GO),
+    *(_PASCAL, _HASKELL, _JAVASCRIPT, _CSHARP, _KOTLIN),
+)
 
 
 def find(name: str, *, where: str = "", row: int | None = None, field: str = "language") -> Language:
@@ -342,7 +448,8 @@ def of_suffix(suffix: str) -> Language | None:
 
 def remedy(command: str) -> str:
     """Return the command that installs a language's toolchain; empty for commands outside of the table."""
-    return next((language.remedy for language in LANGUAGES if language.command == command), "")
+    own = (language.remedy for language in LANGUAGES if language.command == command)
+    return next(own, next((language.remedy for language in LANGUAGES if language.runner == command), ""))
 
 
 def _plain(name: str) -> str:

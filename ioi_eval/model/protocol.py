@@ -25,6 +25,7 @@ class PlanLimits(Message):
     hard_ms: int | None = None  # of time that passes, whatever the program does
     memory: int | None = None
     output: int | None = None
+    cuts: bool = False  # output beyond the limit is lost, and the program goes on
 
 
 class PlanWarm(Message):

@@ -179,6 +179,7 @@ class Limits(Value):
     wall_time: float | None = None  # seconds
     memory: int | None = None  # bytes touched
     output: int | None = 64 << 20  # bytes
+    cuts_output: bool = False  # what is beyond it is lost, and the program goes on
 
     @classmethod
     def contest(cls, time_limit: float, memory_limit: int | None) -> Self:

@@ -109,7 +109,7 @@ class Kattis(DeclaredFormat):
             source=where,
             task_type=TaskType.INTERACTIVE if validation.interactive else TaskType.BATCH,
             options=TaskOptions(manager_args=flags if validation.interactive else ()),
-            limits=_limits(header, time),
+            limits=_limits(header, time, cuts_output=domjudge),
             included=tuple(_included(folder, faults)),
             time_from_solutions=None if time is not None else _multiplier(header, faults, new=new),
             checker=_checker(header, validation, flags, program, scores.full),
@@ -229,14 +229,14 @@ def _passes(header: Fields) -> int:
 # --- limits ------------------------------------------------------------------------------------------
 
 
-def _limits(header: Fields, time: float | None) -> Limits:
+def _limits(header: Fields, time: float | None, *, cuts_output: bool) -> Limits:
     limits = header.inner("limits")
     memory = limits.whole("memory", _USUAL_MEMORY, least=1)
     if memory > _MOST_MEMORY:
         limits.fault("memory", f"{memory} MiB is more than any machine has", "It counts MiB, not bytes")
     output = round(limits.number("output", _USUAL_OUTPUT, above=0) * MIB)
     wall = None if time is None else 2 * time + 1
-    return Limits(cpu_time=time, wall_time=wall, memory=memory * MIB, output=output)
+    return Limits(cpu_time=time, wall_time=wall, memory=memory * MIB, output=output, cuts_output=cuts_output)
 
 
 def _time_limit(folder: Path, header: Fields, faults: Faults) -> float | None:

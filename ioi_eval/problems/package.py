@@ -18,16 +18,6 @@ from ioi_eval.model.values import Blob, Limits, NamedBlob, Problem, Solution, Ta
 
 ARCHIVES = frozenset({".zip", ".kpp"})
 
-# Sources in languages that the language table may have no row for: loaded, so that none seems absent.
-_OTHER_LANGUAGES: Mapping[str, str] = {
-    ".c": "c",
-    ".go": "go",
-    ".java": "java",
-    ".kt": "kotlin",
-    ".pas": "pascal",
-    ".rs": "rust",
-}
-
 
 class Package(Value):
     """A package as it was read. `problem` is None when anything is wrong with it."""
@@ -215,7 +205,7 @@ def language_of(name: str) -> str | None:
     """Return the language of a source file by its ending."""
     suffix = PurePosixPath(name).suffix
     known = of_suffix(suffix)
-    return known.name if known else _OTHER_LANGUAGES.get(suffix.lower())
+    return known.name if known else None
 
 
 def source_text(path: Path) -> str:

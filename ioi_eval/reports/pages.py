@@ -58,6 +58,11 @@ _LEXERS = {
     "java": "java",
     "rust": "rust",
     "go": "go",
+    "pascal": "pascal",
+    "haskell": "haskell",
+    "javascript": "javascript",
+    "c#": "csharp",
+    "kotlin": "kotlin",
 }
 
 

@@ -15,6 +15,7 @@ from collections.abc import Collection
 from enum import StrEnum
 
 from ioi_eval.model.job import OWN_LIMITS, Ended
+from ioi_eval.model.options import BuildLimits
 from ioi_eval.rules.limits import BUILD_IDLE
 
 MACHINE_AT_FAULT = 90  # no compiler exits with it
@@ -26,6 +27,7 @@ _SIGNS_OF_NO_ROOM = re.compile(
 _SIGNS_OF_A_CRASH = re.compile(
     rf"internal compiler error|terminated program|cannot execute|{_SIGNS_OF_NO_ROOM.pattern}"
 )
+_TOO_LARGE = re.compile("File size limit exceeded|File too large|file truncated")
 _TEMPORARY_NAME = re.compile(r"/tmp/cc[A-Za-z0-9]{6}(?=\.)")
 _UNPRINTABLE = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -72,10 +74,13 @@ _REASONS = {
 }
 
 
-def log_of(ended: Ended, limit: int) -> str:
-    """Return the compiler's output, printable, at most `limit` characters; and the limit that stopped it."""
-    text = _UNPRINTABLE.sub("\ufffd", (ended.stdout + ended.stderr)[:limit]).rstrip("\n")
+def log_of(ended: Ended, limits: BuildLimits) -> str:
+    """Return the compiler's output, printable and not above its limit, and the limit that stopped it."""
+    text = _UNPRINTABLE.sub("\ufffd", (ended.stdout + ended.stderr)[: limits.log]).rstrip("\n")
     text = _TEMPORARY_NAME.sub("/tmp/cc", text)  # the same source, the same words
+    if ended.code != 0 and _TOO_LARGE.search(text):
+        most = limits.file_size >> 20
+        text += f"\nA file that the compiler makes, the program among them, may have {most} MiB."
     if ended.killed:
         reason = _REASONS.get(ended.killed) or ended.words or "killed by a signal"
         text = "\n".join(filter(None, (text, f"The compiler was stopped: {reason}.")))

@@ -36,7 +36,8 @@ from ioi_eval.rules.grading import Ungraded, grade
 _ACCEPTED_GROUP = "ac"
 _RIGHT = frozenset({"correct", "model_solution", "accepted"})
 _PASSED = frozenset({Verdict.AC, Verdict.PA})
-_CRASHED = frozenset({Verdict.RE, Verdict.MLE})  # the ICPC's format has no status for memory
+# The ICPC's format has no status for memory, nor for output: problemtools ends a program that exceeds these.
+_CRASHED = frozenset({Verdict.RE, Verdict.MLE, Verdict.OLE})
 _WRONG = frozenset({Verdict.WA, Verdict.PA})
 # Folders and tags of the ICPC's format, small letters and underscores: the statuses of which one must occur.
 _SHOWN: Mapping[str, frozenset[Verdict]] = MappingProxyType(
@@ -81,7 +82,7 @@ _CLASSES: Mapping[str, frozenset[Verdict]] = MappingProxyType(
         "ac": _PASSED,
         "wa": frozenset({Verdict.WA}),
         "tle": frozenset({Verdict.TLE}),
-        "rte": frozenset({Verdict.RE, Verdict.MLE, Verdict.OLE}),
+        "rte": _CRASHED,
     }
 )
 _IN_PART = frozenset({_ACCEPTED_GROUP, "partially_correct", "partially_accepted", "rejected"})

@@ -256,9 +256,9 @@ def _is_program(text: str, language: Notation) -> bool:
 
 def _may_be_code(text: str, language: Notation) -> bool:
     """For a block that somebody fenced but did not tag: output and pseudo-code are fenced as well."""
-    if language.syntax == "braces":
-        return _has_mark(text, language) or (";" in text and _braces_only(text))
-    return _is_program(text, language)
+    if language.syntax == "python":
+        return _is_program(text, language)
+    return _has_mark(text, language) or (language.syntax == "braces" and ";" in text and _braces_only(text))
 
 
 def _has_mark(text: str, language: Notation) -> bool:

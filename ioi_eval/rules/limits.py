@@ -47,7 +47,12 @@ def build_idle(wall: int | None) -> int | None:
 
 
 def plan_limits(
-    *, cpu_time: float | None, wall_time: float | None, memory: int | None, output: int | None = None
+    *,
+    cpu_time: float | None,
+    wall_time: float | None,
+    memory: int | None,
+    output: int | None = None,
+    cuts: bool = False,
 ) -> PlanLimits:
     """A program's limits in a plan, whoever it is. Seconds and bytes."""
     wall = milliseconds(wall_time)
@@ -57,6 +62,7 @@ def plan_limits(
         hard_ms=None if wall is None else hard_stop(wall),
         memory=memory,
         output=output,
+        cuts=cuts,
     )
 
 

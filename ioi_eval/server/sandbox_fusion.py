@@ -28,7 +28,8 @@ from ioi_eval.server.jobs import FailedInside, Jobs, PackagedEngine, Visit
 from ioi_eval.store.resources import graders
 
 _SCRIPTS = ("python", "bash")
-_LANGUAGES = (*_SCRIPTS, "cpp", "java", "go", "rust")  # of theirs, by their names
+_THEIRS = (*_SCRIPTS, "cpp", "java", "go", "rust", "nodejs", "csharp")  # of their languages, by their names
+_LANGUAGES = (*_THEIRS, "pascal", "haskell", "kotlin")
 _BROKEN = "SandboxError"
 _RUNTIME, _STDIN = "ioi_eval", ".ioi-eval-stdin"
 _MOST_FETCHED = 64 << 20  # bytes of all files of a reply
@@ -177,11 +178,12 @@ class SandboxFusion:
     async def _program(self, asked: RunCode) -> _Program:
         language = _language(asked.language)
         if asked.language == "bash":
-            return _Program(asked, language, "/bin/bash")
-        tool = (await self._engine.profile()).toolchains.get(language.command)
-        if tool is None:
-            raise FailedInside(f"{language.command} is not installed here: {language.remedy}")
-        return _Program(asked, language, tool.path)
+            return _Program(asked, language, "/bin/bash", "/bin/bash")
+        there = (await self._engine.profile()).toolchains
+        for command in language.tools:
+            if command not in there:
+                raise FailedInside(f"{command} is not installed here: {language.remedy}")
+        return _Program(asked, language, there[language.tools[0]].path, there[language.tools[-1]].path)
 
     async def _built(self, program: _Program, visit: Visit) -> JobResult | None:
         """Build the program; None for languages without a build."""
@@ -207,8 +209,8 @@ class SandboxFusion:
 class _Program:
     """The jobs that build and run what a request brought."""
 
-    def __init__(self, asked: RunCode, language: Language, tool: str) -> None:
-        self._asked, self._language, self._tool = asked, language, tool
+    def __init__(self, asked: RunCode, language: Language, builder: str, runner: str) -> None:
+        self._asked, self._language, self._builder, self._runner = asked, language, builder, runner
         self._main = f"main{language.suffixes[0]}" if asked.language != "bash" else "main.sh"
         self._is_script = asked.language in _SCRIPTS
         self._memory = asked.memory_limit_MB << 20 if asked.memory_limit_MB > 0 else None
@@ -219,7 +221,7 @@ class _Program:
         if self._is_script:
             return None
         made = self._language.artifact_name
-        command = self._language.build((self._main,), made, tool=self._tool)
+        command = self._language.build((self._main,), made, tool=self._builder)
         return Job(
             files=(*self._files(), _file("compile", f"exec {shlex.join(command)} < /dev/null\n")),
             runtime=_RUNTIME,
@@ -230,10 +232,10 @@ class _Program:
 
     def to_run(self, given: str, kept: Mapping[str, str] | None) -> Job:
         made = self._language.artifact_name
-        command: tuple[str, ...] = (self._tool, self._main)
+        command: tuple[str, ...] = (self._runner, self._main)
         program: tuple[JobFile, ...] = ()
         if not self._is_script:
-            command = self._language.run(self._tool, self._memory)
+            command = self._language.run(self._runner, self._memory)
             program = (JobFile(name=made, content=Blob.of_file(Path((kept or {})[made])), executable=True),)
         started = command[0] if command[0].startswith("/") else f"./{command[0]}"
         line = f"exec {shlex.join((started, *command[1:]))} < {_STDIN}\n"

@@ -229,3 +229,11 @@ async def test_a_grader_that_fails_is_no_verdict(
     found = (await validated(package, tmp_path / "run", shared_cache)).validation
     assert len(found.unjudged) == 3
     assert words in found.unjudged[0].reason
+
+
+async def test_a_compiler_says_which_file_was_too_large(tmp_path: Path, shared_cache: Path) -> None:
+    await validated(FOLDER / "torrent", tmp_path / "run", shared_cache)
+    (row,) = [row for row in read_rows(tmp_path / "run") if row["solution"] == "filled.cpp"]
+    assert (
+        "A file that the compiler makes, the program among them, may have 256 MiB." in row["compile_output"]
+    )

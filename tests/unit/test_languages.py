@@ -67,8 +67,8 @@ def test_names_of_python(name: str) -> None:
         "Python 2",
         "Python 2.7",
         "PyPy 2",
-        "javascript",
-        "c#",
+        "pascalabc.net",
+        "perl",
         "c++99",
         "Rust 2022",
         "brainfuck",
@@ -140,7 +140,7 @@ def test_commands_that_run() -> None:
 
 
 def test_threads_are_for_runtimes_that_need_them() -> None:
-    assert [language.name for language in LANGUAGES if language.threads == 1] == ["c", "c++"]
+    assert [language.name for language in LANGUAGES if language.threads == 1] == ["c", "c++", "pascal"]
     assert all(1 <= language.threads <= 64 for language in LANGUAGES)
 
 
@@ -168,6 +168,15 @@ def test_threads_are_for_runtimes_that_need_them() -> None:
         ("Go 1.19", "go", ""),
         ("Go 1.22.2", "go", ""),
         ("Python 3.8.10", "python", ""),
+        ("FPC 3.2.2", "pascal", ""),
+        ("Free Pascal 3.0.2", "pascal", ""),
+        ("Delphi 7", "pascal", "delphi"),
+        ("Haskell GHC 8.10.1", "haskell", ""),
+        ("Node.js 15.8.0 (64bit)", "javascript", ""),
+        ("JavaScript", "javascript", ""),
+        ("C# Mono 6.8", "c#", ""),
+        ("C# 8, .NET Core 3.1", "c#", ""),
+        ("Kotlin 1.9.21", "kotlin", ""),
     ],
 )
 def test_names_as_datasets_spell_them(name: str, language: str, standard: str) -> None:
@@ -204,6 +213,7 @@ def test_factors_are_data() -> None:
 
 def test_whatever_can_be_missing_has_a_remedy() -> None:
     assert all(remedy(language.command) == language.remedy != "" for language in LANGUAGES)
+    assert remedy("mono") == find("c#").remedy
     assert remedy("cobc") == ""
 
 

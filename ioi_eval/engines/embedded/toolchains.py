@@ -1,14 +1,17 @@
 """The compilers and interpreters of this machine that a box can use.
 
-What each language needs is in the languages' table; here is how a toolchain says which one it is.
+What each language needs is in the languages' table; here is how toolchains that need more than a question say
+which one they are.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import zipfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,6 +19,7 @@ import msgspec
 from ioi_eval.engines.embedded.commands import ask, everybody_may_start, find_command, seen_in_a_box
 from ioi_eval.engines.embedded.interpreters import find_pypy, find_python
 from ioi_eval.model.job import Toolchain
+from ioi_eval.model.languages import LANGUAGES
 
 _CHUNK = 1 << 20
 # Linked into every static binary, so a build with other ones could differ though the compiler is the same.
@@ -24,15 +28,22 @@ _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 
 def toolchains(python: str = "") -> dict[str, Toolchain]:
     """Return the toolchains that boxes can see, by command. `python`: see `find_python`."""
-    finders: tuple[Callable[[], Toolchain | None], ...] = (
-        find_compiler,
-        lambda: find_compiler("gcc"),
-        lambda: find_python(python),
-        find_pypy,
-        find_java,
-        find_rust,
-        find_go,
-    )
+    own: dict[str, Callable[[], Toolchain | None]] = {
+        "g++": find_compiler,
+        "gcc": partial(find_compiler, "gcc"),
+        "python3": partial(find_python, python),
+        "pypy3": find_pypy,
+        "java": find_java,
+        "rustc": partial(find_linked, "rustc", "-vV"),
+        "ghc": partial(find_linked, "ghc", "--version"),
+        "kotlinc": find_kotlin,
+    }
+    asked = {
+        tool: partial(find_asked, tool, *(language.tells if tool == language.command else ("--version",)))
+        for language in LANGUAGES
+        for tool in language.tools
+    }
+    finders = (asked | own).values()
     with ThreadPoolExecutor(len(finders)) as threads:
         found = threads.map(lambda find: find(), finders)
         return {tool.command: tool for tool in found if tool is not None and _is_seen(tool)}
@@ -65,22 +76,35 @@ def find_java() -> Toolchain | None:
     path = find_command("java")
     if path is None or not everybody_may_start(path.resolve().with_name("javac")):
         return None
-    return _asked("java", ("-version",), r'version "([^"]+)"')
+    return find_asked("java", "-version", version=r'version "([^"]+)"')
 
 
-def find_rust() -> Toolchain | None:
-    """Its programs are linked by the C compiler and with its libraries, so that is part of what it is."""
-    found, linker = _asked("rustc", ("-vV",), r"^release: (\S+)"), find_compiler("gcc")
+def find_linked(name: str, *question: str) -> Toolchain | None:
+    """One whose programs are linked by the C compiler and with its libraries: that is part of what it is."""
+    found, linker = find_asked(name, *question), find_compiler("gcc")
     if found is None or linker is None or find_command("cc") is None:
         return None
     return msgspec.structs.replace(found, identity=f"{found.identity} {linker.identity}")
 
 
-def find_go() -> Toolchain | None:
-    return _asked("go", ("version",), r"^go version go(\S+)")
+def find_kotlin() -> Toolchain | None:
+    """By what its archive says of itself: the compiler takes seconds to tell its version."""
+    path = find_command("kotlinc")
+    archive = path and path.resolve().parents[1] / "lib" / "kotlin-compiler.jar"
+    if path is None or archive is None:
+        return None
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            words = packed.read("META-INF/MANIFEST.MF").decode(errors="replace")
+        state = archive.stat()
+    except (OSError, KeyError, zipfile.BadZipFile):
+        return None
+    version = _first(r"^Implementation-Version: (\S+)", words) or "unknown"
+    identity = f"kotlinc {version} {path.resolve()} {state.st_size} {state.st_mtime_ns}"
+    return Toolchain(command="kotlinc", path=str(path), version=version, identity=identity)
 
 
-def _asked(name: str, question: Iterable[str], version: str) -> Toolchain | None:
+def find_asked(name: str, *question: str, version: str = r"(\d+(?:\.\d+)+)") -> Toolchain | None:
     """The toolchain of that name, if it answers with a version."""
     path = find_command(name)
     if path is None:

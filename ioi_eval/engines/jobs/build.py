@@ -51,7 +51,7 @@ from ioi_eval.store.memory import Bounded, Shared, recalled, remembered
 
 
 _ROOM = 8 << 20  # bytes that must be free where compilers write; servers let a file have 10 MB at the least
-_CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", ".ioi-eval-control", ".ioi-eval-control.log"
+_CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", "ioi-eval-control", ".ioi-eval-control.log"
 _QUICK_LOG = ".ioi-eval-quick.log"
 
 
@@ -94,7 +94,8 @@ exit "$code"
 def control_command(recipe: Recipe) -> tuple[str, ...]:
     """The same command with the control program in the place of all sources."""
     names = {source.name for source in recipe.sources} | {"-include"}  # which comes before one of them
-    kept = [_CONTROL if word == recipe.output else word for word in recipe.command if word not in names]
+    output = re.compile(rf"^(|-o./|-out:){re.escape(recipe.output)}$")  # some take it glued to the option
+    kept = [output.sub(rf"\1{_CONTROL}", word) for word in recipe.command if word not in names]
     place = next((i for i, word in enumerate(recipe.command) if word in names), len(kept))
     return (*kept[:place], recipe.control.name, *kept[place:])
 
@@ -438,7 +439,7 @@ class Builds:
         key = recipe.key(profile.architecture, made.tool)
         end = ending(made.ended, recipe.refusals)
         told: dict[str, Any] = {
-            "log": log_of(made.ended, recipe.limits.log),
+            "log": log_of(made.ended, recipe.limits),
             "compiler": made.compiler,
             "confinement": made.confinement,
         }

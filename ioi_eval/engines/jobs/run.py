@@ -140,6 +140,7 @@ def _plan(batch: Batch, program: Program, chosen: Chosen, read: tuple[str, ...])
             wall_time=problem.limits.wall_time,
             memory=problem.limits.memory,
             output=problem.limits.output,
+            cuts=problem.limits.cuts_output,
         ),
         input_file=problem.options.input_file,
         output_file=problem.options.output_file,

@@ -161,7 +161,7 @@ def test_the_checker_is_its_first_source_with_the_others_beside() -> None:
 def test_the_proctor_is_all_its_units() -> None:
     recipe = proctor_recipe([named("main.cpp"), named("a.hpp"), named("z.cpp"), named("a.cpp")], LIMITS)
     assert recipe.command[-5:] == ("-include", "a.cpp", "-include", "z.cpp", "main.cpp")
-    assert control_command(recipe)[-3:] == ("-o", ".ioi-eval-control", "ioi-eval-control.cpp")
+    assert control_command(recipe)[-3:] == ("-o", "ioi-eval-control", "ioi-eval-control.cpp")
 
 
 def test_a_header_is_precompiled_with_the_flags_of_the_build() -> None:

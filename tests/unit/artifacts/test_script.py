@@ -75,7 +75,8 @@ def test_a_program_over_the_limit_of_files_is_not_built(tmp_path: Path) -> None:
 def test_an_error_in_the_source_is_refused_with_the_compilers_words(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of("int main() { return x; }"), real("g++"))
     assert ending(stage) is Ending.REFUSED
-    assert re.search(r"graders/sum\.cpp:1:21: error: .x. was not declared", log_of(stage, 10_000))
+    told = log_of(stage, BuildLimits(log=10_000))
+    assert re.search(r"graders/sum\.cpp:1:21: error: .x. was not declared", told)
 
 
 def test_a_missing_function_is_refused(tmp_path: Path) -> None:
@@ -219,12 +220,12 @@ def test_a_limit_cuts_short_and_is_named(status: StageStatus, words: str) -> Non
     message = CPU_LIMIT if status is StageStatus.TO else "Memory limit exceeded"
     stage = Ended.of(Stage(stdout="half a ", signal="SIGKILL", status=status, message=message))
     assert ending(stage) is Ending.CUT_SHORT
-    assert log_of(stage, 100) == f"half a \nThe compiler was stopped: {words}."
+    assert log_of(stage, BuildLimits(log=100)) == f"half a \nThe compiler was stopped: {words}."
 
 
 def test_the_log_is_printable_and_bounded() -> None:
     stage = Ended(stdout="\x1b[31mred\x07\ttab\nüñ" + "x" * 100, code=1)
-    assert log_of(stage, 20) == "\ufffd[31mred\ufffd\ttab\nüñxxxx"
+    assert log_of(stage, BuildLimits(log=20)) == "\ufffd[31mred\ufffd\ttab\nüñxxxx"
 
 
 def test_no_compilers_own_code_is_ours() -> None:

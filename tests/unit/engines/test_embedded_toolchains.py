@@ -8,7 +8,7 @@ from support.engines import LANGUAGES
 from ioi_eval.engines.embedded import toolchains
 from ioi_eval.engines.embedded.commands import everybody_may_start, find_command, seen_in_a_box
 from ioi_eval.engines.embedded.interpreters import find_python
-from ioi_eval.engines.embedded.toolchains import find_compiler, find_java, find_rust
+from ioi_eval.engines.embedded.toolchains import find_compiler, find_java, find_linked
 
 
 def program(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
@@ -27,7 +27,7 @@ def test_finds_what_this_machine_has() -> None:
     assert compiler == find_compiler()
     assert python is not None and python.version.startswith("3.")
     found = toolchains.toolchains()
-    assert {"g++", "python3"} <= set(found) <= {language.command for language in LANGUAGES}
+    assert {"g++", "python3"} <= set(found) <= {tool for language in LANGUAGES for tool in language.tools}
     assert all(name == tool.command and tool.version for name, tool in found.items())
 
 
@@ -47,13 +47,13 @@ def test_a_java_that_cannot_compile_is_none(on_path: Path) -> None:
 
 def test_a_rust_is_also_what_links_its_programs(on_path: Path) -> None:
     program(on_path / "bin" / "rustc", "#!/bin/sh\necho 'rustc 1.63.0'; echo 'release: 1.63.0'\n")
-    assert find_rust() is None
+    assert find_linked("rustc", "-vV") is None
     fake_compiler(on_path)
     for name in ("gcc", "cc"):
         (on_path / "bin" / name).symlink_to("g++")
-    first = find_rust()
+    first = find_linked("rustc", "-vV")
     fake_compiler(on_path, library="another")
-    second = find_rust()
+    second = find_linked("rustc", "-vV")
     assert first is not None and second is not None
     assert first.version == "1.63.0" and first.identity != second.identity
 

@@ -1,0 +1,4 @@
+main :: IO ()
+main = do
+  numbers <- map read . words <$> getLine
+  print (sum numbers :: Integer)

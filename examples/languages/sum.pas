@@ -1,0 +1,9 @@
+program sum;
+
+var
+  a, b: Int64;
+
+begin
+  ReadLn(a, b);
+  WriteLn(a + b);
+end.

@@ -1,0 +1,63 @@
+"""The language of docs/extending.md, judged as it stands there."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from missing import lacks
+
+from ioi_eval import EmbeddedEngine, JudgeFailure, Scorer, Store, Submission
+from ioi_eval.engines.embedded import toolchains
+from ioi_eval.model import languages
+from ioi_eval.models import Blob, Limits, Problem, Test, Verdict
+from ioi_eval.rules.extraction import extract
+
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+LIMITS = Limits(cpu_time=2.0, wall_time=20.0, memory=256 << 20)
+PROBLEM = Problem(
+    id="sum", limits=LIMITS, tests=(Test(name="1", input=Blob.of("1 2\n"), answer=Blob.of("3\n")),)
+)
+RIGHT = 'my ($a, $b) = split " ", <STDIN>;\nprint $a + $b, "\\n";\n'
+
+
+@pytest.fixture
+def perl(monkeypatch: pytest.MonkeyPatch) -> languages.Language:
+    section = PAGE.read_text().partition("## A language\n")[2].partition("\n## ")[0]
+    found: dict[str, languages.Language] = {}
+    exec(section.partition("```python\n")[2].partition("```")[0], {"Language": languages.Language}, found)
+    for module in (languages, toolchains):
+        monkeypatch.setattr(module, "LANGUAGES", (*languages.LANGUAGES, found["PERL"]))
+    asked = toolchains.toolchains
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda python="": asked(python))
+    return found["PERL"]
+
+
+async def test_a_language_is_an_entry(perl: languages.Language, shared_cache: Path) -> None:
+    if shutil.which("perl", path="/usr/bin:/bin") is None:
+        lacks("without perl")
+    assert extract(f"So:\n```perl\n{RIGHT}```\n", perl) == RIGHT
+    programs = {
+        RIGHT: Verdict.AC,
+        "print 4": Verdict.WA,
+        "die": Verdict.RE,
+        "print (": Verdict.CE,
+        "1 while 1": Verdict.TLE,
+    }
+    store = Store(shared_cache)
+    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
+        for code, verdict in programs.items():
+            told = Submission(key="1", problem_id="sum", code=code, language="Perl 5")
+            assert (await scorer.score(PROBLEM, told)).tests[0].status is verdict
+
+
+async def test_a_language_that_the_machine_lacks(
+    perl: languages.Language, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = {name: tool for name, tool in toolchains.toolchains().items() if name != perl.command}
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda _python: kept)
+    store = Store(shared_cache)
+    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
+        with pytest.raises(JudgeFailure, match="apt-get install perl"):
+            await scorer.score(PROBLEM, Submission(key="1", problem_id="sum", code=RIGHT, language="pl"))
