@@ -33,7 +33,7 @@ _Generate = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Write copies of Polygon packages into DIR, with the tests that they lack generated in boxes.",
+        help="Write copies of packages into DIR, with the tests that they lack generated in boxes.",
     ),
 ]
 

@@ -41,6 +41,9 @@ from ioi_eval.problems import testlib
 from ioi_eval.problems.archive import extracted, open_cache
 from ioi_eval.problems.package import (
     DeclaredFormat,
+    Executable,
+    Made,
+    Making,
     is_plain,
     language_of,
     plain_name,
@@ -96,6 +99,20 @@ class Dmoj(DeclaredFormat):
             solutions=tuple(read_solutions(folder, suite, [test.name for test in cases.tests], faults)),
             cpp_standard="gnu++20",
         )
+
+    def making(self, folder: Path, faults: Faults) -> Making | None:
+        """Return the calls of generators, which write an input and, as errors, its answer."""
+        values = self.mapping(folder, faults)
+        if values is None:
+            return None
+        header = Fields(values, self.header, faults)
+        reader = _Reader(header, Data(folder, header, faults), folder.name, folder)
+        reader.cases()
+        if not reader.made and not faults.errors:
+            faults.add(
+                "no case has a generator", self.header, field="generator", remedy="Its tests are there"
+            )
+        return Making(tests=tuple(reader.made), generators=reader.generators, solution=None)
 
 
 def _refuse(header: Fields, faults: Faults) -> None:
@@ -158,6 +175,7 @@ _INHERITED = (
     *("in", "out", "points", "checker", "binary_data", "generator", "generator_args"),
     *("time_limit", "memory_limit"),
 )
+_MADE = "generated"  # the folder of what generators made
 _OF_ALL = ("output_limit_length", "wall_time_factor", "file_io", "symlinks", "io_redirects")
 # The format's own expressions, for archives whose cases are not listed.
 _NUMBERS = r".*?(?:(?:^|\W)(?P<batch>\d+)[^\d\s]+)?(?P<case>\d+)[^\d\s]*$"
@@ -188,8 +206,12 @@ def read_cases(header: Fields, data: Data, problem: str) -> Cases:
 
 
 class _Reader:
-    def __init__(self, header: Fields, data: Data, problem: str) -> None:
-        self._header, self._data, self._problem = header, data, problem
+    """A reader of cases. With a `folder` it notes how they are made; else they have to be there."""
+
+    def __init__(self, header: Fields, data: Data, problem: str, folder: Path | None = None) -> None:
+        self._header, self._data, self._problem, self._folder = header, data, problem, folder
+        self.made: list[Made] = []
+        self.generators: dict[str, Executable] = {}
         self._tests: list[Test] = []
         self._worths: dict[str, float] = {}
         self._checkers: dict[str, Chosen] = {}
@@ -258,9 +280,8 @@ class _Reader:
             if key in own:
                 words = "a batch in a batch" if key == "batched" else "cases have none of their own here"
                 fields.fault(key, words, "Move it to the top of the file")
-        if fields.has("generator") and not (fields.has("in") and fields.has("out")):
-            words = "tests that a program makes are not generated"
-            fields.fault("generator", words, "Write them out, and name them with in and out")
+        if fields.has("generator"):
+            fields = self._generated(fields, str(len(self._tests) + 1))
         memory = fields.whole("memory_limit", least=1) if fields.has("memory_limit") else None
         self._limits.add((fields.optional_number("time_limit", above=0), memory))
         name = str(len(self._tests) + 1)
@@ -273,6 +294,32 @@ class _Reader:
         self._tests.append(Test(name=name, input=blobs[0], answer=blobs[1], arguments=arguments))
         self._worths[name], self._checkers[name] = points, one
         return name
+
+    def _generated(self, fields: Fields, name: str) -> Fields:
+        """Return the case with the files that its generator made where it names none."""
+        if fields.has("out"):  # a generator is not asked then, and an input may be empty
+            return fields
+        places = {key: f"{_MADE}/{name}.{key}" for key in ("in", "out")}
+        said = fields.values.get("generator_args") or []
+        arguments = tuple(map(str, said)) if isinstance(said, list) else (str(said),)
+        if self._folder is not None:
+            generator = fields.values["generator"]
+            words = generator if isinstance(generator, Mapping) else {"files": generator}
+            known = {"files": words.get("source", words.get("files")), "lang": words.get("language")}
+            files = known["files"]
+            key = " ".join(map(str, files)) if isinstance(files, list) else str(files)
+            if key not in self.generators:
+                inner = fields.under("generator", {k: v for k, v in known.items() if v is not None})
+                if (program := read_program(self._folder, inner)) is not None:
+                    self.generators[key] = Executable(program.sources, program.language)
+            self.made.append(Made(places["in"], places["out"], (key, *arguments)))
+            return fields
+        if any(self._data.path(place) is None for place in places.values()):
+            missing = f"there is no {places['in']} or {places['out']}, which a program makes"
+            remedy = "Make them with ioi_eval.runs.generating.generate(PACKAGE, DIR)"
+            fields.fault("generator", missing, remedy)
+            return fields
+        return fields.under("", {**fields.values, **{k: v for k, v in places.items() if not fields.has(k)}})
 
     def _content(self, fields: Fields, key: str, *, binary: bool) -> Blob:
         if not fields.has(key):

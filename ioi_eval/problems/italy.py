@@ -30,6 +30,9 @@ from ioi_eval.model.values import (
 from ioi_eval.problems.cms import FIFO_IO, STD_IO, USER_IO, file_name, problem_id, read_subtasks
 from ioi_eval.problems.package import (
     DeclaredFormat,
+    Executable,
+    Made,
+    Making,
     files_below,
     first_named,
     language_of,
@@ -43,6 +46,13 @@ _GEN = "gen/GEN"
 # Names of old, which are read where the new one is missing.
 _OLD = MappingProxyType(
     {"name": "nome_breve", "title": "nome", "time_limit": "timeout", "memory_limit": "memlimit"}
+)
+_MAKERS = MappingProxyType(
+    {
+        "generator": ("gen/generatore", "gen/generator"),
+        "validator": ("gen/valida", "gen/validator"),
+        "solution": ("sol/soluzione", "sol/solution"),
+    }
 )
 _CHECKERS = ("check/checker", "cor/correttore")
 _MANAGERS = ("check/manager", "cor/manager")
@@ -90,6 +100,35 @@ class Italy(DeclaredFormat):
             subtasks=_subtasks(folder, header, counted or [], [test.name for test in tests], faults),
             score_precision=header.whole("score_precision", 2, most=9),
             solutions=tuple(_solutions(folder, task)),
+        )
+
+    def making(self, folder: Path, faults: Faults) -> Making | None:
+        """Return what cmsMake does: gen/GEN has a line of arguments, or a file to copy, for each test."""
+        values = self.mapping(folder, faults)
+        programs = {role: _source(folder, stems, faults) for role, stems in _MAKERS.items()}
+        if values is None:
+            return None
+        header = Fields(values, self.header, faults)
+        for role in ("generator", "solution"):
+            if programs[role] is None and not faults.errors:
+                faults.add(f"no source of the {role}", _MAKERS[role][0], remedy="Add it, in C++ or Python")
+        found = {role: Executable(one, _language(one), True) for role, one in programs.items() if one}
+        main = programs["solution"]
+        if main is None or faults.errors or "generator" not in found:
+            return None
+        language = _language(main)
+        grader = first_named(tuple(_graders(folder)), ["graders/grader"])
+        beside = [file for file in _graders(folder) if language_of(file.name) in (None, language)]
+        if grader is not None and language == "python":
+            faults.add("its solution in Python has a grader", main[0].name, remedy="Make them by cmsMake")
+        return Making(
+            tests=tuple(_lines(folder, faults)),
+            generators={"generator": found["generator"]},
+            solution=Executable(_linked(main[0], beside), language, linked=True),
+            validators=tuple(found[role] for role in ("validator",) if role in found),
+            read=file_name(header, "infile", "input.txt"),
+            written=file_name(header, "outfile", "output.txt"),
+            named=True,
         )
 
 
@@ -166,7 +205,7 @@ def _tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
     missing = [path for pair in paths for path in pair if not path.is_file()]
     if missing:
         first = missing[0].relative_to(folder).as_posix()
-        remedy = "Generate the tests first, as with cmsMake or task-maker"
+        remedy = "Make them with ioi_eval.runs.generating.generate(PACKAGE, DIR), or as cmsMake does"
         faults.add(f"{len(missing)} files of {count} tests are not there", first, remedy=remedy)
     elif not count:
         faults.add("no tests", _GEN, remedy="Give it a line for each test")
@@ -196,6 +235,35 @@ def _counted(folder: Path, faults: Faults) -> list[tuple[int | None, int]] | Non
         elif command or copies:
             found[-1] = (found[-1][0], found[-1][1] + 1)
     return found
+
+
+def _linked(main: NamedBlob, graders: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
+    """Return the solution with what it is compiled with, in one folder."""
+    name = f"graders/{PurePosixPath(main.name).name}"
+    return (NamedBlob(name=name, content=main.content), *graders)
+
+
+def _lines(folder: Path, faults: Faults) -> Iterator[Made]:
+    """Yield the tests as gen/GEN has them, with the number of their subtask if there are any."""
+    if not (folder / _GEN).is_file():
+        faults.add("missing file", _GEN, remedy="Give it a line for each test")
+        return
+    number, subtask = 0, 0
+    lines = (folder / _GEN).read_text(encoding="utf-8", errors="replace").splitlines()
+    for row, line in enumerate(lines, 1):
+        command, _, comment = (part.strip() for part in line.partition("#"))
+        if comment.startswith("ST:"):
+            subtask += 1
+        copied = comment.removeprefix("COPY:").strip() if comment.startswith("COPY:") else ""
+        if not command and not copied:
+            continue
+        place, told = f"input/input{number}.txt", (str(subtask),) if subtask else ()
+        if copied and (not (folder / copied).is_file() or ".." in PurePosixPath(copied).parts):
+            faults.add(f"there is no file {copied!r}", _GEN, row=row, remedy="Add it, or correct the name")
+        lies = (folder / place).is_file()
+        words = () if lies or copied else ("generator", *command.split())
+        yield Made(place, f"output/output{number}.txt", words, "" if lies else copied, told)
+        number += 1
 
 
 def _subtasks(

@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import yaml
 
@@ -27,6 +27,36 @@ class Package(Value):
     problem: Problem | None = None
     errors: tuple[InputError, ...] = ()
     notes: tuple[str, ...] = ()  # what was left out or understood in one of several ways
+
+
+class Executable(NamedTuple):
+    """A program of a package that takes part in making its tests."""
+
+    sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
+    language: str
+    linked: bool = False  # with all sources that lie beside the first one
+
+
+class Made(NamedTuple):
+    """A test: files by their places in the package. Without a command the input lies in the package."""
+
+    input: str
+    answer: str
+    command: tuple[str, ...]  # the generator's name, and its arguments
+    copied: str = ""  # the file that is the input, where there is no command; empty: it lies at its place
+    subtask: tuple[str, ...] = ()  # what validators are told of it, behind the input's name
+
+
+class Making(NamedTuple):
+    """The way in which a package's tests are made."""
+
+    tests: tuple[Made, ...]
+    generators: Mapping[str, Executable]
+    solution: Executable | None  # None: generators write answers on standard error
+    validators: tuple[Executable, ...] = ()
+    read: str = ""  # the file that the solution reads; empty: standard input
+    written: str = ""  # the file that it writes; empty: standard output
+    named: bool = False  # validators get the input's name as an argument; else they read it
 
 
 MIB = 1 << 20
@@ -60,6 +90,11 @@ class PackageFormat(ABC):
     @abstractmethod
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         """Return the problem; where there is a fault, anything or None."""
+
+    def making(self, folder: Path, faults: Faults) -> Making | None:
+        """Return how the package's tests are made; where there is a fault, anything or None."""
+        faults.add(f"packages of {self.name} do not say how their tests are made", "")
+        return None
 
 
 class DeclaredFormat(PackageFormat):

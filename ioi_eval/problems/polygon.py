@@ -33,7 +33,17 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
 )
-from ioi_eval.problems.package import PackageFormat, as_on_linux, is_plain, language_of, named, solution
+from ioi_eval.problems.package import (
+    Executable,
+    Made,
+    Making,
+    PackageFormat,
+    as_on_linux,
+    is_plain,
+    language_of,
+    named,
+    solution,
+)
 from ioi_eval.rules.grading import each_behind
 
 _HEADER = "problem.xml"
@@ -71,6 +81,10 @@ class Polygon(PackageFormat):
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         root = parsed(folder, faults)
         return None if root is None else Reader(folder, where, root, faults).problem()
+
+    def making(self, folder: Path, faults: Faults) -> Making | None:
+        root = parsed(folder, faults)
+        return None if root is None else _Making(Reader(folder, "", root, faults), root, faults).read()
 
 
 def parsed(folder: Path, faults: Faults) -> Element | None:
@@ -464,37 +478,6 @@ def _subtask(group: _Group, needed: Sequence[_Group]) -> Subtask:
 
 
 # --- how tests are made: generators' commands, main solution, validators ----------------------------
-
-
-class Executable(NamedTuple):
-    sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
-    language: str
-    linked: bool = False  # with all sources that lie beside the first one
-
-
-class Made(NamedTuple):
-    """A test: files by their places in the package. Without a command the input lies there already."""
-
-    input: str
-    answer: str
-    command: tuple[str, ...]  # the generator's name, and its arguments
-
-
-class Making(NamedTuple):
-    tests: tuple[Made, ...]
-    generators: dict[str, Executable]
-    solution: Executable
-    validators: tuple[Executable, ...]
-
-
-def read_making(folder: Path, where: str) -> Making:
-    """Raise the first InputError."""
-    faults = Faults(where)
-    root = parsed(folder, faults)
-    making = None if root is None else _Making(Reader(folder, where, root, faults), root, faults).read()
-    if faults.errors or making is None:
-        raise faults.errors[0]
-    return making
 
 
 class _Making:

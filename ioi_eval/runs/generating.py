@@ -17,17 +17,18 @@ from ioi_eval.engines.jobs.engine import engine_of
 from ioi_eval.judge.programs import script_of
 from ioi_eval.judge.recipes import trusted_recipe
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import Faults
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import TRUSTED_SECONDS, BuildLimits
 from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob, Problem
 from ioi_eval.problems.collection import format_of, package_folders
-from ioi_eval.problems.package import as_on_linux
-from ioi_eval.problems.polygon import Executable, Made, Making, Polygon, read_making
+from ioi_eval.problems.package import Executable, Made, Making, PackageFormat, as_on_linux
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
 
 _KIND = "generated"
+_ERRORS = "stderr"
 _SCRIPT, _OUTPUT, _GIVEN, _PROGRAM = "ioi-eval-produce.py", "ioi-eval-made", "ioi-eval-given", "ioi-eval-run"
 
 
@@ -44,13 +45,16 @@ async def generate(source: str | Path, out: str | Path, *, store: Store) -> tupl
             await opened.enter_async_context(engine)
             for folder, where in package_folders(source, store.root / "packages", kept):
                 found = format_of(folder)
-                if not isinstance(found, Polygon):
-                    raise InputError("only packages of Polygon say how their tests are made", where=where)
+                if not isinstance(found, PackageFormat):
+                    raise InputError("packages of this format do not say how tests are made", where=where)
                 target = Path(out) / (found.package_id(folder, where) or folder.name)
                 if target.exists():
                     remedy = "Remove it, or name another folder"
                     raise InputError("exists already", where=str(target), remedy=remedy)
-                making = read_making(folder, where)
+                faults = Faults(where)
+                making = found.making(folder, faults)
+                if faults.errors or making is None:
+                    raise faults.errors[0]
                 files = await _Producer(engine, folder, where).files(making)
                 shutil.copytree(folder, target)
                 for name, content in files.items():
@@ -73,26 +77,47 @@ class _Producer:
         files = dict[str, Blob]()
         for test in making.tests:
             given = await self._input(test, making)
-            if test.command or given.data is not None:  # made here, or with other line ends than its file
+            if test.command or test.copied or given.data is not None:  # or with other line ends than its file
                 files[test.input] = given
             for validator in making.validators:
-                await self._run(validator, (), given, f"the validator rejects {test.input}")
-            if not (self._folder / test.answer).is_file() or test.command:
+                what = f"the validator rejects {test.input}"
+                arguments = ("input.txt", *test.subtask) if making.named else ()
+                await self._run(validator, arguments, given, what, read="input.txt" if making.named else "")
+            if (self._folder / test.answer).is_file() and not test.command:
+                continue
+            if making.solution is None:
+                files[test.answer] = await self._generated(test, making, written=_ERRORS)
+            else:
                 what = f"the main solution fails on {test.input}"
-                files[test.answer] = await self._run(making.solution, (), given, what)
+                files[test.answer] = await self._run(
+                    making.solution, (), given, what, read=making.read, written=making.written
+                )
         return files
 
     async def _input(self, test: Made, making: Making) -> Blob:
         if not test.command:
-            return as_on_linux(self._folder / test.input)
+            return as_on_linux(self._folder / (test.copied or test.input))
+        return await self._generated(test, making)
+
+    async def _generated(self, test: Made, making: Making, *, written: str = "") -> Blob:
         name, *arguments = test.command
         what = f"{' '.join(test.command)} fails, which is to make {test.input}"
-        return await self._run(making.generators[name], tuple(arguments), None, what)
+        return await self._run(making.generators[name], tuple(arguments), None, what, written=written)
 
     async def _run(
-        self, program: Executable, arguments: tuple[str, ...], given: Blob | None, what: str
+        self,
+        program: Executable,
+        arguments: tuple[str, ...],
+        given: Blob | None,
+        what: str,
+        *,
+        read: str = "",
+        written: str = "",
     ) -> Blob:
-        """Return the program's output. `what`: the message where it fails."""
+        """Return the program's output. `what`: the message where it fails.
+
+        `read`, `written`: the names of the files in place of standard input and output.
+        """
         script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders() / "python" / "produce.py"))
         started = await self._program(program)
         files = [] if given is None else [NamedBlob(name=_GIVEN, content=given)]
@@ -101,7 +126,11 @@ class _Producer:
         recipe = Recipe(
             kind=_KIND,
             output=_OUTPUT,
-            command=(python.command, "-I", f"./{_SCRIPT}", _OUTPUT, stdin, started.name, *arguments),
+            command=(
+                *(python.command, "-I", f"./{_SCRIPT}"),
+                *(_OUTPUT, stdin, read or "-", written or "-", started.name),
+                *arguments,
+            ),
             sources=(script, *files, started),
             control=NamedBlob(name="ioi-eval-control.py", content=Blob.of("print()\n")),
             limits=BuildLimits().at_least(TRUSTED_SECONDS),

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.alike
 FOLDER = Path(__file__).parents[1] / "packages"
 # Packages of formats that do not say what solutions that are not right should get.
 SAY_LITTLE = {"gradini", "powers"}
-WITHOUT_TESTS = {"stairs"}
+WITHOUT_TESTS = {"spindle", "stairs", "vineyard"}
 LEFT_OUT = SAY_LITTLE | WITHOUT_TESTS
 PACKAGES = sorted(package for package in FOLDER.iterdir() if package.name not in LEFT_OUT)
 
@@ -107,6 +107,37 @@ async def test_tests_that_a_package_makes_itself(tmp_path: Path, shared_cache: P
     assert (len(found.solutions), found.unjudged, found.differences) == (2, (), 0)
     with pytest.raises(InputError, match="exists already"):
         await generate(FOLDER / "stairs", tmp_path / "made", store=store)
+
+
+async def test_tests_by_the_generators_of_dmoj(tmp_path: Path, shared_cache: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"there is no generated/2[.]in or generated/2[.]out, which a program"
+    ):
+        load_problems(FOLDER / "spindle")
+    (made,) = await generate(FOLDER / "spindle", tmp_path / "made", store=Store(shared_cache))
+    assert {path.name: path.read_text() for path in (made / "generated").iterdir()} == {
+        **{"2.in": "5 1\n", "2.out": "6\n", "3.in": "70 3\n", "3.out": "73\n"},
+        **{"4.in": "80 4\n", "4.out": "84\n"},
+    }
+    found = (await validated(made, tmp_path / "run", shared_cache)).validation
+    assert (len(found.solutions), found.unjudged, found.differences) == (2, (), 0)
+
+
+async def test_tests_by_the_lines_of_gen(tmp_path: Path, shared_cache: Path) -> None:
+    with pytest.raises(InputError, match="8 files of 4 tests are not there"):
+        load_problems(FOLDER / "vineyard")
+    store = Store(shared_cache)
+    (made,) = await generate(FOLDER / "vineyard", tmp_path / "made", store=store)
+    texts = [(made / name).read_text() for name in ("input/input0.txt", "output/output0.txt")]
+    assert texts == ["2\n3 4\n", "7\n"]
+    await validated(made, tmp_path / "run", shared_cache)
+    rows = {row["solution"]: row["points"] for row in read_rows(tmp_path / "run")}
+    assert rows == {"soluzione.cpp": 100, "few.py": 40}
+    package = tmp_path / "vineyard"
+    shutil.copytree(FOLDER / "vineyard", package)
+    (package / "gen/GEN").write_text("#ST: 100\n11 1\n")
+    with pytest.raises(InputError, match=r"the validator rejects input/input0[.]txt"):
+        await generate(package, tmp_path / "more", store=store)
 
 
 async def test_tests_that_were_written_on_windows(tmp_path: Path, shared_cache: Path) -> None:

@@ -154,7 +154,7 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
         (
             "test_cases: [{generator_args: [1]}]\ngenerator: gen.cpp",
             "test_cases.0.generator",
-            "Write them out",
+            "which a program makes",
         ),
         (
             "test_cases++: |\n  pass\n" + LISTED,
