@@ -1,14 +1,16 @@
-"""Endpoints and their slots: which machine gets the next job, and which get none for a while. No network."""
+"""The rules of a cluster of servers or nodes: endpoints, their slots, and tools that differ. No network."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from ioi_eval.engines.contract import Change, JobsWait, OnServer, ServerChanged, ignore
 from ioi_eval.model.errors import EngineUnavailable
+from ioi_eval.model.job import Toolchain
 from ioi_eval.model.values import ServerState
 
 # --- endpoints ---------------------------------------------------------------------------------------
@@ -36,6 +38,7 @@ class Endpoint:
         self.errors = 0  # in all
         self.why = ""  # the last of these
         self.since = time.time()  # when it got into its state
+        self.holds = set[str]()  # hashes of contents that it keeps, as far as we know
 
     @property
     def usable(self) -> bool:
@@ -90,11 +93,9 @@ class Pool(Generic[E]):
     trial, which answers and may fail every job, changes nothing.
     """
 
-    def __init__(
-        self, *, total: int | None, patience: float, on_drought: Callable[[], None] = lambda: None
-    ) -> None:
-        """`on_drought`: called when a drought begins."""
-        self._total, self._patience, self._on_drought = total, patience, on_drought
+    def __init__(self, *, total: int | None, patience: float, tell: OnServer = ignore) -> None:
+        """`tell`: hears when a drought begins, and what `changed` says."""
+        self._total, self._patience, self._tell = total, patience, tell
         self._usable: dict[E, None] = {}
         self._with_room: list[dict[E, None]] = [{}]  # by the number of jobs there
         self._waiting: dict[asyncio.Future[E], Collection[E]] = {}  # and whom each avoids
@@ -113,6 +114,12 @@ class Pool(Generic[E]):
     @property
     def usable(self) -> Set[E]:
         return self._usable.keys()
+
+    def changed(self, url: str, change: Change, reason: str = "") -> None:
+        """Tell of an endpoint, and how many are usable now."""
+        slots = sum(endpoint.slots for endpoint in self._usable)
+        event = ServerChanged(url=url, change=change, reason=reason, usable=len(self._usable), slots=slots)
+        self._tell(event)
 
     # --- taking and giving back ----------------------------------------------------------------------
 
@@ -226,7 +233,7 @@ class Pool(Generic[E]):
         loop = asyncio.get_running_loop()
         if is_dry:
             if not self._dry_for:
-                self._on_drought()
+                self._tell(JobsWait(seconds=self._patience))
             self._dry_since = loop.time()
             self._dry = loop.call_later(max(0.0, self._patience - self._dry_for), self._out_of_patience)
         elif self._dry is not None:
@@ -252,3 +259,25 @@ class Pool(Generic[E]):
 
     def close(self) -> None:
         self._refuse(_CLOSED)
+
+
+# --- tools of many machines --------------------------------------------------------------------------
+
+
+def offers_of(there: Iterable[Mapping[str, Toolchain]]) -> dict[str, tuple[Toolchain, ...]]:
+    """Return the toolchains of all machines by command, each once."""
+    found = dict[str, dict[str, Toolchain]]()
+    for tools in there:
+        for command, tool in tools.items():
+            found.setdefault(command, {})[tool.identity] = tool
+    return {command: tuple(tools.values()) for command, tools in found.items()}
+
+
+def differing(there: Sequence[Mapping[str, Toolchain]]) -> list[str]:
+    """Return the commands that are not the same tool on all machines."""
+    offers = offers_of(there)
+    return sorted(
+        command
+        for command, tools in offers.items()
+        if len(tools) > 1 or not all(command in each for each in there)
+    )

@@ -31,10 +31,9 @@ _NO_SUCH_API = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.
 
 
 class _Shelf:
-    """The contents that a server keeps, as far as we know."""
+    """The contents on their way to a server, and those that it had no room for."""
 
     def __init__(self) -> None:
-        self.there = set[str]()
         self.declined: dict[str, float] = {}  # until when
         self.coming: Shared[None] = Shared()
         self.turns = asyncio.Semaphore(_AT_ONCE)
@@ -56,13 +55,13 @@ class Sender:
             shelf = self._shelves.setdefault(server, _Shelf())
             named = _named(server, shelf, job)
             await self._bring(server, shelf, named)
-            named = {name: file for name, file in named.items() if name in shelf.there}
+            named = {name: file for name, file in named.items() if name in server.holds}
             if not named:
                 break
             try:
                 return await self._executed(server, job, named, identity)
             except LacksContents as lacking:
-                shelf.there -= lacking.names
+                server.holds -= lacking.names
             except JobRejected as refused:
                 if isinstance(refused, JobTooLarge) and refused.limit == BODY:
                     break  # by what its contents take when they are unpacked
@@ -81,7 +80,7 @@ class Sender:
 
     async def _bring(self, server: Server, shelf: _Shelf, named: Mapping[str, JobFile]) -> None:
         """Send what is missing, each once for all jobs that want it at the same time."""
-        missing = [pair for pair in named.items() if pair[0] not in shelf.there]
+        missing = [pair for pair in named.items() if pair[0] not in server.holds]
         if not missing:
             return
         try:
@@ -97,18 +96,18 @@ class Sender:
     async def _put(self, server: Server, shelf: _Shelf, name: str, file: JobFile) -> None:
         path = f"/contents/{name}"
         async with shelf.turns:
-            if not server.contents or name in shelf.there:
+            if not server.contents or name in server.holds:
                 return
             found = await self._wire.head(server.url, path, self._patience.margin)
             if found.status == HTTPStatus.OK:
-                shelf.there.add(name)
+                server.holds.add(name)
                 return
             body = await to_its_end(file.content.read)
             request = Request(body=body, packed=file.content.sha256 != name, is_json=False)
             time = self._patience.margin + len(body) / _SLOWEST
             answer = await self._wire.put(server.url, path, request, time)
         if answer.status == HTTPStatus.CREATED:
-            shelf.there.add(name)
+            server.holds.add(name)
             return
         if answer.status in _NO_SUCH_API:
             server.contents = 0

@@ -9,7 +9,7 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.engines.contract import Change, JobsWait, OnServer, Profile, ServerChanged, Servers, ignore
+from ioi_eval.engines.contract import Change, OnServer, Profile, Servers, ignore
 from ioi_eval.engines.jobs.carrier import sound
 from ioi_eval.engines.piston.contents import Sender
 from ioi_eval.engines.piston.discovery import Discovery
@@ -197,12 +197,11 @@ class _Running:
         *,
         same_compiler: bool,
     ) -> None:
-        self.wire, self._patience, self._tell = wire, patience, tell
+        self.wire, self._patience = wire, patience
         self._sender = Sender(wire, patience)
         self._tasks = set[asyncio.Task[None]]()
         self._sendings = dict[_Sending, None]()
-        wait = JobsWait(seconds=patience.drought)
-        self.pool = Pool[Server](total=total, patience=patience.drought, on_drought=lambda: tell(wait))
+        self.pool = Pool[Server](total=total, patience=patience.drought, tell=tell)
         inspect = _Glances(wire, patience.health) if given else Prober(wire)
         self.members = Members(
             discovery,
@@ -213,7 +212,6 @@ class _Running:
             per_endpoint=per_endpoint,
             given=given,
             same_compiler=same_compiler,
-            tell=self._changed,
         )
         self._spawn(self._watch())
 
@@ -306,7 +304,7 @@ class _Running:
             endpoint.rests = 0
             self.pool.update(endpoint, State.HEALTHY)
             endpoint.trouble = None
-            self._changed(endpoint.url, Change.BACK, endpoint.news)
+            self.pool.changed(endpoint.url, Change.BACK, endpoint.news)
             endpoint.news = ""
 
     def _failed(self, endpoint: Server, error: EngineError) -> None:
@@ -323,12 +321,7 @@ class _Running:
         self._spawn(self._recover(endpoint, trouble))
         if endpoint.trouble is None:
             endpoint.trouble = trouble
-            self._changed(endpoint.url, trouble, reason)
-
-    def _changed(self, url: str, change: Change, reason: str = "") -> None:
-        usable = self.pool.usable
-        slots = sum(endpoint.slots for endpoint in usable)
-        self._tell(ServerChanged(url=url, change=change, reason=reason, usable=len(usable), slots=slots))
+            self.pool.changed(endpoint.url, trouble, reason)
 
     async def _watch(self) -> None:
         """Ask those that have jobs and have been silent whether they are there: a job may take long."""

@@ -14,7 +14,7 @@ from ioi_eval.engines.contract import Change, Condition, Profile, least
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
 from ioi_eval.engines.piston.sending import Patience, Server, ServerTimes, rest_after
-from ioi_eval.engines.pool import Pool, State
+from ioi_eval.engines.pool import Pool, State, differing, offers_of
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
 from ioi_eval.model.job import Job, Toolchain
 from ioi_eval.model.values import Value
@@ -158,11 +158,8 @@ def _is_tighter(own: int | None, counted_on: int | None) -> bool:
 
 def offering(profile: Profile, there: Iterable[Mapping[str, Toolchain]]) -> Profile:
     """Return the profile with the toolchains of these endpoints. Without any it keeps those it had."""
-    found: dict[str, dict[str, Toolchain]] = {}
-    for tools in there:
-        for command in profile.toolchains.keys() & tools.keys():
-            found.setdefault(command, {})[tools[command].identity] = tools[command]
-    offers = {command: tuple(found[command].values()) for command in profile.toolchains if command in found}
+    all_tools = offers_of(there)
+    offers = {command: all_tools[command] for command in profile.toolchains if command in all_tools}
     toolchains = {**profile.toolchains, **{command: _one_for(tools) for command, tools in offers.items()}}
     return msgspec.structs.replace(profile, toolchains=toolchains, offers=offers) if offers else profile
 
@@ -170,14 +167,11 @@ def offering(profile: Profile, there: Iterable[Mapping[str, Toolchain]]) -> Prof
 def differences(reports: Iterable[EndpointReport]) -> tuple[Condition, ...]:
     """A line for each compiler or interpreter that is not the same everywhere."""
     there = [report for report in reports if report.reachable]
-    commands = sorted({command for report in there for command in report.toolchains})
-    return tuple(line for command in commands if (line := _difference(command, there)) is not None)
+    return tuple(_difference(command, there) for command in differing([each.toolchains for each in there]))
 
 
-def _difference(command: str, reports: Sequence[EndpointReport]) -> Condition | None:
+def _difference(command: str, reports: Sequence[EndpointReport]) -> Condition:
     found = [report.toolchains.get(command) for report in reports]
-    if len({tool.identity if tool else "" for tool in found}) == 1:
-        return None
     counted = Counter(tool.version if tool else "none" for tool in found)
     detail = ", ".join(f"{version} on {counted[version]}" for version in sorted(counted))
     if len(counted) == 1:
@@ -210,9 +204,7 @@ class Members:
         per_endpoint: int | None,
         given: Profile | None,
         same_compiler: bool,
-        tell: Callable[[str, Change, str], None],
     ) -> None:
-        self._tell = tell
         self._discovery, self._pool, self._patience = discovery, pool, patience
         self._inspect, self._spawn = inspect, spawn
         self._per_endpoint, self._given, self._same_compiler = per_endpoint, given, same_compiler
@@ -296,7 +288,7 @@ class Members:
             self._tools.pop(report.url, None)
             self._offer()
             if reason != told:
-                self._tell(report.url, Change.LEFT_OUT, reason)
+                self._pool.changed(report.url, Change.LEFT_OUT, reason)
         return not reason
 
     def _learn(self, endpoint: Server, report: EndpointReport) -> None:
@@ -355,7 +347,7 @@ class Members:
                     self._pool.update(endpoint, State.GONE)
                     self._tools.pop(url, None)
                     self._offer()
-                    self._tell(url, Change.GONE, "")
+                    self._pool.changed(url, Change.GONE, "")
             new, self._found = found - self._found, found
             for url in sorted(new):
                 self._spawn(self._until_there(url))
@@ -369,7 +361,7 @@ class Members:
                 self._let_in(report)
                 self._offer()
                 if url in self._endpoints:
-                    self._tell(url, Change.JOINED, "")
+                    self._pool.changed(url, Change.JOINED, "")
                 return
             await asyncio.sleep(rest_after(rests, self._patience))
             rests += 1

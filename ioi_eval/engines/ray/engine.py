@@ -16,7 +16,6 @@ from ioi_eval.engines.contract import (
     Batch,
     Built,
     Condition,
-    JobsWait,
     OnServer,
     Profile,
     Recipe,
@@ -24,10 +23,10 @@ from ioi_eval.engines.contract import (
     Servers,
     ignore,
 )
-from ioi_eval.engines.pool import Endpoint, Pool
+from ioi_eval.engines.pool import Endpoint, Pool, differing
 from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Call, NodeLost, order_call
-from ioi_eval.engines.ray.members import Members, Patience, RayNode, Wanted, differing, merged
+from ioi_eval.engines.ray.members import Members, Patience, RayNode, Wanted, merged
 from ioi_eval.engines.ray.parcels import SMALL, Answer, Failed, Far, Lacking, Order, pack
 from ioi_eval.model.errors import EngineError, EngineUnavailable, JudgeFailure
 from ioi_eval.model.values import Blob
@@ -101,7 +100,7 @@ class RayEngine:
         """Tools that are not the same on all nodes, for the doctor."""
         members = self._entered()[1]
         nodes = sorted(members.nodes.values(), key=lambda node: node.url)
-        tools = sorted({tool for node in nodes for tool in differing(nodes[0].profile, node.profile)})
+        tools = differing([node.profile.toolchains for node in nodes])
         return tuple(
             Condition(
                 name=tool,
@@ -255,13 +254,12 @@ class RayEngine:
         async with AsyncExitStack() as opening:
             if cluster.connect(self._address):  # not in a thread: Ray sets handlers of signals
                 opening.push_async_callback(asyncio.to_thread, cluster.disconnect)
-            wait = JobsWait(seconds=self._patience.drought)
             pool = Pool[RayNode](
                 total=self._wanted.slots,
                 patience=self._patience.drought,
-                on_drought=lambda: self.tell(wait),
+                tell=lambda event: self.tell(event),
             )
-            members = Members(pool, self._wanted, self._patience, lambda event: self.tell(event))
+            members = Members(pool, self._wanted, self._patience)
             opening.push_async_callback(members.close)
             await members.begin()
             opening.callback(pool.close)

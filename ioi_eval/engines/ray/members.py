@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import Change, OnServer, Profile, ServerChanged
-from ioi_eval.engines.pool import Endpoint, Pool, State
+from ioi_eval.engines.contract import Change, Profile
+from ioi_eval.engines.pool import Endpoint, Pool, State, differing, offers_of
 from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Call, NodeLost, Seen
 from ioi_eval.engines.ray.parcels import VERSION, About, Failed
@@ -47,14 +47,13 @@ class RayNode(Endpoint):
     def __init__(self, seen: Seen, actor: Any, about: About, own: bool) -> None:
         super().__init__(seen.name, about.slots)
         self.id, self.actor, self.profile, self.own = seen.id, actor, about.profile, own
-        self.holds = set[str]()  # contents that it was given
 
 
 class Members:
     """Keeps the pool in step with the cluster. Closing ends the actors that it started."""
 
-    def __init__(self, pool: Pool[RayNode], wanted: Wanted, patience: Patience, tell: OnServer) -> None:
-        self._pool, self._wanted, self._patience, self._tell = pool, wanted, patience, tell
+    def __init__(self, pool: Pool[RayNode], wanted: Wanted, patience: Patience) -> None:
+        self._pool, self._wanted, self._patience = pool, wanted, patience
         self._token = secrets.token_hex(8)
         self._nodes: dict[str, RayNode] = {}
         self._joining: dict[str, tuple[int, asyncio.Task[None]]] = {}  # by node: slots, and who sees to it
@@ -113,12 +112,7 @@ class Members:
         node.why = str(why)
         self._pool.update(node, State.GONE)
         self.left_out[node.url] = str(why)
-        self._changed(node.url, Change.LOST, str(why))
-
-    def _changed(self, url: str, change: Change, reason: str = "") -> None:
-        usable = self._pool.usable
-        slots = sum(node.slots for node in usable)
-        self._tell(ServerChanged(url=url, change=change, reason=reason, usable=len(usable), slots=slots))
+        self._pool.changed(node.url, Change.LOST, str(why))
 
     # --- looking -------------------------------------------------------------------------------------
 
@@ -152,7 +146,7 @@ class Members:
             node = await self._started(seen, slots)
         except (IoiEvalError, OSError) as error:
             if self._begun and self.left_out.get(seen.name) != str(error):
-                self._changed(seen.name, Change.LEFT_OUT, str(error))
+                self._pool.changed(seen.name, Change.LEFT_OUT, str(error))
             self.left_out[seen.name] = str(error)
             faults = self._faults[seen.id] = self._faults.get(seen.id, 0) + 1
             await asyncio.sleep(min(_LONGEST_REST, _FIRST_REST * 2**faults))
@@ -163,7 +157,7 @@ class Members:
                 self._nodes[seen.id] = node
                 self._pool.update(node, State.HEALTHY)
                 if self._begun:
-                    self._changed(seen.name, Change.BACK if was_here else Change.JOINED)
+                    self._pool.changed(seen.name, Change.BACK if was_here else Change.JOINED)
         finally:
             self._joining.pop(seen.id, None)
 
@@ -196,15 +190,9 @@ class Members:
             raise EngineUnavailable(
                 f"its architecture is {about.profile.architecture}, not {self.first.architecture}"
             )
-        if self._wanted.same_compiler and differing(self.first, about.profile):
-            raise EngineUnavailable(f"it has another {', '.join(differing(self.first, about.profile))}")
-
-
-def differing(one: Profile, other: Profile) -> list[str]:
-    """The tools that are not the same."""
-    commands = sorted({*one.toolchains, *other.toolchains})
-    pairs = [(command, one.toolchains.get(command), other.toolchains.get(command)) for command in commands]
-    return [command for command, a, b in pairs if a is None or b is None or a.identity != b.identity]
+        others = differing([self.first.toolchains, about.profile.toolchains])
+        if self._wanted.same_compiler and others:
+            raise EngineUnavailable(f"it has another {', '.join(others)}")
 
 
 async def _closed(node: RayNode) -> None:
@@ -214,10 +202,6 @@ async def _closed(node: RayNode) -> None:
 
 def merged(nodes: Mapping[str, RayNode], first: Profile) -> Profile:
     """Return the first node's profile with the tools of all nodes: a job goes to a node that has them."""
-    every = [first.toolchains, *(node.profile.toolchains for node in nodes.values())]
-    offers = {
-        command: tuple({tool.identity: tool for tools in every if (tool := tools.get(command))}.values())
-        for command in dict.fromkeys(command for tools in every for command in tools)
-    }
+    offers = offers_of([first.toolchains, *(node.profile.toolchains for node in nodes.values())])
     toolchains = {command: tools[0] for command, tools in offers.items()}
     return msgspec.structs.replace(first, name="ray", toolchains=toolchains, offers=offers)

@@ -188,7 +188,7 @@ async def on_trial(pool: Pool, endpoint: Endpoint) -> None:
 async def test_servers_that_answer_and_fail_every_job_end_a_drought() -> None:
     """It is told once, and trials that come to nothing do not begin it anew."""
     clock, told = Ahead(), list[str]()
-    pool = Pool[Endpoint](total=None, patience=300.0, on_drought=lambda: told.append("drought"))
+    pool = Pool[Endpoint](total=None, patience=300.0, tell=lambda event: told.append("drought"))
     endpoint = Endpoint("http://host", 4)
     pool.update(endpoint, State.HEALTHY)
     pool.update(endpoint, State.DOWN)
