@@ -295,7 +295,7 @@ class Reader:
     def __init__(self, problems: Finder, options: DumpOptions, selection: Selection) -> None:
         self._problems, self._options, self._selection = problems, options, selection
         self._wanted = {name for wanted in selection.problems for name in (wanted, *_id(problems, wanted))}
-        self.taken: dict[str, None] = {}
+        self.taken: dict[str, str] = {}  # the problems, by key, as submissions name them
         self.passed_over: set[str] = set()
         self.left_out, self.noted = Counter[str](), Counter[str]()
         self._statements: list[tuple[str, Problem]] | None = None
@@ -389,7 +389,7 @@ class Reader:
             self.left_out[reason] += 1
             self.passed_over.add(entry.key)
             return False
-        self.taken[entry.key] = None
+        self.taken[entry.key] = self._problems.label(entry.problem) if entry.problem else ""
         if entry.year is None and entry.problem is not None and _is_of_a_year(entry.problem):
             self.noted[_NO_YEAR] += 1
         if entry.code is None and entry.generation is None:

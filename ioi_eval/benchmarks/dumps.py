@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -37,7 +37,7 @@ from ioi_eval.rules.repairs import repair
 from ioi_eval.store.rows import plain
 
 CONTINUED = "continue_prompt"  # among a submission's repairs
-_LOOKED_AT = 10_000  # rows of which it is said what they are taken for
+_LOOKED_AT = 10_000  # rows of which it is said what they are taken for, and between two signs of life
 _FENCED = "whose program holds a fenced block, as replies do: no fence is taken off"
 _FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
 
@@ -119,15 +119,18 @@ class Dump(Collection[Submission]):
         options: DumpOptions,
         selection: Selection,
         rejected: Sequence[InputError] = (),
+        problem_ids: Mapping[str, str] | None = None,
     ) -> None:
         self.info, self.rejected = info, rejected
+        self.problem_ids = problem_ids or {}
+        """The problem of each submission, by key."""
         self._problems, self._options, self._selection = problems, options, selection
 
     def __len__(self) -> int:
         return len(self.info.keys)
 
     def __contains__(self, submission: object) -> bool:
-        return isinstance(submission, Submission) and submission.key in self.info.keys
+        return isinstance(submission, Submission) and submission.key in self.problem_ids
 
     def __iter__(self) -> Iterator[Submission]:
         return (located.submission for located in self.located())
@@ -167,17 +170,19 @@ def open_dump(
     problems: Finder,
     options: DumpOptions | None = None,
     selection: Selection | None = None,
+    on_rows: Callable[[int], None] = lambda rows: None,
 ) -> Dump:
     """Looks through all rows of files (as `find_dumps` finds them), folders and datasets on the hub.
 
-    Raises BadRows for those that cannot be used, unless `options` has them skipped.
+    Raises BadRows for those that cannot be used, unless `options` has them skipped. `on_rows` is called now
+    and then with the number of rows so far.
     """
     options, selection = options or DumpOptions(), selection or Selection()
     for name in filter(None, (options.language, options.default_language)):
         find_language(name)
-    first = _FirstPass(Reader(problems, options, selection), options)
+    first = _FirstPass(Reader(problems, options, selection), options, on_rows)
     info = first.look_through(find_dumps(paths), skip_bad=options.skip_bad_rows)
-    return Dump(info, problems, options, selection, first.bad)
+    return Dump(info, problems, options, selection, first.bad, first.problem_ids)
 
 
 def find_dumps(dumps: Iterable[str | Path | Place]) -> list[Place]:
@@ -228,8 +233,9 @@ def _labelled(place: Place) -> Iterator[None]:
 
 
 class _FirstPass:
-    def __init__(self, reader: Reader, options: DumpOptions) -> None:
-        self._reader, self._options = reader, options
+    def __init__(self, reader: Reader, options: DumpOptions, on_rows: Callable[[int], None]) -> None:
+        self._reader, self._options, self._on_rows = reader, options, on_rows
+        self._rows = 0
         self._looked_at = self._without = 0  # rows of which more was found out, and those without a program
         self._columns: dict[str, Counter[str]] = {}
         self._languages: dict[str, Counter[LanguageFrom]] = {}
@@ -238,6 +244,10 @@ class _FirstPass:
         self._programs = self._fenced = 0  # texts of the column of programs, and those with a fence
         self._replies = 0  # of rows with such a text, those that have a reply in a column of its own
         self.bad: list[InputError] = []
+
+    @property
+    def problem_ids(self) -> Mapping[str, str]:
+        return self._reader.taken
 
     def look_through(self, places: Sequence[Place], *, skip_bad: bool) -> DumpInfo:
         files = tuple(self._labelled_file(place) for place in places)
@@ -307,6 +317,9 @@ class _FirstPass:
         id_column, rows = self._reader.id_column(path), 0
         for entry in self._reader.entries(place, content, id_column):
             rows += 1
+            self._rows += 1
+            if self._rows % _LOOKED_AT == 0:
+                self._on_rows(self._rows)
             fault = entry if isinstance(entry, InputError) else self._fault_of_key(entry, label, id_column)
             if fault is not None:
                 self.bad.append(fault)

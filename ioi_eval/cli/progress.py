@@ -31,6 +31,7 @@ from ioi_eval.runs.events import (
     OnEvent,
     Overloaded,
     ReferencesStarted,
+    RowsRead,
     RowsUnderstood,
     RunStarted,
     RunSummary,
@@ -42,6 +43,7 @@ from ioi_eval.store.folder import MeasuredLimit, read_failures
 
 _TICK = 0.5  # seconds; the clock goes on while nothing is finished
 _TOLD = 3  # servers of which something is said in a line each; of the others, how many they are
+_READING_EVERY = 5.0  # seconds between two lines while a dump is looked through
 _LINE_EVERY = 15.0  # seconds, without a terminal
 _T = TypeVar("_T")
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -105,6 +107,9 @@ class Progress:
         if self._quiet:
             return
         match event:
+            case RowsRead() if time.monotonic() - self._said > _READING_EVERY:
+                self._said = time.monotonic()
+                self._tell(f"Looking through the dump: {event.rows:,} rows so far")
             case RowsUnderstood():
                 self._tell(f"Rows: {event.rows}")
             case ServersFound():

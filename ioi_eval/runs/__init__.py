@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         ReportFinished,
         ReportProgress,
         ReportStarted,
+        RowsRead,
         RowsUnderstood,
         RunFinished,
         RunReported,
@@ -62,8 +63,9 @@ _PLACES = {
     "runs.authors": "Asking GeneratedRun run run_sync",
     "runs.bar": "progress",
     "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
-    "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportProgress ReportStarted RowsUnderstood "
-    "RunFinished RunReported RunStarted RunSummary ServersFound ServersNow SubmissionFailed SubmissionJudged",
+    "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportProgress ReportStarted RowsRead "
+    "RowsUnderstood RunFinished RunReported RunStarted RunSummary ServersFound ServersNow SubmissionFailed "
+    "SubmissionJudged",
     "runs.forecast": "Forecast forecast_dump",
     "runs.folders": "Reported report report_sync",
     "runs.hardware": "calibrate calibrate_sync",
@@ -102,6 +104,7 @@ __all__ = [
     "ReportProgress",
     "ReportStarted",
     "Reported",
+    "RowsRead",
     "RowsUnderstood",
     "RunFinished",
     "RunOptions",

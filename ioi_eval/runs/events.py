@@ -12,6 +12,12 @@ from ioi_eval.rules.calibration import Distance
 from ioi_eval.store.folder import MeasuredLimit
 
 
+class RowsRead(Value):
+    """A large dump is being looked through."""
+
+    rows: int  # so far
+
+
 class RowsUnderstood(Value):
     """A dump is looked through, and nothing is judged yet: what its rows are taken for."""
 
@@ -158,7 +164,8 @@ class EngineStopped(Value):
 
 
 Event = (
-    RowsUnderstood
+    RowsRead
+    | RowsUnderstood
     | RunStarted
     | JudgedAgain
     | SubmissionJudged

@@ -20,7 +20,8 @@ from collections.abc import (
     Set,
     Sized,
 )
-from typing import Any, Protocol
+from itertools import islice
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -39,6 +40,7 @@ from ioi_eval.runs.events import (
 )
 from ioi_eval.store import rows
 
+_SURVEYED = 10_000  # submissions of a dump whose languages are looked at before the first is judged
 _MAX_WAITING = 64  # submissions that wait for the result of one that is being judged
 _HIRING = 1.0  # seconds between two questions whether more workers are wanted
 # Seconds before anything is said of crowding, because short programs wait by chance.
@@ -65,6 +67,18 @@ class Recording(Protocol):
     def record(self, row: Mapping[str, Any], *, known: bool = False) -> None: ...
 
     def fail(self, row: Mapping[str, Any]) -> None: ...
+
+
+@runtime_checkable
+class LookedThrough(Protocol):
+    """Submissions that somebody has looked through: their keys are distinct, their problems known."""
+
+    @property
+    def problem_ids(self) -> Mapping[str, str]:
+        """The problem of each submission, by key."""
+        ...
+
+    def __iter__(self) -> Iterator[Submission]: ...
 
 
 # --- the run -----------------------------------------------------------------------------------------
@@ -180,7 +194,12 @@ class _Run:
     def survey(
         self, submissions: Iterable[Submission] | AsyncIterable[Submission], expected: int | None
     ) -> list[Problem]:
-        """Looks through all that can be looked through twice; returns the problems that have work to do."""
+        """Looks through all that can be looked through twice; returns the problems that have work to do.
+
+        Of those that somebody has looked through already, the first ones tell the languages.
+        """
+        if isinstance(submissions, LookedThrough):
+            return self._survey_known(submissions)
         if not isinstance(submissions, Sized) or not isinstance(submissions, Iterable):
             self._tell(RunStarted(total=expected, skipped=len(self._journal.done)))
             return []
@@ -198,6 +217,17 @@ class _Run:
                     self.languages.add(submission.language)
         self._tell(RunStarted(total=len(seen), skipped=skipped))
         return list(needed.values())
+
+    def _survey_known(self, submissions: LookedThrough) -> list[Problem]:
+        known, done = submissions.problem_ids, self._journal.done
+        left = [key for key in known if key not in done]
+        self.languages |= {
+            submission.language
+            for submission in islice(submissions, _SURVEYED)
+            if submission.code is not None and submission.key not in done
+        }
+        self._tell(RunStarted(total=len(known), skipped=len(known) - len(left)))
+        return [self._problems[name] for name in dict.fromkeys(known[key] for key in left)]
 
     def _problem(self, submission: Submission) -> Problem:
         problem = self._problems.get(submission.problem_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -30,7 +30,7 @@ from ioi_eval.problems import Problems
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
 from ioi_eval.runs.engine import AnyEngine
-from ioi_eval.runs.events import OnEvent, RowsUnderstood, RunSummary, ignore
+from ioi_eval.runs.events import OnEvent, RowsRead, RowsUnderstood, RunSummary, ignore
 from ioi_eval.runs.references import (
     ReferenceOptions,
     References,
@@ -104,7 +104,7 @@ async def score_dump(
         setup = Setup.of(out or Path("runs") / run_name(paths[0]), engine, options, store, on_event)
         rows = Rows.of(named, reading, selection, problems, setup)
         with opened(problems, choice, setup.store, rows.mentioned) as every:
-            dump = looked_through(rows, every, setup.folder)
+            dump = looked_through(rows, every, setup)
             setup.tell(RowsUnderstood(rows=dump.info.understood))
             usable, found = await check_references(every, references, setup)
             if usable is not every:
@@ -120,14 +120,14 @@ async def score_dump(
 score_dump_sync = synchronous(score_dump)
 
 
-def looked_through(rows: Rows, problems: Problems, folder: Path) -> Dump:
+def looked_through(rows: Rows, problems: Problems, setup: Setup) -> Dump:
     """Report faults before anything is judged; where there are many, a file has all of them."""
     try:
-        return rows.open(problems)
+        return rows.open(problems, lambda number: setup.tell(RowsRead(rows=number)))
     except BadRows as error:
         if len(error.errors) == 1:
             raise
-        raise BadRows(error.errors, str(write_rejected(folder, error.errors))) from error
+        raise BadRows(error.errors, str(write_rejected(setup.folder, error.errors))) from error
 
 
 def _remarks(dump: Dump, found: References | None, references: ReferenceOptions | None) -> dict[str, Any]:
@@ -191,8 +191,14 @@ class Rows(NamedTuple):
         """What problems of theirs are called; None where they do not say."""
         return mentioned(self.places, self.reading.problem_column)
 
-    def open(self, problems: Problems) -> Dump:
-        dump = open_dump(self.places, problems=problems, options=self.reading, selection=self.selection)
+    def open(self, problems: Problems, on_rows: Callable[[int], None] = lambda rows: None) -> Dump:
+        dump = open_dump(
+            self.places,
+            problems=problems,
+            options=self.reading,
+            selection=self.selection,
+            on_rows=on_rows,
+        )
         if len(dump):
             return dump
         if dump.rejected:

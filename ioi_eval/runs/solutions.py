@@ -161,7 +161,7 @@ def _of_file(
     setup: Setup,
 ) -> Iterator[_Plan]:
     with opened(problems, choice, setup.store, rows.mentioned) as usable:
-        dump = looked_through(rows, usable, setup.folder)
+        dump = looked_through(rows, usable, setup)
         official = read_official(dump, usable, column=column, scale=scale)
         named = {"solutions": rows.paths[0], "problems": source_name(problems), "expected": official.column}
         note = ". ".join(

@@ -12,7 +12,7 @@ import pytest
 from attack import HEADINGS, SECRET, Way
 from attacks_java import HERE
 from campaign import BEGIN, BUILDS, CHECKING, END, FILED, SUCCEEDED, Half, Table, engine_of, rows_of
-from catalogue import ATTACKS, COMPILING, PROGRAMS, SCRIPTS, WORKER
+from catalogue import ATTACKS, COMPILING, FUNCTIONS, PROGRAMS, SCRIPTS, WORKER
 from ground import Ground, prepared
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
 from missing import lacks
@@ -29,9 +29,10 @@ CPP = [
     attack for attack in PROGRAMS if attack.language == "c++" and not (attack.writes_file or attack.fragile)
 ]
 PYTHON = [attack for attack in PROGRAMS if attack.language == "python"]
+HALVES = {"one": slice(0, None, 2), "two": slice(1, None, 2)}
 PARTS = {
-    "c++ one": CPP[::2],
-    "c++ two": CPP[1::2],
+    "c++ one": CPP[HALVES["one"]],
+    "c++ two": CPP[HALVES["two"]],
     "c++ into a file": [attack for attack in PROGRAMS if attack.writes_file],
     "c++ and a fragile checker": [attack for attack in PROGRAMS if attack.fragile],
     "java": [attack for attack in PROGRAMS if attack.language == "java"],
@@ -85,9 +86,15 @@ async def test_no_program_succeeds(scorer: Scorer, ground: Ground, part: str) ->
 
 
 @pytest.mark.sample("everything-forked")
+@pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("way", Way, ids=lambda way: way.value)
 async def test_no_python_succeeds(
-    scorer: Scorer, ground: Ground, layers: tuple[str, ...], way: Way, monkeypatch: pytest.MonkeyPatch
+    scorer: Scorer,
+    ground: Ground,
+    layers: tuple[str, ...],
+    way: Way,
+    half: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By a process that an interpreter has forked, which takes namespaces, and by one of its own.
 
@@ -101,10 +108,11 @@ async def test_no_python_succeeds(
         return stayed[-1]
 
     monkeypatch.setattr(Standing, "judge", counted)
-    assert not faults(await programs(scorer, ground, PYTHON, way=expected))
+    attacks = PYTHON[HALVES[half]]
+    assert not faults(await programs(scorer, ground, attacks, way=expected))
     for _ in range(2):  # what one leaves the next one finds
-        assert not faults(await programs(scorer, ground, PYTHON, way=expected, compared=True))
-    assert not faults(await functions(scorer, ground, way=expected))
+        assert not faults(await programs(scorer, ground, attacks, way=expected, compared=True))
+    assert not faults(await functions(scorer, ground, FUNCTIONS[HALVES[half]], way=expected))
     stays = way is Way.FORKED and layers == EVERYTHING
     judged = [stage for stage in stayed if stage is not None]
     assert len(judged) == len(stayed)
@@ -124,15 +132,16 @@ async def test_no_file_succeeds(scorer: Scorer, ground: Ground) -> None:
 
 
 @pytest.mark.sample("everything")
+@pytest.mark.parametrize("half", HALVES)
 async def test_no_source_succeeds(
-    layers: tuple[str, ...], shared_cache: Path, tmp_path: Path, ground: Ground
+    layers: tuple[str, ...], half: str, shared_cache: Path, tmp_path: Path, ground: Ground
 ) -> None:
     """With a store of its own: what another mixture has built, or refused, is built again."""
     engine = EmbeddedEngine(store=Store(shared_cache), slots=1, layers=layers)
     options = JudgeOptions(all_tests=True, layers=layers)
     built = tmp_path / "built"
     async with Scorer(engine, store=Store(built), options=options, builds=BUILDS) as scorer:
-        assert not faults(await sources(scorer, ground, COMPILING))
+        assert not faults(await sources(scorer, ground, COMPILING[HALVES[half]]))
     kept = [path for path in built.rglob("*") if path.is_file()]
     assert kept
     assert not [path for path in kept if SECRET.encode() in path.read_bytes()]

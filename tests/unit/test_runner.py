@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from support.runs import Journal, RunSummary, read_failures, read_rows
 
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.models import Problem, Reason, Submission, SubmissionResult, Verdict
+from ioi_eval.runs import runner
 from ioi_eval.runs.events import Event, RunFinished, RunStarted, SubmissionFailed, SubmissionJudged
 from ioi_eval.runs.runner import judge_all
 
@@ -311,3 +312,33 @@ async def test_a_key_that_comes_twice_in_a_stream_is_named(tmp_path: Path) -> No
 
     with pytest.raises(InputError, match="'k000' is there twice"):
         await score(tmp_path / "run", FakeJudge(), writing())
+
+
+class Known(list[Submission]):
+    """Submissions that somebody has looked through, and how often they were gone through since."""
+
+    def __init__(self, given: Iterable[Submission]) -> None:
+        super().__init__(given)
+        self.went = 0
+
+    @property
+    def problem_ids(self) -> Mapping[str, str]:
+        return {one.key: one.problem_id for one in list.__iter__(self)}
+
+    def __iter__(self) -> Iterator[Submission]:
+        for one in super().__iter__():
+            self.went += 1
+            yield one
+
+
+async def test_a_dump_that_was_looked_through_is_not_gone_through_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only its first rows are, for the languages: a large dump's first job would wait for the others."""
+    monkeypatch.setattr(runner, "_SURVEYED", 3)
+    known = Known(some(20))
+    summary, events = await score(tmp_path / "run", FakeJudge(), known)
+    assert known.went == 3 + 20 and summary.judged == 20
+    assert events[0] == RunStarted(total=20, skipped=0)
+    again, events = await score(tmp_path / "run", FakeJudge(), Known(some(25)))
+    assert (again.judged, again.skipped) == (5, 20) and events[0] == RunStarted(total=25, skipped=20)
