@@ -230,6 +230,7 @@ def check_names(names: Iterable[str]) -> None:
         parts = name.split("/")
         if (
             "\0" in name
+            or any("\ud800" <= char <= "\udfff" for char in name)
             or len(os.fsencode(name)) > _PATH_BYTES
             or any(part in ("", ".", "..") or len(os.fsencode(part)) > _NAME_BYTES for part in parts)
         ):

@@ -13,8 +13,23 @@ import msgspec
 
 from ioi_eval.engines.contract import Built, Engine, Program, Recipe, Rejected
 from ioi_eval.judge.needs import is_script, refuse_script, trusted_programs
-from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, proctor_recipe, submission_recipe, trusted_recipe
-from ioi_eval.model.errors import CheckerBroken, InputError, JudgeFailure, ManagerBroken, ProgramBroken
+from ioi_eval.judge.recipes import (
+    CHECKER,
+    GRADER,
+    MANAGER,
+    check_sources,
+    proctor_recipe,
+    submission_recipe,
+    trusted_recipe,
+)
+from ioi_eval.model.errors import (
+    CheckerBroken,
+    InputError,
+    JobRejected,
+    JudgeFailure,
+    ManagerBroken,
+    ProgramBroken,
+)
 from ioi_eval.model.job import JobFile
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import BuildLimits, CheckerLimits, JudgeOptions, ManagerLimits
@@ -155,7 +170,12 @@ class Artifacts:
         return Trusted(file=file, argv=(kind,))
 
     async def submission(self, problem: Problem, submission: Submission) -> Built | Rejected:
-        return await self.engine.build(await self.submission_recipe(problem, submission))
+        try:
+            recipe = await self.submission_recipe(problem, submission)
+            check_sources(submission, recipe)
+        except JobRejected as refused:
+            return Rejected(log=str(refused))
+        return await self.engine.build(recipe)
 
     async def submission_recipe(self, problem: Problem, submission: Submission) -> Recipe:
         helpers = _helpers(find(submission.language, where=problem.source or problem.id))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
 
-from ioi_eval.engines.contract import DRIVERS, HEADER, SUBMISSION, WRAPPER, Recipe
-from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.engines.contract import DRIVERS, HEADER, SUBMISSION, WRAPPER, Recipe, check_names
+from ioi_eval.model.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.model.languages import LANGUAGES, Language, find
 from ioi_eval.model.options import TRUSTED_SECONDS, BuildLimits
 from ioi_eval.model.values import (
@@ -21,6 +21,7 @@ from ioi_eval.model.values import (
     TaskType,
 )
 from ioi_eval.rules.languages import grader_of, grader_stem, suffixes
+from ioi_eval.rules.limits import MOST_SOURCE
 from ioi_eval.store.compiling import proctor_arguments
 
 CHECKER, MANAGER, GRADER, PROCTOR = "checker", "manager", "grader", "proctor"
@@ -79,6 +80,21 @@ def submission_recipe(
         precompile=language.precompile(WRAPPER, HEADER, standard) if language.precompile_template else (),
         shared="" if submission.files or language.command not in DRIVERS else grader,
     )
+
+
+def check_sources(submission: Submission, recipe: Recipe) -> None:
+    """Raise JobRejected for sources that no compiler can be given: too many bytes, or names of no files.
+
+    A submission has both in its hand, so neither may make the judge fail.
+    """
+    size = sum(file.content.size for file in submission.files) + recipe.main.content.size
+    if size > MOST_SOURCE:
+        raise JobRejected(f"the source has {size} bytes, and {MOST_SOURCE} are the most that is taken")
+    names = {file.name for file in recipe.sources}
+    check_names(file.name for file in recipe.sources)
+    folders = {folder.as_posix() for name in names for folder in PurePosixPath(name).parents}
+    for name in sorted(names & folders):
+        raise JobRejected(f"{name!r} is a file and a folder at once")
 
 
 def _prelude(problem: Problem, language: Language) -> str:
@@ -141,13 +157,12 @@ def _standard(problem: Problem, language: Language) -> str:
 def _further_sources(problem: Problem, submission: Submission) -> Iterable[NamedBlob]:
     """Return the name of the submission's main source. The problem's files replace their namesakes."""
     if submission.files and problem.task_type is TaskType.FUNCTION:
-        what = "a function is called in one source, and this submission has several"
-        raise JudgeFailure(what, final=True)
+        raise JobRejected("a function is called in one source, and this submission has several")
     known = {file.name for file in problem.grader_files}
     for file in submission.files:
         path = PurePosixPath(file.name)
         if path.is_absolute() or ".." in path.parts or not path.parts:
-            raise InputError(f"{file.name!r} is no name of a source", where=submission.key, field="files")
+            raise JobRejected(f"{file.name!r} is no name of a source")
         if (name := f"graders/{path.as_posix()}") not in known:
             yield NamedBlob(name=name, content=file.content)
 

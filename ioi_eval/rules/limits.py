@@ -19,6 +19,7 @@ from ioi_eval.model.protocol import PlanLimits
 from ioi_eval.model.values import Limits, Problem, TaskType, TestResult, Verdict
 
 _HARD = 10  # times the wall clock
+MOST_SOURCE = 16 << 20  # bytes of a submission's sources, many times what any contest takes
 BUILD_IDLE = 3.0  # seconds that a compiler may do nothing
 _UNLIMITED_TEST = 60.0  # seconds that a test without any time limit is reckoned with
 _START_ALLOWANCE = 10.0  # seconds that a job may take before its first test and after its last

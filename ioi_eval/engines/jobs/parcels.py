@@ -71,6 +71,8 @@ class Parcels:
         self, recipe: Recipe, ahead: Sequence[JobFile], profile: Profile, *, alone: bool, attempts: int
     ) -> Made:
         tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
+        if recipe.kind == SUBMISSION and (reason := await self.refusal(recipe.main.content, profile)):
+            return Made(ended=Ended(killed="size", words=reason), tool=tool, by_transport=True)
         job = build_job(recipe, tool, ahead, profile)
         identities = tuple(each.identity for each in profile.offered(recipe.tool))
         job = msgspec.structs.replace(job, alone=alone, made_for={recipe.tool: identities})

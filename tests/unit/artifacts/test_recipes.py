@@ -9,7 +9,7 @@ import pytest
 from artifact_samples import HELLO, checked_problem, graded_problem, named, plain_problem, submitted
 
 from ioi_eval.engines.jobs.build import control_command, header_recipe
-from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.judge.recipes import (
     proctor_recipe,
     submission_recipe,
@@ -66,12 +66,12 @@ def test_a_source_may_be_called_like_the_problem() -> None:
 
 @pytest.mark.parametrize("name", ["../b.cpp", "/b.cpp", ""])
 def test_sources_stay_in_their_folder(name: str) -> None:
-    with pytest.raises(InputError, match="is no name of a source"):
+    with pytest.raises(JobRejected, match="is no name of a source"):
         submission_recipe(plain_problem(), msgspec.structs.replace(SEVERAL, files=(named(name),)), LIMITS)
 
 
 def test_a_function_is_called_in_one_source() -> None:
-    with pytest.raises(JudgeFailure, match="has several"):
+    with pytest.raises(JobRejected, match="has several"):
         submission_recipe(plain_problem(task_type=TaskType.FUNCTION), SEVERAL, LIMITS)
 
 

@@ -269,7 +269,7 @@ int main(int, char **argv) {
 @pytest.mark.once
 def test_what_cannot_be_judged_is_listed_and_retried_alone(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add", checker=CHECKER_THAT_MAY_FAIL)
-    crashing = WRONG.replace("\"0\"", "\"777\"")
+    crashing = WRONG.replace('"0"', '"777"')
     dump = write_dump(cli.folder / "d.jsonl", [row("right", RIGHT), row("strange", crashing)])
     base = ("score", dump, "--problems", "problems", "--out", "run")
     first = cli(*base)

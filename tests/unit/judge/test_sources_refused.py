@@ -1,0 +1,52 @@
+"""Names and sizes of a submission's sources: whatever they are, the submission is judged."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from judge_samples import problem, submission
+
+from ioi_eval import Scorer
+from ioi_eval.models import Blob, NamedBlob, TaskOptions, TaskType, Verdict
+from ioi_eval.rules.limits import MOST_SOURCE
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.alike
+
+NAMES = {
+    "above": ("../b.h",),
+    "absolute": ("/b.h",),
+    "empty": ("",),
+    "zero": ("b\0.h",),
+    "half of a pair": ("\udcff.h",),
+    "long": ("b" * 300 + ".h",),
+    "deep": ("/".join("b" * 600),),
+    "twice": ("b.h", "b.h"),
+    "a file and a folder": ("b", "b/c.h"),
+}
+
+
+@pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
+async def test_no_name_of_a_source_chooses_to_be_unscored(names: tuple[str, ...]) -> None:
+    files = tuple(NamedBlob(name=name, content=Blob.of("//\n")) for name in names)
+    async with Scorer(FakeEngine()) as scorer:
+        result = await scorer.score(problem(2), msgspec.structs.replace(submission("code"), files=files))
+    assert not result.compiles and {test.status for test in result.tests} == {Verdict.CE}
+    assert result.compile_output
+
+
+async def test_no_size_of_a_source_chooses_to_be_unscored() -> None:
+    engine = FakeEngine()
+    async with Scorer(engine) as scorer:
+        result = await scorer.score(problem(2), submission("x" * (MOST_SOURCE + 1)))
+        assert not result.compiles and "are the most that is taken" in result.compile_output
+        assert [job for job in engine.builds if job.kind == "submission"] == []
+        assert (await scorer.score(problem(2), submission("x" * MOST_SOURCE))).compiles
+
+
+async def test_a_function_in_several_sources_is_scored() -> None:
+    of = problem(1, task_type=TaskType.FUNCTION, options=TaskOptions(function="f"))
+    files = (NamedBlob(name="b.py", content=Blob.of("")),)
+    several = msgspec.structs.replace(submission("def f(): ...", language="python"), files=files)
+    async with Scorer(FakeEngine()) as scorer:
+        assert not (await scorer.score(of, several)).compiles

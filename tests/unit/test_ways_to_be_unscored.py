@@ -1,0 +1,76 @@
+"""docs/security.md lists every place that makes a failure of the judge: none is added without an argument."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import ioi_eval
+from ioi_eval.store.resources import graders
+
+pytestmark = [pytest.mark.once]
+
+PACKAGE, TOP = Path(ioi_eval.__file__).parent, Path(__file__).parents[2]
+# In C++ each throws, or tells, a failure: of a test, or of a job.
+FAILS = re.compile(r"\b(?:fail|fail_errno|mount_or_fail)\(|\blines\.(?:failed|fatal)\(")
+
+
+def errors_of_the_judge() -> set[str]:
+    """Their names: JudgeFailure, EngineError, and all classes made of them, wherever they are."""
+    found, classes = {"JudgeFailure", "EngineError"}, dict[str, set[str]]()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name] = {base.id for base in node.bases if isinstance(base, ast.Name)}
+    while more := {name for name, bases in classes.items() if bases & found} - found:
+        found |= more
+    return found
+
+
+def places() -> Counter[str]:
+    kinds, found = errors_of_the_judge(), Counter[str]()
+    for path in PACKAGE.rglob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        # A contest refuses its participants by an error of that name, too, which is none of the judge.
+        others = {
+            name.name
+            for node in nodes
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ioi_eval.contest")
+            for name in node.names
+        }
+        for node in nodes:
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in kinds - others:
+                found[path.relative_to(PACKAGE).as_posix()] += 1
+    for path in (graders() / "proctor").glob("*.[ch]pp"):
+        if number := len(FAILS.findall(path.read_text())):
+            found[path.name] = number
+    return found
+
+
+def by_room(found: Counter[str]) -> dict[str, int]:
+    """Their number in each room, where the proctor is one: what moves within a room stays argued for."""
+    rooms = Counter[str]()
+    for name, number in found.items():
+        rooms["proctor" if name.endswith("pp") else name.partition("/")[0]] += number
+    return dict(sorted(rooms.items()))
+
+
+def section() -> str:
+    text = (TOP / "docs" / "security.md").read_text()
+    return text.partition("## Ways to be unscored\n")[2].partition("\n## ")[0]
+
+
+def test_every_way_to_be_unscored_is_listed() -> None:
+    assert {"ModuleMissing", "BrokenReply", "TooLarge"} < errors_of_the_judge()
+    there = places()
+    cells = [line.split("|")[1] for line in section().splitlines() if line.startswith("| `")]
+    listed = [name for cell in cells for name in re.findall(r"`([\w/.]+)`", cell)]
+    assert len(set(listed)) == len(listed), "a file stands in one row"
+    assert there.keys() - set(listed) == set(), "files that docs/security.md does not argue about"
+    assert set(listed) - there.keys() == set(), "files without any, or that are gone"
+    told = {room: int(number) for room, number in re.findall(r"`(\w+)` (\d+)", section())}
+    assert told == by_room(there), "argue for the new place in its row, and count it"
