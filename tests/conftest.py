@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 import leftovers  # only now can they be found
 from cost import Costs
 from fixtures import bench, binaries, compiled, kept, library, proctor, workshop
+from repeating import Repeating
 from support.engines import toolchains
 from support.warm_command import end_warm_command
 
@@ -72,6 +73,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--most-cpu", metavar="S", type=float, help="Fail tests that take more CPU time than that."
     )
+    parser.addoption("--shuffled", metavar="N", type=int, help="Run tests in a random order, the N-th.")
+    parser.addoption("--beside", metavar="N", type=int, default=0, help="Keep N other processes busy.")
+    parser.addoption("--outcomes", metavar="FILE", help="Write what became of each test.")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -94,7 +98,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Costs(config.getoption("--most-cpu")))
     """Started in the background we have SIGINT ignored, and so would have all that tests interrupt."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.pluginmanager.register(Costs(config.getoption("--most-cpu")))
+    config.pluginmanager.register(Repeating(config))

@@ -29,10 +29,10 @@ CPP = [
     attack for attack in PROGRAMS if attack.language == "c++" and not (attack.writes_file or attack.fragile)
 ]
 PYTHON = [attack for attack in PROGRAMS if attack.language == "python"]
-HALVES = {"one": slice(0, None, 2), "two": slice(1, None, 2)}
+THIRDS = {name: slice(first, None, 3) for first, name in enumerate(("one", "two", "three"))}
 PARTS = {
-    "c++ one": CPP[HALVES["one"]],
-    "c++ two": CPP[HALVES["two"]],
+    "c++ one": CPP[::2],
+    "c++ two": CPP[1::2],
     "c++ into a file": [attack for attack in PROGRAMS if attack.writes_file],
     "c++ and a fragile checker": [attack for attack in PROGRAMS if attack.fragile],
     "java": [attack for attack in PROGRAMS if attack.language == "java"],
@@ -86,14 +86,14 @@ async def test_no_program_succeeds(scorer: Scorer, ground: Ground, part: str) ->
 
 
 @pytest.mark.sample("everything-forked")
-@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("third", THIRDS)
 @pytest.mark.parametrize("way", Way, ids=lambda way: way.value)
 async def test_no_python_succeeds(
     scorer: Scorer,
     ground: Ground,
     layers: tuple[str, ...],
     way: Way,
-    half: str,
+    third: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By a process that an interpreter has forked, which takes namespaces, and by one of its own.
@@ -108,11 +108,11 @@ async def test_no_python_succeeds(
         return stayed[-1]
 
     monkeypatch.setattr(Standing, "judge", counted)
-    attacks = PYTHON[HALVES[half]]
+    attacks = PYTHON[THIRDS[third]]
     assert not faults(await programs(scorer, ground, attacks, way=expected))
     for _ in range(2):  # what one leaves the next one finds
         assert not faults(await programs(scorer, ground, attacks, way=expected, compared=True))
-    assert not faults(await functions(scorer, ground, FUNCTIONS[HALVES[half]], way=expected))
+    assert not faults(await functions(scorer, ground, FUNCTIONS[THIRDS[third]], way=expected))
     stays = way is Way.FORKED and layers == EVERYTHING
     judged = [stage for stage in stayed if stage is not None]
     assert len(judged) == len(stayed)
@@ -132,16 +132,16 @@ async def test_no_file_succeeds(scorer: Scorer, ground: Ground) -> None:
 
 
 @pytest.mark.sample("everything")
-@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("third", THIRDS)
 async def test_no_source_succeeds(
-    layers: tuple[str, ...], half: str, shared_cache: Path, tmp_path: Path, ground: Ground
+    layers: tuple[str, ...], third: str, shared_cache: Path, tmp_path: Path, ground: Ground
 ) -> None:
     """With a store of its own: what another mixture has built, or refused, is built again."""
     engine = EmbeddedEngine(store=Store(shared_cache), slots=1, layers=layers)
     options = JudgeOptions(all_tests=True, layers=layers)
     built = tmp_path / "built"
     async with Scorer(engine, store=Store(built), options=options, builds=BUILDS) as scorer:
-        assert not faults(await sources(scorer, ground, COMPILING[HALVES[half]]))
+        assert not faults(await sources(scorer, ground, COMPILING[THIRDS[third]]))
     kept = [path for path in built.rglob("*") if path.is_file()]
     assert kept
     assert not [path for path in kept if SECRET.encode() in path.read_bytes()]
