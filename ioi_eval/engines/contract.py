@@ -121,6 +121,9 @@ class Recipe(Value):
     precompile: tuple[str, ...] = ()  # the command that precompiles it with the same flags
     shared: str = ""  # the name of a source that many builds have in common; empty: there is none
     proctor: Blob | None = None  # confines the build, where the engine does not; it changes nothing else
+    uncommented: Blob | None = (
+        None  # the main source without comments, if nothing but them tells the two apart
+    )
 
     @property
     def main(self) -> NamedBlob:
@@ -130,6 +133,13 @@ class Recipe(Value):
     def tool(self) -> str:
         """The toolchain's command, by which engines know it."""
         return self.command[0]
+
+    def without_comments(self) -> Recipe | None:
+        """Return the build that sources share which differ in comments alone, if there is one."""
+        if self.uncommented is None:
+            return None
+        main = msgspec.structs.replace(self.main, content=self.uncommented)
+        return msgspec.structs.replace(self, sources=(*self.sources[:-1], main), uncommented=None)
 
     def key(self, architecture: str, toolchain: Toolchain) -> str:
         return artifact_key(self.kind, architecture, toolchain, self.command, self.sources)

@@ -20,6 +20,7 @@ from ioi_eval.model.values import (
     Submission,
     TaskType,
 )
+from ioi_eval.rules.cpp_text import without_comments
 from ioi_eval.rules.languages import grader_of, grader_stem, suffixes
 from ioi_eval.rules.limits import MOST_SOURCE
 from ioi_eval.store.compiling import proctor_arguments
@@ -79,6 +80,7 @@ def submission_recipe(
         header=language.header,
         precompile=language.precompile(WRAPPER, HEADER, standard) if language.precompile_template else (),
         shared="" if submission.files or language.command not in DRIVERS else grader,
+        uncommented=None if submission.files else _uncommented(text, language, standard),
     )
 
 
@@ -95,6 +97,13 @@ def check_sources(submission: Submission, recipe: Recipe) -> None:
     folders = {folder.as_posix() for name in names for folder in PurePosixPath(name).parents}
     for name in sorted(names & folders):
         raise JobRejected(f"{name!r} is a file and a folder at once")
+
+
+def _uncommented(text: str, language: Language, standard: str) -> Blob | None:
+    if language.command != "g++":
+        return None
+    plain = without_comments(text, language.standard or standard or language.default_standard)
+    return None if plain is None or plain == text else Blob.of(plain)
 
 
 def _prelude(problem: Problem, language: Language) -> str:

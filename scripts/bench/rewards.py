@@ -166,17 +166,20 @@ def cpu_of(
     return cpu_seconds() - before
 
 
-def fresh(reward: Callable[..., Sequence[float | None]], column: str, number: int, rounds: int) -> None:
+def fresh(
+    reward: Callable[..., Sequence[float | None]], column: str, language: str, number: int, rounds: int
+) -> None:
     """Print how long a call takes of whose programs nothing is known."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     seconds, cpu = [], cpu_seconds()
     for _ in range(rounds):
-        completions = alike("python", [next(salt) for _ in range(number)])
+        completions = alike(language, [next(salt) for _ in range(number)])
         begin = time.perf_counter()
-        reward(completions=completions, tests=[column] * number)
+        reward(completions=completions, tests=[column] * number, language=[language] * number)
         seconds.append(time.perf_counter() - begin)
     each = 1000 * (cpu_seconds() - cpu) / rounds / number
-    print(f"  {number:3} new: {statistics.median(seconds):6.3f} s a call, {each:5.1f} ms of CPU for one")
+    took = statistics.median(seconds)
+    print(f"  {language:7} {number:3} new: {took:6.3f} s a call, {each:5.1f} ms of CPU for one")
 
 
 def main() -> None:
@@ -202,8 +205,8 @@ def main() -> None:
     ):
         per_test = 1000 * one.cpu / options.tests
         print(f"  {name:22} {one.per_second:8.1f} rewards/s  {per_test:8.3f} ms of CPU for a test")
-    for number in (1, len(completions)):
-        fresh(reward, columns[0], number, options.rounds)
+    for language, number in itertools.product(_PROGRAMS, (1, len(completions))):
+        fresh(reward, columns[0], language, number, options.rounds)
     print(f"{_EQUALS} completions of one prompt, and one")
     repetitions(reward, columns[0], options.rounds)
     close_all()

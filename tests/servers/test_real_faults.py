@@ -25,7 +25,7 @@ def programs() -> Mapping[str, str]:
     Their programs differ, too. Of equal ones one is judged, and the others wait for that: on a server that
     stands still this takes as long as its job may.
     """
-    mark = f"// {time.time_ns()}\n"
+    mark = f"long long built_at = {time.time_ns()};\n"
     found = {f"{n}": mark + f"int one = {n + 1};\n" + (WRONG if n % 3 else RIGHT) for n in range(NUMBER)}
     return {**found, "broken": mark + BROKEN}
 
@@ -152,7 +152,7 @@ def test_an_output_without_room_is_nobodys_score(desk: Any, spare: Any) -> None:
     known = json.loads(header.read_text())
     asked = json.loads(known["task_type_params"]) | files
     header.write_text(json.dumps(known | {"task_type_params": json.dumps(asked)}))
-    words = desk.words({"0": _LONG + f"// {time.time_ns()}\n"}, spare.url)
+    words = desk.words({"0": _LONG + f"long long built_at = {time.time_ns()};\n"}, spare.url)
     code, said = finish(desk.cli.start(*words))
     assert code == 3 and not has_rows(desk.folder, 1), said
     assert "the disk is full" in (desk.folder / "there" / "failures.jsonl").read_text()

@@ -386,6 +386,17 @@ class Builds:
         return any(not task.done() for task in self._background.values())
 
     async def build(self, recipe: Recipe) -> Built | Rejected:
+        """Build the source without comments, or as written if the compiler says anything.
+
+        Sources that differ in comments are one build, and a compiler's words are about the text as written.
+        """
+        if (plain := recipe.without_comments()) is not None:
+            built = await self._build(plain)
+            if isinstance(built, Built) and not built.log:
+                return built
+        return await self._build(msgspec.structs.replace(recipe, uncommented=None))
+
+    async def _build(self, recipe: Recipe) -> Built | Rejected:
         for _ in range(self._attempts):
             profile = await self._transport.profile()
             profile.shell()  # without it there are no compilers either, but that is not why

@@ -92,7 +92,7 @@ async def test_a_program_that_would_push_others_out_of_the_store_is_refused(tmp_
     store = Store(tmp_path / "store", limit=16 * len(HELLO))
     async with FakeEngine() as engine, artifacts_on(engine, store) as artifacts:
         taken = await artifacts.submission(plain_problem(), submitted())
-        large = [await artifacts.submission(plain_problem(), submitted(HELLO + " ")) for _ in range(2)]
+        large = [await artifacts.submission(plain_problem(), submitted(HELLO + ";")) for _ in range(2)]
     assert isinstance(taken, Built)
     assert isinstance(large[0], Rejected) and large == large[:1] * 2
     words = f"The program has {len(HELLO) + 1} bytes, and {len(HELLO)} are the most that is taken."

@@ -31,7 +31,7 @@ def uses_header(engine: FakeEngine) -> list[bool]:
 
 async def build_some(artifacts: Artifacts, number: int, start: int = 0) -> None:
     for index in range(start, start + number):
-        await artifacts.submission(plain_problem(), submitted(f"{HELLO}// {index}\n"))
+        await artifacts.submission(plain_problem(), submitted(f"{HELLO}int n{index};\n"))
         while artifacts.engine.builds.busy:  # noqa: ASYNC110 - a header is made in the background
             await asyncio.sleep(0.001)
 
@@ -92,7 +92,7 @@ async def test_a_grader_is_compiled_alone_from_the_second_submission_on(tmp_path
     engine, task = FakeEngine(), graded_problem()
     async with opened(tmp_path, engine) as artifacts:
         for index in range(4):
-            await artifacts.submission(task, submitted(f"// {index}\n"))
+            await artifacts.submission(task, submitted(f"int n{index};\n"))
     assert kinds(engine) == ["submission", OBJECT, "submission", "submission", "submission"]
     names = ([file.name for file in job.files] for job in engine.builds if job.keep == ("submission",))
     assert [OBJECT in each for each in names] == [False, True, True, True]
@@ -102,7 +102,7 @@ async def test_those_that_come_at_once_wait_for_the_graders_object(tmp_path: Pat
     engine, task = FakeEngine(), graded_problem()
     engine.delay = 0.01
     async with opened(tmp_path, engine) as artifacts:
-        work = (artifacts.submission(task, submitted(f"// {index}\n")) for index in range(6))
+        work = (artifacts.submission(task, submitted(f"int n{index};\n")) for index in range(6))
         await asyncio.gather(*work)
     assert kinds(engine).count(OBJECT) == 1
     names = ([file.name for file in job.files] for job in engine.builds if job.keep == ("submission",))

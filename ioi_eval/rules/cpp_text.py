@@ -1,0 +1,95 @@
+"""Sources in C++ without their comments: the text that is compiled, and by which builds are equal.
+
+Nothing may hang on what is left out, neither what a program does nor what its compiler says. So a text is
+taken only where a lexer is sure of every comment, and where no word could look at comments, columns or the
+file itself. All other sources are compiled as they were written.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Everything between comments and literals is one piece. A word before a quote belongs to the literal.
+_PIECE = re.compile(
+    r"""
+      (?P<between> (?: [^"'/\w$]+ | /(?![/*]) | [^\W\d]\w*+(?!["'$])
+                     | \d (?: (?<=[eEpP])[+-] | '(?=\w) | [\w.] )* )+ )
+    | (?P<line> //[^\n]*+ )
+    | (?P<block> /\*.*?\*/ )
+    | (?P<raw> (?:u8|[uUL])?R"(?P<mark>[^\s()\\"]{0,16})\(.*?\)(?P=mark)" )
+    | (?P<literal> (?P<prefix>\w*+)
+                     (?: "[^"\\\n]*+(?:\\.[^"\\\n]*+)*" | '[^'\\\n]*+(?:\\.[^'\\\n]*+)*' ) )
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_LONGEST = 1 << 20  # characters; a source of contests has thousands
+_BLANK = " \t\r"
+_RAW = frozenset({"R", "LR", "uR", "UR", "u8R"})
+# Trigraphs; joins of lines that may be none, or within a word; blanks of other kinds; and letters that
+# compilers warn about in comments, too.
+_ODD = re.compile(
+    r"\?\?[=/'()!<>-]|\\[ \t]+\r?$|(?<![ \t\n])\\\r?\n(?![ \t\r\n])|\r(?!\n)"
+    "|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]",
+    re.MULTILINE,
+)
+_STRAY = re.compile(r"\\(?!\r?\n)")  # it would join what follows a comment
+_NAME = r"""(?:<[\w.+-]+(?:/[\w.+-]+)*+>|"[\w.+-]+(?:/[\w.+-]+)*+")"""
+_LOOKS = re.compile(
+    r"\b(?:__FILE__|__BASE_FILE__|__FILE_NAME__|__builtin_FILE|__builtin_COLUMN|\w*source_location"
+    r"|asm|__asm|__asm__|_*section(?:__)?|_*symver(?:__)?|diagnostic|embed|__has_embed)\b|incbin"
+    rf"|(?:#|%:)[ \t]*(?:include|include_next|import)\b(?![ \t]*{_NAME})"
+    rf"|__has_include(?:_next)?(?![ \t]*\([ \t]*{_NAME})"
+    # Words may be pasted together. The comma that goes with missing arguments makes none.
+    r"|%:%:|(?<!,)(?<!, )##|##(?![ ]?__VA_ARGS__)"
+)
+_OLD = re.compile(r"(?:98|03|0x|11)$")  # standards without digit separators, or without raw strings
+_NEW = re.compile(r"""\d'\w|R\"""")
+
+
+def without_comments(text: str, standard: str) -> str | None:
+    """Return a source with a blank for each comment, on the same lines, and without blanks at their ends.
+
+    None where something could tell the two texts apart. `standard`: as -std has it.
+    """
+    if len(text) > _LONGEST or _ODD.search(text) or (_OLD.search(standard) and _NEW.search(text)):
+        return None
+    done, stretch = list[str](), list[str]()
+    place = 0
+    while place < len(text):
+        piece = _PIECE.match(text, place)
+        if piece is None or piece["prefix"] in _RAW:
+            return None  # something without an end
+        begin, place = piece.span()
+        if piece["between"]:
+            if _STRAY.search(piece[0]):
+                return None
+            stretch.append(piece[0])
+        elif piece["line"]:
+            if piece[0].rstrip("\r").endswith("\\"):
+                return None
+            stretch.append(" ")
+        elif piece["block"]:
+            lines = piece[0].count("\n")
+            if "\\\n" in piece[0] or "\\\r" in piece[0] or (lines and _may_direct(text, begin, place)):
+                return None
+            stretch.append(" " + "\n" * lines)
+        else:
+            if piece["raw"] and "\r" in piece[0]:
+                return None
+            done += (_without_blanks(stretch), piece[0])
+            stretch.clear()
+    plain = "".join(done) + _without_blanks(stretch).rstrip(_BLANK)
+    return None if _LOOKS.search(plain) else plain
+
+
+def _without_blanks(pieces: list[str]) -> str:
+    *lines, last = "".join(pieces).split("\n")
+    return "".join(f"{line.rstrip(_BLANK)}\n" for line in lines) + last
+
+
+def _may_direct(text: str, begin: int, end: int) -> bool:
+    """Return True if a directive may end, or begin, where a comment no longer joins its lines."""
+    start = text.rfind("\n", 0, begin) + 1
+    before, after = text[start:begin], text[end:].partition("\n")[0].rstrip("\r")
+    joined = text[:start].endswith(("\\\n", "\\\r\n")) or after.endswith("\\")
+    return joined or any(sign in part for sign in ("#", "%:") for part in (before, after))

@@ -1,0 +1,131 @@
+"""Sources in C++ that differ in comments are one build, and errors are about the text as written."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from artifact_samples import HELLO, named, opened, plain_problem, submitted
+from cpp_corpus import CORPUS, commented
+from support.engines import Recipe, submission_recipe
+
+from ioi_eval.engines.contract import Built, Rejected
+from ioi_eval.models import BuildLimits, Problem, Submission
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.once
+
+EXAMPLES = Path(__file__).parents[3] / "examples/problems"
+SHORT = ("macros", "literals", "lines")  # what may look at the text
+
+
+def recipe(source: str, problem: Problem | None = None, language: str = "c++") -> Recipe:
+    return submission_recipe(problem or plain_problem(), submitted(source, language), BuildLimits())
+
+
+async def built_of(folder: Path, engine: FakeEngine, *sources: str) -> list[Built | Rejected]:
+    async with opened(folder, engine) as artifacts:
+        return [await artifacts.submission(plain_problem(), submitted(source)) for source in sources]
+
+
+async def test_sources_that_differ_in_comments_are_one_build(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    sources = [f"{HELLO}/* {number}\n */ int a;  // {number}  \n" for number in range(4)]
+    first, *others = await built_of(tmp_path, engine, *sources)
+    assert isinstance(first, Built) and others == [first] * 3
+    [build] = engine.builds
+    assert [file.content.read().decode() for file in build.files if file.name == "graders/sum.cpp"] == [
+        f"{HELLO}\n int a;\n"
+    ]
+
+
+async def test_those_that_come_at_once_are_one_build(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    async with opened(tmp_path, engine) as artifacts:
+        work = (artifacts.submission(plain_problem(), submitted(f"{HELLO}// {n}\n")) for n in range(8))
+        first, *others = await asyncio.gather(*work)
+    assert others == [first] * 7
+    assert len(engine.builds) == 1
+
+
+async def test_an_error_is_told_in_the_words_about_the_text_as_written(tmp_path: Path) -> None:
+    engine = FakeEngine(compile_errors=lambda source: "error" if "bad" in source else None)
+    sources = ["bad // one\n", "bad // another\n", "bad // one\n"]
+    found = await built_of(tmp_path, engine, *sources)
+    assert all(isinstance(each, Rejected) for each in found)
+    # The one without comments, and each as it was written: all are remembered.
+    assert len(engine.builds) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "language"),
+    [("puts(__FILE__); // a", "c++"), ("int a;", "c++"), ("int a; // b", "c"), ("a = 1 # // b", "python")],
+)
+def test_what_is_built_as_it_was_written(source: str, language: str) -> None:
+    assert recipe(source, language=language).without_comments() is None
+
+
+def test_a_submission_of_several_files_is_built_as_it_was_written() -> None:
+    """Another file could embed the main one."""
+    many = Submission(key="1", problem_id="sum", code="int a; // b", files=(named("b.h"),), language="c++")
+    assert submission_recipe(plain_problem(), many, BuildLimits()).without_comments() is None
+
+
+# --- with the compiler itself ------------------------------------------------------------------------
+
+
+def objects(folder: Path, own: Recipe, beside: Path | None = None) -> list[tuple[int, bytes, bytes]]:
+    """Return how the compiler ends, its words and the object, as written and without comments."""
+    plain = own.without_comments()
+    assert plain is not None
+    compiler = shutil.which("g++")
+    assert compiler is not None
+    source = folder / "source.cpp"
+    made = []
+    for build in (own, plain):
+        source.write_bytes(build.main.content.read())
+        (folder / "source.o").unlink(missing_ok=True)
+        command = [compiler, "-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-c", source.name]
+        command += [] if beside is None else ["-I", str(beside)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+        there = (folder / "source.o").read_bytes() if done.returncode == 0 else b""
+        made.append((done.returncode, done.stderr, there))
+    return made
+
+
+def refuted(folder: Path, source: str, beside: Path | None = None) -> str:
+    """Return the words of a compiler that makes another object of the text without comments."""
+    written, plain = objects(folder, recipe(commented(source, "a")), beside)
+    if plain[:2] != (0, b""):
+        return ""  # it says something: then the text as written is built
+    return "" if written == plain else f"{written[:2]}"
+
+
+def test_different_comments_are_equal_texts() -> None:
+    for name, source in CORPUS.items():
+        plain = [recipe(commented(source, mark)).without_comments() for mark in ("one", "the other")]
+        assert plain[0] is not None and plain[0] == plain[1], name
+    assert len(CORPUS) >= 30
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_objects_are_the_same_to_the_byte(tmp_path: Path, name: str) -> None:
+    few = "".join(f"#include <{header}>\n" for header in ("iostream", "cassert", "vector", "algorithm"))
+    assert not refuted(tmp_path, CORPUS[name].replace("#include <bits/stdc++.h>\n", few))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(CORPUS))
+def test_objects_of_the_corpus_are_the_same_to_the_byte(tmp_path: Path, name: str) -> None:
+    assert not refuted(tmp_path, CORPUS[name])
+
+
+@pytest.mark.long
+def test_objects_of_the_examples_are_the_same_to_the_byte(tmp_path: Path) -> None:
+    sources = sorted(path for path in EXAMPLES.rglob("*.cpp") if "checker" not in path.name)
+    faults = {path: refuted(tmp_path, path.read_text(), path.parents[1] / "graders") for path in sources}
+    assert len(faults) > 100
+    assert {path: fault for path, fault in faults.items() if fault} == {}

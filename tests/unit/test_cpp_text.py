@@ -1,0 +1,153 @@
+"""The text of a source in C++ without its comments, or why it is compiled as it was written."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from ioi_eval.rules.cpp_text import without_comments
+
+pytestmark = pytest.mark.once
+
+
+@pytest.mark.parametrize(
+    ("written", "compiled"),
+    [
+        ("int a; // b\nint c;\n", "int a;\nint c;\n"),
+        ("int/**/a;", "int a;"),
+        ("a /* b\n c\n*/ d  \n\t\n", "a\n\n d\n\n"),
+        ("a = b / c; //", "a = b / c;"),
+        ('s = "// no /* no"; // yes', 's = "// no /* no";'),
+        ("c = '\"'; // yes '", "c = '\"';"),
+        (r's = "\"//"; // yes', r's = "\"//";'),
+        ('s = R"(// no " /* no  \n)"; // yes', 's = R"(// no " /* no  \n)";'),
+        ('s = u8R"x()" // no)x"; // yes', 's = u8R"x()" // no)x";'),
+        ('s = "a" L"// no" u8"/* no"; // yes', 's = "a" L"// no" u8"/* no";'),
+        ("n = 1'000'000 + 1e+5 + 0x1'f; // it's", "n = 1'000'000 + 1e+5 + 0x1'f;"),
+        ("#define A(...) f(1, ##__VA_ARGS__) \\\n + 1 // a", "#define A(...) f(1, ##__VA_ARGS__) \\\n + 1"),
+        ("a;\r\nb; // c\r\n", "a;\nb;\n"),
+        ("// ## a ## title, __FILE__, asm\nint a;", "\nint a;"),
+        ("/* a\n * licence */\n#include <a/b.h>\n", "\n\n#include <a/b.h>\n"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_comments_are_blanks_and_lines_stay(written: str, compiled: str) -> None:
+    assert without_comments(written, "gnu++20") == compiled
+    assert without_comments(compiled, "gnu++20") == compiled
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        # What could look.
+        "f(__FILE__); // a",
+        "f(__builtin_FILE()); // a",
+        "auto here = std::source_location::current(); // a",
+        "int column = __builtin_COLUMN(); // a",
+        'asm(".data"); // a',
+        '__asm__(".data"); // a',
+        'const char* s = ".incbin"; // a',
+        '__attribute__((section("a"))) int b; // a',
+        "#embed <a> // a",
+        "#define F __FI ## LE__ // a",
+        "#define F(...) __FI##__VA_ARGS__ // a",
+        "%:define F a %:%: b // a",
+        '#pragma GCC diagnostic warning "-Wcomment" // a',
+        "#define A <vector>\n#include A // a",
+        "#include <a//b>\n",
+        '#include "a/*b"\n',
+        "#if __has_include(<a//b>)\n",
+        # What a lexer could take for something else.
+        "/* without an end",
+        'R"( without an end',
+        'R"toolongtoolongtool(a)toolongtoolongtool" // a',
+        '"without an end // a\n',
+        "#if 0\nit's\n#endif // a",
+        "// goes on \\\nint a;",
+        "/* ends *\\\n/ int a; /* b */",
+        "/\\\n/ b",
+        "so\\\nurce_location a; // b",
+        "int a; \\ \n// b",
+        "#define A /* b\n */ 5",
+        "int a; /* b\n */ #define A",
+        "int a; /* b\n */ %:define A",
+        "#define A \\\n /* b\n */ 5",
+        "what??/\n// a",
+        "a \\/* b\n */ c",
+        "a\rb // c",
+        "a\f// b",
+        "a\0// b",
+        "// \u202e",
+        "// \ud800",
+        "int $a; // b",
+        "//" + "x" * (1 << 20),
+    ],
+)
+def test_what_is_compiled_as_it_was_written(written: str) -> None:
+    assert without_comments(written, "gnu++20") is None
+
+
+@pytest.mark.parametrize("standard", ["gnu++98", "gnu++03", "c++0x", "gnu++11"])
+def test_what_old_standards_read_otherwise(standard: str) -> None:
+    assert without_comments("a = 1'0 /* ' */;", standard) is None
+    assert without_comments('a = R"(//)";', standard) is None
+    assert without_comments("int a; // b", standard) == "int a;"
+
+
+@pytest.mark.parametrize(
+    "long",
+    ["x" * 1_000_000, "/*" * 50_000, "/* */" * 50_000, '"' + "\\a" * 50_000, 'R"(' * 50_000, "'" * 50_001]
+)  # fmt: skip
+def test_any_text_is_read_in_no_time(long: str) -> None:
+    without_comments(long, "gnu++20")
+
+
+# --- beside the preprocessor itself ------------------------------------------------------------------
+
+_PIECES = (
+    *("//", "/*", "*/", '"', "'", "\\", "\n", "\n", "\n", " ", "  ", "\t", "#", "# define X ", "X", "F("),
+    *("(", ")", ",", "#define F(a,...) #a #__VA_ARGS__ ", 'R"(', ')"', 'R"x(', ')x"', "u8", 'LR"(', "a"),
+    *("R", "1", "1e", "+", "1'0", ".5", "/", "*", '"a"', '"//"', "'/'", "// c\n", "/* c */"),
+    *("/* c\nd */", "\\\n", " \\\n", "%:", "#if 0\n", "#endif\n", "#if __LINE__ == 3\n", "#else\n"),
+    *("__LINE__", "don't", "int x;", "{", "}", "<::", 'a"b"', '"\\""', "'\''", "é", "@"),
+)  # fmt: skip
+
+
+def _preprocessed(text: str) -> tuple[bool, list[tuple[int, str]]]:
+    """Return whether it passes without a word, and each line's number and tokens."""
+    compiler = shutil.which("g++")
+    assert compiler is not None
+    command = [compiler, "-std=gnu++20", "-E", "-x", "c++", "-"]
+    done = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
+    number, lines = 1, []
+    for line in done.stdout.decode().split("\n"):
+        if (place := re.match(r'# (\d+) "', line)) is not None:
+            number = int(place[1])
+            continue
+        if words := line.split():
+            lines.append((number, " ".join(words)))
+        number += 1
+    return done.returncode == 0 and not done.stderr, lines
+
+
+def _differs(seed: int) -> str:
+    chosen = random.Random(seed)
+    while True:
+        text = "".join(chosen.choice(_PIECES) for _ in range(chosen.randint(2, 12)))
+        plain = without_comments(text, "gnu++20")
+        if plain is not None and plain != text and (compiled := _preprocessed(plain))[0]:
+            break  # where the compiler says anything of it, the text as written is compiled
+    return "" if _preprocessed(text) == compiled else f"{text!r} {plain!r}"
+
+
+def test_the_preprocessor_sees_the_same() -> None:
+    assert [found for seed in range(20) if (found := _differs(seed))] == []
+
+
+@pytest.mark.long
+def test_the_preprocessor_sees_the_same_of_many() -> None:
+    assert [found for seed in range(20, 1500) if (found := _differs(seed))] == []
