@@ -97,6 +97,10 @@ class ServerOptions(Value):
             unset="8gb, a quarter of what is free",
         ),
     ] = None
+    contents_folder: Annotated[
+        str,
+        Said(metavar="DIR", help="Where these contents lie, if not where boxes do.", unset="$TMPDIR"),
+    ] = ""
     max_output: Annotated[
         int,
         Said(

@@ -159,7 +159,7 @@ async def serve(
         python=python,
     )
     memory = options.run_memory_limit
-    with _depot(options.max_contents) as depot:
+    with _depot(options) as depot:
         async with (
             engine,
             Prepared(engine, store, memory=memory if memory > 0 else None) as prepared,
@@ -169,12 +169,16 @@ async def serve(
 
 
 @contextlib.contextmanager
-def _depot(limit: int | None) -> Iterator[Depot | None]:
-    """In a folder on disk that no crash leaves behind for long, as those of boxes."""
+def _depot(options: ServerOptions) -> Iterator[Depot | None]:
+    """In a folder that no crash leaves behind for long, as those of boxes."""
+    limit, folder = options.max_contents, Path(options.contents_folder or tempfile.gettempdir())
     if limit == 0:
         yield None
         return
-    boxes = Boxes(Path(tempfile.gettempdir()), entered=False)
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        remedy = "Make it, and let this user write there"
+        raise InputError("no folder to write to", where=str(folder), field="contents_folder", remedy=remedy)
+    boxes = Boxes(folder, entered=False)
     boxes.open()
     try:
         share = min(_CONTENTS, shutil.disk_usage(boxes.folder).free // _SHARE)

@@ -196,21 +196,61 @@ def test_the_parts_of_the_cluster_fit_together() -> None:
     paths = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
     given = {each["name"]: each.get("value") for each in container["env"]}
     assert (given["TMPDIR"], given["IOI_EVAL_CACHE"]) == (paths["boxes"], paths["cache"])
+    assert container["args"][container["args"].index("--contents-folder") + 1] == paths["contents"]
     assert {each["name"] for each in pod["spec"]["volumes"]} == paths.keys()
 
 
 def test_a_pod_is_looked_after_and_has_nothing_to_steal() -> None:
     pod = _KINDS["Deployment"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+    for probe in ("startupProbe", "readinessProbe"):
         assert container[probe]["httpGet"] == {"path": "/healthz", "port": "http"}
-    patience = container["livenessProbe"]["periodSeconds"] * container["livenessProbe"]["failureThreshold"]
-    assert patience > pod["terminationGracePeriodSeconds"]
+    # Alive is whoever answers, also while it drains: /healthz says 503 then, which would be a reason to kill.
+    assert container["livenessProbe"]["httpGet"] == {"path": "/", "port": "http"}
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"]
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     assert container["resources"]["requests"] == container["resources"]["limits"]
+
+
+def test_a_pod_begins_with_what_its_image_has_compiled() -> None:
+    pod = _KINDS["Deployment"]["spec"]["template"]["spec"]
+    (first,), (worker,) = pod["initContainers"], pod["containers"]
+    dockerfile = (PISTON / "docker" / "Dockerfile").read_text()
+    compiled = re.findall(r"IOI_EVAL_CACHE=(\S+)", dockerfile)[0]
+    (mount,) = first["volumeMounts"]
+    assert first["command"] == ["cp", "-r", f"{compiled}/.", f"{mount['mountPath']}/"]
+    assert mount in worker["volumeMounts"] and first["image"] == worker["image"]
+    assert first["securityContext"] == worker["securityContext"]
+
+
+@pytest.mark.parametrize("version", ["1.25", "1.34"])
+def test_a_client_reaches_the_workers_and_keeps_its_run(version: str) -> None:
+    every = list(yaml.safe_load_all((KUBERNETES / "client" / "job.yaml").read_text()))
+    assert all(kubernetes_validate.validate(each, version, strict=True) for each in every)
+    claim, job = every
+    pod = job["spec"]["template"]
+    (container,), volumes = pod["spec"]["containers"], pod["spec"]["volumes"]
+    (allowed,) = _KINDS["NetworkPolicy"]["spec"]["ingress"][0]["from"]
+    assert allowed["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert volumes[0]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    options = {option for each in loaded("score").params for option in each.opts}
+    assert {word for word in container["args"] if word.startswith("--")} <= options
+    mounted = {each["mountPath"] for each in container["volumeMounts"]}
+    assert all(f"/{word.split('/')[1]}" in mounted for word in container["args"] if word.startswith("/"))
+    discovery(container["args"][-1])
+
+
+def test_the_operator_gets_the_same_alerts_about_the_job_that_it_scrapes() -> None:
+    rules = yaml.safe_load((KUBERNETES / "many" / "prometheusrule.yaml").read_text())
+    alerts = yaml.safe_load((PISTON / "monitoring" / "alerts.yaml").read_text())
+    assert rules["spec"] == alerts
+    monitor = yaml.safe_load((KUBERNETES / "many" / "podmonitor.yaml").read_text())
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    (named,) = [each for each in endpoint["relabelings"] if each["targetLabel"] == "job"]
+    jobs = {job for rule in alerts["groups"][0]["rules"] for job in re.findall(r'job="(.*?)"', rule["expr"])}
+    assert jobs == {named["replacement"]}
 
 
 def test_no_more_workers_leave_at_once_than_the_budget_lets() -> None:
@@ -232,7 +272,7 @@ def many() -> dict[str, Any]:
 
 
 def test_many_workers_are_the_same_objects_and_valid(many: dict[str, Any]) -> None:
-    assert many.keys() == {*_KINDS, "PodMonitor"}
+    assert many.keys() == {*_KINDS, "PodMonitor", "PrometheusRule"}
     for kind in _KINDS:
         assert kubernetes_validate.validate(many[kind], "1.34", strict=True)
     pod = many["Deployment"]["spec"]["template"]["spec"]

@@ -15,9 +15,10 @@ import aiohttp
 import pytest
 from server_helpers import API, Caller, until
 
-from ioi_eval import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, Store
+from ioi_eval.errors import InputError
 from ioi_eval.model.secret import Secret
-from ioi_eval.server import Server, ServerOptions
+from ioi_eval.server import Server, ServerOptions, serve
 from ioi_eval.server import contents as contents_module
 from ioi_eval.store.depot import Arrival, Depot
 
@@ -334,3 +335,14 @@ def test_where_the_disk_is_full_a_content_is_declined(place: Path) -> None:
     depot = Depot(place, ROOM)
     with Path("/dev/full").open("wb", buffering=0) as stream:
         assert not Arrival(depot, NAME, place / "part", stream).write(TEXT)
+
+
+async def test_contents_lie_where_they_are_told_to(store: Store, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    with pytest.raises(InputError, match=r"contents_folder.*no folder to write to"):
+        async with serve(store=store, options=ServerOptions(port=0, contents_folder=str(there))):
+            raise AssertionError("a worker without a place for contents is none")
+    there.mkdir()
+    async with serve(store=store, options=ServerOptions(port=0, contents_folder=str(there)), slots=1):
+        assert any(there.iterdir())
+    assert not any(there.rglob("kept"))
