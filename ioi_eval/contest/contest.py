@@ -139,6 +139,7 @@ class Contest:
         known = languages_of(self.rules, participants)
         self.languages = known if languages is None else known & {*languages}
         self._known: dict[str, _Participant] = {}
+        self.closed = False  # nothing more is kept, so nothing more is answered
         for name in participants or ():
             self.session(name)
 
@@ -404,7 +405,7 @@ class Session:
         self._own.calls += 1
         try:
             async with self._own.room:
-                if self._contest.over:
+                if self._contest.over or self._contest.closed:
                     raise Refused("the contest is over")
                 yield
         finally:
@@ -434,6 +435,8 @@ class Session:
 
     def _keep(self, what: str, row: Mapping[str, Any]) -> None:
         """Raise NotJudged where the record cannot take a row: nothing is answered that would be lost."""
+        if self._contest.closed:
+            raise NotJudged("the contest was closed meanwhile; this costs nothing")
         if (record := self._contest._record) is not None:
             try:
                 getattr(record, what)(row)

@@ -97,6 +97,7 @@ async def open_contest(
                     try:
                         yield contest
                     finally:
+                        contest.closed = True
                         await describe_problems(work, setup, journal, limits.limited)
         write_reports(setup.folder)
 

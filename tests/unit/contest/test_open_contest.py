@@ -100,6 +100,19 @@ async def test_without_problems_there_is_no_contest(tmp_path: Path) -> None:
         assert [one.id for one in contest.session("x").problems()] == ["lanterns"]
 
 
+async def test_a_call_under_way_at_the_end_counts_for_nothing(tmp_path: Path) -> None:
+    engine = FakeEngine(delay=0.2)
+    async with open_contest(SOURCE, out=tmp_path, engine=engine) as contest:
+        session = contest.session("otter")
+        call = asyncio.create_task(session.submit("lanterns", "right"))
+        await engine.started.wait()
+    (late,) = await asyncio.gather(call, return_exceptions=True)
+    assert isinstance(late, NotJudged) and list(read_rows(tmp_path)) == []
+    assert (tmp_path / "failures.jsonl").read_text() == "" if (tmp_path / "failures.jsonl").exists() else True
+    with pytest.raises(Refused, match="the contest is over"):
+        await session.submit("lanterns", "right")
+
+
 SERVER = """
 import asyncio, sys
 from ioi_eval.contest import Rules, open_contest
