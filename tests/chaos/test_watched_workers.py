@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from leftovers import command_lines
 from support.servers import Fixed, Patience
 
 from ioi_eval import PistonEngine
@@ -89,8 +90,8 @@ async def test_a_worker_that_is_killed_and_started_again(shared_cache: Path) -> 
 async def test_a_worker_that_is_stopped_in_the_middle_of_a_job(shared_cache: Path) -> None:
     heard: list[ServerEvent] = []
     async with worker(shared_cache, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:
-        under_way = asyncio.create_task(engine.execute(job("sleep 15; echo done")))
-        await asyncio.sleep(0.5)
+        under_way = asyncio.create_task(engine.execute(job("sleep 15.0; echo done")))
+        await until(lambda: "sleep 15.0 " in command_lines())
         os.kill(pid, signal.SIGSTOP)
         try:
             await until(lambda: Change.SLOW in changes(heard))
@@ -110,8 +111,7 @@ async def test_a_worker_that_is_full(shared_cache: Path) -> None:
         engine_on(port, heard) as engine,
     ):
         hog = asyncio.create_task(other.execute(job("sleep 600")))
-        await until(lambda: bool(other._running and other._running.pool.busy))
-        await asyncio.sleep(1)
+        await until(lambda: "sleep 600 " in command_lines())
         waiting = asyncio.create_task(engine.execute(job("echo my turn")))
         await until(lambda: Change.FULL in changes(heard))
         hog.cancel()

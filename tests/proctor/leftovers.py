@@ -7,6 +7,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -39,6 +40,16 @@ def command_lines() -> Iterator[str]:
             yield Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue  # it ended in between
+
+
+def named(mark: str) -> list[Path]:
+    """Return the folders in /proc of processes that have given themselves that name."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (folder / "comm").read_text().strip() == mark:
+                found.append(folder)
+    return found
 
 
 def descendants() -> Iterator[int]:

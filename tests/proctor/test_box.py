@@ -147,8 +147,15 @@ def test_nothing_outlives_the_box(bench: Bench) -> None:
 
 def test_the_leash(bench: Bench) -> None:
     reading, writing = os.pipe()
-    threading.Thread(target=lambda: (time.sleep(0.3), os.close(writing))).start()
-    report = bench.box("sleep 30 & sleep 30", leash_fd=reading).report
+    sleeping = f"sleep 30.{os.getpid()} "
+
+    def cut() -> None:
+        while sleeping not in command_lines():
+            time.sleep(0.01)
+        os.close(writing)
+
+    threading.Thread(target=cut).start()
+    report = bench.box(f"sleep 30 & {sleeping}", leash_fd=reading).report
     os.close(reading)
     assert report["killed"] == "leash"
 

@@ -11,13 +11,13 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 import pytest
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, PYTHON, Bench, Judged, waited_for
+from leftovers import named
 from waiting_functions import FUNCTIONS
 from waiting_functions import GIVEN as ARGUMENTS
 from waiting_functions import whole as whole_function
@@ -194,16 +194,6 @@ OF_STATUS = [
     "Threads",
     "CoreDumping",
 ]
-
-
-def named(mark: str) -> list[Path]:
-    """Folders of processes that have given themselves that name."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if (folder / "comm").read_text().strip() == mark:
-                found.append(folder)
-    return found
 
 
 def seen(folder: Path) -> dict[str, object]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from engine_helpers import boxes, until
+from leftovers import named
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, SubmissionResult
 from ioi_eval.judge.sharing import Sharing
@@ -22,7 +23,12 @@ PROBLEM = Problem(
     tests=tuple(Test(name=f"{n}", input=Blob.of(f"{n} 1\n"), answer=Blob.of(f"{n + 1}\n")) for n in range(3)),
 )
 SUM = "import sys, math\nprint(sum(map(int, sys.stdin.read().split())))\n"
-SLEEPER = "import time, sys\ntime.sleep(20)\nprint(sum(map(int, sys.stdin.read().split())))\n"
+# Tells by its name that it has begun.
+SLEEPER = """import ctypes, time, sys
+ctypes.CDLL(None).prctl(15, b"{mark}")
+time.sleep({seconds})
+print(sum(map(int, sys.stdin.read().split())))
+"""
 
 
 def proctors(base: Path) -> list[int]:
@@ -147,9 +153,9 @@ async def test_one_that_dies_is_nobodys_verdict(desk: Desk) -> None:
     os.kill(first, signal.SIGKILL)
     await until(lambda: not desk.pids())
     assert await desk.points(fresh(SUM)) == [1, 1, 1]
-    slow = asyncio.create_task(desk.points(fresh(SLEEPER.replace("20", "2"))))
-    await until(lambda: bool(desk.pids()))
-    await asyncio.sleep(1)
+    mark = f"slow-{os.urandom(4).hex()}"
+    slow = asyncio.create_task(desk.points(fresh(SLEEPER.format(mark=mark, seconds=0.5))))
+    await until(lambda: bool(named(mark)))
     for pid in desk.pids():
         os.kill(pid, signal.SIGKILL)
     assert await slow == [1, 1, 1]
@@ -159,8 +165,9 @@ async def test_one_that_dies_is_nobodys_verdict(desk: Desk) -> None:
 
 async def test_who_is_cancelled_leaves_nothing(desk: Desk) -> None:
     assert await desk.points(fresh(SUM)) == [1, 1, 1]
-    task = asyncio.create_task(desk.points(fresh(SLEEPER)))
-    await asyncio.sleep(1)
+    mark = f"slow-{os.urandom(4).hex()}"
+    task = asyncio.create_task(desk.points(fresh(SLEEPER.format(mark=mark, seconds=20))))
+    await until(lambda: bool(named(mark)))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from judge_samples import problem, submission, subtask
+from leftovers import named
 from lent import artifacts_on
 from support.engines import Built
 
@@ -245,9 +247,12 @@ async def test_a_precompiled_header_changes_nothing_but_the_time(tmp_path: Path,
 
 
 async def test_cancelling_leaves_the_engine_as_it_was(scorer: Scorer) -> None:
-    slow = submission("#include <unistd.h>\nint main() { pause(); }")
+    mark = f"slow-{os.urandom(4).hex()}"
+    code = f'int main() {{ prctl(PR_SET_NAME, "{mark}"); pause(); }}'
+    slow = submission(f"#include <sys/prctl.h>\n#include <unistd.h>\n{code}")
     tasks = [asyncio.create_task(scorer.score(summing(), slow)) for _ in range(3)]
-    await asyncio.sleep(0.5)
+    while not named(mark):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
