@@ -142,7 +142,16 @@ class EmbeddedEngine:
         async with _slots(running, self._slots if job.alone else 1) as slot:
             if self._running is not running:
                 raise EngineUnavailable("the embedded engine was closed while the job waited for a slot")
-            return await _execute(running, job, plan, slot)
+            try:
+                leash = Leash()
+            except OSError as error:
+                raise EngineOverloaded(f"no box can be started now: {error.strerror}") from error
+            running.leashes.add(leash)
+            try:
+                work = partial(run_job, running.ground, job, plan, slot, leash)
+                return await to_its_end(work, executor=running.threads, hurry=leash.cut, undo=drop)
+            finally:
+                running.leashes.discard(leash)
 
     def let_go(self) -> None:
         """In a child that was forked while the engine was open: what runs stays the parent's alone."""
@@ -251,16 +260,3 @@ async def _slots(running: _Running, count: int) -> AsyncIterator[Slot]:
     finally:
         for slot in taken:
             running.free.put_nowait(slot)
-
-
-async def _execute(running: _Running, job: Job, plan: JobPlan, slot: Slot) -> Done:
-    try:
-        leash = Leash()
-    except OSError as error:
-        raise EngineOverloaded(f"no box can be started now: {error.strerror}") from error
-    running.leashes.add(leash)
-    try:
-        work = partial(run_job, running.ground, job, plan, slot, leash)
-        return await to_its_end(work, executor=running.threads, hurry=leash.cut, undo=drop)
-    finally:
-        running.leashes.discard(leash)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from ioi_eval.engines.contract import Batch, LocalTransport, Profile, Recipe
+from ioi_eval.engines.contract import LocalTransport, Profile, Recipe
 from ioi_eval.engines.jobs.build import compiling, sources
 from ioi_eval.engines.jobs.carrier import Made, persist
-from ioi_eval.engines.jobs.run import Chosen, run_job
+from ioi_eval.engines.jobs.run import run_job
 from ioi_eval.model.job import Ended, Job, JobFile
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.limits import milliseconds
@@ -49,8 +49,7 @@ class Paths:
     async def refusal(self, program: Blob, profile: Profile) -> str:
         return ""
 
-    def job(self, batch: Batch, chosen: Chosen, profile: Profile) -> Job:
-        return run_job(batch, chosen, profile)
+    job = staticmethod(run_job)
 
     async def run(self, job: Job, profile: Profile, *, attempts: int, phase: str) -> Ended:
         return await persist(partial(self._transport.run, job), attempts=attempts, phase=phase)
