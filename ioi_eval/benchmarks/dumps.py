@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from tempfile import TemporaryDirectory
+from typing import BinaryIO, NamedTuple
 
+from ioi_eval.benchmarks.benchmark import Benchmark
 from ioi_eval.benchmarks.dump_reader import (
     ABSENT,
     DumpOptions,
@@ -25,6 +28,7 @@ from ioi_eval.benchmarks.dump_reader import (
     value_at,
 )
 from ioi_eval.benchmarks.hub import Place, fetch, hub_name
+from ioi_eval.benchmarks.loaded import benchmarks
 from ioi_eval.benchmarks.row_files import column_names, dump_files, is_dump, read_columns, scan
 from ioi_eval.benchmarks.shapes import heads, problems_in
 from ioi_eval.model.errors import BadRows, FailedRequest, InputError, MissingColumn
@@ -429,3 +433,68 @@ def _continued(entry: Entry, problem: Problem, language: Language) -> str | None
         return None
     between = "" if prompt.endswith("\n") or reply.startswith("\n") else "\n"
     return prompt + between + reply.partition("\n```")[0]
+
+
+# --- a dump's benchmark ------------------------------------------------------------------------------
+
+
+FIELD = "problems"
+
+
+def guessed(dumps: Sequence[str | Path | Place], column: str | None = None) -> str:
+    """The name of the benchmark that all ids are of. InputError: none fits, or several do."""
+    ids = mentioned(dumps, column) or frozenset()
+    columns = {name for place in find_dumps(dumps) for name in column_names(place.path)}
+    fitting = [one.name for one in benchmarks() if fits(one, ids, columns)]
+    where = ", ".join(str(getattr(dump, "label", dump)) for dump in dumps)
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        what = f"its rows may be of {' or '.join(fitting)}"
+        raise InputError(what, where=where, field=FIELD, remedy=f"Say which: problems={fitting[0]}")
+    shown = ", ".join(sorted(ids)[:3]) or "none"
+    what = f"nothing says which problems its rows are of (their ids: {shown})"
+    raise InputError(what, where=where, field=FIELD, remedy="Name a benchmark, or packages")
+
+
+def fits(benchmark: Benchmark, ids: Collection[str], columns: Collection[str]) -> bool:
+    """Return True if all ids look like the benchmark's, and its dumps' own columns are there."""
+    pattern = benchmark.ids
+    return (
+        bool(pattern and ids)
+        and set(benchmark.dump_columns) <= set(columns)
+        and all(re.fullmatch(pattern, one) for one in ids)
+    )
+
+
+# --- dumps on standard input -------------------------------------------------------------------------
+
+
+STANDARD_INPUT = "-"
+_LABEL = "standard input"
+_BEGINNINGS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}  # of packed data
+
+
+@contextmanager
+def received(dumps: Sequence[str], stream: BinaryIO) -> Iterator[Sequence[str | Place]]:
+    """Dumps with `-` replaced by a file of what the stream holds: JSON, as lines or a list, packed or not."""
+    if STANDARD_INPUT not in dumps:
+        yield dumps
+        return
+    if dumps.count(STANDARD_INPUT) > 1:
+        raise InputError("named twice", where=_LABEL, remedy="Name it once")
+    with TemporaryDirectory(prefix="ioi-eval-") as folder:
+        place = Place(_kept(stream, Path(folder)), _LABEL)
+        yield [place if dump == STANDARD_INPUT else dump for dump in dumps]
+
+
+def _kept(stream: BinaryIO, folder: Path) -> Path:
+    beginning = stream.read(4)
+    if not beginning:
+        raise InputError("nothing in it", where=_LABEL, remedy="Did the command that feeds it fail?")
+    suffix = next((end for start, end in _BEGINNINGS.items() if beginning.startswith(start)), "")
+    path = folder / f"dump.json{suffix}"
+    with path.open("wb") as file:
+        file.write(beginning)
+        shutil.copyfileobj(stream, file)
+    return path

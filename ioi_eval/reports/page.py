@@ -24,7 +24,7 @@ from ioi_eval.reports.document import (
     number,
     share,
 )
-from ioi_eval.reports.pages import Counted, Lists, OnProgress, silent, write_pages
+from ioi_eval.reports.pages import Counted, Lists, OnProgress, Stamp, silent, write_pages
 from ioi_eval.reports.records import (
     ModelSummary,
     ProblemSummary,
@@ -35,7 +35,6 @@ from ioi_eval.reports.records import (
     read_validation,
 )
 from ioi_eval.reports.scoreboard import section as scoreboard
-from ioi_eval.reports.stamp import Stamp
 from ioi_eval.reports.summary import SUMMARY, check_run, summary, write_summary
 from ioi_eval.reports.tests_table import TESTS, writing_tests
 from ioi_eval.reports.validation import sections as validation_sections

@@ -23,6 +23,7 @@ from ioi_eval.reports.document import counted
 from ioi_eval.reports.medals import award, known_contests, problems_of
 from ioi_eval.reports.records import (
     BudgetAward,
+    Ends,
     Failures,
     Group,
     ModelSummary,
@@ -33,7 +34,6 @@ from ioi_eval.reports.records import (
     Summary,
 )
 from ioi_eval.reports.scoreboard import Scores
-from ioi_eval.reports.suspicions import Ends
 from ioi_eval.reports.tally import Facts, Tally, Traits, candidate_of, traits_of, uses, uses_of, worst_first
 from ioi_eval.rules import scoring
 from ioi_eval.rules.metrics import Trials, interval, mean, pass_at

@@ -45,10 +45,9 @@ if TYPE_CHECKING:
         SubmissionJudged,
     )
     from ioi_eval.runs.folders import Reported, report, report_sync
-    from ioi_eval.runs.forecast import Forecast, forecast_dump
     from ioi_eval.runs.hardware import calibrate, calibrate_sync
     from ioi_eval.runs.references import ReferenceOptions
-    from ioi_eval.runs.score import ScoredDump, score_dump, score_dump_sync
+    from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, score_dump, score_dump_sync
     from ioi_eval.runs.solutions import ValidatedSolutions, validate, validate_sync
     from ioi_eval.runs.work import RunOptions, Timing
 
@@ -66,11 +65,10 @@ _PLACES = {
     "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportProgress ReportStarted RowsRead "
     "RowsUnderstood RunFinished RunReported RunStarted RunSummary ServersFound ServersNow SubmissionFailed "
     "SubmissionJudged",
-    "runs.forecast": "Forecast forecast_dump",
     "runs.folders": "Reported report report_sync",
     "runs.hardware": "calibrate calibrate_sync",
     "runs.references": "ReferenceOptions",
-    "runs.score": "ScoredDump score_dump score_dump_sync",
+    "runs.score": "Forecast ScoredDump forecast_dump score_dump score_dump_sync",
     "runs.solutions": "ValidatedSolutions validate validate_sync",
     "runs.work": "RunOptions Timing",
 }

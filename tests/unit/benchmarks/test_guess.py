@@ -10,7 +10,7 @@ from dump_rows import write_jsonl
 from hub_rows import ADD, apps, write_rows
 from support.command_line import CommandLine, results
 
-from ioi_eval.benchmarks.guess import guessed
+from ioi_eval.benchmarks.dumps import guessed
 from ioi_eval.errors import InputError
 
 pytestmark = pytest.mark.once

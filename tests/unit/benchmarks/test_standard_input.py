@@ -13,8 +13,8 @@ from dump_rows import CODE, PROBLEMS, row
 from support.datasets import open_dump
 
 from ioi_eval.benchmarks import mentioned
+from ioi_eval.benchmarks.dumps import received
 from ioi_eval.benchmarks.hub import Place
-from ioi_eval.benchmarks.standard_input import received
 from ioi_eval.errors import InputError
 
 pytestmark = pytest.mark.once
