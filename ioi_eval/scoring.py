@@ -24,8 +24,7 @@ from ioi_eval.rules.languages import choose_language
 from ioi_eval.rules.metrics import pass_at_k
 from ioi_eval.rules.repairs import repair
 from ioi_eval.rules.scoring import PassRate, is_solved, pass_rate, submission_status
-from ioi_eval.rules.selection import SUBMISSIONS, Budget
-from ioi_eval.rules.selection import Candidate as Attempt
+from ioi_eval.rules.selection import SUBMISSIONS, Attempt, Budget
 from ioi_eval.rules.verdicts import STATUS_ORDER, worst
 
 if TYPE_CHECKING:

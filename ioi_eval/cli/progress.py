@@ -52,7 +52,7 @@ _NOTABLE = 0.01  # of a model's submissions
 _FORMAT = "{percentage:3.0f}% {bar} {n_fmt}/{total_fmt} submissions{postfix} [{elapsed}, {remaining} left]"
 
 
-class Progress:
+class RunProgress:
     """Takes a run's events and shows their sum."""
 
     def __init__(self, *, quiet: bool) -> None:
@@ -285,7 +285,7 @@ def watched(output: OutputOptions, call: Callable[[OnEvent], Coroutine[Any, Any,
     """Return what a use case gives, and the seconds it took. An interruption tells how to go on."""
     begin = time.monotonic()
     try:
-        with Progress(quiet=output.silent) as progress, Signals() as signals:
+        with RunProgress(quiet=output.silent) as progress, Signals() as signals:
 
             def tell(event: Event) -> None:
                 signals(event)

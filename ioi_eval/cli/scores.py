@@ -8,7 +8,7 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.model.values import Verdict
-from ioi_eval.reports import ModelSummary, ProblemSummary, Run, Summary, sections
+from ioi_eval.reports import ComparedRun, ModelSummary, ProblemSummary, Summary, sections
 from ioi_eval.reports.comparison import entries
 from ioi_eval.reports.comparison import warnings as comparison_warnings
 from ioi_eval.reports.differences import Differences, sections_of
@@ -66,7 +66,7 @@ def show_scores(summary: Summary) -> None:
     screen.end()
 
 
-def show_comparison(runs: Sequence[Run], differ: Differences | None = None) -> None:
+def show_comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -> None:
     """A line for each model of each run, and what is said of them as a whole."""
     of, screen = entries(runs), _Screen()
     for warning in comparison_warnings(runs):

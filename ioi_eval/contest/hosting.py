@@ -24,7 +24,7 @@ from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.sources import Source, no_problem, opened, source_name
 from ioi_eval.runs.work import (
     RunOptions,
-    Setup,
+    RunSetup,
     Work,
     describe_problems,
     fingerprint_of,
@@ -65,7 +65,7 @@ async def open_contest(
     The rules of a contest that has begun cannot be changed: InputError. At the end the folder has the
     reports of any run, with participants in the place of models.
     """
-    rules, setup = rules or Rules(), Setup.of(out, engine, options, store, on_event)
+    rules, setup = rules or Rules(), RunSetup.of(out, engine, options, store, on_event)
     languages_of(rules, participants)  # before anything is opened
     with opened(source, choice, setup.store) as problems:
         if not problems:

@@ -14,7 +14,7 @@ from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.contest.contest import Contest, Session
 from ioi_eval.contest.hosting import open_contest
 from ioi_eval.contest.rules import NotJudged, Place, Refused, Rules, Submitted
-from ioi_eval.generate import Ask, Budget, BudgetOptions, ModelOptions, Prompts
+from ioi_eval.generate import Ask, BudgetOptions, ModelOptions, Prompts, Spending
 from ioi_eval.generate.asks import Author, GenerationFailed, OutOfBudget, Text, filled, open_template
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find
@@ -99,7 +99,7 @@ async def compete(
     unwritten: dict[str, str] = {}
     feedback = _Words(told.template)
     async with holding as contest:
-        spending = Budget(budget)
+        spending = Spending(budget)
         with _Kept(folder / TURNS, spending) as kept:
             room = asyncio.Semaphore(wanted.concurrency)
             async with ChatModel(model, spending, key=secret) as author:
@@ -206,7 +206,7 @@ class _Words:
 class _Kept:
     """Replies on disk, by the request they answer: `with _Kept(path, budget) as kept`."""
 
-    def __init__(self, path: Path, budget: Budget) -> None:
+    def __init__(self, path: Path, budget: Spending) -> None:
         self._path, self._replies = path, dict[str, tuple[str, Text]]()
         cut_torn_line(path)
         for _, row in decoded(path, dict[str, Any]):

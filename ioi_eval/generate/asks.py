@@ -122,7 +122,7 @@ class BudgetOptions(Value):
     output_price: float | None = None
 
 
-class Budget:
+class Spending:
     """Counts. Requests under way when it is used up are still paid for: they may exceed it."""
 
     def __init__(self, options: BudgetOptions | None = None) -> None:

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Self
 import httpx
 import msgspec
 
-from ioi_eval.generate.asks import Ask, Budget, GenerationFailed, ModelOptions, Text
+from ioi_eval.generate.asks import Ask, GenerationFailed, ModelOptions, Spending, Text
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.secret import Secret, names_a_secret
@@ -41,7 +41,7 @@ class ChatModel:
     `key` is a secret: it goes into requests and nowhere else, not even where a server repeats it.
     """
 
-    def __init__(self, options: ModelOptions, budget: Budget, *, key: str = "") -> None:
+    def __init__(self, options: ModelOptions, budget: Spending, *, key: str = "") -> None:
         check_model(options, key)
         self._options, self._budget, self._key = options, budget, Secret(key.strip())
         self._url, given = _completions(options.base_url), httpx.URL(options.base_url.strip())
@@ -99,8 +99,8 @@ class ChatModel:
             try:
                 return await self._reply(body)
             except Fault as fault:
-                pauses += fault.kind is Kind.PAUSE
-                attempts += fault.kind is not Kind.PAUSE
+                pauses += fault.kind is FaultKind.PAUSE
+                attempts += fault.kind is not FaultKind.PAUSE
                 self._give_up(fault, attempts + pauses // _PAUSES)
                 if fault.pause is not None:
                     self._gate.close_for(min(fault.pause, _LONGEST_PAUSE))
@@ -111,12 +111,14 @@ class ChatModel:
     def _give_up(self, fault: Fault, attempts: int) -> None:
         """Returns where another attempt is worth it."""
         reason = self._key.out_of(fault.reason)
-        unknown = not self._answered and fault.kind in (Kind.STRANGE, Kind.REFUSED)
-        if fault.kind is Kind.FINAL or (unknown and attempts >= min(_UNREACHABLE, self._options.attempts)):
+        unknown = not self._answered and fault.kind in (FaultKind.STRANGE, FaultKind.REFUSED)
+        if fault.kind is FaultKind.FINAL or (
+            unknown and attempts >= min(_UNREACHABLE, self._options.attempts)
+        ):
             self._refuse(reason)
-        if unknown and fault.kind is Kind.REFUSED:
+        if unknown and fault.kind is FaultKind.REFUSED:
             self._refuse(reason)
-        if fault.kind in (Kind.PROMPT, Kind.REFUSED):
+        if fault.kind in (FaultKind.PROMPT, FaultKind.REFUSED):
             raise GenerationFailed(reason)
         if attempts >= self._options.attempts:
             raise GenerationFailed(f"{reason} ({attempts} attempts)" if attempts > 1 else reason)
@@ -156,9 +158,9 @@ class ChatModel:
             async with asyncio.timeout(self._options.timeout):
                 return await self._posted(msgspec.json.encode(body))
         except TimeoutError as error:
-            raise Fault(Kind.LATER, f"no reply within {self._options.timeout:g} s") from error
+            raise Fault(FaultKind.LATER, f"no reply within {self._options.timeout:g} s") from error
         except httpx.RequestError as error:
-            kind = Kind.STRANGE if isinstance(error, httpx.ConnectError) else Kind.LATER
+            kind = FaultKind.STRANGE if isinstance(error, httpx.ConnectError) else FaultKind.LATER
             said = self._key.out_of(f"{type(error).__name__}: {error}".rstrip(": "))
             raise Fault(kind, said) from None  # its own words may be those of the server
 
@@ -169,7 +171,7 @@ class ChatModel:
             async for piece in response.aiter_bytes():
                 size += len(piece)
                 if size > _LARGEST:
-                    raise Fault(Kind.LATER, f"a reply of more than {_LARGEST >> 20} MB")
+                    raise Fault(FaultKind.LATER, f"a reply of more than {_LARGEST >> 20} MB")
                 pieces.append(piece)
         hidden = self._key.out_of_reply
         told = {name: hidden(value.encode()).decode() for name, value in response.headers.items()}
@@ -242,7 +244,7 @@ _UNPAID = "insufficient_quota"  # a 429 that no pause mends
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 
 
-class Kind(StrEnum):
+class FaultKind(StrEnum):
     """The remedy for a fault."""
 
     LATER = "later"  # the same again may be answered
@@ -256,7 +258,7 @@ class Kind(StrEnum):
 class Fault(Exception):
     """No reply. `pause`: seconds that the server wants."""
 
-    def __init__(self, kind: Kind, reason: str, pause: float | None = None) -> None:
+    def __init__(self, kind: FaultKind, reason: str, pause: float | None = None) -> None:
         self.kind, self.reason, self.pause = kind, reason, pause
         super().__init__(reason)
 
@@ -273,14 +275,14 @@ def read_reply(status: int, headers: Mapping[str, str], body: bytes, *, now: flo
     if status != 200:
         raise _refusal(status, headers, body, now)
     if body.lstrip()[:1] == b"<":
-        raise Fault(Kind.STRANGE, f"a page and no chat completion{_colon(_said(body))}")
+        raise Fault(FaultKind.STRANGE, f"a page and no chat completion{_colon(_said(body))}")
     if headers.get("content-type", "").startswith("text/event-stream") or body.startswith(b"data:"):
         return _streamed(body)
     reply = _decoded(body)
     choice = next(iter(reply["choices"]), None)  # others were not asked for
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise Fault(Kind.LATER, "a reply without a message")
+        raise Fault(FaultKind.LATER, "a reply without a message")
     return _reply(message, choice.get("finish_reason"), reply.get("usage"))
 
 
@@ -292,15 +294,17 @@ def _refusal(status: int, headers: Mapping[str, str], body: bytes, now: float) -
     reason = f"HTTP {status}{_colon(words)}"
     pause = _named_pause(headers.get("retry-after", ""), now)
     if status == 429 and _UNPAID in body[:10_000].decode(errors="replace"):
-        return Fault(Kind.FINAL, reason)
+        return Fault(FaultKind.FINAL, reason)
     if status in _LATER:
-        return Fault(Kind.LATER if pause is None else Kind.PAUSE, reason, pause)
+        return Fault(FaultKind.LATER if pause is None else FaultKind.PAUSE, reason, pause)
     if 300 <= status < 400:
         elsewhere = headers.get("location", "")
-        return Fault(Kind.FINAL, f"HTTP {status}: it is to be asked at {elsewhere or 'another address'}")
+        return Fault(FaultKind.FINAL, f"HTTP {status}: it is to be asked at {elsewhere or 'another address'}")
     if status in _OF_ONE_PROMPT:
-        return Fault(Kind.PROMPT if status == 413 or _TOO_MUCH.search(words) else Kind.REFUSED, reason)
-    return Fault(Kind.FINAL, reason)
+        return Fault(
+            FaultKind.PROMPT if status == 413 or _TOO_MUCH.search(words) else FaultKind.REFUSED, reason
+        )
+    return Fault(FaultKind.FINAL, reason)
 
 
 def _named_pause(named: str, now: float) -> float | None:
@@ -341,13 +345,13 @@ def _decoded(body: bytes) -> dict[str, Any]:
     try:
         reply = msgspec.json.decode(shallow(body))
     except (msgspec.MsgspecError, ValueError) as error:
-        raise Fault(Kind.STRANGE, f"no chat completion ({error}){_colon(_said(body))}") from error
+        raise Fault(FaultKind.STRANGE, f"no chat completion ({error}){_colon(_said(body))}") from error
     if not isinstance(reply, dict):
-        raise Fault(Kind.STRANGE, f"no chat completion{_colon(_said(body))}")
+        raise Fault(FaultKind.STRANGE, f"no chat completion{_colon(_said(body))}")
     if reply.get("error"):
-        raise Fault(Kind.LATER, f"an error in the place of a reply{_colon(_said(body))}")
+        raise Fault(FaultKind.LATER, f"an error in the place of a reply{_colon(_said(body))}")
     if not isinstance(reply.get("choices"), list):
-        raise Fault(Kind.STRANGE, f"no chat completion, it has no choices{_colon(_said(body))}")
+        raise Fault(FaultKind.STRANGE, f"no chat completion, it has no choices{_colon(_said(body))}")
     return reply
 
 
@@ -355,7 +359,7 @@ def _reply(message: Mapping[str, Any], stop_reason: Any, usage: Any) -> Reply:
     content, reasoning = _plain(message.get("content")), _reasoning(message)
     stop = stop_reason if isinstance(stop_reason, str) else ""
     if stop == "error" or not (stop or content or reasoning):
-        raise Fault(Kind.LATER, "a reply that was broken off" if stop else "an empty reply")
+        raise Fault(FaultKind.LATER, "a reply that was broken off" if stop else "an empty reply")
     return Reply(
         content=content,
         reasoning=reasoning,
@@ -402,5 +406,5 @@ def _streamed(body: bytes) -> Reply:
             reasoning.append(_reasoning(delta))
             stop_reason = choice.get("finish_reason") or stop_reason
     if not stop_reason:
-        raise Fault(Kind.LATER, "a stream that was cut off")
+        raise Fault(FaultKind.LATER, "a stream that was cut off")
     return _reply({"content": "".join(content), "reasoning": "".join(reasoning)}, stop_reason, usage)

@@ -20,7 +20,7 @@ _MARK = "ioi_eval apps: "  # as graders/python/apps.py has it
 _KILLED = "Global timeout or process killed prematurely"
 
 
-class Task(Value):
+class AppsTask(Value):
     problem: Problem
     submission: Submission
     cases: tuple[Case, ...]  # those that are judged
@@ -31,14 +31,14 @@ class Task(Value):
         return bool(self.problem.options.function)
 
 
-class Outcome(NamedTuple):
+class AppsOutcome(NamedTuple):
     """A result for each test up to the first that failed, and what is told of that one."""
 
     results: Sequence[int]
     details: Sequence[Mapping[str, Any]]
 
 
-def outcome(task: Task, result: SubmissionResult) -> Outcome:
+def outcome(task: AppsTask, result: SubmissionResult) -> AppsOutcome:
     if not result.compiles:
         lines = result.compile_output.strip().splitlines() or ["it does not compile"]
         return _ended(_NOT_COMPILED, 0, lines[-1].strip(), result.compile_output)
@@ -47,15 +47,15 @@ def outcome(task: Task, result: SubmissionResult) -> Outcome:
             return _failed(task, number, test)
     if len(task.cases) < task.total:
         return _broken(task)
-    return Outcome([True] * task.total, [{}])
+    return AppsOutcome([True] * task.total, [{}])
 
 
-def _in_turn(task: Task, result: SubmissionResult) -> list[TestResult]:
+def _in_turn(task: AppsTask, result: SubmissionResult) -> list[TestResult]:
     found = {test.test_name: test for test in result.tests}
     return [found[test.name] for test in task.problem.tests]
 
 
-def _failed(task: Task, number: int, test: TestResult) -> Outcome:
+def _failed(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
     told = None
     if test.status is Verdict.RE and task.called:
         return _ended(_ERROR, number, test.feedback, "")
@@ -85,7 +85,7 @@ def _told(text: str) -> _Told | None:
         return None
 
 
-def _wrong(task: Task, number: int, test: TestResult) -> Outcome:
+def _wrong(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
     case = task.cases[number]
     shown = {
         "output": _short(test.output.rstrip(), _LONGEST_OUTPUT),
@@ -93,30 +93,30 @@ def _wrong(task: Task, number: int, test: TestResult) -> Outcome:
         "inputs": _short(case.input, _LONGEST_INPUT),
         "error_message": "Wrong Answer",
     }
-    return Outcome([True] * number + [False], [shown])
+    return AppsOutcome([True] * number + [False], [shown])
 
 
-def _ended(code: int, passed: int, error: str, traceback: str) -> Outcome:
-    return Outcome([True] * passed + [code], [{"error": error, "traceback": traceback}])
+def _ended(code: int, passed: int, error: str, traceback: str) -> AppsOutcome:
+    return AppsOutcome([True] * passed + [code], [{"error": error, "traceback": traceback}])
 
 
-def _broken(task: Task) -> Outcome:
+def _broken(task: AppsTask) -> AppsOutcome:
     """A test that is no test, met after those before it passed."""
     told = {
         "error": "Exception in _temp_run/run_test",
         "traceback": "an input or output is missing or no text",
     }
-    return Outcome([_ERROR] * max(task.total, 1), [told])
+    return AppsOutcome([_ERROR] * max(task.total, 1), [told])
 
 
-def _killed(task: Task, test: TestResult) -> Outcome:
+def _killed(task: AppsTask, test: TestResult) -> AppsOutcome:
     """Return the outcome of a killed program: nothing is known of any test."""
     if not task.total:
-        return Outcome([_ERROR], [{"error": "Global timeout"}])
+        return AppsOutcome([_ERROR], [{"error": "Global timeout"}])
     limit = test.status in (Verdict.MLE, Verdict.OLE)
     details = test.feedback if limit else "No results returned from subprocess."
     told = {"error": _KILLED, "details": details}
-    return Outcome([_ERROR] * task.total, [told] * task.total)
+    return AppsOutcome([_ERROR] * task.total, [told] * task.total)
 
 
 def _short(text: str, most: int) -> str:

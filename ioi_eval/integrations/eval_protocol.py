@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.errors import CasesError, IoiEvalError
-from ioi_eval.integrations.apps_outcomes import Task, outcome
+from ioi_eval.integrations.apps_outcomes import AppsTask, outcome
 from ioi_eval.integrations.eval_protocol_types import EvaluateResult, EvaluationRow, Message, MetricResult
 from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.needs import needs
@@ -140,7 +140,7 @@ def _execution(options: Mapping[str, Any]) -> Execution:
     return execution
 
 
-def _task(messages: Sequence[Any], ground_truth: Any, execution: Execution) -> Task | EvaluateResult:
+def _task(messages: Sequence[Any], ground_truth: Any, execution: Execution) -> AppsTask | EvaluateResult:
     """Return the task to judge, or the result where there is nothing to judge."""
     if not messages:
         return _without_score("No messages provided.", "No messages provided for evaluation.")
@@ -175,7 +175,7 @@ def _tests(ground_truth: Any) -> Mapping[str, Any]:
     return found
 
 
-def _reading(code: str, tests: Mapping[str, Any], execution: Execution) -> Task:
+def _reading(code: str, tests: Mapping[str, Any], execution: Execution) -> AppsTask:
     """A program, and the tests up to the first that is none; without any it is only loaded."""
     cases = []
     for number, given in enumerate(tests["inputs"]):
@@ -191,12 +191,12 @@ def _reading(code: str, tests: Mapping[str, Any], execution: Execution) -> Task:
     return _of(source, judged, execution, cases=tuple(cases), total=len(tests["inputs"]))
 
 
-def _calling(code: str, tests: Mapping[str, Any], execution: Execution) -> Task:
+def _calling(code: str, tests: Mapping[str, Any], execution: Execution) -> AppsTask:
     cases = read_cases(tests)
     return _of(code, cases, execution, cases=cases.cases, total=len(cases.cases))
 
 
-def _of(source: str, judged: Cases, execution: Execution, *, cases: tuple[Case, ...], total: int) -> Task:
+def _of(source: str, judged: Cases, execution: Execution, *, cases: tuple[Case, ...], total: int) -> AppsTask:
     plain = Problem(
         id="apps",
         limits=Limits.contest(execution.execution_timeout, execution.memory_limit),
@@ -204,7 +204,7 @@ def _of(source: str, judged: Cases, execution: Execution, *, cases: tuple[Case, 
     )
     problem = all_or_nothing(with_cases(plain, judged, _blob))
     submission = Submission(key="apps", problem_id="apps", code=source, language="python")
-    return Task(problem=problem, submission=submission, cases=cases, total=total)
+    return AppsTask(problem=problem, submission=submission, cases=cases, total=total)
 
 
 def _blob(text: str) -> Blob:
@@ -260,7 +260,7 @@ def _without_thoughts(text: str) -> str:
 # --- what came of it ---------------------------------------------------------------------------------
 
 
-async def _evaluated(task: Task, own: Runtime) -> EvaluateResult:
+async def _evaluated(task: AppsTask, own: Runtime) -> EvaluateResult:
     try:
         result = await own.score(task.problem, task.submission)
     except IoiEvalError as error:

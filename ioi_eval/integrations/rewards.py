@@ -80,7 +80,7 @@ class RewardOptions(Value):
         CheckerKind.built_in(self.checker)
 
 
-class Outcome(NamedTuple):
+class RewardOutcome(NamedTuple):
     reward: float | None  # None: the judge cannot say
     verdict: str  # AC, WA, ..., or NO_CODE, or NOT_JUDGED
 
@@ -97,11 +97,11 @@ class Rewards(Value):
 
     options: RewardOptions = RewardOptions()
     setup: Setup = Setup()
-    problems: Finder | None = None  # for rows with a `problem_id`
+    problems: ProblemFinder | None = None  # for rows with a `problem_id`
 
     async def of_all(
-        self, completions: Sequence[str], rows: Sequence[Columns], own: Runtime
-    ) -> list[Outcome]:
+        self, completions: Sequence[str], rows: Sequence[RewardRow], own: Runtime
+    ) -> list[RewardOutcome]:
         """Return one reward for each row, also where its tests are broken.
 
         Equal programs for one problem are judged once: samples of one prompt repeat.
@@ -113,18 +113,18 @@ class Rewards(Value):
         )
 
     async def of_one(
-        self, completion: str, row: Columns, own: Runtime, sharing: Sharing | None = None
-    ) -> Outcome:
+        self, completion: str, row: RewardRow, own: Runtime, sharing: Sharing | None = None
+    ) -> RewardOutcome:
         """Raises IoiEvalError where there is no reward."""
         return await self._of(completion, row, self.problem(row), own, sharing)
 
     async def _of(
-        self, completion: str, row: Columns, problem: Problem, own: Runtime, sharing: Sharing | None
-    ) -> Outcome:
+        self, completion: str, row: RewardRow, problem: Problem, own: Runtime, sharing: Sharing | None
+    ) -> RewardOutcome:
         language = row.language(problem, self.options.language)
         code = extract(completion, language)
         if code is None:
-            return Outcome(self.options.no_code, NO_CODE)
+            return RewardOutcome(self.options.no_code, NO_CODE)
         submission = Submission(
             key=str(row.number),
             problem_id=problem.id,
@@ -138,24 +138,24 @@ class Rewards(Value):
     async def _or_not(
         self,
         completion: str,
-        row: Columns,
+        row: RewardRow,
         problem: Problem | CasesError,
         own: Runtime,
         sharing: Sharing | None,
-    ) -> Outcome:
+    ) -> RewardOutcome:
         try:
             if isinstance(problem, CasesError):
                 raise problem
             return await self._of(completion, row, problem, own, sharing)
         except IoiEvalError as error:
             note(error)
-            return Outcome(None, NOT_JUDGED)
+            return RewardOutcome(None, NOT_JUDGED)
 
-    def problem(self, row: Columns) -> Problem:
+    def problem(self, row: RewardRow) -> Problem:
         problem = row.problem(self.problems, self.options)
         return all_or_nothing(problem) if self.options.mode is Mode.PASS_FAIL else problem
 
-    def _problems(self, rows: Sequence[Columns]) -> list[Problem | CasesError]:
+    def _problems(self, rows: Sequence[RewardRow]) -> list[Problem | CasesError]:
         """Completions of one prompt come with the same tests again and again: they are read once."""
         known: dict[str, Problem | CasesError] = {}
         found = []
@@ -166,31 +166,31 @@ class Rewards(Value):
             found.append(known[key])
         return found
 
-    def _problem_or_error(self, row: Columns) -> Problem | CasesError:
+    def _problem_or_error(self, row: RewardRow) -> Problem | CasesError:
         try:
             return self.problem(row)
         except CasesError as error:
             return error
 
-    def _worth(self, problem: Problem, result: SubmissionResult, target: str | None) -> Outcome:
+    def _worth(self, problem: Problem, result: SubmissionResult, target: str | None) -> RewardOutcome:
         if not result.compiles:
-            return Outcome(self.options.no_compile, Verdict.CE)
+            return RewardOutcome(self.options.no_compile, Verdict.CE)
         share = _share(problem, result, target)
         solved = share >= 1
         verdict = Verdict.AC if solved else worst(test.status for test in result.tests)
         match self.options.mode:
             case Mode.PASS_FAIL:
-                return Outcome(float(solved), verdict)
+                return RewardOutcome(float(solved), verdict)
             case Mode.PARTIAL:
-                return Outcome(share, verdict)
+                return RewardOutcome(share, verdict)
             case Mode.WEIGHTED_SUM:
-                return Outcome(solved + self.options.partial_weight * share, verdict)
+                return RewardOutcome(solved + self.options.partial_weight * share, verdict)
 
     def runtime(self) -> Runtime:
         return runtime(self.setup)
 
 
-def _target(row: Columns) -> str | None:
+def _target(row: RewardRow) -> str | None:
     target = row.values.get("subtask") or row.values.get("target_subtask")
     return str(target) if target else None
 
@@ -236,19 +236,19 @@ CASES_COLUMNS = ("input_output", "ground_truth", "test_cases", "tests", "verific
 _MEMORY_LIMIT = 512 << 20  # bytes, where a row says nothing
 
 
-class Finder(Protocol):
+class ProblemFinder(Protocol):
     """Problems by id, as `load_problems` gives them. Raises InputError."""
 
     def find(self, problem_id: str, year: int | None = None) -> Problem: ...
 
 
-class Columns(Value):
+class RewardRow(Value):
     """A row, as far as judging needs it."""
 
     values: Mapping[str, Any]
     number: int  # of the row, for messages
 
-    def problem(self, problems: Finder | None, options: RewardOptions) -> Problem:
+    def problem(self, problems: ProblemFinder | None, options: RewardOptions) -> Problem:
         """The problem that the row names, or one of the tests that it holds.
 
         CasesError: the row has none, or names what is not there. InputError: no row can have any.
@@ -275,7 +275,7 @@ class Columns(Value):
         spoken = choose_language(problem, row=str(row) if row else None, option=option, default="python")
         return find_language(spoken.language)
 
-    def _found(self, problems: Finder) -> Problem:
+    def _found(self, problems: ProblemFinder) -> Problem:
         year = self.values.get("year")
         try:
             return problems.find(str(self.values["problem_id"]), None if year is None else int(year))
@@ -291,11 +291,11 @@ class Columns(Value):
         return with_cases(problem, _cases(_plain(self.values[column])), Blob.of)
 
 
-def rows(columns: Mapping[str, Any], count: int) -> Iterator[Columns]:
+def rows(columns: Mapping[str, Any], count: int) -> Iterator[RewardRow]:
     """Row by row what trainers give column by column. Skips what is no list of that length."""
     per_row = {name: values for name, values in columns.items() if _is_column(values, count)}
     for number in range(count):
-        yield Columns(values={name: values[number] for name, values in per_row.items()}, number=number)
+        yield RewardRow(values={name: values[number] for name, values in per_row.items()}, number=number)
 
 
 def _is_column(values: Any, count: int) -> bool:

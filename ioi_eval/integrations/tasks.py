@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # the judge's fault, never a score
 
 
-class Judging(Value):
+class JudgingOptions(Value):
     """The options that decide how a reply is judged."""
 
     language: Annotated[
@@ -58,7 +58,7 @@ class Asked(Value):
 
     source: str
     problems: Problems
-    judging: Judging
+    judging: JudgingOptions
     default_language: str
     benchmark: Benchmark | None  # None: these are packages
 
@@ -131,12 +131,13 @@ def _open(source: str, choice: BenchmarkOptions) -> Problems:
     return open_problems(source, choice, own_store())
 
 
-def _told(given: Mapping[str, Any]) -> tuple[Judging, BenchmarkOptions]:
+def _told(given: Mapping[str, Any]) -> tuple[JudgingOptions, BenchmarkOptions]:
     """Options as a command line or a log has them: one word may stand for a list, a number for a name."""
     from ioi_eval.runs import BenchmarkOptions
 
     every = {
-        kind: {one.name: _bare(one.type) for one in fields(kind)} for kind in (Judging, BenchmarkOptions)
+        kind: {one.name: _bare(one.type) for one in fields(kind)}
+        for kind in (JudgingOptions, BenchmarkOptions)
     }
     known = tuple(name for types in every.values() for name in types)
     for name in given:
@@ -147,7 +148,7 @@ def _told(given: Mapping[str, Any]) -> tuple[Judging, BenchmarkOptions]:
         for types in every.values()
     )
     try:
-        return convert(judging, Judging, strict=False), convert(choice, BenchmarkOptions, strict=False)
+        return convert(judging, JudgingOptions, strict=False), convert(choice, BenchmarkOptions, strict=False)
     except ValidationError as error:
         raise InputError(f"an option that cannot be used: {error}") from error
 

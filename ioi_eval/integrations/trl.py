@@ -19,9 +19,9 @@ from typing import Any
 from ioi_eval.integrations.rewards import (
     NO_CODE,
     NOT_JUDGED,
-    Finder,
-    Outcome,
+    ProblemFinder,
     RewardOptions,
+    RewardOutcome,
     Rewards,
     rows,
     text_of,
@@ -54,12 +54,12 @@ class Reward:
 
     def _outcomes(
         self, completions: Sequence[Completion], columns: Mapping[str, Any], own: Runtime
-    ) -> Coroutine[Any, Any, list[Outcome]]:
+    ) -> Coroutine[Any, Any, list[RewardOutcome]]:
         texts = [text_of(completion) for completion in completions]
         return self._rewards.of_all(texts, tuple(rows(columns, len(texts))), own)
 
     def _told(
-        self, outcomes: Sequence[Outcome], seconds: float, columns: Mapping[str, Any]
+        self, outcomes: Sequence[RewardOutcome], seconds: float, columns: Mapping[str, Any]
     ) -> list[float | None]:
         """The rewards; a trainer that keeps logs gets a line for each completion, and means."""
         log_extra, log_metric = columns.get("log_extra"), columns.get("log_metric")
@@ -71,7 +71,7 @@ class Reward:
         return [outcome.reward for outcome in outcomes]
 
 
-def _metrics(outcomes: Sequence[Outcome], seconds: float) -> dict[str, float]:
+def _metrics(outcomes: Sequence[RewardOutcome], seconds: float) -> dict[str, float]:
     """Shares of the completions, and the time on the clock."""
     count = max(1, len(outcomes))
     found = {name: sum(one.verdict == name for one in outcomes) / count for name in (NO_CODE, NOT_JUDGED)}
@@ -86,7 +86,7 @@ def _metrics(outcomes: Sequence[Outcome], seconds: float) -> dict[str, float]:
 def make_reward(
     options: RewardOptions | None = None,
     *,
-    problems: Finder | None = None,
+    problems: ProblemFinder | None = None,
     setup: Setup | None = None,
     engine: str | None = None,
     name: str = "ioi_eval_reward",

@@ -25,9 +25,9 @@ from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.rewards import (
     CASES_COLUMNS,
     NOT_JUDGED,
-    Columns,
-    Outcome,
     RewardOptions,
+    RewardOutcome,
+    RewardRow,
     Rewards,
 )
 from ioi_eval.integrations.runtime import Runtime, Setup
@@ -105,21 +105,21 @@ def rewards_of(options: Mapping[str, Any]) -> Rewards:
         raise InputError(str(error), where="reward_kwargs") from error
 
 
-def row_of(ground_truth: Any, extra_info: Mapping[str, Any] | None) -> Columns:
+def row_of(ground_truth: Any, extra_info: Mapping[str, Any] | None) -> RewardRow:
     """The tests are the ground truth, whatever else the row has."""
     known = extra_info if isinstance(extra_info, Mapping) else {}
     others = {name: value for name, value in known.items() if name not in CASES_COLUMNS}
-    return Columns(values={**others, "ground_truth": ground_truth}, number=0)
+    return RewardRow(values={**others, "ground_truth": ground_truth}, number=0)
 
 
 async def outcome(
     rewards: Rewards,
     own: Runtime,
     solution: str,
-    row: Columns,
+    row: RewardRow,
     on_failure: float | None,
     sharing: Sharing | None = None,
-) -> Outcome:
+) -> RewardOutcome:
     """Return a solution's result; where nobody can say, `on_failure`, or None to hear of it."""
     try:
         return await rewards.of_one(solution, row, own, sharing)
@@ -127,9 +127,9 @@ async def outcome(
         if on_failure is None:
             raise
         note(error)
-        return Outcome(on_failure, NOT_JUDGED)
+        return RewardOutcome(on_failure, NOT_JUDGED)
 
 
-def _number(outcome: Outcome) -> float:
+def _number(outcome: RewardOutcome) -> float:
     assert outcome.reward is not None, "who has none has raised, or has on_failure"
     return outcome.reward

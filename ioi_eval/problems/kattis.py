@@ -31,7 +31,6 @@ from ioi_eval.model.values import (
     NamedBlob,
     Points,
     Problem,
-    Said,
     ScoreType,
     Solution,
     Subtask,
@@ -39,6 +38,7 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
     TestResult,
+    TestsWord,
     Value,
     Verdict,
 )
@@ -74,7 +74,7 @@ _STARTS = re.compile(rf"(?<![\w.>:])(?:(?:std)?::)?({_CALLS})\s*\(")
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*#(?!\s*(?:include|define)).*?$", re.DOTALL | re.MULTILINE)
 
 
-class Validation(NamedTuple):
+class Validators(NamedTuple):
     custom: bool
     interactive: bool
     score: bool
@@ -124,7 +124,7 @@ class Kattis(DeclaredFormat):
 
 
 def _scores(
-    data: Group, validation: Validation, faults: Faults, *, scoring: bool, new: bool, domjudge: bool
+    data: Group, validation: Validators, faults: Faults, *, scoring: bool, new: bool, domjudge: bool
 ) -> Scoring:
     if not scoring:
         return Scoring() if new else read_acceptance(data, faults)
@@ -193,7 +193,7 @@ def _types(header: Fields) -> list[object]:
     return said if isinstance(said, list) else [said]
 
 
-def _new_validation(folder: Path, header: Fields) -> Validation:
+def _new_validation(folder: Path, header: Fields) -> Validators:
     """Return a younger package's validation: the type says what is interactive, a folder what is custom."""
     kinds = _types(header)
     for kind in kinds:
@@ -204,10 +204,10 @@ def _new_validation(folder: Path, header: Fields) -> Validation:
     if interactive and again:
         header.fault("type", _BOTH, "Choose one")
     custom = interactive or again or (folder / NEW_VALIDATOR).is_dir()
-    return Validation(custom, interactive, False, _passes(header) if again else 1)
+    return Validators(custom, interactive, False, _passes(header) if again else 1)
 
 
-def _validation(header: Fields, scoring: bool) -> Validation:
+def _validation(header: Fields, scoring: bool) -> Validators:
     first, *others = header.text("validation", "default").split() or ["default"]
     usable = {"interactive", "multi-pass"} | ({"score"} if scoring else set())
     if first not in ("default", "custom") or (others and first == "default") or not usable.issuperset(others):
@@ -219,7 +219,7 @@ def _validation(header: Fields, scoring: bool) -> Validation:
     interactive, again = "interactive" in others, "multi-pass" in others
     if interactive and again:
         header.fault("validation", _BOTH, "Choose one")
-    return Validation(first == "custom", interactive, "score" in others, _passes(header) if again else 1)
+    return Validators(first == "custom", interactive, "score" in others, _passes(header) if again else 1)
 
 
 def _passes(header: Fields) -> int:
@@ -306,7 +306,7 @@ def _check_flags(data: Group, alike: bool) -> None:
 
 
 def _checker(
-    header: Fields, validation: Validation, flags: tuple[str, ...], program: Program | None, full: float
+    header: Fields, validation: Validators, flags: tuple[str, ...], program: Program | None, full: float
 ) -> Checker:
     if not validation.custom:
         return _default_checker(header, "validator_flags", flags)
@@ -322,7 +322,7 @@ def _checker(
     )
 
 
-def _manager(validation: Validation, program: Program | None, full: float) -> Manager | None:
+def _manager(validation: Validators, program: Program | None, full: float) -> Manager | None:
     if not validation.interactive or program is None:
         return None
     return Manager(sources=program.sources, kind=CheckerKind.ICPC, language=program.language, full=full)
@@ -1192,7 +1192,7 @@ _DEFAULTS: Mapping[str, Any] = {
 class Expected(NamedTuple):
     """The words of submissions.yaml on one submission."""
 
-    said: tuple[Said, ...] = ()
+    said: tuple[TestsWord, ...] = ()
     score: tuple[float, float] | None = None
     language: str = ""
     entrypoint: str = ""
@@ -1232,7 +1232,7 @@ class Rules:
                 fields.fault(key, "not understood", f"Expected {', '.join(sorted(_HEEDED))}, or a group")
         return Expected(tuple(said), _score(fields), _language(fields), fields.text("entrypoint", ""))
 
-    def _of_tests(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[Said]:
+    def _of_tests(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[TestsWord]:
         tests = [name for name in self._tests if _matches(pattern, name)]
         if not tests:
             faults.note(f"{pattern} matches no test", FILE)
@@ -1244,14 +1244,14 @@ class Rules:
                 fields.fault(key, "not understood", f"Expected {' or '.join(_RULES)}")
         yield from self._rules(fields, pattern, tests)
 
-    def _rules(self, fields: Fields, scope: str, tests: Sequence[str]) -> Iterator[Said]:
+    def _rules(self, fields: Fields, scope: str, tests: Sequence[str]) -> Iterator[TestsWord]:
         for rule in _RULES:
             if fields.has(rule):
                 verdicts = fields.texts(rule)
                 if not verdicts or not set(_VERDICTS).issuperset(verdicts):
                     words = f"{shown(fields.values[rule])} is not a list of verdicts"
                     fields.fault(rule, words, f"Expected some of {', '.join(_VERDICTS)}")
-                yield Said(subtask=scope, word=" ".join((rule, *verdicts)), tests=tuple(tests))
+                yield TestsWord(subtask=scope, word=" ".join((rule, *verdicts)), tests=tuple(tests))
 
 
 def _score(fields: Fields) -> tuple[float, float] | None:

@@ -4,7 +4,7 @@ Here: numbers made of rows, tables and sentences made of numbers, pages made of 
 submission is worth (`rules`), the writing of rows (`runs`), what a terminal shows of a table (`cli`).
 """
 
-from ioi_eval.reports.comparison import Run, comparison, named, write_comparison
+from ioi_eval.reports.comparison import ComparedRun, comparison, named, write_comparison
 from ioi_eval.reports.document import html, markdown
 from ioi_eval.reports.medals import read_contests
 from ioi_eval.reports.page import document, write_reports
@@ -21,13 +21,13 @@ from ioi_eval.reports.results import Results
 from ioi_eval.reports.summary import summary, write_summary
 
 __all__ = [
+    "ComparedRun",
     "Failures",
     "Group",
     "ModelSummary",
     "ProblemSummary",
     "ReportOptions",
     "Results",
-    "Run",
     "Settings",
     "Summary",
     "comparison",

@@ -20,17 +20,19 @@ _NAME = "comparison"
 _SHOWN = 5  # names in a sentence
 
 
-class Run(Value):
+class ComparedRun(Value):
     """A run under the name that it has in a comparison."""
 
     name: str
     summary: Summary
 
 
-def named(summaries: Mapping[Path, Summary]) -> list[Run]:
+def named(summaries: Mapping[Path, Summary]) -> list[ComparedRun]:
     """Runs by their folders' names; where two are alike, by as much of their paths as tells them apart."""
     paths = {folder: folder.resolve().parts for folder in summaries}
-    return [Run(name=_name(paths[folder], paths.values()), summary=of) for folder, of in summaries.items()]
+    return [
+        ComparedRun(name=_name(paths[folder], paths.values()), summary=of) for folder, of in summaries.items()
+    ]
 
 
 def _name(parts: tuple[str, ...], every: Collection[tuple[str, ...]]) -> str:
@@ -39,7 +41,7 @@ def _name(parts: tuple[str, ...], every: Collection[tuple[str, ...]]) -> str:
     return "/".join(parts[-length:])
 
 
-def write_comparison(runs: Sequence[Run], folder: Path, differ: Differences | None = None) -> Path:
+def write_comparison(runs: Sequence[ComparedRun], folder: Path, differ: Differences | None = None) -> Path:
     """Writes comparison.json, comparison.md and comparison.html; returns the last one's path."""
     make_folder(folder)
     if differ is not None:
@@ -49,7 +51,7 @@ def write_comparison(runs: Sequence[Run], folder: Path, differ: Differences | No
     return folder / f"{_NAME}.html"
 
 
-def comparison(runs: Sequence[Run], differ: Differences | None = None) -> Document:
+def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -> Document:
     of = entries(runs)
     unscored = sum(run.summary.unscored for run in runs)
     total = worst_first(run.summary.verdicts for run in runs)
@@ -71,23 +73,23 @@ def comparison(runs: Sequence[Run], differ: Differences | None = None) -> Docume
     )
 
 
-def _of_two(runs: Sequence[Run], differ: Differences) -> Iterator[Section]:
+def _of_two(runs: Sequence[ComparedRun], differ: Differences) -> Iterator[Section]:
     yield from paired.sections_of(differ.paired)
     yield from filter(None, [paired.ranks(*(run.summary for run in runs))])
     yield from sections_of(differ)
 
 
-def warnings(runs: Sequence[Run]) -> list[str]:
+def warnings(runs: Sequence[ComparedRun]) -> list[str]:
     """Return the notes to read before any number of the runs."""
     return [f"{run.name}: {warning}" for run in runs for warning in run.summary.warnings]
 
 
-def entries(runs: Sequence[Run]) -> list[Entry]:
+def entries(runs: Sequence[ComparedRun]) -> list[Entry]:
     """Every model of every run."""
     return [one for run in runs for one in sections.entries(run.summary, prefix=f"{run.name}: ")]
 
 
-def _runs(runs: Sequence[Run]) -> Section:
+def _runs(runs: Sequence[ComparedRun]) -> Section:
     rows = [
         [
             run.name,
@@ -104,7 +106,7 @@ def _runs(runs: Sequence[Run]) -> Section:
     return Section(title="Runs", table=table, items=list(_differences(runs)))
 
 
-def _differences(runs: Sequence[Run]) -> Iterator[str]:
+def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """Why numbers of these runs may not be comparable."""
     columns = [
         {problem.problem_id for model in run.summary.models for problem in model.problems} for run in runs
@@ -124,7 +126,7 @@ def _differences(runs: Sequence[Run]) -> Iterator[str]:
 # --- matrices ----------------------------------------------------------------------------------------
 
 
-def _models_by_runs(runs: Sequence[Run]) -> Iterator[Section]:
+def _models_by_runs(runs: Sequence[ComparedRun]) -> Iterator[Section]:
     """A line for each model, a column for each run; where no model is in two runs it would be empty."""
     columns = [{model.model: model for model in run.summary.models} for run in runs]
     names = sorted({name for column in columns for name in column})

@@ -25,7 +25,7 @@ _SHOWN = 100  # in a document
 _PRECISE = 1e-9
 
 
-class Outcome(Value):
+class JudgedRow(Value):
     """A submission as its row has it."""
 
     verdict: Verdict
@@ -79,7 +79,7 @@ class Differences(Value):
 def differences(before: Path, after: Path) -> Differences:
     old, new = check_run(before), check_run(after)
     scores = _nested(), _nested()  # shares of points, by model and problem
-    first = dict[tuple[str, str], Outcome]()
+    first = dict[tuple[str, str], JudgedRow]()
     for row in read_rows(before):
         first[_same(row)] = found = _outcome(row)
         scores[0][model_of(row)][row["problem_id"]].append(found.share)
@@ -127,10 +127,10 @@ def _edited(problem: str, old: RunInfo, new: RunInfo) -> bool:
     return problem in new.fingerprint.edited(old.fingerprint)
 
 
-def _outcome(row: Mapping[str, Any]) -> Outcome:
+def _outcome(row: Mapping[str, Any]) -> JudgedRow:
     result = result_of_row(row)
     worth = math.fsum(part.points for part in result.subtasks) if result.subtasks else 1.0
-    return Outcome(
+    return JudgedRow(
         verdict=submission_status(result),
         points=result.points,
         share=result.points / worth if worth else 0.0,
@@ -140,7 +140,7 @@ def _outcome(row: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _difference(row: Mapping[str, Any], was: Outcome, now: Outcome, edited: bool) -> Difference:
+def _difference(row: Mapping[str, Any], was: JudgedRow, now: JudgedRow, edited: bool) -> Difference:
     return Difference(
         key=row["key"],
         problem=row["problem_id"],
@@ -153,7 +153,7 @@ def _difference(row: Mapping[str, Any], was: Outcome, now: Outcome, edited: bool
     )
 
 
-def _reasons(was: Outcome, now: Outcome, edited: bool) -> Iterator[str]:
+def _reasons(was: JudgedRow, now: JudgedRow, edited: bool) -> Iterator[str]:
     if edited:
         yield "the problem has changed"
     if was.compiler != now.compiler:

@@ -186,7 +186,7 @@ class Figure(Value):
     numbers: str  # CSV
 
 
-class Lines(Value):
+class CodeLines(Value):
     """Lines to be shown as they are: evidence, a command. `sentence` says what they are, if anything does."""
 
     lines: Sequence[str]
@@ -205,7 +205,7 @@ class Section(Value):
     code: Code | None = None
     outputs: Outputs | None = None
     items: Sequence[str] = ()
-    lines: Sequence[Lines] = ()
+    lines: Sequence[CodeLines] = ()
     long: bool = False  # may be shown folded up
 
 

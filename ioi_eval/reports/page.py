@@ -13,8 +13,8 @@ from ioi_eval.reports.addresses import ALL, FOLDER, model_page, problem_page, su
 from ioi_eval.reports.document import (
     NOTHING,
     Cell,
+    CodeLines,
     Document,
-    Lines,
     Link,
     Section,
     Table,
@@ -237,7 +237,7 @@ def _about(settings: Settings) -> Iterator[Section]:
     command = settings.given.get(_COMMAND)
     yield Section(
         title="How to get the same again",
-        lines=[Lines(lines=[command])] if isinstance(command, str) and command else [],
+        lines=[CodeLines(lines=[command])] if isinstance(command, str) and command else [],
         notes=[
             "Every number here is made of results.jsonl, which has the verdict, time and memory of every "
             "test. Two runs of the same dump and problems are equal after sorting by key, but for times and "

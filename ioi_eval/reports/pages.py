@@ -27,10 +27,10 @@ from ioi_eval.reports.document import (
     STYLE,
     Cell,
     Code,
+    CodeLines,
     Document,
     Figure,
     HtmlPages,
-    Lines,
     Link,
     Outputs,
     Section,
@@ -237,7 +237,7 @@ def _code(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
 
 def _judgement(result: SubmissionResult) -> Iterator[Section]:
     if result.compile_output:
-        yield Section(title="Compiler", lines=[Lines(lines=result.compile_output.splitlines())])
+        yield Section(title="Compiler", lines=[CodeLines(lines=result.compile_output.splitlines())])
     if result.subtasks:
         yield Section(
             title="Subtasks",
@@ -273,7 +273,7 @@ def _wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
         return
     title, output, expected = f"Output of test {kept['test_name']}", kept["output"], kept["expected"]
     if expected is None:
-        yield Section(title=title, lines=[Lines(lines=output.splitlines())])
+        yield Section(title=title, lines=[CodeLines(lines=output.splitlines())])
         return
     long = max(len(output.encode()), len(expected.encode())) >= MAX_OUTPUT
     notes = [f"The first {MAX_OUTPUT:,} bytes of each."] if long else []
@@ -290,7 +290,7 @@ def _generation(row: Mapping[str, Any]) -> Iterator[Section]:
             else []
         )
         lines = bounded(written, _MAX_GENERATION).splitlines()
-        yield Section(title="Generation", text=more, lines=[Lines(lines=lines)])
+        yield Section(title="Generation", text=more, lines=[CodeLines(lines=lines)])
 
 
 # --- pages of problems -------------------------------------------------------------------------------
@@ -391,7 +391,7 @@ def _described(task: Task) -> Iterator[Section]:
             title="Subtasks", table=Table(heads=["Subtask", "Points", "Tests"], rows=parts, align="lrr")
         )
     if task.statement:
-        yield Section(title="Statement", lines=[Lines(lines=task.statement.splitlines())])
+        yield Section(title="Statement", lines=[CodeLines(lines=task.statement.splitlines())])
 
 
 def _solutions(task: Task) -> Iterator[Section]:

@@ -38,7 +38,7 @@ from ioi_eval.reports.tally import Facts, Tally, Traits, candidate_of, traits_of
 from ioi_eval.rules import scoring
 from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, Mode
-from ioi_eval.rules.selection import Budget, Candidate
+from ioi_eval.rules.selection import Attempt, Budget
 from ioi_eval.store.files import replace
 from ioi_eval.store.folder import RunInfo, read_failures, read_info, read_rows, wrongly_shared
 from ioi_eval.store.rows import model_of, result_of
@@ -135,7 +135,7 @@ class Account:
     def _points(self, tally: Tally, budget: Budget) -> float:
         return self._worth(tally.pool.chosen(budget))
 
-    def _worth(self, chosen: Sequence[Candidate]) -> float:
+    def _worth(self, chosen: Sequence[Attempt]) -> float:
         tokened = {one.result.key for one in chosen if one.tokened}
         return scoring.points(self._options.mode, results(chosen), tokened)
 
@@ -196,11 +196,11 @@ _KINDS: Mapping[str, _Names] = {
 }
 
 
-def results(chosen: Iterable[Candidate]) -> list[SubmissionResult]:
+def results(chosen: Iterable[Attempt]) -> list[SubmissionResult]:
     return [one.result for one in chosen]
 
 
-def summarise(submissions: Iterable[tuple[str, Candidate]], options: ReportOptions) -> ModelSummary:
+def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions) -> ModelSummary:
     """Return what reports say of one model's scored submissions, each with its problem's label."""
     tallies: dict[str, Tally] = {}
     for label, candidate in submissions:

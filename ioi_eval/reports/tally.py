@@ -15,7 +15,7 @@ from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.records import Use
 from ioi_eval.rules.metrics import Trials
 from ioi_eval.rules.scoring import ending, pass_rate, submission_status
-from ioi_eval.rules.selection import SUBMISSIONS, Candidate, Pool, aim
+from ioi_eval.rules.selection import SUBMISSIONS, Attempt, Pool, aim
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.rows import as_number
 from ioi_eval.store.tasks import Task
@@ -25,12 +25,12 @@ _TEXTS = ("reasoning", "reasoning_content", "generation")  # the first that ther
 _TRUE = frozenset({"true", "yes", "1"})
 
 
-def candidate_of(row: Mapping[str, Any], result: SubmissionResult) -> Candidate:
+def candidate_of(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
     target, metadata = row.get("target_subtask"), _part(row, "metadata")
     time, usage = metadata.get("timestamp"), _part(metadata, "usage")
     counted = (number for name in _TOKENS if (number := as_number(usage.get(name))) is not None)
     texts = (text for name in _TEXTS if isinstance(text := row.get(name), str) and text)
-    return Candidate(
+    return Attempt(
         result=result,
         target=target if isinstance(target, str) else None,
         number=as_number(row.get("solution_number")),
@@ -100,7 +100,7 @@ class Tally:
         self._asked: Counter[str | None] = Counter()  # by what was asked for
         self._passed: Counter[str | None] = Counter()
 
-    def add(self, candidate: Candidate) -> None:
+    def add(self, candidate: Attempt) -> None:
         result = candidate.result
         status = submission_status(result)
         self.scored += 1

@@ -10,7 +10,7 @@ import msgspec
 
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.values import Problem, SubmissionResult, SubtaskResult, TestResult, Verdict
-from ioi_eval.reports.document import NOTHING, Lines, Section, Table, counted, number, visible
+from ioi_eval.reports.document import NOTHING, CodeLines, Section, Table, counted, number, visible
 from ioi_eval.reports.records import Check, SolutionCheck, SubtaskCheck, Unjudged, Validation
 from ioi_eval.rules import verdicts
 from ioi_eval.rules.expectations import (
@@ -328,7 +328,7 @@ def sections(found: Validation) -> Iterator[Section]:
         table=Table(heads=words, rows=counts, align="l" + "r" * (len(words) - 1)),
     )
     if found.differences:
-        evidence = [Lines(sentence=sentence, lines=lines) for sentence, lines in differences(found)]
+        evidence = [CodeLines(sentence=sentence, lines=lines) for sentence, lines in differences(found)]
         yield Section(title="Differences", level=3, lines=evidence)
 
 

@@ -29,7 +29,7 @@ class Budget(StrEnum):
     SINGLE = "single"
 
 
-class Candidate(Value):
+class Attempt(Value):
     """A scored submission and what is known about it before it is handed in."""
 
     result: SubmissionResult
@@ -62,19 +62,19 @@ def bare(result: SubmissionResult) -> SubmissionResult:
 # --- so many of them ---------------------------------------------------------------------------------
 
 
-def limited(candidates: Iterable[Candidate], submissions: int = SUBMISSIONS) -> list[Candidate]:
+def limited(candidates: Iterable[Attempt], submissions: int = SUBMISSIONS) -> list[Attempt]:
     """The first so many of the rounds."""
     return list(islice(in_rounds(candidates), submissions))
 
 
-def in_rounds(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+def in_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
     """All that would be handed in, in order: round the subtasks from the last to the first, one for each.
 
     A subtask that was solved is left out from then on, so it uses up nothing more. Of those that aim at the
     same subtask the first is the one with the most on the samples, then the longest. What does not compile
     is not handed in, nor what aims at a subtask of no points.
     """
-    groups: dict[str | None, list[Candidate]] = {}
+    groups: dict[str | None, list[Attempt]] = {}
     for candidate in candidates:
         if candidate.result.compiles:
             groups.setdefault(aim(candidate), []).append(candidate)
@@ -104,18 +104,18 @@ def _targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
     return [None, *(part.subtask for part in reversed(subtasks) if part.points)]
 
 
-def aim(candidate: Candidate) -> str | None:
+def aim(candidate: Attempt) -> str | None:
     """The subtask that it aims at, if the problem has that one."""
     names = {part.subtask for part in candidate.result.subtasks}
     return candidate.target if candidate.target in names else None
 
 
-def rank(candidate: Candidate) -> tuple[float, int, tuple[float, str, tuple[tuple[str, int], ...]]]:
+def rank(candidate: Attempt) -> tuple[float, int, tuple[float, str, tuple[tuple[str, int], ...]]]:
     """Lowest first: most on the samples, then longest, then first come."""
     return -candidate.samples, -candidate.length, candidate.order
 
 
-def _is_solved(target: str | None, some: Candidate, solved: set[str]) -> bool:
+def _is_solved(target: str | None, some: Attempt, solved: set[str]) -> bool:
     if target is not None:
         return target in solved
     parts = [part.subtask for part in some.result.subtasks if part.points]
@@ -125,13 +125,13 @@ def _is_solved(target: str | None, some: Candidate, solved: set[str]) -> bool:
 # --- one of them -------------------------------------------------------------------------------------
 
 
-def single(candidates: Iterable[Candidate]) -> Candidate | None:
+def single(candidates: Iterable[Attempt]) -> Attempt | None:
     """The first solution of those that aim highest: at the whole problem, else at its last subtask.
 
     Whatever it is worth, also if it does not compile.
     """
 
-    def rank(candidate: Candidate) -> tuple[int, tuple[float, str, tuple[tuple[str, int], ...]]]:
+    def rank(candidate: Attempt) -> tuple[int, tuple[float, str, tuple[tuple[str, int], ...]]]:
         order, target = _targets(candidate.result.subtasks), aim(candidate)
         return (order.index(target) if target in order else len(order)), candidate.order
 
@@ -149,11 +149,11 @@ class Pool:
 
     def __init__(self, submissions: int = SUBMISSIONS) -> None:
         self._submissions = submissions
-        self._queues: dict[str | None, list[Candidate]] = {}
-        self._leaders: dict[str, Candidate] = {}
-        self._single: Candidate | None = None
+        self._queues: dict[str | None, list[Attempt]] = {}
+        self._leaders: dict[str, Attempt] = {}
+        self._single: Attempt | None = None
 
-    def add(self, candidate: Candidate) -> None:
+    def add(self, candidate: Attempt) -> None:
         candidate = msgspec.structs.replace(candidate, result=bare(candidate.result))
         # The few that decide in every mode of scoring: the best of each kind, and the last.
         self._keep("best", candidate, _best)
@@ -171,10 +171,10 @@ class Pool:
                 queue.sort(key=rank)
                 del queue[self._submissions :]
 
-    def _keep(self, name: str, new: Candidate, rank: Callable[[Candidate], tuple[float | str, ...]]) -> None:
+    def _keep(self, name: str, new: Attempt, rank: Callable[[Attempt], tuple[float | str, ...]]) -> None:
         self._leaders[name] = min(self._leaders.get(name, new), new, key=rank)
 
-    def chosen(self, budget: Budget) -> list[Candidate]:
+    def chosen(self, budget: Budget) -> list[Attempt]:
         """Return the submissions to hand in, in order; of an unlimited number only those that can decide."""
         match budget:
             case Budget.UNLIMITED:
@@ -186,10 +186,10 @@ class Pool:
                 return [self._single] if self._single else []
 
 
-def _best(candidate: Candidate) -> tuple[float | str, ...]:
+def _best(candidate: Attempt) -> tuple[float | str, ...]:
     return -candidate.result.points, candidate.result.key
 
 
-def _best_part(place: int, candidate: Candidate) -> tuple[float | str, ...]:
+def _best_part(place: int, candidate: Attempt) -> tuple[float | str, ...]:
     part = candidate.result.subtasks[place]
     return -part.weighted_score, -part.exact_score, candidate.result.key

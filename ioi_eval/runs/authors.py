@@ -18,13 +18,13 @@ from ioi_eval.generate import (
     AgentOptions,
     Ask,
     Author,
-    Budget,
     BudgetOptions,
     Failed,
     Generations,
     ModelOptions,
     Producing,
     Prompts,
+    Spending,
     asks_of,
     fingerprint,
     key_of,
@@ -46,7 +46,7 @@ from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, RunSummary, ignore
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.sources import Source, benchmark_of, language_of, no_problem, opened, source_name
-from ioi_eval.runs.work import RunOptions, Setup, Work, fingerprint_of, judge_work, own_store, synchronous
+from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, own_store, synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace
 from ioi_eval.store.folder import read_failures, read_rows
@@ -106,7 +106,7 @@ async def run(
     results.
     """
     folder = out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(author_name(author))}"
-    setup = Setup.of(folder, engine, options, store, on_event)
+    setup = RunSetup.of(folder, engine, options, store, on_event)
     call = _Call(problems, author, Secret(key), budget, asking or Asking(), setup)
     with call.problems(choice) as usable:
         return await _generated(call, usable, rejudge)
@@ -137,7 +137,7 @@ class _Call(NamedTuple):
     key: Secret
     budget: BudgetOptions | None
     asking: Asking
-    setup: Setup
+    setup: RunSetup
 
     @property
     def name(self) -> str:
@@ -184,7 +184,7 @@ async def _generated(call: _Call, problems: Problems, rejudge: bool) -> Generate
     )
 
 
-async def _judged(work: Work, setup: Setup, rejudge: bool) -> RunSummary:
+async def _judged(work: Work, setup: RunSetup, rejudge: bool) -> RunSummary:
     again = msgspec.structs.replace(setup.options, fresh=setup.options.fresh or rejudge)
     try:
         return await judge_work(work, setup._replace(options=again))
@@ -275,7 +275,7 @@ async def _author(call: _Call, generations: Generations) -> AsyncIterator[Author
         folder = str((call.setup.folder / "agents").absolute())
         yield Agent(msgspec.structs.replace(call.author, folder=call.author.folder or folder))
         return
-    budget = Budget(call.budget)
+    budget = Spending(call.budget)
     for row in generations:
         budget.spend(row.get("metadata", {}).get("usage", {}))
     from ioi_eval.generate.chat import ChatModel  # loads what talks to servers: as much as all the rest

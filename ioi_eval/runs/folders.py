@@ -16,7 +16,15 @@ from ioi_eval.benchmarks.shapes import PROBLEM_COLUMNS
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value, Verdict
-from ioi_eval.reports import ReportOptions, Run, Summary, named, summary, write_comparison, write_reports
+from ioi_eval.reports import (
+    ComparedRun,
+    ReportOptions,
+    Summary,
+    named,
+    summary,
+    write_comparison,
+    write_reports,
+)
 from ioi_eval.reports.differences import Differences, differences
 from ioi_eval.reports.pages import OnProgress
 from ioi_eval.runs.events import OnEvent, ReportFinished, ReportProgress, ReportStarted, RunReported, ignore
@@ -31,7 +39,7 @@ class Reported(Value):
     """Reports that were written."""
 
     summaries: Mapping[str, Summary]  # by folder
-    runs: tuple[Run, ...]  # the same under the names that they have in a comparison
+    runs: tuple[ComparedRun, ...]  # the same under the names that they have in a comparison
     page: str  # for a browser: the run's, or the comparison's where there are several
     differences: Differences | None = None  # where there are two: of the submissions of both
 

@@ -29,7 +29,7 @@ from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.runs.events import Event, ReferencesStarted
 from ioi_eval.runs.runner import Judging, judge_all
-from ioi_eval.runs.work import Setup, Timing, judging
+from ioi_eval.runs.work import RunSetup, Timing, judging
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace
 from ioi_eval.store.memory import recalled, remembered
@@ -172,7 +172,7 @@ def _taken(solutions: Iterable[Solution], most: int, left_out: Counter[str]) -> 
 
 
 async def check_references(
-    problems: Problems, options: ReferenceOptions | None, setup: Setup
+    problems: Problems, options: ReferenceOptions | None, setup: RunSetup
 ) -> tuple[Problems, References | None]:
     """The problems that are to be judged, and what became of their own solutions where that is asked for.
 

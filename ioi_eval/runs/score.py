@@ -45,7 +45,7 @@ from ioi_eval.runs.references import (
 from ioi_eval.runs.sources import Source, language_of, opened, source_name
 from ioi_eval.runs.work import (
     RunOptions,
-    Setup,
+    RunSetup,
     Work,
     fingerprint_of,
     journal_of,
@@ -115,7 +115,7 @@ async def score_dump(
     """
     with as_files(dumps) as named:
         paths = tuple(map(called, named))
-        setup = Setup.of(out or Path("runs") / run_name(paths[0]), engine, options, store, on_event)
+        setup = RunSetup.of(out or Path("runs") / run_name(paths[0]), engine, options, store, on_event)
         rows = Rows.of(named, reading, selection, problems, setup)
         with opened(problems, choice, setup.store, rows.mentioned) as every:
             dump = looked_through(rows, every, setup)
@@ -151,7 +151,7 @@ def _remarks(dump: Dump, found: References | None, references: ReferenceOptions 
     return {**remarks, "own_solutions": conclusion(found, references)}
 
 
-def _scored(setup: Setup, call: RunSummary, dump: DumpInfo, found: References | None) -> ScoredDump:
+def _scored(setup: RunSetup, call: RunSummary, dump: DumpInfo, found: References | None) -> ScoredDump:
     if found is not None:
         write_references(setup.folder, found)
     return ScoredDump(
@@ -191,7 +191,7 @@ class Rows(NamedTuple):
         reading: DumpOptions | None,
         selection: Selection | None,
         problems: Source,
-        setup: Setup,
+        setup: RunSetup,
     ) -> Self:
         """A run goes on with the rule of keys that it was begun with."""
         reading, before = reading or DumpOptions(), None if setup.options.fresh else read_info(setup.folder)
@@ -289,7 +289,7 @@ def forecast_dump(
 ) -> Forecast:
     """Look through a dump and its run's folder. Raise InputError for what `score_dump` would refuse."""
     with as_files(dumps) as named:
-        setup = Setup.of(out or Path("runs") / run_name(called(named[0])), engine, options, store, ignore)
+        setup = RunSetup.of(out or Path("runs") / run_name(called(named[0])), engine, options, store, ignore)
         rows = Rows.of(named, reading, selection, problems, setup)
         with opened(problems, choice, setup.store, rows.mentioned) as every:
             dump = rows.open(every)

@@ -26,7 +26,7 @@ from ioi_eval.runs.events import OnEvent, RunSummary, ignore
 from ioi_eval.runs.references import MOST, with_references
 from ioi_eval.runs.score import Rows, looked_through, rows_left_out, run_name
 from ioi_eval.runs.sources import Source, opened, source_name
-from ioi_eval.runs.work import RunOptions, Setup, Work, fingerprint_of, judge_work, synchronous
+from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.folder import limits_of, read_rows, write_rejected
 from ioi_eval.store.rows import result_of
@@ -101,7 +101,7 @@ async def validate(
     """
     _check_kind(solutions, problems)
     folder = out or Path("runs") / f"validate-{run_name(source_name(solutions))}"
-    setup = Setup.of(folder, engine, _every_test(options), store, on_event)
+    setup = RunSetup.of(folder, engine, _every_test(options), store, on_event)
     if problems is None:
         planning = _of_packages(solutions, choice, most, selection, setup)
     else:
@@ -132,7 +132,7 @@ def _check_kind(solutions: Source, problems: Source | None) -> None:
         raise InputError("a package brings its own problems", where=source_name(solutions), remedy=remedy)
 
 
-def _compared(plan: _Plan, setup: Setup) -> Validation:
+def _compared(plan: _Plan, setup: RunSetup) -> Validation:
     keys = {case.key for case in plan.cases}
     results = {row["key"]: result_of(row) for row in read_rows(setup.folder) if row["key"] in keys}
     failures = {**plan.hopeless, **setup.failures(keys - results.keys())}
@@ -140,7 +140,7 @@ def _compared(plan: _Plan, setup: Setup) -> Validation:
     return validation(plan.cases, problems, results, failures, limits_of(setup.folder, problems))
 
 
-def _written(setup: Setup, call: RunSummary, plan: _Plan, found: Validation) -> ValidatedSolutions:
+def _written(setup: RunSetup, call: RunSummary, plan: _Plan, found: Validation) -> ValidatedSolutions:
     write_validation(setup.folder, found)
     write_reports(setup.folder)
     return ValidatedSolutions(
@@ -158,7 +158,7 @@ def _of_file(
     choice: BenchmarkOptions | None,
     column: str | None,
     scale: str | None,
-    setup: Setup,
+    setup: RunSetup,
 ) -> Iterator[_Plan]:
     with opened(problems, choice, setup.store, rows.mentioned) as usable:
         dump = looked_through(rows, usable, setup)
@@ -180,7 +180,7 @@ def _of_packages(
     choice: BenchmarkOptions | None,
     most: int,
     selection: Selection | None,
-    setup: Setup,
+    setup: RunSetup,
 ) -> Iterator[_Plan]:
     where, wanted = source_name(source), selection.keys if selection else frozenset()
     with opened(source, choice, setup.store) as every:

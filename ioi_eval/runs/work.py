@@ -135,7 +135,7 @@ class RunOptions(Value):
     command: str = ""  # what goes on with the run, for the reader of a report
 
 
-class Setup(NamedTuple):
+class RunSetup(NamedTuple):
     """The setting of one call: where it writes, how it judges, and who is told."""
 
     folder: Path
@@ -223,7 +223,7 @@ def fingerprint_of(dump: str, problems: Mapping[str, Problem], options: Mapping[
     )
 
 
-async def judge_work(work: Work, setup: Setup) -> RunSummary:
+async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
     """Judge what the run's folder has no result of. Cancelled, leave whole results and nothing else."""
     fresh = setup.options.fresh
     setup = setup._replace(tell=ProgressWriter(setup.folder, setup.tell))
@@ -263,7 +263,7 @@ async def judge_work(work: Work, setup: Setup) -> RunSummary:
 
 
 async def describe_problems(
-    work: Work, setup: Setup, journal: Journal, limited: Callable[[Problem], Awaitable[Problem]] | None
+    work: Work, setup: RunSetup, journal: Journal, limited: Callable[[Problem], Awaitable[Problem]] | None
 ) -> None:
     """Write down what the report says of the problems that have results.
 
@@ -283,7 +283,7 @@ async def describe_problems(
         write_tasks(setup.folder, tasks)
 
 
-def journal_of(work: Work, setup: Setup) -> Journal:
+def journal_of(work: Work, setup: RunSetup) -> Journal:
     return Journal.open(
         setup.folder,
         work.made_of,
@@ -315,7 +315,7 @@ def _finding(journal: Journal) -> Finding:
 
 
 @contextlib.asynccontextmanager
-async def judging(setup: Setup) -> AsyncIterator[tuple[Judge, Callable[[], int]]]:
+async def judging(setup: RunSetup) -> AsyncIterator[tuple[Judge, Callable[[], int]]]:
     """A judge on the call's engine, and how many submissions it is to get at a time.
 
     A scorer that is given is open, and stays so; every other engine is opened here.
@@ -347,7 +347,7 @@ async def judging(setup: Setup) -> AsyncIterator[tuple[Judge, Callable[[], int]]
         setup.tell(EngineStopped())
 
 
-def time_limits(judge: Judge, setup: Setup, journal: Journal) -> TimeLimits:
+def time_limits(judge: Judge, setup: RunSetup, journal: Journal) -> TimeLimits:
     """Measured limits are remembered in the run's folder: a run that is continued keeps its limits."""
     known = {} if setup.options.fresh else read_limits(setup.folder)
 

@@ -34,7 +34,7 @@ from ioi_eval.store.resources import graders
 _REFUSED = 1  # exit code: the submission does not compile, and would not another time
 
 
-class Kept(Value):
+class KeptBuild(Value):
     """A build's words, and the files that it made for jobs to come."""
 
     stage: Stage
@@ -47,23 +47,23 @@ class KeptBuilds:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def find(self, key: str) -> Kept | None:
+    def find(self, key: str) -> KeptBuild | None:
         with self._store.pin(key):
-            found = recalled(self._store, key, Kept)
+            found = recalled(self._store, key, KeptBuild)
         return found and found[0]
 
-    def keep(self, key: str, stage: Stage, made: Mapping[str, str]) -> Kept:
+    def keep(self, key: str, stage: Stage, made: Mapping[str, str]) -> KeptBuild:
         """A time limit, or a compiler that broke, is not remembered: the next time may go better.
 
         Nor is what takes the room of many others.
         """
         if stage.code not in (0, _REFUSED):
-            return Kept(stage=stage)
+            return KeptBuild(stage=stage)
         contents = {name: Blob.of(Path(path).read_bytes()) for name, path in made.items()}
         files = (JobFile(name=name, content=contents[name], executable=True, text=False) for name in made)
-        kept = Kept(stage=stage, files=tuple(files))
+        kept = KeptBuild(stage=stage, files=tuple(files))
         if sum(content.size for content in contents.values()) <= self._store.largest:
-            remembered(self._store, key, Kept, lambda _: kept)
+            remembered(self._store, key, KeptBuild, lambda _: kept)
         return kept
 
 
@@ -118,7 +118,7 @@ class Prepared:
         self._engine, self._memory = engine, memory
         self._script = (graders() / "classic" / "compile").read_text()
         self._kept = KeptBuilds(store)
-        self._builds: Shared[Kept] = Shared(lasting=True)
+        self._builds: Shared[KeptBuild] = Shared(lasting=True)
 
     async def __aenter__(self) -> Self:
         return self
@@ -168,18 +168,18 @@ class Prepared:
 
     async def _built(
         self, build: _Build, asked: _Asked, files: tuple[JobFile, ...], profile: Profile
-    ) -> Kept:
+    ) -> KeptBuild:
         # All that a build depends on, as docs/protocol.md has it under "Artifact key".
         command = (asked.package.language, hashlib.sha256(self._script.encode()).hexdigest())
         key = artifact_key(build.kind, profile.architecture, asked.tool, command, files)
 
-        async def find_or_make() -> Kept:
+        async def find_or_make() -> KeptBuild:
             found = await asyncio.to_thread(self._kept.find, key)
             return found or await self._make(key, build, asked.job, files)
 
         return await self._builds.call(key, find_or_make)
 
-    async def _make(self, key: str, build: _Build, job: Job, files: tuple[JobFile, ...]) -> Kept:
+    async def _make(self, key: str, build: _Build, job: Job, files: tuple[JobFile, ...]) -> KeptBuild:
         scripts = (_script("compile", build.head + self._script), _script("run", ":\n"))
         limits = {"run_memory_limit": self._memory, "keep": build.makes}
         result = await self._engine.execute(msgspec.structs.replace(job, files=(*files, *scripts), **limits))

@@ -73,7 +73,7 @@ class View:
 
     def __init__(self, run: Path, place: Path, options: ServerOptions) -> None:
         self._watch, self._pages, self._options = Watch(run), _Pages(run, place), options
-        self._state: State | None = None
+        self._state: RunState | None = None
         self._news = asyncio.Condition()
 
     def application(self) -> web.Application:
@@ -146,7 +146,7 @@ class View:
         headers = {"Content-Type": "text/event-stream", **_HEADERS}
         answer = web.StreamResponse(headers=headers)
         await answer.prepare(request)
-        last: State | None = None
+        last: RunState | None = None
         with contextlib.suppress(ConnectionError):
             while True:
                 if self._state is last:
@@ -245,7 +245,7 @@ class Unscored(Value):
     remedy: str
 
 
-class State(Value, kw_only=True):
+class RunState(Value, kw_only=True):
     """The state that viewers are sent."""
 
     name: str
@@ -266,7 +266,7 @@ class State(Value, kw_only=True):
     standings: tuple[ServerState, ...]  # those that are not well first
 
 
-def news(now: State, before: State | None) -> bytes:
+def news(now: RunState, before: RunState | None) -> bytes:
     """The fields that a viewer does not know yet, as JSON."""
     every = msgspec.structs.asdict(now)
     return msgspec.json.encode(
@@ -323,7 +323,7 @@ class Watch:
         self._times: deque[tuple[float, int]] = deque()
         self._failures: dict[str, _Failure] = {}
         self._progress, self._noted = Progress(), 0
-        self._state: State | None = None
+        self._state: RunState | None = None
         self._made = 0.0
         self._begin()
 
@@ -332,7 +332,7 @@ class Watch:
         self._verdicts: dict[str, Counter[str]] = {}
         self._times.clear()
 
-    def poll(self) -> State:
+    def poll(self) -> RunState:
         """Read what is new. Where nothing is, the state is the same object as before."""
         now = self._clock()
         grown = self._read()
@@ -370,13 +370,13 @@ class Watch:
             self._progress, self._noted = read_progress(self._folder) or Progress(), file
         return changed
 
-    def _counted(self) -> State:
+    def _counted(self) -> RunState:
         failing = [one for key, one in self._failures.items() if key not in self._keys]
         progress = self._progress
         judged, total, rate = len(self._keys), progress.total, self._rate()
         waiting = None if total is None else max(0, total - judged - len(failing))
         unscored = Counter(_model(one) for one in failing)
-        return State(
+        return RunState(
             name=self._folder.resolve().name,
             command=self._command,
             judged=judged,
@@ -427,7 +427,7 @@ def _shown(failure: _Failure) -> Unscored:
     )
 
 
-def prometheus(state: State) -> str:
+def prometheus(state: RunState) -> str:
     """The state as Prometheus reads it."""
     lines = ["# TYPE ioi_eval_run_submissions gauge"]
     for one in state.models:

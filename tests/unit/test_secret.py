@@ -12,7 +12,7 @@ from pathlib import Path
 import huggingface_hub.constants
 import pytest
 from repeating_server import HOW, RepeatingServer, repeating
-from support.asks import Ask, Budget, ChatModel, GenerationFailed, ModelOptions
+from support.asks import Ask, ChatModel, GenerationFailed, ModelOptions, Spending
 from support.servers import ServerOptions
 
 from ioi_eval.benchmarks.exports import publish
@@ -78,7 +78,7 @@ def test_names_of_secrets() -> None:
 
 async def ask_a_model(url: str, folder: Path) -> object:
     options = ModelOptions(name="m", base_url=url, attempts=2, pause=0.001, timeout=20.0)
-    async with ChatModel(options, Budget(), key=SECRET) as model:
+    async with ChatModel(options, Spending(), key=SECRET) as model:
         return await model.write(Ask(key="a", problem_id="a", prompt="?", language="python", number=0))
 
 
@@ -132,12 +132,12 @@ async def test_a_password_of_an_address_is_in_no_message(
     with repeating("200") as (server, _):
         url = server.url.replace("//", "//me:pass-word@")
         options = ModelOptions(name="m", base_url=url)
-        async with ChatModel(options, Budget()) as model:
+        async with ChatModel(options, Spending()) as model:
             await model.write(Ask(key="a", problem_id="a", prompt="?", language="python", number=0))
     assert "authorization: Basic" in server.received[0].replace("Authorization", "authorization")
     assert "pass-word" not in caplog.text
     with pytest.raises(InputError) as caught:
-        ChatModel(ModelOptions(name="m", base_url="http://me:pass/word@host"), Budget())
+        ChatModel(ModelOptions(name="m", base_url="http://me:pass/word@host"), Spending())
     assert "pass" not in str(caught.value)
 
 

@@ -11,7 +11,7 @@ from support.runs import Mode
 
 from ioi_eval.models import SubmissionResult, SubtaskResult, TestResult, Verdict
 from ioi_eval.rules import scoring
-from ioi_eval.rules.selection import Budget, Candidate, Pool, aim, in_rounds, limited, single
+from ioi_eval.rules.selection import Attempt, Budget, Pool, aim, in_rounds, limited, single
 
 pytestmark = pytest.mark.once
 
@@ -27,7 +27,7 @@ def candidate(
     compiles: bool = True,
     subtasks: bool = True,
     **fields: object,
-) -> Candidate:
+) -> Attempt:
     parts = tuple(
         SubtaskResult(
             problem="p",
@@ -46,10 +46,10 @@ def candidate(
     result = SubmissionResult(
         key=key, problem_id="p", compiles=compiles, points=total, subtasks=parts if subtasks else ()
     )
-    return msgspec.convert({"result": result, "target": target, **fields}, Candidate)
+    return msgspec.convert({"result": result, "target": target, **fields}, Attempt)
 
 
-def keys(chosen: Sequence[Candidate]) -> list[str]:
+def keys(chosen: Sequence[Attempt]) -> list[str]:
     return [one.result.key for one in chosen]
 
 
@@ -57,7 +57,7 @@ SCORES = st.sampled_from([0.0, 1 / 3, 1.0])
 
 
 @st.composite
-def pools(draw: st.DrawFn) -> list[Candidate]:
+def pools(draw: st.DrawFn) -> list[Attempt]:
     return [
         candidate(
             f"k{n}",
@@ -129,17 +129,17 @@ def test_without_subtasks_the_first_that_passes_is_the_last() -> None:
 
 
 @given(pools(), st.integers(0, 12))
-def test_fewer_submissions_are_the_first_of_more(made: list[Candidate], number: int) -> None:
+def test_fewer_submissions_are_the_first_of_more(made: list[Attempt], number: int) -> None:
     assert limited(made, number) == list(in_rounds(made))[:number]
 
 
 @given(pools(), st.randoms(use_true_random=False))
-def test_the_order_of_judging_does_not_show(made: list[Candidate], dice: random.Random) -> None:
+def test_the_order_of_judging_does_not_show(made: list[Attempt], dice: random.Random) -> None:
     assert limited(dice.sample(made, len(made)), 4) == limited(made, 4)
 
 
 @given(pools(), st.integers(1, 6), st.data())
-def test_no_oracle(made: list[Candidate], number: int, data: st.DataObject) -> None:
+def test_no_oracle(made: list[Attempt], number: int, data: st.DataObject) -> None:
     """What a submission scores, beyond the samples, shows only after it was handed in."""
     chosen = limited(made, number)
     others = [one for one in made if one not in chosen]
@@ -161,7 +161,7 @@ def test_no_oracle(made: list[Candidate], number: int, data: st.DataObject) -> N
 
 
 @given(pools())
-def test_rounds_by_another_way_to_say_it(made: list[Candidate]) -> None:
+def test_rounds_by_another_way_to_say_it(made: list[Attempt]) -> None:
     """One turn after another: the next target in turn that is not solved and has something left."""
     turns = [None, "02-full", "01-few"]
     left = {turn: [one for one in made if one.result.compiles and aim(one) == turn] for turn in turns}
@@ -210,7 +210,7 @@ def test_the_single_one_is_the_first_that_aims_highest() -> None:
         (candidate("a"), candidate("b")),
     ],
 )
-def test_the_order_of_submitting(first: Candidate, second: Candidate) -> None:
+def test_the_order_of_submitting(first: Attempt, second: Attempt) -> None:
     assert first.order < second.order
     assert single([second, first]) == first
 
@@ -219,12 +219,12 @@ def test_the_order_of_submitting(first: Candidate, second: Candidate) -> None:
 
 
 @given(pools(), st.integers(1, 4), st.sampled_from(Mode))
-def test_a_pool_chooses_as_if_it_held_everything(made: list[Candidate], number: int, mode: Mode) -> None:
+def test_a_pool_chooses_as_if_it_held_everything(made: list[Attempt], number: int, mode: Mode) -> None:
     pool = Pool(number)
     for one in made:
         pool.add(one)
 
-    def worth(chosen: Sequence[Candidate]) -> float:
+    def worth(chosen: Sequence[Attempt]) -> float:
         return scoring.points(
             mode, [one.result for one in chosen], {one.result.key for one in chosen if one.tokened}
         )
@@ -236,7 +236,7 @@ def test_a_pool_chooses_as_if_it_held_everything(made: list[Candidate], number: 
 
 
 @given(pools())
-def test_a_bigger_budget_is_never_worth_less(made: list[Candidate]) -> None:
+def test_a_bigger_budget_is_never_worth_less(made: list[Attempt]) -> None:
     worth = [
         scoring.points(Mode.MAX_SUBTASK, [one.result for one in chosen])
         for chosen in ([], limited(made, 1), limited(made, 4), limited(made), made)

@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from ioi_eval.cli import console
-from ioi_eval.cli.progress import Progress, crowded
+from ioi_eval.cli.progress import RunProgress, crowded
 from ioi_eval.cli.report import ReportCounts
 from ioi_eval.runs.events import Overloaded, ReportProgress, RunReported, RunStarted
 
@@ -40,7 +40,7 @@ def test_no_message_is_glued_to_the_bar(width: int, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("COLUMNS", str(width))
 
     async def run() -> None:
-        with Progress(quiet=False) as progress:
+        with RunProgress(quiet=False) as progress:
             progress(RunStarted(total=40, skipped=10))
             assert "25%" in terminal.lines()[-1] and len(terminal.lines()[-1]) <= min(width, 100)
             progress(BUSY)
@@ -56,7 +56,7 @@ def test_no_message_is_glued_to_the_bar(width: int, monkeypatch: pytest.MonkeyPa
 
 def test_without_a_terminal_a_message_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     async def run() -> None:
-        with Progress(quiet=False) as progress:
+        with RunProgress(quiet=False) as progress:
             progress(RunStarted(total=40, skipped=10))
             progress(BUSY)
 

@@ -10,7 +10,7 @@ import pytest
 from ioi_eval.cli import console
 from ioi_eval.cli.scores import show_comparison, show_scores
 from ioi_eval.models import Verdict
-from ioi_eval.reports import ModelSummary, ProblemSummary, Run, Summary
+from ioi_eval.reports import ComparedRun, ModelSummary, ProblemSummary, Summary
 from ioi_eval.reports.records import Settings
 from ioi_eval.rules.metrics import PassAtK
 
@@ -131,7 +131,7 @@ def test_scores_fit_and_are_whole(capsys: pytest.CaptureFixture[str], width: int
 
 
 def test_a_comparison_fits(capsys: pytest.CaptureFixture[str], width: int | None) -> None:
-    show_comparison([Run(name=name, summary=summary(2, 3)) for name in ("runs/before", "runs/after")])
+    show_comparison([ComparedRun(name=name, summary=summary(2, 3)) for name in ("runs/before", "runs/after")])
     said = capsys.readouterr().out
     assert matches(said, f"comparison-{width or 'piped'}")
     lines = said.splitlines()

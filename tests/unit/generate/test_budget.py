@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.asks import OutOfBudget
 
-from ioi_eval.generate import Budget, BudgetOptions
+from ioi_eval.generate import BudgetOptions, Spending
 
 pytestmark = pytest.mark.once
 
@@ -13,14 +13,14 @@ USAGE = {"prompt_tokens": 1000, "completion_tokens": 500}
 
 
 def test_without_limits_nothing_is_too_much() -> None:
-    budget = Budget()
+    budget = Spending()
     assert budget.spend({"prompt_tokens": 10**12}) is None
     budget.check()
     assert budget.tokens == 10**12
 
 
 def test_tokens() -> None:
-    budget = Budget(BudgetOptions(tokens=1500))
+    budget = Spending(BudgetOptions(tokens=1500))
     budget.check()
     budget.spend({**USAGE, "completion_tokens": 499})
     budget.check()
@@ -30,7 +30,7 @@ def test_tokens() -> None:
 
 
 def test_money() -> None:
-    budget = Budget(BudgetOptions(money=0.004, input_price=1.0, output_price=2.0))
+    budget = Spending(BudgetOptions(money=0.004, input_price=1.0, output_price=2.0))
     assert budget.spend(USAGE) == pytest.approx(0.002)
     budget.check()
     budget.spend(USAGE)
@@ -39,21 +39,21 @@ def test_money() -> None:
 
 
 def test_one_price_is_enough() -> None:
-    assert Budget(BudgetOptions(output_price=2.0)).spend(USAGE) == pytest.approx(0.001)
+    assert Spending(BudgetOptions(output_price=2.0)).spend(USAGE) == pytest.approx(0.001)
 
 
 @pytest.mark.parametrize(
     "usage", [{}, {"prompt_tokens": None}, {"prompt_tokens": "7"}, {"prompt_tokens": -5}]
 )
 def test_usage_that_says_nothing(usage: dict[str, object]) -> None:
-    budget = Budget(BudgetOptions(tokens=1))
+    budget = Spending(BudgetOptions(tokens=1))
     budget.spend(usage)
     assert budget.tokens == 0
 
 
 def test_what_is_not_said_is_estimated_where_it_matters() -> None:
-    assert Budget().usage({}, given=30, written=3) == {}
-    limited = Budget(BudgetOptions(tokens=1))
+    assert Spending().usage({}, given=30, written=3) == {}
+    limited = Spending(BudgetOptions(tokens=1))
     assert limited.usage(USAGE, given=30, written=3) == USAGE
     said = limited.usage({"cached": 1}, given=31, written=3)
     assert said == {"cached": 1, "prompt_tokens": 11, "completion_tokens": 1, "estimated": True}

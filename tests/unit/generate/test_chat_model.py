@@ -13,7 +13,7 @@ from model_server import Answer, Asked, ModelServer, as_json, model_server, page
 from support.asks import GenerationFailed, OutOfBudget, Text
 
 from ioi_eval.errors import InputError
-from ioi_eval.generate import Budget, BudgetOptions, ModelOptions, Sampling
+from ioi_eval.generate import BudgetOptions, ModelOptions, Sampling, Spending
 from ioi_eval.generate.chat import ChatModel
 
 pytestmark = pytest.mark.once
@@ -24,11 +24,11 @@ BROKEN = Answer(200, b'{"choices": [', {"Content-Type": "application/json"}, cut
 
 
 def model(
-    server: ModelServer | str, budget: Budget | None = None, key: str = "", **options: Any
+    server: ModelServer | str, budget: Spending | None = None, key: str = "", **options: Any
 ) -> ChatModel:
     url = server if isinstance(server, str) else server.url
     values = {"name": "m", "base_url": url, "pause": 0.001, "attempts": 3, **options}
-    return ChatModel(ModelOptions(**values), budget or Budget(), key=key)
+    return ChatModel(ModelOptions(**values), budget or Spending(), key=key)
 
 
 async def written(server: ModelServer | str, **options: Any) -> Text:
@@ -244,7 +244,7 @@ async def test_a_reply_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_budget_ends_the_asking() -> None:
-    budget = Budget(BudgetOptions(tokens=10))
+    budget = Spending(BudgetOptions(tokens=10))
     with model_server(RIGHT) as server:
         async with model(server, budget) as author:
             for _ in range(2):
@@ -255,7 +255,7 @@ async def test_a_budget_ends_the_asking() -> None:
 
 
 async def test_who_does_not_say_what_it_used_is_estimated() -> None:
-    budget = Budget(BudgetOptions(tokens=100))
+    budget = Spending(BudgetOptions(tokens=100))
     with model_server(says("x" * 30)) as server:
         text = await written(server, budget=budget)
     assert text.usage == {"prompt_tokens": 3, "completion_tokens": 10, "estimated": True}

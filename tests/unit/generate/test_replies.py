@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioi_eval.generate.chat import Fault, Kind, read_reply
+from ioi_eval.generate.chat import Fault, FaultKind, read_reply
 
 pytestmark = pytest.mark.once
 
@@ -59,23 +59,23 @@ def test_usage_that_is_none() -> None:
 @pytest.mark.parametrize(
     "body, kind, word",
     [
-        (b"", Kind.STRANGE, "no chat completion"),
-        (b"not json", Kind.STRANGE, "not json"),
-        (b"[]", Kind.STRANGE, "no chat completion"),
-        (b'{"object": "list", "data": []}', Kind.STRANGE, "no choices"),
-        (b'{"choices": null}', Kind.STRANGE, "no choices"),
-        (b"\n<html><title>Log\nin</title>", Kind.STRANGE, "a page and no chat completion: Log in"),
-        (b'{"error": {"message": "upstream died", "code": 502}}', Kind.LATER, "upstream died"),
-        (b'{"choices": []}', Kind.LATER, "without a message"),
-        (b'{"choices": [{}]}', Kind.LATER, "without a message"),
-        (b'{"choices": ["a"]}', Kind.LATER, "without a message"),
-        (choices({"content": ""}, None), Kind.LATER, "empty"),
-        (choices({"content": "half"}, "error"), Kind.LATER, "broken off"),
-        (b"[" * 100_000, Kind.STRANGE, "no chat completion"),
-        (b'{"choices": [{"message": {"content": "\\ud800"}}]}', Kind.STRANGE, "no chat completion"),
+        (b"", FaultKind.STRANGE, "no chat completion"),
+        (b"not json", FaultKind.STRANGE, "not json"),
+        (b"[]", FaultKind.STRANGE, "no chat completion"),
+        (b'{"object": "list", "data": []}', FaultKind.STRANGE, "no choices"),
+        (b'{"choices": null}', FaultKind.STRANGE, "no choices"),
+        (b"\n<html><title>Log\nin</title>", FaultKind.STRANGE, "a page and no chat completion: Log in"),
+        (b'{"error": {"message": "upstream died", "code": 502}}', FaultKind.LATER, "upstream died"),
+        (b'{"choices": []}', FaultKind.LATER, "without a message"),
+        (b'{"choices": [{}]}', FaultKind.LATER, "without a message"),
+        (b'{"choices": ["a"]}', FaultKind.LATER, "without a message"),
+        (choices({"content": ""}, None), FaultKind.LATER, "empty"),
+        (choices({"content": "half"}, "error"), FaultKind.LATER, "broken off"),
+        (b"[" * 100_000, FaultKind.STRANGE, "no chat completion"),
+        (b'{"choices": [{"message": {"content": "\\ud800"}}]}', FaultKind.STRANGE, "no chat completion"),
     ],
 )
-def test_no_reply(body: bytes, kind: Kind, word: str) -> None:
+def test_no_reply(body: bytes, kind: FaultKind, word: str) -> None:
     found = fault(200, body)
     assert found.kind is kind and word in found.reason
     assert len(found.reason) < 500 and "\n" not in found.reason
@@ -84,22 +84,26 @@ def test_no_reply(body: bytes, kind: Kind, word: str) -> None:
 @pytest.mark.parametrize(
     "status, body, kind",
     [
-        (401, b"", Kind.FINAL),
-        (402, b"", Kind.FINAL),
-        (404, b'{"detail": "Not Found"}', Kind.FINAL),
-        (405, b"", Kind.FINAL),
-        (400, b'{"error": {"message": "unknown field"}}', Kind.REFUSED),
-        (403, b'{"error": {"message": "not for you"}}', Kind.REFUSED),
-        (400, b'{"error": {"message": "maximum context length is 4096 tokens"}}', Kind.PROMPT),
-        (400, b'{"error": {"code": "content_filter", "message": "content management policy"}}', Kind.PROMPT),
-        (413, b"", Kind.PROMPT),
-        (429, b"", Kind.LATER),
-        (429, b'{"error": {"code": "insufficient_quota", "message": "pay"}}', Kind.FINAL),
-        (500, b"", Kind.LATER),
-        (503, b"", Kind.LATER),
+        (401, b"", FaultKind.FINAL),
+        (402, b"", FaultKind.FINAL),
+        (404, b'{"detail": "Not Found"}', FaultKind.FINAL),
+        (405, b"", FaultKind.FINAL),
+        (400, b'{"error": {"message": "unknown field"}}', FaultKind.REFUSED),
+        (403, b'{"error": {"message": "not for you"}}', FaultKind.REFUSED),
+        (400, b'{"error": {"message": "maximum context length is 4096 tokens"}}', FaultKind.PROMPT),
+        (
+            400,
+            b'{"error": {"code": "content_filter", "message": "content management policy"}}',
+            FaultKind.PROMPT,
+        ),
+        (413, b"", FaultKind.PROMPT),
+        (429, b"", FaultKind.LATER),
+        (429, b'{"error": {"code": "insufficient_quota", "message": "pay"}}', FaultKind.FINAL),
+        (500, b"", FaultKind.LATER),
+        (503, b"", FaultKind.LATER),
     ],
 )
-def test_refusals(status: int, body: bytes, kind: Kind) -> None:
+def test_refusals(status: int, body: bytes, kind: FaultKind) -> None:
     found = fault(status, body)
     assert (found.kind, found.pause) == (kind, None)
     assert f"HTTP {status}" in found.reason
@@ -118,7 +122,7 @@ def test_a_server_s_own_words() -> None:
 
 def test_a_redirect_says_where_to() -> None:
     found = fault(308, location="https://there/v1")
-    assert found.kind is Kind.FINAL and "https://there/v1" in found.reason
+    assert found.kind is FaultKind.FINAL and "https://there/v1" in found.reason
 
 
 @pytest.mark.parametrize(
@@ -139,7 +143,7 @@ def test_a_redirect_says_where_to() -> None:
 @pytest.mark.parametrize("status", [429, 503])
 def test_the_pause_that_a_server_names(status: int, named: str, pause: float | None) -> None:
     found = fault(status, **{"retry-after": named})
-    assert (found.kind, found.pause) == (Kind.LATER if pause is None else Kind.PAUSE, pause)
+    assert (found.kind, found.pause) == (FaultKind.LATER if pause is None else FaultKind.PAUSE, pause)
 
 
 def stream(*deltas: Any, stop: str | None = "stop") -> bytes:

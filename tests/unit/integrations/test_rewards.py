@@ -230,7 +230,10 @@ def test_no_row_stops_a_training(tests: Any) -> None:
 
 
 def test_columns_of_a_row_that_mean_nothing_stop_nothing() -> None:
-    assert rewards(Mode.PARTIAL, [RIGHT] * 2, tests=[TESTS] * 2, language=["klingon", None]) == [None, 1]
+    assert rewards(Mode.PARTIAL, [RIGHT] * 2, tests=[TESTS] * 2, language=["klingon", None]) == [
+        None,
+        1,
+    ]
     assert compute_score("apps", RIGHT, TESTS, {"language": "klingon"}) == 0
     give = make_reward(problems=Problems([]))
     assert give(completions=[RIGHT] * 2, problem_id=["gone", "p"], year=[2020, "never"]) == [None, None]

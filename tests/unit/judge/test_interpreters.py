@@ -20,7 +20,7 @@ from ioi_eval.engines.embedded.placing import remove_tree
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.eval_protocol import check_correctness, evaluate_apps_solution
 from ioi_eval.integrations.lm_eval import CodeEval
-from ioi_eval.integrations.rewards import Columns, Mode, RewardOptions, Rewards
+from ioi_eval.integrations.rewards import Mode, RewardOptions, RewardRow, Rewards
 from ioi_eval.integrations.runtime import Runtime, Setup, close_all
 from ioi_eval.integrations.verl import compute_score
 from ioi_eval.model.errors import ModuleMissing
@@ -165,7 +165,7 @@ def own(python: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def rewards_of(own: Runtime, codes: list[str]) -> list[float | None]:
-    row = Columns(values={"input_output": {"inputs": ["1"], "outputs": ["out"]}}, number=0)
+    row = RewardRow(values={"input_output": {"inputs": ["1"], "outputs": ["out"]}}, number=0)
     completions = [f"```python\n{code}\n```" for code in codes]
     options = RewardOptions(mode=Mode.PASS_FAIL)
     found = own.call(Rewards(options=options).of_all(completions, [row] * len(codes), own))

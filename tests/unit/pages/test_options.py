@@ -11,7 +11,7 @@ from support.pages import ROOT
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli.groups import Declared, declared
 from ioi_eval.integrations.rewards import RewardOptions
-from ioi_eval.integrations.tasks import Judging
+from ioi_eval.integrations.tasks import JudgingOptions
 from ioi_eval.reports import ReportOptions
 from ioi_eval.server import ServerOptions
 
@@ -30,7 +30,9 @@ def default_of(option: Declared) -> str:
     return f"`{str(option.default).lower() if isinstance(option.default, bool) else option.default}`"
 
 
-@pytest.mark.parametrize(("page", "kind"), [("docs/apps.md", RewardOptions), ("docs/inspect_ai.md", Judging)])
+@pytest.mark.parametrize(
+    ("page", "kind"), [("docs/apps.md", RewardOptions), ("docs/inspect_ai.md", JudgingOptions)]
+)
 def test_a_table_says_what_the_fields_say(page: str, kind: Any) -> None:
     rows = [f"| `{one.name}` | {default_of(one)} | {one.said.help} |" for one in declared(kind)]
     assert len(rows) == len(kind.__struct_fields__)

@@ -13,7 +13,7 @@ from support.runs import Fingerprint, Mode, failure_row, result_row
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
-from ioi_eval.reports import ReportOptions, Run, comparison, named, summary, write_comparison
+from ioi_eval.reports import ComparedRun, ReportOptions, comparison, named, summary, write_comparison
 from ioi_eval.reports.document import Document, Section
 from ioi_eval.reports.paired import ranks
 from ioi_eval.runs import report_sync
@@ -105,7 +105,7 @@ def test_what_may_not_be_compared_is_said(tmp_path: Path) -> None:
         "Not of the same contents in all runs: sum.",
     ]
     one, other = (summary(folders[0], ReportOptions(mode=mode)) for mode in (Mode.MAX, Mode.MAX_SUBTASK))
-    page = comparison([Run(name="a", summary=one), Run(name="b", summary=other)])
+    page = comparison([ComparedRun(name="a", summary=one), ComparedRun(name="b", summary=other)])
     assert section(page, "Runs").items == ["Not counted in the same mode."]
 
 
@@ -122,4 +122,4 @@ def test_the_files(tmp_path: Path) -> None:
     assert "m&lt;b&gt;" in page.read_text() and "<b>" not in page.read_text()
     assert "m\\<b\\>" in page.with_suffix(".md").read_text()
     found: list[Any] = msgspec.json.decode(page.with_suffix(".json").read_bytes())
-    assert msgspec.convert(found, list[Run]) == runs
+    assert msgspec.convert(found, list[ComparedRun]) == runs

@@ -20,7 +20,7 @@ from support.runs import failure_row, plain, result_of, result_row
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Solution, Verdict
 from ioi_eval.reports import document, html, summary, write_reports
-from ioi_eval.reports.document import Document, Figure, Lines, Meter, Section, Table, style_of, visible
+from ioi_eval.reports.document import CodeLines, Document, Figure, Meter, Section, Table, style_of, visible
 from ioi_eval.reports.plots import Axis, Series, Square, as_csv, bars, curves, grid, stacked
 from ioi_eval.reports.records import write_validation
 from ioi_eval.reports.validation import validation
@@ -130,7 +130,7 @@ def around(text: str) -> Document:
         table=Table(heads=[text, "n"], rows=[[text, text], [text, Meter(part=1, whole=2)]], align="lr"),
         notes=[text],
         items=[text],
-        lines=[Lines(sentence=text, lines=[text, text])],
+        lines=[CodeLines(sentence=text, lines=[text, text])],
         long=True,
     )
     return Document(title=text, lead=text, text=[text], sections=[section, section])
