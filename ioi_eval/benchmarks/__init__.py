@@ -12,13 +12,14 @@ from ioi_eval.benchmarks.dumps import (
     Dump,
     DumpFile,
     DumpInfo,
+    Dumps,
     Located,
     Understood,
+    as_files,
     find_dumps,
     mentioned,
     open_dump,
 )
-from ioi_eval.benchmarks.frames import Dumps, as_files
 from ioi_eval.benchmarks.loaded import (
     BENCHMARKS,
     LeftOut,

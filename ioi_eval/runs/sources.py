@@ -18,8 +18,7 @@ from ioi_eval.benchmarks import (
     load,
     of_columns,
 )
-from ioi_eval.benchmarks.loaded import sampled
-from ioi_eval.benchmarks.own import SUFFIX, benchmark_in
+from ioi_eval.benchmarks.loaded import SUFFIX, benchmark_in, sampled
 from ioi_eval.benchmarks.row_files import column_names
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
