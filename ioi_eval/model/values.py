@@ -249,7 +249,7 @@ class Subtask(Value):
     grading: Grading | None = None  # decides on the score instead; the score type is Sum then
 
 
-class TestsWord(Value):
+class WordOfTests(Value):
     """A word about some tests, beside those about the whole and about subtasks."""
 
     subtask: str  # what the tests are called together; empty: all
@@ -266,7 +266,7 @@ class Solution(Value, kw_only=True):
     expected: str  # the package's own word: correct, wrong_answer, ...; empty: it says nothing
     exceptions: Mapping[str, str] = {}  # the same for single subtasks, by their names
     each_subtask: bool = False  # `expected` holds for every single subtask, not for all of them together
-    said: tuple[TestsWord, ...] = ()
+    said: tuple[WordOfTests, ...] = ()
     score: tuple[float, float] | None = None  # points that it should get, from the first to the second
     outputs: tuple[NamedBlob, ...] = ()  # files to hand in, each under the name of its test
     files: tuple[NamedBlob, ...] = ()  # further sources and headers, under their names beside the code

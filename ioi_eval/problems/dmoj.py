@@ -35,7 +35,7 @@ from ioi_eval.model.values import (
     TaskOptions,
     TaskType,
     Test,
-    TestsWord,
+    WordOfTests,
 )
 from ioi_eval.problems import testlib
 from ioi_eval.problems.archive import extracted, open_cache
@@ -727,7 +727,7 @@ def _solution(one: Fields, path: Path, names: Sequence[str], faults: Faults) -> 
         if key in one.values:
             faults.note(f"{key} is not compared", one.file)
     if whole == {_NOT_COMPILED}:
-        expected, rules = "compile_error", list[TestsWord]()
+        expected, rules = "compile_error", list[WordOfTests]()
     elif _BROKEN in whole:
         faults.note("left out: it asks for a failure of the judge", one.file)
         return None
@@ -765,7 +765,7 @@ def _codes(said: Any, one: Fields, key: str) -> set[str]:
     return set(listed)
 
 
-def _rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[TestsWord]:
+def _rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[WordOfTests]:
     """Yield the codes that tests may have; where some may be skipped, those that one of them must have."""
     words = sorted({_CODES[code] for code in codes if code in _CODES})
     if not tests or _ANY in codes or not words:
@@ -773,4 +773,4 @@ def _rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[Test
     rule = "required" if _SKIPPED in codes else "permitted"
     if rule == "required" and (scope or "AC" in codes):
         return
-    yield TestsWord(subtask=scope, word=" ".join((rule, *words)), tests=tests)
+    yield WordOfTests(subtask=scope, word=" ".join((rule, *words)), tests=tests)

@@ -38,9 +38,9 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
     TestResult,
-    TestsWord,
     Value,
     Verdict,
+    WordOfTests,
 )
 from ioi_eval.problems.package import (
     MIB,
@@ -1192,7 +1192,7 @@ _DEFAULTS: Mapping[str, Any] = {
 class Expected(NamedTuple):
     """The words of submissions.yaml on one submission."""
 
-    said: tuple[TestsWord, ...] = ()
+    said: tuple[WordOfTests, ...] = ()
     score: tuple[float, float] | None = None
     language: str = ""
     entrypoint: str = ""
@@ -1232,7 +1232,7 @@ class Rules:
                 fields.fault(key, "not understood", f"Expected {', '.join(sorted(_HEEDED))}, or a group")
         return Expected(tuple(said), _score(fields), _language(fields), fields.text("entrypoint", ""))
 
-    def _of_tests(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[TestsWord]:
+    def _of_tests(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[WordOfTests]:
         tests = [name for name in self._tests if _matches(pattern, name)]
         if not tests:
             faults.note(f"{pattern} matches no test", FILE)
@@ -1244,14 +1244,14 @@ class Rules:
                 fields.fault(key, "not understood", f"Expected {' or '.join(_RULES)}")
         yield from self._rules(fields, pattern, tests)
 
-    def _rules(self, fields: Fields, scope: str, tests: Sequence[str]) -> Iterator[TestsWord]:
+    def _rules(self, fields: Fields, scope: str, tests: Sequence[str]) -> Iterator[WordOfTests]:
         for rule in _RULES:
             if fields.has(rule):
                 verdicts = fields.texts(rule)
                 if not verdicts or not set(_VERDICTS).issuperset(verdicts):
                     words = f"{shown(fields.values[rule])} is not a list of verdicts"
                     fields.fault(rule, words, f"Expected some of {', '.join(_VERDICTS)}")
-                yield TestsWord(subtask=scope, word=" ".join((rule, *verdicts)), tests=tuple(tests))
+                yield WordOfTests(subtask=scope, word=" ".join((rule, *verdicts)), tests=tuple(tests))
 
 
 def _score(fields: Fields) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ from support.runs import submission_result
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.model.errors import ToolMissing
-from ioi_eval.model.values import TestsWord
+from ioi_eval.model.values import WordOfTests
 from ioi_eval.models import Limits, Problem, Solution, Submission, SubmissionResult, TestResult, Verdict
 from ioi_eval.reports.records import Validation, read_validation, write_validation
 from ioi_eval.reports.validation import compared, conclusion, numbers, validation
@@ -344,7 +344,7 @@ async def test_solutions_in_languages_that_are_not_here_leave_the_others() -> No
 
 
 async def test_solutions_that_rules_accept_set_the_limit_too() -> None:
-    said = (TestsWord(subtask="", word="permitted AC", tests=("a",)),)
+    said = (WordOfTests(subtask="", word="permitted AC", tests=("a",)),)
     ruled = Solution(name="a.cpp", language="c++", code="0.6", expected="", said=said)
     problem = msgspec.structs.replace(unlimited(TIMES), solutions=(ruled,))
     assert (await TimeLimits(Timed()).limited(problem)).limits.cpu_time == 3.0

@@ -23,7 +23,12 @@ FINGERPRINT = Fingerprint(
 def start(folder: Path, number: int) -> subprocess.Popen[str]:
     """This script as a process of its own."""
     root = Path(__file__).parents[3]
-    paths = [str(root), str(root / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [
+        str(root),
+        str(root / "tests"),
+        str(root / "tests/unit"),
+        *filter(None, [os.environ.get("PYTHONPATH")]),
+    ]
     return subprocess.Popen(
         [sys.executable, __file__, str(folder), str(number)],
         stdout=subprocess.PIPE,
