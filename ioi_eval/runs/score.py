@@ -134,7 +134,7 @@ async def score_dump(
 score_dump_sync = synchronous(score_dump)
 
 
-def looked_through(rows: Rows, problems: Problems, setup: Setup) -> Dump:
+def looked_through(rows: Rows, problems: Problems, setup: RunSetup) -> Dump:
     """Report faults before anything is judged; where there are many, a file has all of them."""
     try:
         return rows.open(problems, lambda number: setup.tell(RowsRead(rows=number)))
