@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import ssl
 from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -63,6 +64,18 @@ class ServerOptions(Value):
             read=_in_lower_case,
         ),
     ] = ()
+    tls_cert: Annotated[
+        str,
+        Said(
+            metavar="FILE",
+            help="Certificate, with its chain, in PEM: serve https only.",
+            panel="Access",
+        ),
+    ] = ""
+    tls_key: Annotated[
+        str,
+        Said(metavar="FILE", help="Its private key, if that is not in the same file.", panel="Access"),
+    ] = ""
     queue: Annotated[
         Annotated[int, msgspec.Meta(ge=0)],
         Said(metavar="N", help="Requests that may wait; further ones get 503."),
@@ -146,6 +159,25 @@ class ServerOptions(Value):
         """Bytes of all bodies; always enough for one."""
         share = machine_memory() // _SHARE if self.max_bodies is None else self.max_bodies
         return max(self.max_body, share)
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Return what https needs; None: serve http. Raises InputError for files that do not fit."""
+        if not self.tls_cert:
+            if self.tls_key:
+                remedy = "Give tls_cert=FILE, too"
+                raise InputError("a key without its certificate", field="tls_key", remedy=remedy)
+            return None
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        try:
+            context.load_cert_chain(self.tls_cert, self.tls_key or None)
+        except OSError as error:  # ssl.SSLError is one
+            raise InputError(
+                f"no certificate with its key can be read: {error.strerror or error}",
+                where=self.tls_cert,
+                field="tls_cert",
+                remedy="Give a certificate and its key in PEM, the key without a password",
+            ) from error
+        return context
 
     def limits(self) -> Mapping[str, int]:
         """By the names that requests have for them: what a job gets, and the most that it may ask for."""

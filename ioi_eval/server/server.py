@@ -115,11 +115,12 @@ class Server:
 @contextlib.asynccontextmanager
 async def listening(application: web.Application, options: ServerOptions) -> AsyncIterator[str]:
     """Serve an application, and yield its address."""
+    tls = options.tls()
     runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=_HASTE)
     await runner.setup()
     try:
         try:
-            await web.TCPSite(runner, options.host, options.port).start()
+            await web.TCPSite(runner, options.host, options.port, ssl_context=tls).start()
         except OSError as error:
             where = f"{options.host}:{options.port}"
             # asyncio puts the address into the text; where the name is not known, there is no number.
@@ -128,7 +129,7 @@ async def listening(application: web.Application, options: ServerOptions) -> Asy
             remedy = "Choose another port" if error.errno == errno.EADDRINUSE else ""
             raise InputError(f"cannot listen there: {reason}", where=where, remedy=remedy) from error
         host = f"[{options.host}]" if ":" in options.host else options.host
-        yield f"http://{host}:{runner.addresses[0][1]}"
+        yield f"{'https' if tls else 'http'}://{host}:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 

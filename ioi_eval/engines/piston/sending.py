@@ -274,6 +274,10 @@ class Wire:
                     body=self._tokens.out_of_reply(body),
                     worker=response.headers.get(HEADER, "")[:_LONGEST_IDENTITY],
                 )
+        except aiohttp.ClientConnectorCertificateError as error:
+            said = f"its certificate is not trusted here ({error.certificate_error})"
+            remedy = "Name the file of its authority in SSL_CERT_FILE"
+            raise NoAnswer(f"{_server(address)} cannot be reached: {said}. {remedy}") from error
         except aiohttp.ClientConnectorError as error:
             raise NoAnswer(f"{_server(address)} cannot be reached: {error.os_error or error}") from error
         except TimeoutError as error:

@@ -1,0 +1,72 @@
+"""A worker over https: who trusts its certificate gets answers, and others are told why not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ioi_eval import EmbeddedEngine, PistonEngine, discovery
+from ioi_eval.errors import EngineUnavailable, InputError
+from ioi_eval.server import Server, ServerOptions
+
+pytestmark = pytest.mark.alike
+
+_ASK = """
+import asyncio, sys
+from ioi_eval.engines.piston.sending import Wire
+async def main():
+    async with Wire() as wire:
+        print((await wire.get(sys.argv[1], "/healthz", 30.0)).status)
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate for this machine that nobody else has signed, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return certificate, key
+
+
+def of(*files: Path | str) -> ServerOptions:
+    return ServerOptions(port=0, **dict(zip(("tls_cert", "tls_key"), map(str, files), strict=False)))
+
+
+async def test_a_client_that_trusts_the_authority_is_answered(
+    engine: EmbeddedEngine, files: tuple[Path, Path]
+) -> None:
+    async with Server(engine, of(*files)) as server:
+        assert server.url.startswith("https://127.0.0.1:")
+        asked = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _ASK, server.url,
+            env={**os.environ, "SSL_CERT_FILE": str(files[0])}, stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert (await asked.communicate())[0] == b"200\n"
+
+
+async def test_a_certificate_that_is_not_trusted_is_said(
+    engine: EmbeddedEngine, files: tuple[Path, Path]
+) -> None:
+    async with Server(engine, of(*files)) as server:
+        with pytest.raises(EngineUnavailable, match=r"certificate is not trusted here.*SSL_CERT_FILE"):
+            await PistonEngine(discovery(server.url)).__aenter__()
+
+
+@pytest.mark.parametrize(("names", "words"), [("cert", "cert.pem"), ("none", "No such file"), ("key", "")])
+async def test_files_that_do_not_fit_are_refused(
+    engine: EmbeddedEngine, files: tuple[Path, Path], names: str, words: str
+) -> None:
+    given = {"cert": of(files[0]), "none": of("/no/such"), "key": of("", files[1])}[names]
+    with pytest.raises(InputError, match=f"tls_.*{words}|{words}.*tls_"):
+        await Server(engine, given).__aenter__()
