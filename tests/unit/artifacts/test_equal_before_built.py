@@ -98,7 +98,10 @@ def objects(folder: Path, own: Recipe, beside: Path | None = None) -> list[tuple
 
 def refuted(folder: Path, source: str, beside: Path | None = None) -> str:
     """Return the words of a compiler that makes another object of the text without comments."""
-    written, plain = objects(folder, recipe(commented(source, "a")), beside)
+    own = recipe(commented(source, "a"))
+    if own.without_comments() is None:
+        return ""  # it is built as it was written
+    written, plain = objects(folder, own, beside)
     if plain[:2] != (0, b""):
         return ""  # it says something: then the text as written is built
     return "" if written == plain else f"{written[:2]}"
@@ -127,5 +130,6 @@ def test_objects_of_the_corpus_are_the_same_to_the_byte(tmp_path: Path, name: st
 def test_objects_of_the_examples_are_the_same_to_the_byte(tmp_path: Path) -> None:
     sources = sorted(path for path in EXAMPLES.rglob("*.cpp") if "checker" not in path.name)
     faults = {path: refuted(tmp_path, path.read_text(), path.parents[1] / "graders") for path in sources}
-    assert len(faults) > 100
+    taken = [path for path in sources if recipe(commented(path.read_text(), "a")).without_comments()]
+    assert len(taken) > 100
     assert {path: fault for path, fault in faults.items() if fault} == {}
