@@ -12,6 +12,7 @@ def commented(source: str, mark: str) -> str:
     lines = []
     for number, line in enumerate(source.splitlines()):
         before = "" if line.startswith("#") else f'/* {mark} "{number} */ '
-        after = f"  /* {mark}\n it's */\t" if number % 3 == 1 and not line.startswith("#") else " \t"
+        joins = number % 3 == 1 and not line.startswith("#") and "//" not in line
+        after = f"  /* {mark}\n it's */\t" if joins else " \t"
         lines.append(f"{before}{line}{after}// {mark} /* {number}\t\n")
     return "".join(lines)
