@@ -35,7 +35,7 @@ TOKENS = "tokens.tsv"
 _TOKEN_BYTES = 24
 
 _Action = Annotated[Literal["serve"], typer.Argument(metavar="serve", help="Hold a contest over MCP.")]
-_Running = Annotated[RunOptions, Group("Output", only=("fresh", "accept_compiler"))]
+_Running = Annotated[RunOptions, Group("Output", only=("fresh",))]
 _Out = Annotated[
     Path | None,
     typer.Option(

@@ -65,7 +65,9 @@ async def open_contest(
     The rules of a contest that has begun cannot be changed: InputError. At the end the folder has the
     reports of any run, with participants in the place of models.
     """
-    rules, setup = rules or Rules(), RunSetup.of(out, engine, options, store, on_event)
+    # A contest cannot wait for an old compiler to come back: each row names its own.
+    mixing = msgspec.structs.replace(options or RunOptions(), accept_compiler=True)
+    rules, setup = rules or Rules(), RunSetup.of(out, engine, mixing, store, on_event)
     languages_of(rules, participants)  # before anything is opened
     with opened(source, choice, setup.store) as problems:
         if not problems:

@@ -11,7 +11,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from support.engines import fake_profile
 
 from ioi_eval import InputError, Results, load_problems
 from ioi_eval.contest import Feedback, NotJudged, Refused, Rules, open_contest
@@ -98,6 +100,18 @@ async def test_without_problems_there_is_no_contest(tmp_path: Path) -> None:
     problems = load_problems(SOURCE, cache=tmp_path / "cache", only={"lanterns"})
     async with open_contest(problems, out=tmp_path / "cup", engine=FakeEngine()) as contest:
         assert [one.id for one in contest.session("x").problems()] == ["lanterns"]
+
+
+async def test_it_goes_on_with_another_compiler(tmp_path: Path) -> None:
+    there = fake_profile()
+    newer = msgspec.structs.replace(there.toolchains["g++"], version="2.0", identity="g++ 2.0 (fake)")
+    profile = msgspec.structs.replace(there, toolchains={**there.toolchains, "g++": newer})
+    for number, engine in enumerate((FakeEngine(), FakeEngine(profile=profile)), 1):
+        async with open_contest(SOURCE, out=tmp_path, engine=engine) as contest:
+            told = await contest.session("otter").submit("lanterns", f"right // {number}")
+            assert told.number == number
+    first, second = (row["compiler"] for row in read_rows(tmp_path))
+    assert first != second
 
 
 async def test_a_call_under_way_at_the_end_counts_for_nothing(tmp_path: Path) -> None:
