@@ -29,7 +29,7 @@ def outcome(test: FakeTest) -> float:
 
 def program(worth: int, words: str = "") -> Answer:
     usage = {"prompt_tokens": 10, "completion_tokens": 5}
-    return says(f"Here:\n```cpp\nint main() {{}} // worth {worth} {words}\n```\n", usage=usage)
+    return says(f"Here:\n```cpp\nint worth {worth} ; {words}\n```\n", usage=usage)
 
 
 @pytest.fixture
