@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from ioi_eval.model.errors import BadRows, InputError
-from ioi_eval.model.quoting import as_json
 
 _SHOWN_ROWS = 20  # of those that cannot be used
 WIDTH = 100  # columns, at most
@@ -90,6 +89,7 @@ def show(text: str) -> None:
 
 
 def show_json(value: Any) -> None:
+    from ioi_eval.model.quoting import as_json  # not for help
 
     show(as_json(value, indented=True).decode())
 
