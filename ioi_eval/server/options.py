@@ -6,6 +6,7 @@ import ipaddress
 import re
 import ssl
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -65,17 +66,17 @@ class ServerOptions(Value):
         ),
     ] = ()
     tls_cert: Annotated[
-        str,
+        Path | None,
         Said(
             metavar="FILE",
             help="Certificate, with its chain, in PEM: serve https only.",
             panel="Access",
         ),
-    ] = ""
+    ] = None
     tls_key: Annotated[
-        str,
+        Path | None,
         Said(metavar="FILE", help="Its private key, if that is not in the same file.", panel="Access"),
-    ] = ""
+    ] = None
     queue: Annotated[
         Annotated[int, msgspec.Meta(ge=0)],
         Said(metavar="N", help="Requests that may wait; further ones get 503."),
@@ -162,18 +163,18 @@ class ServerOptions(Value):
 
     def tls(self) -> ssl.SSLContext | None:
         """Return what https needs; None: serve http. Raises InputError for files that do not fit."""
-        if not self.tls_cert:
-            if self.tls_key:
+        if self.tls_cert is None:
+            if self.tls_key is not None:
                 remedy = "Give tls_cert=FILE, too"
                 raise InputError("a key without its certificate", field="tls_key", remedy=remedy)
             return None
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
-            context.load_cert_chain(self.tls_cert, self.tls_key or None)
+            context.load_cert_chain(self.tls_cert, self.tls_key)
         except OSError as error:  # ssl.SSLError is one
             raise InputError(
                 f"no certificate with its key can be read: {error.strerror or error}",
-                where=self.tls_cert,
+                where=str(self.tls_cert),
                 field="tls_cert",
                 remedy="Give a certificate and its key in PEM, the key without a password",
             ) from error

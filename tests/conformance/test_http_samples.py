@@ -15,7 +15,7 @@ from ioi_eval.rules.verdicts import classic_outcome, classic_result
 
 pytestmark = pytest.mark.alike
 
-FOLDER = Path(__file__).parents[1] / "unit" / "protocol" / "piston_samples"
+FOLDER = Path(__file__).parents[1] / "unit" / "engines" / "jobs" / "piston_samples"
 SAMPLES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
 MEASURED = ("cpu_time", "wall_time", "memory")
 SPECIAL = {

@@ -25,7 +25,7 @@ from ioi_eval.problems.archive import ArchiveLimits, extracted
 pytestmark = pytest.mark.once
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SAMPLES = sorted((Path(__file__).parents[1] / "unit" / "protocol" / "piston_samples").glob("*.json"))
+SAMPLES = sorted((Path(__file__).parents[1] / "unit" / "engines" / "jobs" / "piston_samples").glob("*.json"))
 LIMITS = ArchiveLimits(total=1 << 20, files=50, ratio_from=1 << 16)
 
 damage = st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), max_size=6)

@@ -115,7 +115,7 @@ async def test_only_what_is_new_or_has_changed_is_judged(session: Session) -> No
 async def test_an_edited_program_is_judged_again(session: Session) -> None:
     session.rows = programs(range(3))
     await session.score()
-    session.rows[1]["code"] += "// better"
+    session.rows[1]["code"] += "int better;"  # more than a comment
     await session.score()
     assert (session.judged, session.told) == (["r1"], {"program": 1})
     assert len(session.results()) == 3

@@ -55,8 +55,8 @@ def test_the_proof_is_that_of_the_pages() -> None:
     gaps = re.findall(
         r"^- \*\*", security.partition("## What is not protected")[2].partition("\n## ")[0], re.M
     )
-    (examples, *official) = (tuple(map(int, numbers)) for numbers in found)
-    for compared, agree, differ in (examples, tuple(map(sum, zip(*official, strict=True)))):
+    (examples, *official, own) = (tuple(map(int, numbers)) for numbers in found)
+    for compared, agree, differ in (examples, tuple(map(sum, zip(*official, strict=True))), own):
         assert f"| {compared} expectations | {agree} agree, {differ} differ" in README
     assert f"| {attacks} attacks, {int(root) + int(ordinary):,} attempts | {won} succeeded" in README
     assert f"| {len(gaps)} open, each named" in README

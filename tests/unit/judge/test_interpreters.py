@@ -232,6 +232,7 @@ def test_a_program_has_the_caller_s_packages_where_its_evaluator_is_replaced(
     python: Path, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in the packages, which run programs with the interpreter that runs them."""
+    close_all()  # what tests before this one have opened by another interpreter
     monkeypatch.setattr(sys, "executable", str(python))
     reply = [{"role": "assistant", "content": f"```python\n{code}print(word, input())\n```"}]
     tests = {"inputs": ["1\n", "2\n"], "outputs": ["out 1\n", "out 2\n"]}

@@ -40,7 +40,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def of(*files: Path | str) -> ServerOptions:
-    return ServerOptions(port=0, **dict(zip(("tls_cert", "tls_key"), map(str, files), strict=False)))
+    return ServerOptions(port=0, **dict(zip(("tls_cert", "tls_key"), map(Path, files), strict=False)))
 
 
 async def test_a_client_that_trusts_the_authority_is_answered(

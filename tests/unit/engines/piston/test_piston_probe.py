@@ -27,7 +27,7 @@ from ioi_eval.models import Job, JobResult, Stage, StageStatus
 
 pytestmark = pytest.mark.alike
 
-SAMPLES = Path(__file__).parents[2] / "protocol" / "piston_samples"
+SAMPLES = Path(__file__).parents[1] / "jobs" / "piston_samples"
 
 
 async def probed(url: str, **options: Any) -> EndpointReport:
