@@ -48,7 +48,7 @@ def cache(shared_cache: Path) -> Store:
     return Store(shared_cache)
 
 
-@pytest.fixture(params=["here", "a worker"])
+@pytest.fixture(params=["here", pytest.param("a worker", marks=pytest.mark.long)])
 async def scorer(request: pytest.FixtureRequest, cache: Store, tmp_path: Path) -> AsyncIterator[Scorer]:
     engine = EmbeddedEngine(store=cache, slots=1)
     if request.param == "here":
