@@ -162,11 +162,8 @@ void enforce_landlock(const room::Room& room, const Program& program) {
     if (program.profile == seccomp::Profile::submission)
       for (const char* name : what_runtimes_read)
         rules.permit_path((std::string("/proc/self/") + name).c_str(), landlock::Access::read);
-    else {
-      // All that a compiler starts may look at itself where nothing but the box's own processes is to be seen.
-      const bool all = program.nests || (room.pid && access("/proc/loadavg", F_OK) != 0);
-      rules.permit_path(all ? "/proc" : "/proc/self", landlock::Access::read);
-    }
+    else
+      rules.permit_path(program.nests ? "/proc" : "/proc/self", landlock::Access::read);
   }
   const std::string wrong = rules.enforce();
   if (!wrong.empty()) sys::fail(wrong);

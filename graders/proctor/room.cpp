@@ -28,8 +28,8 @@ constexpr long default_uid = 65534;
 const char* const system_folders[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 const char* const system_files[] =
     {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
-     // What a distribution's Free Pascal, Mono and Haskell have outside of /usr.
-     "/etc/fpc.cfg", "/etc/fpc-3.0.4.cfg", "/etc/fpc-3.2.0.cfg", "/etc/fpc-3.2.2.cfg", "/etc/mono", "/var/lib/ghc"};
+     // What a distribution's Free Pascal has outside of /usr.
+     "/etc/fpc.cfg", "/etc/fpc-3.0.4.cfg", "/etc/fpc-3.2.0.cfg", "/etc/fpc-3.2.2.cfg"};
 // A Java of the distribution keeps its configuration below /etc and links to it.
 constexpr int oldest_java = 8, newest_java = 40;
 // Not /dev/zero: memory that is mapped of it may be held without being in anybody's resident set.

@@ -107,10 +107,10 @@ class Supervisor {
       folder_ = sys::Fd(open((room_.job + "/" + program_.folder).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
 
-  // It has nothing of the machine's load and memory, from 5.8 on, unless a proctor works inside.
+  // A submission's has nothing of the machine's load and memory, from 5.8 on.
   bool mount_proc() const {
     constexpr unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    const char* options = program_.nests ? nullptr : "subset=pid";
+    const char* options = program_.profile == seccomp::Profile::submission ? "subset=pid" : nullptr;
     return mount("proc", "/proc", "proc", flags, options) == 0 || mount("proc", "/proc", "proc", flags, nullptr) == 0;
   }
 

@@ -158,7 +158,6 @@ _VARIABLE = (("ONLINE_JUDGE", "true"),)
 _GHC = [f"{major}{minor}" for major in (8, 9) for minor in ("", *(f".{n}" for n in range(1, 15)))]
 _NODE = [f"{major}{minor}" for major in range(10, 31) for minor in ("", *(f".{n}" for n in range(1, 30)))]
 _KOTLINS = [f"{major}{minor}" for major in (1, 2) for minor in ("", *(f".{n}" for n in range(1, 10)))]
-_CSHARPS = ("mono", "mono6.8", *map(str, range(6, 15)), *("8,.netcore3.1", "10,.netsdk6", "13,.netsdk9"))
 
 # As on the contest system.
 _C = Language(
@@ -385,25 +384,6 @@ _JAVASCRIPT = Language(
     marks=("require(", "console.log", "process.std"),
 )
 
-_CSHARP = Language(
-    name="c#",
-    aliases=("c#", "csharp", "cs", "mcs", "mono", *(f"c#{n}" for n in _CSHARPS)),
-    suffixes=(".cs",),
-    command="mcs",
-    remedy="apt-get install mono-mcs mono-runtime",
-    runner="mono",
-    flags=("-d:EVAL", "-optimize+", "-langversion:latest", "-r:System.Numerics.dll"),
-    online_flags=("-d:ONLINE_JUDGE",),
-    build_template=("{tool}", "{flags}", "{extra}", "-out:{output}", "{sources}"),
-    run_template=("{tool}", "{artifact}"),
-    control="class Control { static void Main() {} }\n",
-    threads=64,
-    proc=True,
-    address_space=False,
-    syntax="braces",
-    marks=("class ", "using System"),
-)
-
 # The compiler makes a folder of what does not end in .jar.
 _KOTLIN = msgspec.structs.replace(
     _JAVA,
@@ -423,7 +403,7 @@ _KOTLIN = msgspec.structs.replace(
 
 LANGUAGES: tuple[Language, ...] = (
     *(_C, _CPP, _PYTHON, _PYPY, _JAVA, _RUST, _GO),
-    *(_PASCAL, _HASKELL, _JAVASCRIPT, _CSHARP, _KOTLIN),
+    *(_PASCAL, _HASKELL, _JAVASCRIPT, _KOTLIN),
 )
 
 

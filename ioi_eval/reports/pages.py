@@ -65,7 +65,6 @@ _LEXERS = {
     "pascal": "pascal",
     "haskell": "haskell",
     "javascript": "javascript",
-    "c#": "csharp",
     "kotlin": "kotlin",
 }
 

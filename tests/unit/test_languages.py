@@ -174,8 +174,6 @@ def test_threads_are_for_runtimes_that_need_them() -> None:
         ("Haskell GHC 8.10.1", "haskell", ""),
         ("Node.js 15.8.0 (64bit)", "javascript", ""),
         ("JavaScript", "javascript", ""),
-        ("C# Mono 6.8", "c#", ""),
-        ("C# 8, .NET Core 3.1", "c#", ""),
         ("Kotlin 1.9.21", "kotlin", ""),
     ],
 )
@@ -213,7 +211,6 @@ def test_factors_are_data() -> None:
 
 def test_whatever_can_be_missing_has_a_remedy() -> None:
     assert all(remedy(language.command) == language.remedy != "" for language in LANGUAGES)
-    assert remedy("mono") == find("c#").remedy
     assert remedy("cobc") == ""
 
 

@@ -35,7 +35,7 @@ def toolchains(python: str = "") -> dict[str, Toolchain]:
         "pypy3": find_pypy,
         "java": find_java,
         "rustc": partial(find_linked, "rustc", "-vV"),
-        "ghc": partial(find_linked, "ghc", "--version"),
+        "ghc": find_haskell,
         "kotlinc": find_kotlin,
     }
     asked = {
@@ -85,6 +85,13 @@ def find_linked(name: str, *question: str) -> Toolchain | None:
     if found is None or linker is None or find_command("cc") is None:
         return None
     return msgspec.structs.replace(found, identity=f"{found.identity} {linker.identity}")
+
+
+def find_haskell() -> Toolchain | None:
+    """Debian's keeps the list of its libraries outside of /usr: builds are shown it, and nothing else is."""
+    found, place = find_linked("ghc", "--version"), Path("/var/lib/ghc")
+    shown = (str(place),) if place.is_dir() else ()
+    return None if found is None else msgspec.structs.replace(found, read=shown)
 
 
 def find_kotlin() -> Toolchain | None:

@@ -89,7 +89,7 @@ def test_outputs_may_be_compared_otherwise(cli: CommandLine, tmp_path: Path) -> 
     as_floats = {"uuid": "floats", "problem_id": 100, "code": ADD.replace("print(", "print(0.0 + ")}
     called = {"uuid": "called", "problem_id": 103, "code": "def add(xs): return sum(xs)"}
     dump = write_dump(tmp_path / "dump.jsonl", [as_floats, called])
-    command = ("score", dump, "--problems", "apps", "--data-dir", copies)
+    command = ("score", dump, "--problems", "apps", "--data-dir", copies, "--packages", "none")
     for options, resolved, checker in (
         ((), False, "stripped"),
         (("--checker", "apps"), True, "apps"),

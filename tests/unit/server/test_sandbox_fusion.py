@@ -80,13 +80,11 @@ OTHERS = {
     "rust": "fn main() { let mut s = String::new(); std::io::stdin().read_line(&mut s).unwrap();"
     ' println!("{}", 2 * s.trim().parse::<i32>().unwrap()); }',
     "nodejs": 'console.log(2 * Number(require("fs").readFileSync(0, "utf8")))',
-    "csharp": "using System; class P { static void Main() {"
-    " Console.WriteLine(2 * int.Parse(Console.ReadLine())); } }",
     "pascal": "var n: longint;\nbegin\nReadLn(n); WriteLn(2 * n);\nend.",
     "haskell": "main = getLine >>= print . (* 2) . read",
     "kotlin": "fun main() { println(2 * readLine()!!.toInt()) }",
 }
-SELDOM = ("nodejs", "csharp", "pascal", "haskell", "kotlin")  # no machine is asked to have them
+SELDOM = ("nodejs", "pascal", "haskell", "kotlin")  # no machine is asked to have them
 
 
 @pytest.mark.long
