@@ -18,11 +18,8 @@ from ioi_eval.engines.conditions import pythons
 from ioi_eval.engines.embedded.interpreters import choose, examine, find_python
 from ioi_eval.engines.embedded.placing import remove_tree
 from ioi_eval.errors import InputError
-from ioi_eval.integrations.eval_protocol import check_correctness, evaluate_apps_solution
-from ioi_eval.integrations.lm_eval import CodeEval
 from ioi_eval.integrations.rewards import Mode, RewardOptions, RewardRow, Rewards
-from ioi_eval.integrations.runtime import Runtime, Setup, close_all
-from ioi_eval.integrations.verl import compute_score
+from ioi_eval.integrations.runtime import Runtime, Setup
 from ioi_eval.model.errors import ModuleMissing
 from ioi_eval.models import (
     Blob,
@@ -221,6 +218,29 @@ def test_a_caller_without_an_interpreter_of_its_own(
     assert len(caplog.records) == 1
 
 
+# In a process of its own, as a user's is: its interpreter is another one from the beginning.
+EVALUATED = """
+import sys
+sys.executable, code = sys.argv[1:]
+from ioi_eval.integrations.eval_protocol import check_correctness, evaluate_apps_solution
+from ioi_eval.integrations.lm_eval import CodeEval
+from ioi_eval.integrations.runtime import close_all
+from ioi_eval.integrations.verl import compute_score
+program = f"{code}print(word, input())"
+reply = [{"role": "assistant", "content": f"```python\\n{program}\\n```"}]
+tests = {"inputs": ["1\\n", "2\\n"], "outputs": ["out 1\\n", "out 2\\n"]}
+result = evaluate_apps_solution(reply, tests)
+assert (result.score, result.is_score_valid) == (1.0, True), result.reason
+results, details = check_correctness(tests, program)
+assert (results, details) == ([True, True], [{}])
+assert compute_score("", reply[0]["content"], tests) == 1.0
+copied = code.replace("networkx.WORD", "networkx.WORD[:]")
+metric, _ = CodeEval().compute(predictions=[[copied]], references=["assert word == 'out'"], k=[1])
+assert metric == {"pass@1": 1.0}
+close_all()
+"""
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -228,25 +248,12 @@ def test_a_caller_without_an_interpreter_of_its_own(
         "import networkx\nword = networkx.WORD\n",
     ],
 )
-def test_a_program_has_the_caller_s_packages_where_its_evaluator_is_replaced(
-    python: Path, code: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_has_the_caller_s_packages_where_its_evaluator_is_replaced(python: Path, code: str) -> None:
     """As in the packages, which run programs with the interpreter that runs them."""
-    close_all()  # what tests before this one have opened by another interpreter
-    monkeypatch.setattr(sys, "executable", str(python))
-    reply = [{"role": "assistant", "content": f"```python\n{code}print(word, input())\n```"}]
-    tests = {"inputs": ["1\n", "2\n"], "outputs": ["out 1\n", "out 2\n"]}
-    try:
-        result = evaluate_apps_solution(reply, tests)
-        assert (result.score, result.is_score_valid) == (1.0, True), result.reason
-        results, details = check_correctness(tests, f"{code}print(word, input())")
-        assert (results, details) == ([True, True], [{}])
-        assert compute_score("", reply[0]["content"], tests) == 1.0
-        program = code.replace("networkx.WORD", "networkx.WORD[:]")
-        metric, _ = CodeEval().compute(predictions=[[program]], references=["assert word == 'out'"], k=[1])
-        assert metric == {"pass@1": 1.0}
-    finally:
-        close_all()
+    done = subprocess.run(
+        [sys.executable, "-c", EVALUATED, python, code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_must_be_seen_of_it(python: Path) -> None:
