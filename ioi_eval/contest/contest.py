@@ -206,7 +206,7 @@ def check_name(participant: str) -> None:
 
 
 class Session:
-    """What a participant may do. Every method raises Refused where the rules say no, at no cost.
+    """The calls of a participant. Every method raises Refused where the rules say no, at no cost.
 
     NotJudged where the judge failed: that costs nothing either.
     """

@@ -1,4 +1,4 @@
-"""What of a problem participants are handed, and problems that hold nothing else."""
+"""The part of a problem that participants are handed, and problems that hold nothing else."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from ioi_eval.rules.selection import SUBMISSIONS
 
 
 class Feedback(StrEnum):
-    """What participants learn of a submission before the end."""
+    """The part of a result that participants learn before the end."""
 
     FULL = "full"  # the points of each subtask, and the verdict of its first failing test
     POINTS = "points"  # the submission's points
@@ -204,7 +204,7 @@ class Submitted(Value):
 
 
 class Worth(Value):
-    """What of a result may ever be told: no test, no time unless rules say so."""
+    """The part of a result that may ever be told: no test, and no time unless rules say so."""
 
     result: SubmissionResult  # without tests
     verdict: Verdict
