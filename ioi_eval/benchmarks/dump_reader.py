@@ -12,9 +12,9 @@ from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
-from ioi_eval.benchmarks.hub import Place
+from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.loaded import LeftOut
-from ioi_eval.benchmarks.row_files import Row, rows_or_faults
+from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
 from ioi_eval.benchmarks.shapes import USUAL, Shape, shape_of
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import name_of, near, shown
@@ -37,7 +37,7 @@ class Columns:
     """
 
     def __init__(
-        self, row: Row, where: str, named: Mapping[str, str], origins: Mapping[str, str] = _NOTHING
+        self, row: FileRow, where: str, named: Mapping[str, str], origins: Mapping[str, str] = _NOTHING
     ) -> None:
         """`named`: columns, or paths into them, by what they hold; they must be there. `origins`: where the
         dump had what a reader has put into usual columns.
@@ -272,7 +272,7 @@ class Selection(Value):
     limit: int | None = None  # the first ones only
 
 
-class Entry(NamedTuple):
+class UsableRow(NamedTuple):
     """A row that was found usable."""
 
     line: int
@@ -289,7 +289,7 @@ class Entry(NamedTuple):
     columns: dict[str, Any]
 
 
-class Reader:
+class DumpRows:
     """Turns rows into entries, or into an InputError that says where; and keeps count of what is selected."""
 
     def __init__(self, problems: Finder, options: DumpOptions, selection: Selection) -> None:
@@ -318,7 +318,7 @@ class Reader:
             return _NO_COLUMN
         return next((name for name in _ID_COLUMNS if name in columns), _NO_COLUMN)
 
-    def entries(self, place: Place, content: str, id_column: str) -> Iterator[Entry | InputError]:
+    def entries(self, place: RowFile, content: str, id_column: str) -> Iterator[UsableRow | InputError]:
         """In the place of a row that cannot be used, what is wrong with it."""
         for index, row in enumerate(rows_or_faults(place.path)):
             if isinstance(row, InputError):
@@ -340,7 +340,7 @@ class Reader:
                 except InputError as error:
                     yield error
 
-    def _unrolled(self, row: Row, where: str, shape: Shape | None) -> Iterator[tuple[str, Columns]]:
+    def _unrolled(self, row: FileRow, where: str, shape: Shape | None) -> Iterator[tuple[str, Columns]]:
         """A row of several answers as columns for each, and what is added to its key; others as they are."""
         named = {**(shape.named if shape is not None else {}), **self._options.named}
         origins = shape.columns if shape is not None and shape.made else {}
@@ -364,7 +364,7 @@ class Reader:
         rest = {what: path for what, path in named.items() if what not in lists}
         for place in range(lengths.pop()):
             own = {what: value[place] for what, (_, value) in lists.items()}
-            yield f"/{place}", Columns(Row(row.line, {**others, **own}), where, rest, {**gone, **origins})
+            yield f"/{place}", Columns(FileRow(row.line, {**others, **own}), where, rest, {**gone, **origins})
 
     def _key_of_content(self, columns: Mapping[str, Any]) -> str:
         """The row's content and its place among its equals: rows that are added elsewhere change neither."""
@@ -373,7 +373,7 @@ class Reader:
         self._equal[name] += 1
         return f"{name}-{self._equal[name]}"
 
-    def selected(self, place: Place, content: str, id_column: str) -> Iterator[Entry]:
+    def selected(self, place: RowFile, content: str, id_column: str) -> Iterator[UsableRow]:
         """Yield the selected entries of a dump that was looked through, when bad rows were reported."""
         for entry in self.entries(place, content, id_column):
             if not isinstance(entry, InputError):
@@ -382,7 +382,7 @@ class Reader:
             elif not (self._options.skip_bad_rows or isinstance(entry, FailedRequest)):
                 raise entry
 
-    def take(self, entry: Entry) -> bool:
+    def take(self, entry: UsableRow) -> bool:
         """Return True for a selected entry. It counts: ask once for each entry, in order."""
         reason = entry.left_out or self._unwanted(entry.key)
         if reason:
@@ -412,8 +412,8 @@ class Reader:
             raise InputError(f"no row with the key {min(missing)!r}", where=where, remedy=remedy)
 
     def _entry(
-        self, columns: Columns, place: Place, id_column: str, known: tuple[str, str], shape: Shape | None
-    ) -> Entry:
+        self, columns: Columns, place: RowFile, id_column: str, known: tuple[str, str], shape: Shape | None
+    ) -> UsableRow:
         if self._options.model_column is not None:
             columns.values[MODEL_COLUMNS[0]] = columns.text(MODEL_COLUMNS[0])
         if place.model and not model_of(columns.values):
@@ -427,7 +427,7 @@ class Reader:
         code, generation = self._texts(columns)
         written = generation is not None or columns.find("code") is None  # also where a reply is blank
         replied = code is None and written and self._options.code_column is None
-        return Entry(
+        return UsableRow(
             line=columns.line,
             key=key,
             problem=problem,

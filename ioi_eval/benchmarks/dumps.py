@@ -23,13 +23,13 @@ from ioi_eval.benchmarks.benchmark import Benchmark
 from ioi_eval.benchmarks.dump_reader import (
     ABSENT,
     DumpOptions,
-    Entry,
+    DumpRows,
     Finder,
-    Reader,
     Selection,
+    UsableRow,
     value_at,
 )
-from ioi_eval.benchmarks.hub import Place, fetch, hub_name
+from ioi_eval.benchmarks.hub import RowFile, fetch, hub_name
 from ioi_eval.benchmarks.loaded import benchmarks
 from ioi_eval.benchmarks.row_files import column_names, dump_files, is_dump, read_columns, scan
 from ioi_eval.benchmarks.shapes import heads, problems_in
@@ -146,12 +146,12 @@ class Dump(Collection[Submission]):
         return islice(self._located(), len(self))  # reads no further than the last one
 
     def _located(self) -> Iterator[Located]:
-        reader = Reader(self._problems, self._options, self._selection)
+        reader = DumpRows(self._problems, self._options, self._selection)
         for file in self.info.files:
             if _stamp(Path(file.path)) != file.stamp:
                 remedy = "Run the same command again: it judges only what changed"
                 raise InputError("changed while it was being scored", where=file.path, remedy=remedy)
-            place = Place(Path(file.path), file.label, file.model)
+            place = RowFile(Path(file.path), file.label, file.model)
             for entry in reader.selected(place, file.sha256, file.id_column):
                 problem = entry.problem
                 assert problem is not None, "only rows of selected problems become submissions"
@@ -171,7 +171,7 @@ class Dump(Collection[Submission]):
 
 
 def open_dump(
-    paths: Sequence[str | Path | Place],
+    paths: Sequence[str | Path | RowFile],
     *,
     problems: Finder,
     options: DumpOptions | None = None,
@@ -186,25 +186,25 @@ def open_dump(
     options, selection = options or DumpOptions(), selection or Selection()
     for name in filter(None, (options.language, options.default_language)):
         find_language(name)
-    first = _FirstPass(Reader(problems, options, selection), options, on_rows)
+    first = _FirstPass(DumpRows(problems, options, selection), options, on_rows)
     info = first.look_through(find_dumps(paths), skip_bad=options.skip_bad_rows)
     return Dump(info, problems, options, selection, first.bad, first.problem_ids)
 
 
-def find_dumps(dumps: Iterable[str | Path | Place]) -> list[Place]:
+def find_dumps(dumps: Iterable[str | Path | RowFile]) -> list[RowFile]:
     """The files of dumps: what lies on disk under such a name, else on the hub, from where it is fetched."""
-    found: list[Place] = []
+    found: list[RowFile] = []
     for dump in dumps:
-        if isinstance(dump, Place):
+        if isinstance(dump, RowFile):
             found.append(dump)
         elif not Path(dump).exists() and not is_dump(Path(dump)) and (name := hub_name(str(dump))):
             found.extend(fetch(name))
         else:
-            found.extend(Place(path, str(path)) for path in dump_files([dump]))
+            found.extend(RowFile(path, str(path)) for path in dump_files([dump]))
     return found
 
 
-def mentioned(paths: Sequence[str | Path | Place], column: str | None = None) -> Collection[str] | None:
+def mentioned(paths: Sequence[str | Path | RowFile], column: str | None = None) -> Collection[str] | None:
     """Return the ids of the problems that a dump has rows of; None where only prompts tell them.
 
     `open_dump` reports the faults of rows.
@@ -225,7 +225,7 @@ def mentioned(paths: Sequence[str | Path | Place], column: str | None = None) ->
 
 
 @contextmanager
-def _labelled(place: Place) -> Iterator[None]:
+def _labelled(place: RowFile) -> Iterator[None]:
     """Errors that name a file's path name what the user called it."""
     try:
         yield
@@ -239,7 +239,7 @@ def _labelled(place: Place) -> Iterator[None]:
 
 
 class _FirstPass:
-    def __init__(self, reader: Reader, options: DumpOptions, on_rows: Callable[[int], None]) -> None:
+    def __init__(self, reader: DumpRows, options: DumpOptions, on_rows: Callable[[int], None]) -> None:
         self._reader, self._options, self._on_rows = reader, options, on_rows
         self._rows = 0
         self._looked_at = self._without = 0  # rows of which more was found out, and those without a program
@@ -255,7 +255,7 @@ class _FirstPass:
     def problem_ids(self) -> Mapping[str, str]:
         return self._reader.taken
 
-    def look_through(self, places: Sequence[Place], *, skip_bad: bool) -> DumpInfo:
+    def look_through(self, places: Sequence[RowFile], *, skip_bad: bool) -> DumpInfo:
         files = tuple(self._labelled_file(place) for place in places)
         if not skip_bad and (faults := list(self._faults())):
             raise BadRows(faults)
@@ -300,7 +300,7 @@ class _FirstPass:
             else:
                 yield one
 
-    def _understand(self, entry: Entry) -> None:
+    def _understand(self, entry: UsableRow) -> None:
         assert entry.problem is not None, "rows of other problems are not taken"
         self._looked_at += 1
         for what, column in entry.read_from.items():
@@ -309,11 +309,11 @@ class _FirstPass:
         self._languages.setdefault(find_language(spoken.language).name, Counter())[spoken.source] += 1
         self._without += code is None
 
-    def _labelled_file(self, place: Place) -> DumpFile:
+    def _labelled_file(self, place: RowFile) -> DumpFile:
         with _labelled(place):
             return self._file(place)
 
-    def _file(self, place: Place) -> DumpFile:
+    def _file(self, place: RowFile) -> DumpFile:
         path, label = place.path, place.label
         stamp, content = _stamp(path), scan(path)
         if content in self._contents:
@@ -364,7 +364,7 @@ class _FirstPass:
             remedy=remedy,
         )
 
-    def _fault_of_key(self, entry: Entry, label: str, id_column: str) -> InputError | None:
+    def _fault_of_key(self, entry: UsableRow, label: str, id_column: str) -> InputError | None:
         """A row may be there again, word for word; two that differ cannot have one id."""
         if not id_column:  # distinct, because contents are
             return None
@@ -392,7 +392,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 def _program(
-    entry: Entry, problem: Problem, options: DumpOptions
+    entry: UsableRow, problem: Problem, options: DumpOptions
 ) -> tuple[ChosenLanguage, str | None, tuple[str, ...]]:
     """A row's language, its program, and what changed it."""
     spoken = choose_language(
@@ -408,7 +408,7 @@ def _program(
 
 
 def _code(
-    entry: Entry, problem: Problem, options: DumpOptions, language: Language
+    entry: UsableRow, problem: Problem, options: DumpOptions, language: Language
 ) -> tuple[str | None, tuple[str, ...]]:
     code = entry.code
     if code is not None and code.lstrip().startswith("```"):
@@ -424,7 +424,7 @@ def _code(
     return repaired, (*(named_extraction(options.extract) if found else ()), *repairs)
 
 
-def _continued(entry: Entry, problem: Problem, language: Language) -> str | None:
+def _continued(entry: UsableRow, problem: Problem, language: Language) -> str | None:
     """The prompt of a function and the reply that goes on in its body; None where it does not."""
     reply = (entry.generation or "").replace("\r\n", "\n")
     if problem.task_type is not TaskType.FUNCTION or language.syntax != "python" or not reply.strip():
@@ -443,7 +443,7 @@ def _continued(entry: Entry, problem: Problem, language: Language) -> str | None
 FIELD = "problems"
 
 
-def guessed(dumps: Sequence[str | Path | Place], column: str | None = None) -> str:
+def guessed(dumps: Sequence[str | Path | RowFile], column: str | None = None) -> str:
     """The name of the benchmark that all ids are of. InputError: none fits, or several do."""
     ids = mentioned(dumps, column) or frozenset()
     columns = {name for place in find_dumps(dumps) for name in column_names(place.path)}
@@ -478,7 +478,7 @@ _BEGINNINGS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}  # of packed dat
 
 
 @contextmanager
-def received(dumps: Sequence[str], stream: BinaryIO) -> Iterator[Sequence[str | Place]]:
+def received(dumps: Sequence[str], stream: BinaryIO) -> Iterator[Sequence[str | RowFile]]:
     """Dumps with `-` replaced by a file of what the stream holds: JSON, as lines or a list, packed or not."""
     if STANDARD_INPUT not in dumps:
         yield dumps
@@ -486,7 +486,7 @@ def received(dumps: Sequence[str], stream: BinaryIO) -> Iterator[Sequence[str | 
     if dumps.count(STANDARD_INPUT) > 1:
         raise InputError("named twice", where=_LABEL, remedy="Name it once")
     with TemporaryDirectory(prefix="ioi-eval-") as folder:
-        place = Place(_kept(stream, Path(folder)), _LABEL)
+        place = RowFile(_kept(stream, Path(folder)), _LABEL)
         yield [place if dump == STANDARD_INPUT else dump for dump in dumps]
 
 
@@ -510,20 +510,20 @@ _BATCH = 1000  # rows of a frame that are taken at a time
 
 # A file, a folder or a dataset's name, several of them, or rows: a frame of pandas or polars, a
 # `datasets.Dataset`, dicts.
-Dumps = str | Path | Sequence[str | Path | Place] | Iterable[Mapping[str, Any]] | Any
+Dumps = str | Path | Sequence[str | Path | RowFile] | Iterable[Mapping[str, Any]] | Any
 
 
 @contextmanager
-def as_files(dumps: Dumps) -> Iterator[Sequence[str | Path | Place]]:
+def as_files(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
     """Yield dumps by their names; rows in memory get a temporary file. InputError for what is neither."""
-    if isinstance(dumps, str | Path | Place):
+    if isinstance(dumps, str | Path | RowFile):
         yield [dumps]
         return
     found = iter(_rows(dumps))
     first = next(found, None)
     if first is None:
         raise InputError("no rows in it", where=_MEMORY, remedy="Give at least one row, or a dump's name")
-    if isinstance(first, str | Path | Place):
+    if isinstance(first, str | Path | RowFile):
         yield [first, *found]
         return
     with TemporaryDirectory(prefix="ioi-eval-") as folder:
@@ -538,7 +538,7 @@ def as_files(dumps: Dumps) -> Iterator[Sequence[str | Path | Place]]:
                         remedy='Expected {"problem_id": ..., ...}',
                     )
                 file.write(msgspec.json.encode(plain(row)) + b"\n")
-        yield [Place(path, _MEMORY)]
+        yield [RowFile(path, _MEMORY)]
 
 
 def _rows(dumps: Any) -> Iterable[Any]:

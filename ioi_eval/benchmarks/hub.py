@@ -47,7 +47,7 @@ class HubName(NamedTuple):
         return f"{self.owner}/{self.name}"
 
 
-class Place(NamedTuple):
+class RowFile(NamedTuple):
     """A file of rows: where it is, what messages call it, and who wrote rows that do not say."""
 
     path: Path
@@ -64,7 +64,7 @@ def hub_name(text: str) -> HubName | None:
     return HubName(owner, name, config or "*", split or "*", revision)
 
 
-def fetch(name: HubName) -> list[Place]:
+def fetch(name: HubName) -> list[RowFile]:
     """Every file of every dataset, config and split that fits; downloads what is not there yet."""
     with _said(name.repo), asking(name.repo):
         places = [place for repo in _repos(name) for place in _of_repo(repo, name)]
@@ -102,7 +102,7 @@ def _repos(name: HubName) -> list[str]:
     return fitting
 
 
-def _of_repo(repo: str, name: HubName) -> Iterator[Place]:
+def _of_repo(repo: str, name: HubName) -> Iterator[RowFile]:
     import datasets
 
     datasets.disable_progress_bars()
@@ -117,7 +117,7 @@ def _of_repo(repo: str, name: HubName) -> Iterator[Place]:
             shown = split if len(splits) > 1 else ""
             label = _joined(repo, own, shown)
             files = (Path(file["filename"]) for file in splits[split].cache_files)
-            yield from (Place(file, label, model) for file in files)
+            yield from (RowFile(file, label, model) for file in files)
 
 
 def _fitting(names: Iterable[str], pattern: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ioi_eval.model.errors import FailedRequest, InputError
 
 if TYPE_CHECKING:
-    from ioi_eval.benchmarks.row_files import Row
+    from ioi_eval.benchmarks.row_files import FileRow
 
 T = TypeVar("T")
 SUFFIX = ".eval"
@@ -80,7 +80,7 @@ def problem_of(columns: Mapping[str, Any]) -> str:
     return str(columns["id"] if named is None else named)
 
 
-def usual_rows(row: Row, where: str) -> Iterator[Row]:
+def usual_rows(row: FileRow, where: str) -> Iterator[FileRow]:
     """The row with the columns that rows of dumps have. A sample that failed holds nothing to judge."""
     columns = row.columns
     if (error := columns.get("error")) and not columns.get("scores"):

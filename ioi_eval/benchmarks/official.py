@@ -13,10 +13,17 @@ from types import MappingProxyType
 from typing import Any
 
 from ioi_eval.benchmarks.dumps import Dump, Located
-from ioi_eval.benchmarks.row_files import Row, rows_or_faults
+from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem, Value
-from ioi_eval.rules.expectations import Case, Expectation, ExpectedScore, counting_tests, is_known, max_points
+from ioi_eval.rules.expectations import (
+    Expectation,
+    ExpectedScore,
+    KeyedExpectation,
+    counting_tests,
+    is_known,
+    max_points,
+)
 from ioi_eval.store.rows import as_number, plain
 
 _LABEL = "label"  # of a solution's kind: what it says is a verdict too, and less than a score
@@ -42,7 +49,7 @@ class Official(Value):
 
     column: str
     kind: str  # points, fractions or verdicts: for people
-    cases: tuple[Case, ...]
+    cases: tuple[KeyedExpectation, ...]
 
 
 def read_official(
@@ -101,9 +108,9 @@ def _values(files: Sequence[Path], name: str) -> Iterator[Any]:
     return (plain(row.columns.get(name)) for row in _rows(files))
 
 
-def _rows(files: Sequence[Path]) -> Iterator[Row]:
+def _rows(files: Sequence[Path]) -> Iterator[FileRow]:
     """Yield the usable rows; the others were reported, or are to be left out."""
-    return (row for path in files for row in rows_or_faults(path) if isinstance(row, Row))
+    return (row for path in files for row in rows_or_faults(path) if isinstance(row, FileRow))
 
 
 def _digits(number: float) -> int:
@@ -111,7 +118,9 @@ def _digits(number: float) -> int:
     return min(_MOST_DIGITS, max(0, -exponent)) if isinstance(exponent, int) else 0
 
 
-def _case(row: Located, problems: Mapping[str, Problem], column: str, fraction: bool, digits: int) -> Case:
+def _case(
+    row: Located, problems: Mapping[str, Problem], column: str, fraction: bool, digits: int
+) -> KeyedExpectation:
     submission = row.submission
     problem, value = problems[submission.problem_id], submission.row.get(column)
     number = as_number(value)
@@ -126,7 +135,7 @@ def _case(row: Located, problems: Mapping[str, Problem], column: str, fraction: 
         score = ExpectedScore(value=number, fraction=fraction, digits=digits)
     said = None if number is not None else _verdict(problem, str(value))
     known = said is not None and is_known(said.word)
-    return Case(
+    return KeyedExpectation(
         key=submission.key,
         problem=submission.problem_id,
         solution=_name(row, column),

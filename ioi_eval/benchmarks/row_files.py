@@ -28,7 +28,7 @@ _BATCH = 64  # rows of an Arrow file in memory
 _field_limit = threading.Lock()
 
 
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     line: int  # from 1; of a .parquet, the row
     columns: dict[str, Any]
 
@@ -156,7 +156,7 @@ class _TextCheck:
 # --- rows --------------------------------------------------------------------------------------------
 
 
-def read_rows(path: Path) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[FileRow]:
     """The rows of a file that `scan` was content with. Raises InputError at the first that is none."""
     for row in rows_or_faults(path):
         if isinstance(row, InputError):
@@ -164,7 +164,7 @@ def read_rows(path: Path) -> Iterator[Row]:
         yield row
 
 
-def rows_or_faults(path: Path) -> Iterator[Row | InputError]:
+def rows_or_faults(path: Path) -> Iterator[FileRow | InputError]:
     """The rows of such a file, and in the place of one that cannot be read what is wrong with it."""
     return _READERS[_kind(path)](path)
 
@@ -172,7 +172,7 @@ def rows_or_faults(path: Path) -> Iterator[Row | InputError]:
 def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
     """Rows of a file that was not looked through yet: of a table only these columns, where it has them."""
     kind = _kind(path)
-    rows: Iterator[Row | InputError]
+    rows: Iterator[FileRow | InputError]
     if kind == ".parquet":
         rows = _parquet_rows(path, list(names))
     else:
@@ -197,7 +197,7 @@ def column_names(path: Path) -> tuple[str, ...]:
     return tuple(first.columns) if first else ()
 
 
-def _jsonl_rows(path: Path) -> Iterator[Row | InputError]:
+def _jsonl_rows(path: Path) -> Iterator[FileRow | InputError]:
     with _opened(path) as stream:
         for number, line in enumerate(stream, 1):
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -205,7 +205,7 @@ def _jsonl_rows(path: Path) -> Iterator[Row | InputError]:
                 yield _row(text, path, number)
 
 
-def _row(text: str, path: Path, line: int) -> Row | InputError:
+def _row(text: str, path: Path, line: int) -> FileRow | InputError:
     try:
         return _object(_parsed(text, path, line), path, line)
     except InputError as error:
@@ -227,9 +227,9 @@ def _parsed(text: str, path: Path, line: int) -> Any:
     )
 
 
-def _object(value: Any, path: Path, line: int) -> Row | InputError:
+def _object(value: Any, path: Path, line: int) -> FileRow | InputError:
     if isinstance(value, dict):
-        return Row(line, value)
+        return FileRow(line, value)
     return InputError(
         f"a row is an object of columns, not {type(value).__name__}",
         where=str(path),
@@ -238,16 +238,16 @@ def _object(value: Any, path: Path, line: int) -> Row | InputError:
     )
 
 
-def _json_rows(path: Path) -> Iterator[Row | InputError]:
+def _json_rows(path: Path) -> Iterator[FileRow | InputError]:
     """A list of objects, or of lists of texts. Some tools write an object per line, or one object."""
     if _first_character(path) == "{":
         whole = _one_object(path)
-        yield from _jsonl_rows(path) if whole is None else (Row(1, whole),)
+        yield from _jsonl_rows(path) if whole is None else (FileRow(1, whole),)
         return
     with _opened_text(path) as stream:
         for place, (line, value) in enumerate(elements(stream, str(path))):
             if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
-                yield Row(line, {PLACE: f"#{place}", "generations": value})
+                yield FileRow(line, {PLACE: f"#{place}", "generations": value})
             else:
                 yield _object(value, path, line)
 
@@ -275,7 +275,7 @@ def _first_character(path: Path) -> str:
     return ""
 
 
-def _csv_rows(path: Path) -> Iterator[Row | InputError]:
+def _csv_rows(path: Path) -> Iterator[FileRow | InputError]:
     with _opened_text(path) as stream:
         reader = csv.reader(stream, strict=True)
         try:
@@ -310,7 +310,7 @@ def _distinct(header: list[str], path: Path) -> list[str]:
     return header
 
 
-def _fields(header: list[str], values: list[str], path: Path, line: int) -> Row | InputError:
+def _fields(header: list[str], values: list[str], path: Path, line: int) -> FileRow | InputError:
     if len(values) != len(header):
         return InputError(
             f"{len(values)} fields where the header has {len(header)}",
@@ -318,7 +318,7 @@ def _fields(header: list[str], values: list[str], path: Path, line: int) -> Row 
             row=line,
             remedy="Is a quote or a comma missing?",
         )
-    return Row(line, dict(zip(header, values, strict=True)))
+    return FileRow(line, dict(zip(header, values, strict=True)))
 
 
 def _not_parquet(path: Path, error: Exception) -> InputError:
@@ -329,7 +329,7 @@ def _not_parquet(path: Path, error: Exception) -> InputError:
     )
 
 
-def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
+def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[FileRow]:
     import pyarrow
     import pyarrow.parquet
 
@@ -339,7 +339,7 @@ def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]
         for batch in parquet.batches(path, columns):
             for values in batch.to_pylist():
                 number += 1
-                yield Row(number, values)
+                yield FileRow(number, values)
             del batch
     except UnicodeDecodeError as error:
         raise InputError(
@@ -349,7 +349,7 @@ def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]
         raise _not_parquet(path, error) from error
 
 
-def _arrow_rows(path: Path) -> Iterator[Row]:
+def _arrow_rows(path: Path) -> Iterator[FileRow]:
     """A stream of Arrow batches, as datasets keeps what it fetched: mapped, not read."""
     import pyarrow
     import pyarrow.ipc
@@ -361,21 +361,21 @@ def _arrow_rows(path: Path) -> Iterator[Row]:
                 for start in range(0, batch.num_rows, _BATCH):
                     for values in batch.slice(start, _BATCH).to_pylist():
                         number += 1
-                        yield Row(number, values)
+                        yield FileRow(number, values)
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(
             f"not an Arrow stream that can be read ({error})", where=str(path), remedy="Fetch it again"
         ) from error
 
 
-def _eval_rows(path: Path) -> Iterator[Row]:
-    return (Row(number, columns) for number, columns in inspect_logs.samples(path))
+def _eval_rows(path: Path) -> Iterator[FileRow]:
+    return (FileRow(number, columns) for number, columns in inspect_logs.samples(path))
 
 
 _TABLES = frozenset({".parquet", ".arrow", inspect_logs.SUFFIX})  # their bytes are no text
 _PACKED: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}  # pyarrow's names of them
 
-_READERS: Mapping[str, Callable[[Path], Iterator[Row | InputError]]] = {
+_READERS: Mapping[str, Callable[[Path], Iterator[FileRow | InputError]]] = {
     ".jsonl": _jsonl_rows,
     ".json": _json_rows,
     ".csv": _csv_rows,

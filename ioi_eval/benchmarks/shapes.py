@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ioi_eval.benchmarks import inspect_logs
-from ioi_eval.benchmarks.row_files import PLACE, Row
+from ioi_eval.benchmarks.row_files import PLACE, FileRow
 from ioi_eval.model.errors import FailedRequest
 from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.store.rows import MODEL_COLUMNS
@@ -45,7 +45,9 @@ class Shape(NamedTuple):
     prompt: str = ""  # where no column names the problem: the one whose statement is in this column
     language: str = ""  # of its programs
     ids: bool = True  # `id` names the row
-    made: Callable[[Row, str], Iterator[Row]] | None = None  # rows with usual columns, of those in `columns`
+    made: Callable[[FileRow, str], Iterator[FileRow]] | None = (
+        None  # rows with usual columns, of those in `columns`
+    )
     also: Callable[[Mapping[str, Any]], bool] = lambda columns: True
 
     def fits(self, columns: Mapping[str, Any]) -> bool:
@@ -58,7 +60,7 @@ class Shape(NamedTuple):
         """The columns to read, by what they hold, where they are not the usual ones."""
         return _NO_COLUMNS if self.made else self.columns
 
-    def rows(self, row: Row, where: str) -> Iterator[Row]:
+    def rows(self, row: FileRow, where: str) -> Iterator[FileRow]:
         """Yield the rows with usual columns that a row holds. Raise InputError for one that holds none."""
         yield from self.made(row, where) if self.made else (row,)
 
@@ -106,7 +108,7 @@ def _is_batch(columns: Mapping[str, Any]) -> bool:
     return failed or (isinstance(response, dict) and "body" in response)
 
 
-def _batch(row: Row, where: str) -> Iterator[Row]:
+def _batch(row: FileRow, where: str) -> Iterator[FileRow]:
     response = row.columns["response"]
     body = response.get("body") if isinstance(response, dict) else None
     texts = _replies(body) if isinstance(body, dict) else []
@@ -122,7 +124,7 @@ def _batch(row: Row, where: str) -> Iterator[Row]:
     added = {"problem_id": _SAMPLE.sub("", str(row.columns["custom_id"])), **_answers(texts)}
     if "model" in body:
         added["model"] = body["model"]
-    yield Row(row.line, {**added, **row.columns})
+    yield FileRow(row.line, {**added, **row.columns})
 
 
 def _replies(body: Mapping[str, Any]) -> list[str | None]:
@@ -136,11 +138,11 @@ def _replies(body: Mapping[str, Any]) -> list[str | None]:
     return [one.get("content") if isinstance(one, dict) else choice.get("text") for choice, one in said]
 
 
-def _harness(row: Row, where: str) -> Iterator[Row]:
+def _harness(row: FileRow, where: str) -> Iterator[FileRow]:
     answers = [text for texts in _listed(row.columns["resps"]) for text in _listed(texts)]
     problem = _problem_of_document(row.columns)
     added = _answers(answers) | ({} if problem is None else {"problem_id": problem})
-    yield Row(row.line, {**added, **row.columns})
+    yield FileRow(row.line, {**added, **row.columns})
 
 
 def _answers(found: list[Any]) -> dict[str, Any]:
@@ -178,16 +180,16 @@ def _is_by_problem(columns: Mapping[str, Any]) -> bool:
     )
 
 
-def _by_problem(row: Row, where: str) -> Iterator[Row]:
+def _by_problem(row: FileRow, where: str) -> Iterator[FileRow]:
     for problem, held in row.columns.items():
         if isinstance(held, list):
             if held:
-                yield Row(row.line, {"problem_id": problem, "code": held})
+                yield FileRow(row.line, {"problem_id": problem, "code": held})
             continue
         for name, code in held.items():
             language = _OF_SUFFIX.get(PurePath(name).suffix)
             told = {} if language is None else {"language": language}
-            yield Row(row.line, {"problem_id": problem, "file": name, "code": code, **told})
+            yield FileRow(row.line, {"problem_id": problem, "file": name, "code": code, **told})
 
 
 # --- the table -----------------------------------------------------------------------------------------

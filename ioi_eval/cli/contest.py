@@ -17,7 +17,7 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import Engine, open_store
-from ioi_eval.cli.groups import Group, command
+from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import ProblemOptions, Quiet, Source, TimingOptions
 from ioi_eval.contest import Contest, Rules, open_contest
 from ioi_eval.model.errors import InputError
@@ -35,7 +35,7 @@ TOKENS = "tokens.tsv"
 _TOKEN_BYTES = 24
 
 _Action = Annotated[Literal["serve"], typer.Argument(metavar="serve", help="Hold a contest over MCP.")]
-_Running = Annotated[RunOptions, Group("Output", only=("fresh",))]
+_Running = Annotated[RunOptions, OptionGroup("Output", only=("fresh",))]
 _Out = Annotated[
     Path | None,
     typer.Option(
@@ -45,7 +45,7 @@ _Out = Annotated[
         rich_help_panel="Output",
     ),
 ]
-_RuleOptions = Annotated[Rules, Group("Rules")]
+_RuleOptions = Annotated[Rules, OptionGroup("Rules")]
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def doctor(
     if options != BenchmarkOptions() and not problems:
         remedy = "Name their source with --problems"
         raise InputError("problems are chosen, and no source of problems is named", remedy=remedy)
-    found: _Answer | Cluster | _Nodes
+    found: _Answer | ClusterFindings | _Nodes
     if chosen.on_ray:
         found = asyncio.run(_looked_at(chosen))
     else:
@@ -115,7 +115,7 @@ def _named(urls: Sequence[str]) -> str:
     return urls[0] if len(urls) == 1 else f"{len(urls)} servers alike: {', '.join(urls)}"
 
 
-def _conclusion(found: Cluster) -> str:
+def _conclusion(found: ClusterFindings) -> str:
     number, of = len(found.good), len(found.servers)
     if of == 1:
         return f"Submissions can{'' if number else 'not'} be judged there{'' if number else ' yet'}."
@@ -137,7 +137,7 @@ def _show(found: Sequence[Condition]) -> None:
 # --- many servers ------------------------------------------------------------------------------------
 
 
-class Cluster(Value):
+class ClusterFindings(Value):
     """The doctor's findings. `together`: those that show only where servers are compared."""
 
     ok: bool
@@ -165,7 +165,7 @@ class Cluster(Value):
         yield from groups.values()
 
 
-async def _look(choice: EngineChoice) -> Cluster:
+async def _look(choice: EngineChoice) -> ClusterFindings:
     """Raises InputError or EngineUnavailable where there is nothing to look at."""
     # What talks to servers takes as long to load as all the rest.
     from ioi_eval.engines.piston.discovery import discovery
@@ -203,14 +203,14 @@ async def _probed(prober: Prober, urls: list[str], proctor: bytes | None) -> lis
     return await asyncio.gather(*map(one, urls))
 
 
-def summed_up(reports: list[EndpointReport]) -> Cluster:
+def summed_up(reports: list[EndpointReport]) -> ClusterFindings:
     from ioi_eval.engines.piston.members import differences, merged
 
     there = [report for report in reports if report.reachable]
     left_out = merged(there).left_out if there else {}
     good = tuple(report.url for report in there if report.url not in left_out and _all_there(report.findings))
     together = [Condition(name=url, ok=None, detail=f"gets no jobs: {why}") for url, why in left_out.items()]
-    return Cluster(
+    return ClusterFindings(
         ok=bool(good), good=good, servers=tuple(reports), together=(*together, *differences(there))
     )
 

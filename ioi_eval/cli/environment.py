@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
-from ioi_eval.cli.groups import Group, declared, option_of, values_of
+from ioi_eval.cli.groups import OptionGroup, declared, option_of, values_of
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import Secret
@@ -84,4 +84,4 @@ class EngineOptions:
             raise error.but(field=options.get(error.field, error.field)) from None
 
 
-Engine = Annotated[EngineOptions, Group("Engine", of=EngineChoice)]
+Engine = Annotated[EngineOptions, OptionGroup("Engine", of=EngineChoice)]

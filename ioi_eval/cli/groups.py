@@ -1,7 +1,7 @@
 """Options in groups: a command has a parameter for each group, and the group's options take its place.
 
-A group is a dataclass whose fields are options; or `Annotated[Kind, Group(...)]` for a value whose fields say
-how users meet them (`Said`): then the command gets the value.
+A group is a dataclass whose fields are options; or `Annotated[Kind, OptionGroup(...)]` for a value whose
+fields say how users meet them (`Said`): then the command gets the value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ioi_eval.model.options import Said
 
 
 @dataclass(frozen=True)
-class Group:
+class OptionGroup:
     """The options of a value's fields."""
 
     title: str
@@ -86,7 +86,7 @@ def _group(annotation: Any) -> _Group | None:
     if get_origin(annotation) is not Annotated:
         return None
     kind, *others = get_args(annotation)
-    group = next((one for one in others if isinstance(one, Group)), None)
+    group = next((one for one in others if isinstance(one, OptionGroup)), None)
     return None if group is None else group.of_value(kind)
 
 

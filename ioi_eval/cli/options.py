@@ -13,7 +13,7 @@ import typer
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions
 from ioi_eval.cli.console import hush
-from ioi_eval.cli.groups import Group, option_of
+from ioi_eval.cli.groups import OptionGroup, option_of
 from ioi_eval.rules.repairs import Repairs
 from ioi_eval.runs.references import ReferenceOptions
 from ioi_eval.runs.work import RunOptions, Timing
@@ -40,7 +40,7 @@ AllowSuspicious = Annotated[
 
 # --- problems ----------------------------------------------------------------------------------------
 
-ProblemOptions = Annotated[BenchmarkOptions, Group("Problems", without=("first",))]
+ProblemOptions = Annotated[BenchmarkOptions, OptionGroup("Problems", without=("first",))]
 
 
 ValidateReferences = Annotated[
@@ -51,15 +51,15 @@ ValidateReferences = Annotated[
         rich_help_panel="Problems",
     ),
 ]
-References = Annotated[dict[str, Any], Group("Problems", of=ReferenceOptions)]  # those that were given
+References = Annotated[dict[str, Any], OptionGroup("Problems", of=ReferenceOptions)]  # those that were given
 
 
 # --- rows, judging -----------------------------------------------------------------------------------
 
-RowOptions = Annotated[DumpOptions, Group("Input")]
-RowColumns = Annotated[DumpOptions, Group("Input", without=("extract",))]
-RepairOptions = Annotated[Repairs, Group("Input")]
-TimingOptions = Annotated[Timing, Group("Judging")]
+RowOptions = Annotated[DumpOptions, OptionGroup("Input")]
+RowColumns = Annotated[DumpOptions, OptionGroup("Input", without=("extract",))]
+RepairOptions = Annotated[Repairs, OptionGroup("Input")]
+TimingOptions = Annotated[Timing, OptionGroup("Judging")]
 
 
 # --- output ------------------------------------------------------------------------------------------
@@ -98,4 +98,4 @@ class OutputOptions:
         return msgspec.structs.replace(running, **told)
 
 
-RunningOptions = Annotated[RunOptions, Group("Output", without=("all_tests",))]
+RunningOptions = Annotated[RunOptions, OptionGroup("Output", without=("all_tests",))]

@@ -12,7 +12,7 @@ import typer
 from tqdm import tqdm
 
 from ioi_eval.cli import console
-from ioi_eval.cli.groups import Group, command
+from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import AllowSuspicious, Json
 from ioi_eval.cli.scores import leave_if_suspicious, show_comparison, show_scores
 from ioi_eval.model.errors import InputError
@@ -45,7 +45,7 @@ def report(
     *,
     as_json: Json = False,
     show: _Open = False,
-    options: Annotated[ReportOptions, Group("")],
+    options: Annotated[ReportOptions, OptionGroup("")],
     medals: _Medals = None,
     out: _Out = Path("runs/comparison"),
     allow_suspicious: AllowSuspicious = False,

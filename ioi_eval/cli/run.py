@@ -22,7 +22,7 @@ from ioi_eval.cli.config import (
     read_config,
 )
 from ioi_eval.cli.environment import Engine, EngineOptions, open_store
-from ioi_eval.cli.groups import Group, command
+from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import AllowSuspicious, OutputOptions, RunningOptions, TimingOptions
 from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import leave_if_suspicious, show_scores
@@ -67,10 +67,12 @@ _OTHERWISE = {
 # Flags over the file's keys, by field.
 _Problems = Annotated[
     dict[str, Any],
-    Group("Problems", of=Config, only=(*_CHOICE, "packages", "time_limit", "memory_limit"), but=_OTHERWISE),
+    OptionGroup(
+        "Problems", of=Config, only=(*_CHOICE, "packages", "time_limit", "memory_limit"), but=_OTHERWISE
+    ),
 ]
-_Author = Annotated[dict[str, Any], Group("Author", of=Config, only=_AUTHOR)]
-_Model = Annotated[dict[str, Any], Group("Author", of=ModelConfig)]
+_Author = Annotated[dict[str, Any], OptionGroup("Author", of=Config, only=_AUTHOR)]
+_Model = Annotated[dict[str, Any], OptionGroup("Author", of=ModelConfig)]
 
 
 @command(_EXAMPLES)

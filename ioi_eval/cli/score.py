@@ -15,7 +15,7 @@ import typer
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
 from ioi_eval.benchmarks.dumps import guessed, received
 from ioi_eval.benchmarks.exports import Published, check_results_path, publish, write_results
-from ioi_eval.benchmarks.hub import Place
+from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import command
@@ -219,7 +219,7 @@ def _leave(
     leave_if_suspicious([scored.summary], allowed=allow_suspicious, silent=output.silent)
 
 
-def _guessed(dumps: Sequence[str | Place], rows: DumpOptions) -> str:
+def _guessed(dumps: Sequence[str | RowFile], rows: DumpOptions) -> str:
     found = guessed(dumps, rows.problem_column)
     console.tell(f"--problems {found}, as the dump's ids and columns say")
     return found

@@ -15,7 +15,7 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import PythonText, Unconfined, open_store, read_own_token
-from ioi_eval.cli.groups import Group, command
+from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import PYTHON
@@ -72,7 +72,7 @@ _OpenToAll = Annotated[
 
 @command(_EXAMPLES)
 def worker(
-    serving: Annotated[ServerOptions, Group("Limits")],
+    serving: Annotated[ServerOptions, OptionGroup("Limits")],
     token_file: _TokenFile = None,
     open_to_all: _OpenToAll = False,
     slots: _Slots = None,

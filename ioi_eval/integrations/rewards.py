@@ -44,7 +44,7 @@ from ioi_eval.scoring import (
 )
 
 
-class Mode(StrEnum):
+class RewardMode(StrEnum):
     PASS_FAIL = "pass_fail"  # 1 or 0
     PARTIAL = "partial"  # the share of the tests, or of the points
     WEIGHTED_SUM = "weighted_sum"  # 1 or 0, and a tenth of the share
@@ -53,7 +53,7 @@ class Mode(StrEnum):
 class RewardOptions(Value):
     """Rewards are in [0, 1] unless these shape them; what they say of broken code holds in every mode."""
 
-    mode: Annotated[Mode, Said("How results become a reward.")] = Mode.PARTIAL
+    mode: Annotated[RewardMode, Said("How results become a reward.")] = RewardMode.PARTIAL
     no_code: Annotated[float, Said("The reward of a completion without code.")] = 0.0
     no_compile: Annotated[float, Said("The reward of code that does not compile.")] = 0.0
     partial_weight: Annotated[float, Said("The weight of the share in `weighted_sum`.")] = 0.1
@@ -153,7 +153,7 @@ class Rewards(Value):
 
     def problem(self, row: RewardRow) -> Problem:
         problem = row.problem(self.problems, self.options)
-        return all_or_nothing(problem) if self.options.mode is Mode.PASS_FAIL else problem
+        return all_or_nothing(problem) if self.options.mode is RewardMode.PASS_FAIL else problem
 
     def _problems(self, rows: Sequence[RewardRow]) -> list[Problem | CasesError]:
         """Completions of one prompt come with the same tests again and again: they are read once."""
@@ -179,11 +179,11 @@ class Rewards(Value):
         solved = share >= 1
         verdict = Verdict.AC if solved else worst(test.status for test in result.tests)
         match self.options.mode:
-            case Mode.PASS_FAIL:
+            case RewardMode.PASS_FAIL:
                 return RewardOutcome(float(solved), verdict)
-            case Mode.PARTIAL:
+            case RewardMode.PARTIAL:
                 return RewardOutcome(share, verdict)
-            case Mode.WEIGHTED_SUM:
+            case RewardMode.WEIGHTED_SUM:
                 return RewardOutcome(solved + self.options.partial_weight * share, verdict)
 
     def runtime(self) -> Runtime:

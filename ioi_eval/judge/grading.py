@@ -17,7 +17,7 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import Line, PlanChecker, PlanSubmission
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Test, TestResult
-from ioi_eval.rules.grading import Ask, Grade, answered, asks
+from ioi_eval.rules.grading import Grade, GraderQuestion, answered, asks
 from ioi_eval.rules.plan import distinct_tests, spread
 
 _LONGEST = 1 << 10  # bytes of an answer
@@ -30,9 +30,9 @@ async def grades(
     results: Mapping[str, TestResult],
     ours: ProblemPrograms,
     options: JudgeOptions,
-) -> dict[Ask, Grade]:
+) -> dict[GraderQuestion, Grade]:
     """Return the grader's word on each group that needs it, inner groups first. JudgeFailure if it fails."""
-    graded: dict[Ask, Grade] = {}
+    graded: dict[GraderQuestion, Grade] = {}
     if ours.grader is None:
         return graded
     complete = spread(problem, results)
@@ -48,9 +48,9 @@ async def _answers(
     problem: Problem,
     ours: ProblemPrograms,
     flags: tuple[str, ...],
-    todo: Sequence[Ask],
+    todo: Sequence[GraderQuestion],
     options: JudgeOptions,
-) -> dict[Ask, Grade]:
+) -> dict[GraderQuestion, Grade]:
     program = _program(problem.grader, ours, flags)
     tests = tuple(
         Test(name=str(number), input=Blob.of(ask.lines), answer=Blob.of(b""))
@@ -91,7 +91,7 @@ def _program(grader: Checker | None, ours: ProblemPrograms, flags: tuple[str, ..
     )
 
 
-def _grade(ask: Ask, line: Line) -> Grade:
+def _grade(ask: GraderQuestion, line: Line) -> Grade:
     if line.failure is not None:
         raise JudgeFailure(line.failure, phase=_PHASE)
     found = answered(line.output) if line.end == "ok" else None

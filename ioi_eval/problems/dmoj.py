@@ -42,7 +42,7 @@ from ioi_eval.problems.archive import extracted, open_cache
 from ioi_eval.problems.package import (
     DeclaredFormat,
     Executable,
-    Made,
+    GeneratedTest,
     Making,
     is_plain,
     language_of,
@@ -128,7 +128,7 @@ def _refuse(header: Fields, faults: Faults) -> None:
         faults.note("unbuffered is passed over: submissions must flush what they write", Dmoj.header)
 
 
-def _tests(cases: Cases, checker: Checker, judge: CheckerKind, points: float) -> Iterator[Test]:
+def _tests(cases: CaseTree, checker: Checker, judge: CheckerKind, points: float) -> Iterator[Test]:
     """Yield the tests with the most points a testlib program may give, or a script's arguments."""
     for test in cases.tests:
         worth = cases.worths[test.name]
@@ -140,7 +140,7 @@ def _tests(cases: Cases, checker: Checker, judge: CheckerKind, points: float) ->
 # --- limits and files of submissions ----------------------------------------------------------------
 
 
-def _limits(suite: list[Fields], header: Fields, cases: Cases, faults: Faults) -> Limits:
+def _limits(suite: list[Fields], header: Fields, cases: CaseTree, faults: Faults) -> Limits:
     own_time, own_memory = next(iter(cases.limits), (None, None))
     if own_time is not None and own_memory is not None:
         time, memory = own_time, own_memory
@@ -182,11 +182,11 @@ _NUMBERS = r".*?(?:(?:^|\W)(?P<batch>\d+)[^\d\s]+)?(?P<case>\d+)[^\d\s]*$"
 _USUAL = {"input_format": r"^(?=.*?\.in|in)" + _NUMBERS, "output_format": r"^(?=.*?\.out|out)" + _NUMBERS}
 
 
-class Cases(NamedTuple):
+class CaseTree(NamedTuple):
     tests: tuple[Test, ...] = ()
     subtasks: tuple[Subtask, ...] = ()
     worths: Mapping[str, float] = {}  # the points of each test's case or batch
-    checkers: Mapping[str, Chosen] = {}
+    checkers: Mapping[str, CaseChecker] = {}
     limits: frozenset[tuple[float | None, int | None]] = (
         frozenset()
     )  # seconds and KiB that cases have of their own
@@ -201,7 +201,7 @@ class _Part(NamedTuple):
     needs: tuple[int, ...] = ()  # earlier batches
 
 
-def read_cases(header: Fields, data: Data, problem: str) -> Cases:
+def read_cases(header: Fields, data: Data, problem: str) -> CaseTree:
     return _Reader(header, data, problem).cases()
 
 
@@ -210,15 +210,15 @@ class _Reader:
 
     def __init__(self, header: Fields, data: Data, problem: str, folder: Path | None = None) -> None:
         self._header, self._data, self._problem, self._folder = header, data, problem, folder
-        self.made: list[Made] = []
+        self.made: list[GeneratedTest] = []
         self.generators: dict[str, Executable] = {}
         self._tests: list[Test] = []
         self._worths: dict[str, float] = {}
-        self._checkers: dict[str, Chosen] = {}
+        self._checkers: dict[str, CaseChecker] = {}
         self._limits = set[tuple[float | None, int | None]]()
         self._batches = 0
 
-    def cases(self) -> Cases:
+    def cases(self) -> CaseTree:
         pretests = self._parts(_PRETESTS) if self._header.has(_PRETESTS) else []
         parts = [*(part._replace(points=0.0) for part in pretests), *self._parts(_CASES)]
         if not parts:
@@ -229,7 +229,7 @@ class _Reader:
         if len(self._limits) > 1:
             self._header.fault(_CASES, "limits differ between cases", "Give all of them the same")
         subtasks, limits = tuple(_subtasks(parts, batches)), frozenset(self._limits)
-        return Cases(tuple(self._tests), subtasks, self._worths, self._checkers, limits)
+        return CaseTree(tuple(self._tests), subtasks, self._worths, self._checkers, limits)
 
     # --- what is listed ----------------------------------------------------------------------------------
 
@@ -312,7 +312,7 @@ class _Reader:
                 inner = fields.under("generator", {k: v for k, v in known.items() if v is not None})
                 if (program := read_program(self._folder, inner)) is not None:
                     self.generators[key] = Executable(program.sources, program.language)
-            self.made.append(Made(places["in"], places["out"], (key, *arguments)))
+            self.made.append(GeneratedTest(places["in"], places["out"], (key, *arguments)))
             return fields
         if any(self._data.path(place) is None for place in places.values()):
             missing = f"there is no {places['in']} or {places['out']}, which a program makes"
@@ -434,26 +434,26 @@ _SCRIPT = "dmoj_checker.py"
 _ASKS = re.compile(r"\b(submission_source|submission_language|execution_time)\b")
 
 
-class Chosen(NamedTuple):
+class CaseChecker(NamedTuple):
     """The checker of one case."""
 
     name: str
     args: Mapping[str, Any]
 
 
-def chosen(fields: Fields) -> Chosen:
+def chosen(fields: Fields) -> CaseChecker:
     said = fields.values.get("checker") or STANDARD
     if isinstance(said, str):
-        return Chosen(said, {})
+        return CaseChecker(said, {})
     inner = fields.inner("checker")
     args = inner.values.get("args") or {}
     if not isinstance(args, Mapping):
         inner.fault("args", f"{shown(args)} is not an object", "Write `args: {precision: 6}`")
         args = {}
-    return Chosen(inner.text("name", STANDARD), args)
+    return CaseChecker(inner.text("name", STANDARD), args)
 
 
-def told(one: Chosen, values: Mapping[str, Any]) -> tuple[str, ...]:
+def told(one: CaseChecker, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the script's argument for a case."""
     name = module_of(one.name) if "." in one.name else one.name
     return (json.dumps({"check": name, "args": one.args, **values}, sort_keys=True, default=str),)
@@ -464,7 +464,7 @@ def module_of(name: str) -> str:
     return "package_" + re.sub(r"\W", "_", name.removesuffix(".py"))
 
 
-def read_checker(folder: Path, header: Fields, every: Mapping[str, Chosen], points: float) -> Checker:
+def read_checker(folder: Path, header: Fields, every: Mapping[str, CaseChecker], points: float) -> Checker:
     """Return one checker for all cases. `points`: the most that a case is worth."""
     names = {one.name for one in every.values()}
     for name in sorted(names):
@@ -527,7 +527,7 @@ _USUAL_ARGUMENTS = "{input_file} {output_file} {answer_file}"
 _DEFINED = "#define SIGNATURE_GRADER\n"  # in front of all sources
 
 
-class Written(NamedTuple):
+class JudgeProgram(NamedTuple):
     """A program of the package and how it speaks."""
 
     sources: tuple[NamedBlob, ...]
@@ -535,7 +535,7 @@ class Written(NamedTuple):
     kind: CheckerKind
 
 
-def read_program(folder: Path, said: Fields) -> Written | None:
+def read_program(folder: Path, said: Fields) -> JudgeProgram | None:
     """Return an interactor or a checker in a language of its own: `files`, `lang`, `type`."""
     kind = said.choice("type", tuple(_SPEAKS), "default")
     if said.values.get("flags"):
@@ -562,7 +562,7 @@ def read_program(folder: Path, said: Fields) -> Written | None:
         return None
     others = (name for name in lying if name != sources[0] and name != testlib.NAME)
     beside = tuple(NamedBlob(name=name, content=Blob.of_file(folder / name)) for name in others)
-    return Written((*program, *beside), language, _SPEAKS[kind])
+    return JudgeProgram((*program, *beside), language, _SPEAKS[kind])
 
 
 def _inside(name: str) -> bool:

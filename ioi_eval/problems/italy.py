@@ -31,7 +31,7 @@ from ioi_eval.problems.cms import FIFO_IO, STD_IO, USER_IO, file_name, problem_i
 from ioi_eval.problems.package import (
     DeclaredFormat,
     Executable,
-    Made,
+    GeneratedTest,
     Making,
     files_below,
     first_named,
@@ -243,7 +243,7 @@ def _linked(main: NamedBlob, graders: Sequence[NamedBlob]) -> tuple[NamedBlob, .
     return (NamedBlob(name=name, content=main.content), *graders)
 
 
-def _lines(folder: Path, faults: Faults) -> Iterator[Made]:
+def _lines(folder: Path, faults: Faults) -> Iterator[GeneratedTest]:
     """Yield the tests as gen/GEN has them, with the number of their subtask if there are any."""
     if not (folder / _GEN).is_file():
         faults.add("missing file", _GEN, remedy="Give it a line for each test")
@@ -262,7 +262,7 @@ def _lines(folder: Path, faults: Faults) -> Iterator[Made]:
             faults.add(f"there is no file {copied!r}", _GEN, row=row, remedy="Add it, or correct the name")
         lies = (folder / place).is_file()
         words = () if lies or copied else ("generator", *command.split())
-        yield Made(place, f"output/output{number}.txt", words, "" if lies else copied, told)
+        yield GeneratedTest(place, f"output/output{number}.txt", words, "" if lies else copied, told)
         number += 1
 
 

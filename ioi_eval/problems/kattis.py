@@ -118,13 +118,13 @@ class Kattis(DeclaredFormat):
             tests=tuple(_with_arguments(data, scores, alike)),
             subtasks=scores.subtasks,
             solutions=read_solutions(
-                folder, scores.secret, Rules(folder, names, faults, new=new), faults, scoring=scoring
+                folder, scores.secret, PackageRules(folder, names, faults, new=new), faults, scoring=scoring
             ),
         )
 
 
 def _scores(
-    data: Group, validation: Validators, faults: Faults, *, scoring: bool, new: bool, domjudge: bool
+    data: DataGroup, validation: Validators, faults: Faults, *, scoring: bool, new: bool, domjudge: bool
 ) -> Scoring:
     if not scoring:
         return Scoring() if new else read_acceptance(data, faults)
@@ -133,7 +133,7 @@ def _scores(
     return read_scoring(data, faults, by_validator=validation.score, domjudge=domjudge)
 
 
-def _with_arguments(data: Group, scores: Scoring, alike: bool) -> Iterable[Test]:
+def _with_arguments(data: DataGroup, scores: Scoring, alike: bool) -> Iterable[Test]:
     """Yield the tests with their points and, unless all are `alike`, their validator's arguments."""
     for group in groups_of(data):
         for test in group.tests:
@@ -289,7 +289,7 @@ def _multiplier(header: Fields, faults: Faults, *, new: bool) -> float:
 # --- comparing ---------------------------------------------------------------------------------------
 
 
-def _flags(header: Fields, data: Group) -> tuple[tuple[str, ...], bool]:
+def _flags(header: Fields, data: DataGroup) -> tuple[tuple[str, ...], bool]:
     """Return the validator's arguments, and True where they hold those of all tests, which are alike."""
     different = {test.arguments for group in groups_of(data) for test in group.tests}
     own = tuple(header.text("validator_flags", "").split())
@@ -297,7 +297,7 @@ def _flags(header: Fields, data: Group) -> tuple[tuple[str, ...], bool]:
     return (*own, *(next(iter(different), ()) if alike else ())), alike
 
 
-def _check_flags(data: Group, alike: bool) -> None:
+def _check_flags(data: DataGroup, alike: bool) -> None:
     """Check the flags that tests have for themselves; the default checker is made of the problem's."""
     for group in groups_of(data):
         for flags in dict.fromkeys(test.arguments for test in group.tests):
@@ -306,7 +306,11 @@ def _check_flags(data: Group, alike: bool) -> None:
 
 
 def _checker(
-    header: Fields, validation: Validators, flags: tuple[str, ...], program: Program | None, full: float
+    header: Fields,
+    validation: Validators,
+    flags: tuple[str, ...],
+    program: PackageProgram | None,
+    full: float,
 ) -> Checker:
     if not validation.custom:
         return _default_checker(header, "validator_flags", flags)
@@ -322,13 +326,13 @@ def _checker(
     )
 
 
-def _manager(validation: Validators, program: Program | None, full: float) -> Manager | None:
+def _manager(validation: Validators, program: PackageProgram | None, full: float) -> Manager | None:
     if not validation.interactive or program is None:
         return None
     return Manager(sources=program.sources, kind=CheckerKind.ICPC, language=program.language, full=full)
 
 
-def _grader(folder: Path, data: Group, faults: Faults) -> Checker | None:
+def _grader(folder: Path, data: DataGroup, faults: Faults) -> Checker | None:
     """Return the package's own grader, where a group asks for it."""
     program = read_grader(folder, faults) if any(map(is_custom, groups_of(data))) else None
     if program is None:
@@ -373,12 +377,12 @@ _MAINS = ("validate", "validator", "output_validator", "interactor", "grade", "g
 _SCRIPTS = frozenset({"build", "run"})
 
 
-class Program(NamedTuple):
+class PackageProgram(NamedTuple):
     sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
     language: str
 
 
-def read_validator(folder: Path, faults: Faults, *, new: bool) -> Program | None:
+def read_validator(folder: Path, faults: Faults, *, new: bool) -> PackageProgram | None:
     """Return the one program in output_validators/; in younger versions the folder is the program."""
     if new:
         place = folder / NEW_VALIDATOR
@@ -387,11 +391,11 @@ def read_validator(folder: Path, faults: Faults, *, new: bool) -> Program | None
     return _only_program(folder, _VALIDATORS, "A custom validation needs exactly one validator", faults)
 
 
-def read_grader(folder: Path, faults: Faults) -> Program | None:
+def read_grader(folder: Path, faults: Faults) -> PackageProgram | None:
     return _only_program(folder, _GRADERS, "A custom grading needs exactly one grader", faults)
 
 
-def _only_program(folder: Path, place: str, remedy: str, faults: Faults) -> Program | None:
+def _only_program(folder: Path, place: str, remedy: str, faults: Faults) -> PackageProgram | None:
     entries = visible((folder / place).glob("*"))
     programs = [path for path in entries if path.is_dir() or of_suffix(path.suffix)]
     if len(programs) != 1:
@@ -403,7 +407,7 @@ def _only_program(folder: Path, place: str, remedy: str, faults: Faults) -> Prog
     return _program(folder, path, [file for file in files if file.is_file()], faults)
 
 
-def _program(folder: Path, program: Path, files: Sequence[Path], faults: Faults) -> Program | None:
+def _program(folder: Path, program: Path, files: Sequence[Path], faults: Faults) -> PackageProgram | None:
     place = program.relative_to(folder).as_posix()
     if program.is_dir() and any(file.name in _SCRIPTS and file.parent == program for file in files):
         faults.add("it has its own build or run script", place, remedy="Only sources can be built")
@@ -415,7 +419,7 @@ def _program(folder: Path, program: Path, files: Sequence[Path], faults: Faults)
         return None
     ordered = [main, *(file for file in files if file != main)]
     names = [file.relative_to(folder).as_posix() for file in ordered]
-    return Program(sources=named(folder, names), language=language_of(main.name) or "c++")
+    return PackageProgram(sources=named(folder, names), language=language_of(main.name) or "c++")
 
 
 def _main_source(program: Path, files: Sequence[Path]) -> Path | None:
@@ -439,17 +443,17 @@ SAMPLE, SECRET = "sample", "secret"
 _OF_PROBLEM = ("accept_score", "reject_score", "range", "on_reject")  # once stood in problem.yaml
 
 
-class Group(NamedTuple):
+class DataGroup(NamedTuple):
     """A folder of tests. What its file does not say is as in the folder above."""
 
     name: str  # below data/: secret/group1; empty: data/ itself
     fields: Fields
     own: frozenset[str]  # what its own file says
     tests: tuple[Test, ...]
-    inner: tuple[Group, ...]  # those with tests somewhere in them
+    inner: tuple[DataGroup, ...]  # those with tests somewhere in them
 
     @property
-    def parts(self) -> list[Test | Group]:
+    def parts(self) -> list[Test | DataGroup]:
         """Return tests and groups in the order of judging: by their names."""
         return sorted((*self.tests, *self.inner), key=lambda part: part.name.rpartition("/")[2])
 
@@ -463,7 +467,7 @@ class Group(NamedTuple):
         return _words(self.fields, "grader_flags")
 
 
-def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Faults, new: bool) -> Group:
+def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Faults, new: bool) -> DataGroup:
     """Return data/ with its groups `sample` and `secret`. Tests are named by their paths in it."""
     reader = _Data(folder, needs_answers, faults, new)
     usual = {name: grading.values[name] for name in _OF_PROBLEM if grading.values.get(name) is not None}
@@ -474,10 +478,10 @@ def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Fau
     if not inner:
         faults.add("no tests", "data/secret", remedy="Expected files NAME.in and NAME.ans in this folder")
     fields = Fields(values, reader.settings("data"), faults)
-    return Group(name="", fields=fields, own=frozenset(own), tests=(), inner=inner)
+    return DataGroup(name="", fields=fields, own=frozenset(own), tests=(), inner=inner)
 
 
-def groups_of(group: Group) -> Iterator[Group]:
+def groups_of(group: DataGroup) -> Iterator[DataGroup]:
     """Yield the group and all groups in it, in the order of judging."""
     yield group
     for inner in group.inner:
@@ -500,7 +504,7 @@ class _Data:
             (read_mapping(self._folder, file, self._faults) or {}) if (self._folder / file).exists() else {}
         )
 
-    def group(self, name: str, above: Mapping[str, Any]) -> Group:
+    def group(self, name: str, above: Mapping[str, Any]) -> DataGroup:
         place = f"data/{name}"
         own = self.own(place)
         values = {**above, **own}
@@ -509,7 +513,7 @@ class _Data:
             self._refuse_what_is_not_given(place, own, paths)
         inner = [self.group(f"{name}/{path.name}", values) for path in paths if path.is_dir()]
         fields = Fields(values, self.settings(place), self._faults)
-        return Group(
+        return DataGroup(
             name=name,
             fields=fields,
             own=frozenset(own),
@@ -557,7 +561,7 @@ class _Data:
             yield replace(read, arguments=self._arguments(fields, path))
 
 
-def _has_tests(group: Group) -> bool:
+def _has_tests(group: DataGroup) -> bool:
     return any(inner.tests for inner in groups_of(group))
 
 
@@ -598,7 +602,7 @@ class _Node(NamedTuple):
     inner: tuple[_Node, ...]
 
 
-def read_scoring(root: Group, faults: Faults, *, by_validator: bool, domjudge: bool = False) -> Scoring:
+def read_scoring(root: DataGroup, faults: Faults, *, by_validator: bool, domjudge: bool = False) -> Scoring:
     """Return the scoring of a problem with points. `domjudge`: the package is one of DOMjudge's."""
     reader = _Rules(faults, scoring=True, by_validator=by_validator, domjudge=domjudge)
     top = reader.node(root)
@@ -612,7 +616,7 @@ def read_scoring(root: Group, faults: Faults, *, by_validator: bool, domjudge: b
     return Scoring(subtasks=subtasks, secret=secret, full=full, own_full=own)
 
 
-def read_acceptance(root: Group, faults: Faults) -> Scoring:
+def read_acceptance(root: DataGroup, faults: Faults) -> Scoring:
     """Return the scoring of a problem without points: one subtask, or none where all tests must pass."""
     top = _Rules(faults, scoring=False, by_validator=False).node(root)
     if not top.inner or _is_strict(top.grading):
@@ -633,7 +637,7 @@ class _Rules:
         self._ignores_sample = False
         self.full: dict[str, float] = {}  # what each test is worth by its validator's score
 
-    def node(self, group: Group, above: bool = False) -> _Node:
+    def node(self, group: DataGroup, above: bool = False) -> _Node:
         """Return a group with its rules. `above`: the package's own grader grades a group around it."""
         self._check(group)
         own = is_custom(group)
@@ -662,7 +666,7 @@ class _Rules:
             group.fields.fault("on_reject", words, "Set it to continue, so that all parts count")
         return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(inner.values()))
 
-    def _check(self, group: Group) -> None:
+    def _check(self, group: DataGroup) -> None:
         said = group.fields.values.get("grading") or "default"
         if said not in ("default", _CUSTOM) and (not group.name or "grading" in group.own):
             group.fields.fault("grading", f"{shown(said)} is not understood", "Expected default or custom")
@@ -672,7 +676,7 @@ class _Rules:
             if flag not in _FLAGS and "grader_flags" in group.own:
                 self._faults.note(f"{flag!r} is no flag of the default grader", group.fields.file)
 
-    def _accept_score(self, group: Group, points: Points, *, by_grader: bool) -> float:
+    def _accept_score(self, group: DataGroup, points: Points, *, by_grader: bool) -> float:
         """Return a test's points. `by_grader`: the package's own grader makes what it likes of them."""
         if not self._by_validator:
             return _number(group.fields, "accept_score", 1.0)
@@ -685,7 +689,7 @@ class _Rules:
         self.full |= dict.fromkeys((test.name for test in group.tests), full)
         return full
 
-    def _counts_once(self, group: Group, points: Points) -> bool:
+    def _counts_once(self, group: DataGroup, points: Points) -> bool:
         """Return True where accept_score is the group's worth, as in DOMjudge, and not each test's.
 
         A group whose range ends at it, and that would be worth more as the format counts, was written so.
@@ -699,7 +703,7 @@ class _Rules:
             self._faults.note("accept_score is what the group is worth, as in DOMjudge", group.fields.file)
         return True
 
-    def _highest(self, group: Group) -> float:
+    def _highest(self, group: DataGroup) -> float:
         """Return the end of the range: the most that the scores of all its tests may come to, or 0."""
         highest = _range_end(group)
         if highest is None or highest < 0:
@@ -709,7 +713,7 @@ class _Rules:
         return highest
 
 
-def is_custom(group: Group) -> bool:
+def is_custom(group: DataGroup) -> bool:
     """Return True where the package's own grader grades a group."""
     return group.fields.values.get("grading") == _CUSTOM
 
@@ -721,14 +725,14 @@ def _modes(flags: Sequence[str]) -> tuple[Points, Acceptance]:
     return points, next(words, Acceptance.WORST_ERROR)
 
 
-def _stops(group: Group) -> bool:
+def _stops(group: DataGroup) -> bool:
     said = group.fields.values.get("on_reject") or "break"
     if (not isinstance(said, str) or said not in _STOPS) and (not group.name or "on_reject" in group.own):
         group.fields.fault("on_reject", f"{shown(said)} is not understood", "Expected break or continue")
     return _STOPS.get(said, True) if isinstance(said, str) else True
 
 
-def _range_end(group: Group) -> float | None:
+def _range_end(group: DataGroup) -> float | None:
     """Return the end of a group's own range; secret/ without groups may have it from data/."""
     alone = group.name == SECRET and not group.inner
     if "range" not in group.own and group.name and not alone:
@@ -915,7 +919,7 @@ _WORTH = 100.0  # of all, where nothing else is said
 _STATIC = "static_validation_score"
 
 
-def read_max_scores(root: Group, *, by_validator: bool) -> Scoring:
+def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:
     """Return what groups are worth. `by_validator`: tests may be worth a part of their points."""
     groups = {group.name: group for group in root.inner}
     if SECRET not in groups:
@@ -939,12 +943,12 @@ def _tree(group: Subtask) -> Grading:
     return Grading(parts=group.tests, accept_score=group.points, points=Points.LEAST, rejected_earns=False)
 
 
-def _names(group: Group) -> tuple[str, ...]:
+def _names(group: DataGroup) -> tuple[str, ...]:
     return tuple(test.name for inner in groups_of(group) for test in inner.tests)
 
 
 class _MaxScores:
-    def __init__(self, secret: Group, sample: tuple[str, ...]) -> None:
+    def __init__(self, secret: DataGroup, sample: tuple[str, ...]) -> None:
         self._secret, self._sample = secret, sample
         self._full: dict[str, float] = {}  # what each test is worth by its validator's score
 
@@ -968,7 +972,7 @@ class _MaxScores:
         if not secret.inner or mode == _PASS_FAIL:
             yield self._subtask(secret, mode, worth, before)
             return
-        earlier: dict[str, Group] = {}
+        earlier: dict[str, DataGroup] = {}
         found = list[Subtask]()
         for group in secret.inner:
             needed = (*before, *self._required(group, earlier))
@@ -985,7 +989,7 @@ class _MaxScores:
             secret.fields.fault("max_score", words, f"Set it to that; it is {worth:g}")
         yield from found
 
-    def _subtask(self, group: Group, mode: str, worth: float, before: Sequence[str]) -> Subtask:
+    def _subtask(self, group: DataGroup, mode: str, worth: float, before: Sequence[str]) -> Subtask:
         own, name = _names(group), group.name.removeprefix(f"{SECRET}/")
         names = tuple(dict.fromkeys((*before, *own)))
         if mode != _PASS_FAIL:
@@ -1011,14 +1015,14 @@ class _MaxScores:
 
     # --- one group's settings, which are not those of the group around it ---------------------------------
 
-    def _mode(self, group: Group, usual: str) -> str:
+    def _mode(self, group: DataGroup, usual: str) -> str:
         if _STATIC in group.own:
             group.fields.fault(_STATIC, "static validators are not run", "Remove it")
         if "score_aggregation" not in group.own:
             return usual
         return group.fields.choice("score_aggregation", _MODES)
 
-    def _worth(self, group: Group, usual: float | None) -> float:
+    def _worth(self, group: DataGroup, usual: float | None) -> float:
         said = group.fields.values.get("max_score") if "max_score" in group.own else usual
         if isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said < math.inf:
             return float(said)
@@ -1026,7 +1030,7 @@ class _MaxScores:
         group.fields.fault("max_score", words, "Give it a number from 0, such as `max_score: 20`")
         return 1.0
 
-    def _required(self, group: Group, earlier: Mapping[str, Group]) -> tuple[str, ...]:
+    def _required(self, group: DataGroup, earlier: Mapping[str, DataGroup]) -> tuple[str, ...]:
         """Return the tests of the groups that are to be passed before."""
         said = group.fields.values.get("require_pass") if "require_pass" in group.own else ()
         found = list[str]()
@@ -1076,14 +1080,14 @@ _SCORE = re.compile(r"@EXPECTED_SCORE@:[ \t]*([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 
 
 def read_solutions(
-    folder: Path, groups: Sequence[str], rules: Rules, faults: Faults, *, scoring: bool
+    folder: Path, groups: Sequence[str], rules: PackageRules, faults: Faults, *, scoring: bool
 ) -> tuple[Solution, ...]:
     """Return the submissions. `groups`: the names of the secret groups, for tags with a grade for each."""
     return tuple(_solutions(folder, groups, rules, faults, scoring))
 
 
 def _solutions(
-    folder: Path, groups: Sequence[str], rules: Rules, faults: Faults, scoring: bool
+    folder: Path, groups: Sequence[str], rules: PackageRules, faults: Faults, scoring: bool
 ) -> Iterator[Solution]:
     for path in visible((folder / "submissions").glob("*/*")):
         place = path.relative_to(folder).as_posix()
@@ -1199,7 +1203,7 @@ class Expected(NamedTuple):
     folder_counts: bool = True  # whether its folder's name says something, too
 
 
-class Rules:
+class PackageRules:
     """The rules of a package, each fault in them noted once."""
 
     def __init__(self, folder: Path, tests: Sequence[str], faults: Faults, *, new: bool) -> None:

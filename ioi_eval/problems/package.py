@@ -37,7 +37,7 @@ class Executable(NamedTuple):
     linked: bool = False  # with all sources that lie beside the first one
 
 
-class Made(NamedTuple):
+class GeneratedTest(NamedTuple):
     """A test: files by their places in the package. Without a command the input lies in the package."""
 
     input: str
@@ -50,7 +50,7 @@ class Made(NamedTuple):
 class Making(NamedTuple):
     """The way in which a package's tests are made."""
 
-    tests: tuple[Made, ...]
+    tests: tuple[GeneratedTest, ...]
     generators: Mapping[str, Executable]
     solution: Executable | None  # None: generators write answers on standard error
     validators: tuple[Executable, ...] = ()

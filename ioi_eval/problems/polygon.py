@@ -35,7 +35,7 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.problems.package import (
     Executable,
-    Made,
+    GeneratedTest,
     Making,
     PackageFormat,
     as_on_linux,
@@ -80,11 +80,11 @@ class Polygon(PackageFormat):
 
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         root = parsed(folder, faults)
-        return None if root is None else Reader(folder, where, root, faults).problem()
+        return None if root is None else PolygonReader(folder, where, root, faults).problem()
 
     def making(self, folder: Path, faults: Faults) -> Making | None:
         root = parsed(folder, faults)
-        return None if root is None else _Making(Reader(folder, "", root, faults), root, faults).read()
+        return None if root is None else _Making(PolygonReader(folder, "", root, faults), root, faults).read()
 
 
 def parsed(folder: Path, faults: Faults) -> Element | None:
@@ -122,7 +122,7 @@ class _Source(NamedTuple):
     language: str
 
 
-class Reader:
+class PolygonReader:
     """A reader of one package's parts, each noting its own faults."""
 
     def __init__(self, folder: Path, where: str, root: Element, faults: Faults) -> None:
@@ -481,7 +481,7 @@ def _subtask(group: _Group, needed: Sequence[_Group]) -> Subtask:
 
 
 class _Making:
-    def __init__(self, reader: Reader, root: Element, faults: Faults) -> None:
+    def __init__(self, reader: PolygonReader, root: Element, faults: Faults) -> None:
         self._reader, self._root, self._faults = reader, root, faults
 
     def read(self) -> Making | None:
@@ -535,7 +535,7 @@ class _Making:
             if name in used and (found := self._executable(element, "files.executables.executable")):
                 yield name, found
 
-    def _tests(self, testset: Element, generators: dict[str, Executable]) -> Iterator[Made]:
+    def _tests(self, testset: Element, generators: dict[str, Executable]) -> Iterator[GeneratedTest]:
         for place, (element, (given, answer)) in enumerate(
             zip(tests_of(testset), self._reader.places(testset), strict=False), 1
         ):
@@ -548,7 +548,7 @@ class _Making:
             elif not words and not self._reader.lies(given):
                 self._fault(field, f"{given} is not there, and nothing makes it", "Export the package again")
             else:
-                yield Made(given, answer, () if self._reader.lies(given) else words)
+                yield GeneratedTest(given, answer, () if self._reader.lies(given) else words)
 
 
 def _words(test: Element) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Value
 from ioi_eval.reports import paired, sections
 from ioi_eval.reports.differences import Differences, sections_of, write_differences
-from ioi_eval.reports.document import NOTHING, Cell, Document, Section, Table, counted, number, share
+from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlock, counted, number, share
 from ioi_eval.reports.page import write_document
 from ioi_eval.reports.records import Group, ModelSummary, Summary
 from ioi_eval.reports.sections import Entry
@@ -102,7 +102,7 @@ def _runs(runs: Sequence[ComparedRun]) -> Section:
         for run in runs
     ]
     heads = ["Run", "Submissions", "Scored", "Unscored", "Problems", "Models"]
-    table = Table(heads=heads, rows=rows, align="lrrrrl")
+    table = TableBlock(heads=heads, rows=rows, align="lrrrrl")
     return Section(title="Runs", table=table, items=list(_differences(runs)))
 
 
@@ -168,5 +168,5 @@ def _result(of: ModelSummary | Group) -> str:
     return share(of.mean_score, 1) + passes
 
 
-def _matrix(head: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
-    return Table(heads=[head, *heads], rows=rows, align="l" + "r" * len(heads))
+def _matrix(head: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> TableBlock:
+    return TableBlock(heads=[head, *heads], rows=rows, align="l" + "r" * len(heads))

@@ -10,7 +10,7 @@ from typing import Any
 
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Value, Verdict
-from ioi_eval.reports.document import NOTHING, Cell, Section, Table, counted, number
+from ioi_eval.reports.document import NOTHING, Cell, Section, TableBlock, counted, number
 from ioi_eval.reports.paired import Paired, paired, signed
 from ioi_eval.reports.sections import model_name
 from ioi_eval.reports.summary import check_run, result_of_row
@@ -214,7 +214,7 @@ def sections_of(found: Differences) -> Iterator[Section]:
         heads = ["Submission", "Problem", "Model", "Before", "After", "Points", "Why"]
         more = len(found.changed) - _SHOWN
         notes = [f"and {more:,} more in {_NAME}"] if more > 0 else []
-        table = Table(heads=heads, rows=rows, align="lllllrl")
+        table = TableBlock(heads=heads, rows=rows, align="lllllrl")
         yield Section(title="Other results", table=table, notes=notes, long=len(rows) > _SHOWN // 2)
 
 
@@ -231,7 +231,7 @@ def _row(one: Difference) -> list[Cell]:
     ]
 
 
-def _models(models: Iterable[ModelDifference]) -> Table | None:
+def _models(models: Iterable[ModelDifference]) -> TableBlock | None:
     rows: list[list[Cell]] = [
         [
             model_name(one.model),
@@ -243,12 +243,12 @@ def _models(models: Iterable[ModelDifference]) -> Table | None:
         for one in models
     ]
     heads = ["Model", "Submissions", "Better", "Worse", "Points won, %"]
-    return Table(heads=heads, rows=rows, align="lrrrr") if rows else None
+    return TableBlock(heads=heads, rows=rows, align="lrrrr") if rows else None
 
 
-def _confusion(found: Mapping[Verdict, Mapping[Verdict, int]]) -> Table:
+def _confusion(found: Mapping[Verdict, Mapping[Verdict, int]]) -> TableBlock:
     heads = sorted({after for afters in found.values() for after in afters} | found.keys())
     rows: list[list[Cell]] = [
         [before, *(f"{found[before].get(after, 0):,}" for after in heads)] for before in sorted(found)
     ]
-    return Table(heads=["Before / after", *heads], rows=rows, align="l" + "r" * len(heads))
+    return TableBlock(heads=["Before / after", *heads], rows=rows, align="l" + "r" * len(heads))

@@ -171,7 +171,7 @@ class Outputs(Value):
 Cell = str | Meter | Link
 
 
-class Table(Value):
+class TableBlock(Value):
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     align: str  # `l` or `r` for each column
@@ -200,7 +200,7 @@ class Section(Value):
     lead: str = ""  # what there is to know first
     text: Sequence[str] = ()  # paragraphs before the table; the first goes on where the lead ends
     figures: Sequence[Figure] = ()
-    table: Table | None = None
+    table: TableBlock | None = None
     notes: Sequence[str] = ()  # behind it
     code: Code | None = None
     outputs: Outputs | None = None
@@ -327,7 +327,7 @@ def _finalized(value: Any) -> Any:
     return bounded(visible(value), MAX_TEXT)
 
 
-def rows_of(table: Table) -> Any:
+def rows_of(table: TableBlock) -> Any:
     """The rows of a table as HTML. Not in the template: there are a hundred cells for a line of it."""
     from markupsafe import Markup
 

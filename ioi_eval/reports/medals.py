@@ -19,7 +19,7 @@ from ioi_eval.model.values import Value
 _FORM = "Expected a table for each year, such as [2024] with gold = 359.71, or the same as JSON"
 
 
-class Contest(Value, forbid_unknown_fields=True):
+class ContestYear(Value, forbid_unknown_fields=True):
     """A year's contest. A colour without a cut-off is not known, and not guessed."""
 
     gold: float | None = None
@@ -35,7 +35,7 @@ class Contest(Value, forbid_unknown_fields=True):
         return {colour: points for colour, points in every.items() if points is not None}
 
 
-Contests = Mapping[int, Contest]
+Contests = Mapping[int, ContestYear]
 
 
 class Award(Value):
@@ -47,7 +47,7 @@ class Award(Value):
     reason: str = ""
 
 
-def problems_of(contest: Contest, names: Collection[str], source: str) -> Collection[str]:
+def problems_of(contest: ContestYear, names: Collection[str], source: str) -> Collection[str]:
     """Return which problems of a contest's year are its own; none where it cannot be told that any is.
 
     `source`: where the run's problems come from. Other packages have years, too, and win no medals.
@@ -60,7 +60,7 @@ def problems_of(contest: Contest, names: Collection[str], source: str) -> Collec
     return own if len(own) in (len(names), len(ids)) else ()
 
 
-def award(year: int, contest: Contest, problems: Mapping[str, float | None], points: float) -> Award:
+def award(year: int, contest: ContestYear, problems: Mapping[str, float | None], points: float) -> Award:
     """`problems` are those of that year in the run, with what each is worth where that is known.
 
     A medal is for the whole contest: nobody is given one for the problems that were left in.
@@ -78,7 +78,7 @@ def award(year: int, contest: Contest, problems: Mapping[str, float | None], poi
     return Award(year=year, points=points, medal=None, reason=reason)
 
 
-def _not_the_contest(contest: Contest, problems: Mapping[str, float | None]) -> str:
+def _not_the_contest(contest: ContestYear, problems: Mapping[str, float | None]) -> str:
     if len(problems) != contest.problems:
         return f"the contest had {contest.problems} problems, the run has {len(problems)} of that year"
     if unknown := sorted(name for name, worth in problems.items() if worth is None):
@@ -92,13 +92,13 @@ def _not_the_contest(contest: Contest, problems: Mapping[str, float | None]) -> 
 # --- the tables --------------------------------------------------------------------------------------
 
 
-def known_contests() -> dict[int, Contest]:
+def known_contests() -> dict[int, ContestYear]:
     """Return the cut-offs that come with the package."""
     text = importlib.resources.files("ioi_eval.reports").joinpath("medals.toml").read_text("utf-8")
     return _contests(tomllib.loads(text), "medals.toml")
 
 
-def read_contests(path: Path) -> dict[int, Contest]:
+def read_contests(path: Path) -> dict[int, ContestYear]:
     """Return the cut-offs of the package and of a user's file, TOML or JSON; the file's win."""
     return {**known_contests(), **_contests(_parsed(path), str(path))}
 
@@ -113,7 +113,7 @@ def _parsed(path: Path) -> Any:
         raise InputError(f"is no table of medals: {error}", where=str(path), remedy=_FORM) from error
 
 
-def _contests(table: Any, where: str) -> dict[int, Contest]:
+def _contests(table: Any, where: str) -> dict[int, ContestYear]:
     if not isinstance(table, dict):
         raise InputError("is no table of medals", where=where, remedy=_FORM)
     return {_year(name, where): _contest(name, entry, where) for name, entry in table.items()}
@@ -125,9 +125,9 @@ def _year(name: str, where: str) -> int:
     return int(name)
 
 
-def _contest(name: str, entry: Any, where: str) -> Contest:
+def _contest(name: str, entry: Any, where: str) -> ContestYear:
     try:
-        contest = msgspec.convert(entry, Contest)
+        contest = msgspec.convert(entry, ContestYear)
     except msgspec.ValidationError as error:
         raise InputError(str(error), where=where, field=name, remedy=_FORM) from error
     if fault := _fault(contest):
@@ -135,7 +135,7 @@ def _contest(name: str, entry: Any, where: str) -> Contest:
     return contest
 
 
-def _fault(contest: Contest) -> str:
+def _fault(contest: ContestYear) -> str:
     cutoffs = contest.cutoffs()
     if not cutoffs:
         return "no cut-off of gold, silver or bronze"

@@ -17,7 +17,7 @@ from ioi_eval.reports.document import (
     Document,
     Link,
     Section,
-    Table,
+    TableBlock,
     counted,
     html,
     markdown,
@@ -154,14 +154,14 @@ def _model(model: ModelSummary, place: str, *, alone: bool) -> Iterator[Section]
         yield Section(
             title=f"Best of each subtask{of}",
             level=3,
-            table=Table(
+            table=TableBlock(
                 heads=["Problem", "Subtask", "Best", "of", "Verdict", "Earned by"], rows=rows, align="llrrll"
             ),
             long=len(rows) > _LONG,
         )
 
 
-def _problems(model: ModelSummary, place: str) -> Table:
+def _problems(model: ModelSummary, place: str) -> TableBlock:
     statuses = list(model.verdicts)[::-1]
     ks = sections.known_ks(problem.pass_at for problem in model.problems)
     heads = ["Problem", "Points", "of", "Mean", "Solved by", *(f"pass@{k}" for k in ks)]
@@ -180,7 +180,7 @@ def _problems(model: ModelSummary, place: str) -> Table:
         ]
         for problem in model.problems
     ]
-    return Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
+    return TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
 
 
 def _opening(problem: ProblemSummary, place: str) -> Cell:
@@ -223,7 +223,7 @@ def _failures(run: Summary) -> Iterator[Section]:
         for why in run.failures
     ]
     heads = ["Submissions", "Problems", "While", "Reason", "What to do", "For example"]
-    table = Table(heads=heads, rows=rows, align="rlllll")
+    table = TableBlock(heads=heads, rows=rows, align="rlllll")
     yield Section(title="Could not be judged", table=table, notes=["failures.jsonl has them one by one."])
 
 
@@ -231,7 +231,7 @@ def _about(settings: Settings) -> Iterator[Section]:
     rows = [list(pair) for pair in _settings(settings)]
     yield Section(
         title="Settings",
-        table=Table(heads=["What", "Value"], rows=rows, align="ll"),
+        table=TableBlock(heads=["What", "Value"], rows=rows, align="ll"),
         items=[f"Not confined as it could be: {reason}" for reason in _missing(settings)],
     )
     command = settings.given.get(_COMMAND)

@@ -34,7 +34,7 @@ from ioi_eval.reports.document import (
     Link,
     Outputs,
     Section,
-    Table,
+    TableBlock,
     asset,
     counted,
     number,
@@ -208,7 +208,7 @@ def _facts(row: Mapping[str, Any], result: SubmissionResult, task: Task | None) 
     ]
     rows += [[what, limit] for what, limit in (limits(task) if task else ())]
     shown = [line for line in rows if line[1] != NOTHING]
-    yield Section(title="Result", table=Table(heads=["What", "Value"], rows=shown, align="ll"))
+    yield Section(title="Result", table=TableBlock(heads=["What", "Value"], rows=shown, align="ll"))
 
 
 def _judged_as(result: SubmissionResult) -> Cell:
@@ -240,7 +240,7 @@ def _judgement(result: SubmissionResult) -> Iterator[Section]:
     if result.subtasks:
         yield Section(
             title="Subtasks",
-            table=Table(
+            table=TableBlock(
                 heads=["Subtask", "Points", "of", "Verdict"],
                 rows=[
                     [part.subtask, number(part.weighted_score), number(part.points), part.status]
@@ -262,7 +262,7 @@ def _judgement(result: SubmissionResult) -> Iterator[Section]:
         for test in result.tests
     ]
     heads = ["Test", "Verdict", "Score", "CPU time", "Wall time", "Memory", "Feedback"]
-    yield Section(title="Tests", table=Table(heads=heads, rows=rows, align="llrrrrl"))
+    yield Section(title="Tests", table=TableBlock(heads=heads, rows=rows, align="llrrrrl"))
 
 
 def _wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
@@ -383,11 +383,11 @@ def limits(task: Task) -> Iterator[tuple[str, str]]:
 def _described(task: Task) -> Iterator[Section]:
     facts = [("Name", task.name), ("Type", task.type), *limits(task), ("Comparison", task.checker)]
     rows = [[what, value] for what, value in (*facts, ("Tests", f"{task.tests:,}")) if value]
-    yield Section(title="Problem", table=Table(heads=["What", "Value"], rows=rows, align="ll"))
+    yield Section(title="Problem", table=TableBlock(heads=["What", "Value"], rows=rows, align="ll"))
     if task.subtasks:
         parts = [[one.name, number(one.points), f"{one.tests:,}"] for one in task.subtasks]
         yield Section(
-            title="Subtasks", table=Table(heads=["Subtask", "Points", "Tests"], rows=parts, align="lrr")
+            title="Subtasks", table=TableBlock(heads=["Subtask", "Points", "Tests"], rows=parts, align="lrr")
         )
     if task.statement:
         yield Section(title="Statement", lines=[CodeLines(lines=task.statement.splitlines())])
@@ -396,7 +396,7 @@ def _described(task: Task) -> Iterator[Section]:
 def _solutions(task: Task) -> Iterator[Section]:
     if task.solutions:
         rows = [[one.name, one.language, one.expected or NOTHING] for one in task.solutions]
-        table = Table(heads=["Solution", "Language", "Said to be"], rows=rows, align="lll")
+        table = TableBlock(heads=["Solution", "Language", "Said to be"], rows=rows, align="lll")
         yield Section(title="Solutions of the package", table=table)
 
 
@@ -445,7 +445,7 @@ def _of_tests(tests: Tests) -> Section:
             "Failed by: the submissions that did not pass the test. Decides: their subtasks that failed by "
             "this test alone. A test is skipped once no score depends on it."
         ],
-        table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)),
+        table=TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)),
         notes=[f"{counted(len(idle), 'test')} that no submission fails: {', '.join(idle)}."] if idle else [],
     )
 
@@ -459,7 +459,7 @@ def all_submissions(every: Sequence[Judged]) -> Document:
     )
 
 
-def _list(every: Iterable[Judged], *, of: Sequence[str]) -> Table:
+def _list(every: Iterable[Judged], *, of: Sequence[str]) -> TableBlock:
     heads = {
         "key": "Submission",
         "model": "Model",
@@ -480,7 +480,7 @@ def _list(every: Iterable[Judged], *, of: Sequence[str]) -> Table:
         }
         rows.append([cells[name] for name in of])
     align = "".join("r" if name == "points" else "l" for name in of)
-    return Table(heads=[heads[name] for name in of], rows=rows, align=align)
+    return TableBlock(heads=[heads[name] for name in of], rows=rows, align=align)
 
 
 # --- stamps ------------------------------------------------------------------------------------------

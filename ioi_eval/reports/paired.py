@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ioi_eval.model.values import Value
-from ioi_eval.reports.document import NOTHING, Cell, Figure, Section, Table
+from ioi_eval.reports.document import NOTHING, Cell, Figure, Section, TableBlock
 from ioi_eval.reports.plots import Estimate, Square, as_csv, grid, intervals
 from ioi_eval.reports.records import Summary
 from ioi_eval.reports.sections import model_name
@@ -114,7 +114,7 @@ def sections_of(pairs: Sequence[Paired]) -> Iterator[Section]:
             "problem over its submissions, if both runs have the same ones."
         ],
         figures=[_of_models(pairs)],
-        table=Table(
+        table=TableBlock(
             heads=["Model", "Problems", "Better", "Worse", "Difference"],
             rows=rows,
             align="lrrrr",
@@ -154,7 +154,7 @@ def _by_problem(pairs: Sequence[Paired]) -> Section:
         drawing=grid(title, models, names, squares),
         numbers=as_csv(["model", "problem", "before", "after", "low", "high"], numbers),
     )
-    table = Table(heads=["Problem", *models], rows=rows, align="l" + "r" * len(models))
+    table = TableBlock(heads=["Problem", *models], rows=rows, align="l" + "r" * len(models))
     return Section(title=title, figures=[figure] if most else [], table=table, long=len(rows) > _LONG)
 
 
@@ -182,5 +182,5 @@ def ranks(before: Summary, after: Summary) -> Section | None:
         risen = old.index(name) - place
         change = f"{'up' if risen > 0 else 'down'} {abs(risen)}" if risen else NOTHING
         rows.append([model_name(name), f"{old.index(name) + 1}", f"{place + 1}", change])
-    table = Table(heads=["Model", "Before", "After", "Change"], rows=rows, align="lrrr")
+    table = TableBlock(heads=["Model", "Before", "After", "Change"], rows=rows, align="lrrr")
     return Section(title="Ranks", text=["By points, of the models that are in both runs."], table=table)

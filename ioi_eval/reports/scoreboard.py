@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ioi_eval.model.values import SubmissionResult, Value
-from ioi_eval.reports.document import NOTHING, Cell, Figure, Link, Section, Table, number
+from ioi_eval.reports.document import NOTHING, Cell, Figure, Link, Section, TableBlock, number
 from ioi_eval.reports.plots import Axis, Series, as_csv, curves
 from ioi_eval.rules import scoring
 from ioi_eval.rules.scoring import Mode
@@ -103,7 +103,7 @@ def section(entrants: tuple[Entrant, ...], linked: Mapping[str, str]) -> Section
         title="Scoreboard",
         text=["Problems have points, and in parentheses the attempts and the time of the last gain."],
         figures=_figures(entrants),
-        table=Table(heads=heads, rows=rows, align="rl" + "r" * (len(heads) - 2)),
+        table=TableBlock(heads=heads, rows=rows, align="rl" + "r" * (len(heads) - 2)),
         long=len(rows) > _LONG,
     )
 

@@ -14,7 +14,7 @@ from ioi_eval.reports.document import (
     Link,
     Meter,
     Section,
-    Table,
+    TableBlock,
     between,
     counted,
     number,
@@ -62,7 +62,7 @@ _MEANINGS = {
 }
 
 
-def models(of: Sequence[Entry], *, apart: bool = False) -> Table:
+def models(of: Sequence[Entry], *, apart: bool = False) -> TableBlock:
     """`apart`: each model has a page of its own."""
     won = [_medals_of(one) for one in of]
     heads = ["Model", "Points", "of", "Share", *(["Medals"] if any(won) else [])]
@@ -86,7 +86,7 @@ def models(of: Sequence[Entry], *, apart: bool = False) -> Table:
             ]
         )
     meanings = {head: _MEANINGS[head] for head in heads if head in _MEANINGS}
-    return Table(heads=heads, rows=rows, align=f"lrrl{'r' if any(won) else ''}lrrr", meanings=meanings)
+    return TableBlock(heads=heads, rows=rows, align=f"lrrl{'r' if any(won) else ''}lrrr", meanings=meanings)
 
 
 def _share(model: ModelSummary) -> Cell:
@@ -123,7 +123,7 @@ def budgets(of: Sequence[Entry]) -> Section | None:
             "the one with the best score on the samples, then the longest.",
         ],
         figures=figures.by_number(of),
-        table=Table(heads=["Model", "All", limits, "One", "of"], rows=rows, align="lrrrr"),
+        table=TableBlock(heads=["Model", "All", limits, "One", "of"], rows=rows, align="lrrrr"),
     )
 
 
@@ -147,7 +147,7 @@ def passes(of: Sequence[Entry], unscored: int) -> Section | None:
             f"over problems. {LACKING}"
         ],
         figures=figures.passes(of),
-        table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)) if ks else None,
+        table=TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)) if ks else None,
         notes=[
             *(_missing(k, [one.model.pass_at for one in of]) for k in missing),
             *([f"These numbers leave out {counted(unscored, 'unscored submission')}."] if unscored else []),
@@ -199,7 +199,7 @@ def medals(of: Sequence[Entry]) -> Section | None:
     rows = [row for one in of for row in _awards(one)]
     heads = ["Model", "Contest", "All", _limits(of), "One", "Remark"]
     text = "The medals that the points would have won. A medal needs all problems of that year's contest."
-    return Section(title=title, text=[text], table=Table(heads=heads, rows=rows, align="lrrrrl"))
+    return Section(title=title, text=[text], table=TableBlock(heads=heads, rows=rows, align="lrrrrl"))
 
 
 def _no_medals(of: Sequence[Entry]) -> Iterator[str]:
@@ -257,7 +257,7 @@ _OF_GROUPS = {
 }
 
 
-def _groups(head: str, found: Sequence[tuple[Entry, Group]], *, several: bool, brief: bool) -> Table:
+def _groups(head: str, found: Sequence[tuple[Entry, Group]], *, several: bool, brief: bool) -> TableBlock:
     ks = known_ks(group.pass_at for _, group in found)
     rows: list[list[Cell]] = []
     for name in sorted({group.name for _, group in found}, key=place):
@@ -269,7 +269,9 @@ def _groups(head: str, found: Sequence[tuple[Entry, Group]], *, several: bool, b
     heads = [head, *(["Model"] if several else []), "Problems", "Solved", "Points", "Mean score"]
     heads += [*(f"pass@{k}" for k in ks), *([] if brief else ["Submissions"]), "Unscored"]
     align = "ll" if several else "l"
-    return Table(heads=heads, rows=rows, align=align + "r" * (len(heads) - len(align)), meanings=_OF_GROUPS)
+    return TableBlock(
+        heads=heads, rows=rows, align=align + "r" * (len(heads) - len(align)), meanings=_OF_GROUPS
+    )
 
 
 def place(name: str) -> tuple[bool, int, int, str]:
@@ -315,7 +317,7 @@ def by_problem(of: Sequence[Entry], *, linked: bool = False) -> Section:
         first = Link(text=name, href=f"{FOLDER}/{problem_page(name)}") if opens else name
         rows.append([first, whole(there), *cells])
     heads = ["Problem", "of", *(one.name for one in of)]
-    table = Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
+    table = TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
     drawn = [*figures.problems(of, linked=linked), *figures.subtasks(of, linked=linked)]
     return Section(title="Points by problem", figures=drawn, table=table, long=len(rows) > _LONG)
 
@@ -364,7 +366,7 @@ def uses(of: Sequence[Entry]) -> Section | None:
             "How many submissions need at most half, or at most the whole, of a limit on their hardest test."
         ],
         figures=[drawn for what in whats for drawn in figures.uses(of, what)],
-        table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)),
+        table=TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)),
     )
 
 
@@ -393,7 +395,7 @@ def verdicts(of: Sequence[Entry], total: Mapping[str, int], unscored: int) -> Se
         title="Verdicts",
         text=["How submissions ended, each counted once with the worst verdict of its subtasks."],
         figures=figures.verdicts(of, statuses),
-        table=Table(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1), meanings=meanings),
+        table=TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1), meanings=meanings),
     )
 
 

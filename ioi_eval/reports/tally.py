@@ -15,7 +15,7 @@ from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.records import Use
 from ioi_eval.rules.metrics import Trials
 from ioi_eval.rules.scoring import ending, pass_rate, submission_status
-from ioi_eval.rules.selection import SUBMISSIONS, Attempt, Pool, aim
+from ioi_eval.rules.selection import SUBMISSIONS, Attempt, SubmissionPool, aim
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.rows import as_number
 from ioi_eval.store.tasks import Task
@@ -95,7 +95,7 @@ class Tally:
         self.verdicts: Counter[str] = Counter()
         self.best_pass_rate: float | None = None
         self.uses: Counter[tuple[str, int]] = Counter()
-        self.pool = Pool(submissions)
+        self.pool = SubmissionPool(submissions)
         self._points = Fraction()  # exact, so that the order of adding does not show
         self._asked: Counter[str | None] = Counter()  # by what was asked for
         self._passed: Counter[str | None] = Counter()

@@ -10,13 +10,13 @@ import msgspec
 
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.values import Problem, SubmissionResult, SubtaskResult, TestResult, Verdict
-from ioi_eval.reports.document import NOTHING, CodeLines, Section, Table, counted, number, visible
+from ioi_eval.reports.document import NOTHING, CodeLines, Section, TableBlock, counted, number, visible
 from ioi_eval.reports.records import Check, SolutionCheck, SubtaskCheck, Unjudged, Validation
 from ioi_eval.rules import verdicts
 from ioi_eval.rules.expectations import (
-    Case,
     Expectation,
     ExpectedScore,
+    KeyedExpectation,
     counting_tests,
     max_points,
     met,
@@ -33,7 +33,7 @@ _BINARY = 1e-9  # what adding binary fractions leaves
 
 
 def validation(
-    cases: Iterable[Case],
+    cases: Iterable[KeyedExpectation],
     problems: Mapping[str, Problem],
     results: Mapping[str, SubmissionResult],
     failures: Mapping[str, str],
@@ -73,14 +73,16 @@ def validation(
     )
 
 
-def _by_word(case: Case, problem: Problem, solution: SolutionCheck) -> Iterator[tuple[str, Check]]:
+def _by_word(
+    case: KeyedExpectation, problem: Problem, solution: SolutionCheck
+) -> Iterator[tuple[str, Check]]:
     """Yield each check with the word under which the confusion matrix counts it."""
     yield from ((check.expected, check) for check in solution.checks[: len(case.words)])
     if case.score is not None:
         yield score_class(case, problem), solution.checks[-1]
 
 
-def _unjudged(case: Case, reason: str) -> Unjudged:
+def _unjudged(case: KeyedExpectation, reason: str) -> Unjudged:
     return Unjudged(
         key=case.key, problem=case.problem, solution=case.solution, expected=case.expected, reason=reason
     )
@@ -102,7 +104,7 @@ def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, in
 # --- one solution ------------------------------------------------------------------------------------
 
 
-def compared(case: Case, problem: Problem, result: SubmissionResult) -> SolutionCheck:
+def compared(case: KeyedExpectation, problem: Problem, result: SubmissionResult) -> SolutionCheck:
     """A solution's result beside all that was expected of it."""
     tests = {test.test_name: test for test in result.tests}
     checks = [_word_check(word, tests, is_solved(result)) for word in case.words]
@@ -144,7 +146,7 @@ def _word_check(word: Expectation, tests: Mapping[str, TestResult], solved: bool
 
 
 def _score_check(
-    case: Case,
+    case: KeyedExpectation,
     expected: ExpectedScore,
     problem: Problem,
     result: SubmissionResult,
@@ -316,7 +318,7 @@ def sections(found: Validation) -> Iterator[Section]:
             "Every test ran; no early stop.",
             *(f"{line[0].upper()}{line[1:]}." for line in numbers(found)),
         ],
-        table=Table(
+        table=TableBlock(
             heads=heads, rows=[[*row[:1], row[1].strip(), *row[2:]] for row in rows(found)], align=align
         ),
         notes=list(_limits(found)),
@@ -325,7 +327,7 @@ def sections(found: Validation) -> Iterator[Section]:
         title="Confusion",
         level=3,
         text=["How often a status was got where a word was expected."],
-        table=Table(heads=words, rows=counts, align="l" + "r" * (len(words) - 1)),
+        table=TableBlock(heads=words, rows=counts, align="l" + "r" * (len(words) - 1)),
     )
     if found.differences:
         evidence = [CodeLines(sentence=sentence, lines=lines) for sentence, lines in differences(found)]

@@ -229,7 +229,7 @@ class ExpectedScore(Value, kw_only=True):
     digits: int = 2  # after the point: what is less than half of the last one is rounding
 
 
-class Case(Value, kw_only=True):
+class KeyedExpectation(Value, kw_only=True):
     """An expectation for the submission of this key."""
 
     key: str
@@ -246,9 +246,9 @@ def max_points(problem: Problem) -> float:
     return sum(subtask.points for subtask in problem.subtasks) if problem.subtasks else 1.0
 
 
-def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list[Case]]:
+def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list[KeyedExpectation]]:
     """The solutions that packages bring, each under the key problem/expected/name."""
-    submissions, cases, seen = list[Submission](), list[Case](), Counter[str]()
+    submissions, cases, seen = list[Submission](), list[KeyedExpectation](), Counter[str]()
     for label, problem in problems.items():
         for solution in problem.solutions:
             key = "/".join(part for part in (label, solution.expected, solution.name) if part)
@@ -269,7 +269,7 @@ def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list
             words = expectations(problem, solution)
             whole = next((word.word for word in words if not word.subtask), "")
             cases.append(
-                Case(
+                KeyedExpectation(
                     key=key,
                     problem=label,
                     solution=solution.name,
@@ -284,7 +284,7 @@ def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list
     return submissions, cases
 
 
-def score_class(case: Case, problem: Problem) -> str:
+def score_class(case: KeyedExpectation, problem: Problem) -> str:
     """A class of scores for the confusion matrix, where a number is expected and no word."""
     assert case.score is not None, "only for cases with a score"
     whole = 1.0 if case.score.fraction else max_points(problem)

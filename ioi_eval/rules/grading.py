@@ -39,21 +39,21 @@ class Grade(NamedTuple):
         return self.verdict is Verdict.AC
 
 
-class Ask(NamedTuple):
+class GraderQuestion(NamedTuple):
     """A question to a problem's own grader: its arguments, and a line for each part of a group."""
 
     flags: tuple[str, ...]
     lines: str
 
 
-Graded = Mapping[Ask, Grade]  # what the problem's own grader has answered
+Graded = Mapping[GraderQuestion, Grade]  # what the problem's own grader has answered
 NOTHING_GRADED: Graded = MappingProxyType({})
 
 
 class Ungraded(JudgeFailure):
     """A group that only the problem's own grader can grade, which was not asked."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: GraderQuestion) -> None:
         self.ask = ask
         super().__init__("the problem's own grader was not asked, which batched jobs can", phase="grading")
 
@@ -63,7 +63,7 @@ def grade(group: Grading, results: Mapping[str, TestResult], graded: Graded = NO
     judged = list(_judged(group, results, graded))
     if group.flags is None or not judged:
         return _together(group, judged)
-    ask = Ask(group.flags, "".join(f"{_WORDS[one.verdict]} {one.points!r}\n" for one in judged))
+    ask = GraderQuestion(group.flags, "".join(f"{_WORDS[one.verdict]} {one.points!r}\n" for one in judged))
     if ask not in graded:
         raise Ungraded(ask)
     answer = graded[ask]
@@ -71,7 +71,7 @@ def grade(group: Grading, results: Mapping[str, TestResult], graded: Graded = NO
     return Grade(answer.verdict, worth)
 
 
-def asks(group: Grading, results: Mapping[str, TestResult], graded: Graded) -> Iterator[Ask]:
+def asks(group: Grading, results: Mapping[str, TestResult], graded: Graded) -> Iterator[GraderQuestion]:
     """Yield the next questions to the problem's own grader; none once a group's grade is known."""
     for part in group.parts:
         if isinstance(part, Grading):

@@ -141,7 +141,7 @@ def single(candidates: Iterable[Attempt]) -> Attempt | None:
 # --- one by one --------------------------------------------------------------------------------------
 
 
-class Pool:
+class SubmissionPool:
     """A model's submissions for one problem, gone through one by one; keeps only what a selection may need.
 
     However many there are, at most twice the limit is held for each subtask.

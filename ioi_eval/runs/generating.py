@@ -22,7 +22,7 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.options import TRUSTED_SECONDS, BuildLimits
 from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob, Problem
 from ioi_eval.problems.collection import format_of, package_folders
-from ioi_eval.problems.package import Executable, Made, Making, PackageFormat, as_on_linux
+from ioi_eval.problems.package import Executable, GeneratedTest, Making, PackageFormat, as_on_linux
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
@@ -94,12 +94,12 @@ class _Producer:
                 )
         return files
 
-    async def _input(self, test: Made, making: Making) -> Blob:
+    async def _input(self, test: GeneratedTest, making: Making) -> Blob:
         if not test.command:
             return as_on_linux(self._folder / (test.copied or test.input))
         return await self._generated(test, making)
 
-    async def _generated(self, test: Made, making: Making, *, written: str = "") -> Blob:
+    async def _generated(self, test: GeneratedTest, making: Making, *, written: str = "") -> Blob:
         name, *arguments = test.command
         what = f"{' '.join(test.command)} fails, which is to make {test.input}"
         return await self._run(making.generators[name], tuple(arguments), None, what, written=written)

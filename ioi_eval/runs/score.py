@@ -24,7 +24,7 @@ from ioi_eval.benchmarks import (
     mentioned,
     open_dump,
 )
-from ioi_eval.benchmarks.hub import Place
+from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import bare_name, is_dump
 from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.values import Problem, Submission, Value
@@ -180,14 +180,14 @@ class Rows(NamedTuple):
     """The rows of dumps that are to be judged, and how they are read."""
 
     paths: Sequence[str]
-    places: Sequence[Place]
+    places: Sequence[RowFile]
     reading: DumpOptions
     selection: Selection
 
     @classmethod
     def of(
         cls,
-        dumps: Sequence[str | Path | Place],
+        dumps: Sequence[str | Path | RowFile],
         reading: DumpOptions | None,
         selection: Selection | None,
         problems: Source,
@@ -241,9 +241,9 @@ class Rows(NamedTuple):
         )
 
 
-def called(dump: str | Path | Place) -> str:
+def called(dump: str | Path | RowFile) -> str:
     """Return a dump's name in messages and reports."""
-    return dump.label if isinstance(dump, Place) else str(dump)
+    return dump.label if isinstance(dump, RowFile) else str(dump)
 
 
 def run_name(dump: str) -> str:

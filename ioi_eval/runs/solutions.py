@@ -20,7 +20,7 @@ from ioi_eval.problems import Problems
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import Validation, write_validation
 from ioi_eval.reports.validation import conclusion, differences, validation
-from ioi_eval.rules.expectations import Case, of_packages
+from ioi_eval.rules.expectations import KeyedExpectation, of_packages
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, RunSummary, ignore
 from ioi_eval.runs.references import MOST, with_references
@@ -69,7 +69,7 @@ class _Plan(Value):
     """The solutions to judge, their expectations, and those that cannot be judged, with reasons."""
 
     work: Work
-    cases: tuple[Case, ...]
+    cases: tuple[KeyedExpectation, ...]
     hopeless: Mapping[str, str] = {}
     note: str = ""
     rejected: Sequence[InputError] = ()  # of a file's rows
@@ -207,7 +207,9 @@ def _of_packages(
         yield _Plan(work=work, cases=cases, hopeless=hopeless, note=f"Left out: {note}" if note else "")
 
 
-def _selected(cases: Iterable[Case], wanted: Collection[str], where: str) -> tuple[Case, ...]:
+def _selected(
+    cases: Iterable[KeyedExpectation], wanted: Collection[str], where: str
+) -> tuple[KeyedExpectation, ...]:
     """All, or those of the keys or names asked for."""
     cases, names = tuple(cases), set(wanted)
     if not names:

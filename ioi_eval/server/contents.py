@@ -55,9 +55,9 @@ class Contents:
                         if not arrival.write(piece):
                             raise EngineOverloaded("no room for this content beside those in use")
                         if time.monotonic() - begun > _GRACE + arrival.size / _SLOWEST:
-                            raise piston.Refused("the content comes too slowly", status=408)
+                            raise piston.RefusedRequest("the content comes too slowly", status=408)
                 if (found := arrival.keep()) != name:
-                    raise piston.Refused(f"this content has the SHA-256 {found}, and is not {name}")
+                    raise piston.RefusedRequest(f"this content has the SHA-256 {found}, and is not {name}")
         finally:
             self._coming -= 1
         self._counts["received"] += 1

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from ioi_eval.engines.contract import Profile, check_names
-from ioi_eval.engines.embedded.packages import Package, find_package
+from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected
 from ioi_eval.model.job import Job, JobResult
@@ -240,7 +240,7 @@ class PackagedEngine(Protocol):
     def slots(self) -> int: ...
 
     @property
-    def packages(self) -> tuple[Package, ...]: ...
+    def packages(self) -> tuple[LanguagePackage, ...]: ...
 
     async def profile(self) -> Profile: ...
 
@@ -269,7 +269,7 @@ class Jobs:
         """The job that a request asks for, as it will run but for contents that it names `by_hash`."""
         try:
             return self.ready(await _beside(len(body), partial(piston.decode_request, body, by_hash=by_hash)))
-        except (piston.Refused, FailedInside) as error:
+        except (piston.RefusedRequest, FailedInside) as error:
             if not self._refusals.is_one(str(error)):
                 self._say("refused", f"a request was refused: {error}")
             raise
@@ -293,7 +293,7 @@ class Jobs:
         """The job with every limit that it is to have."""
         package = find_package(self._engine.packages, job.runtime, job.version)
         if package is None:
-            raise piston.Refused(f"{job.runtime}-{job.version} runtime is unknown")
+            raise piston.RefusedRequest(f"{job.runtime}-{job.version} runtime is unknown")
         limits = {
             **self._limits,
             **{name: value for name, value in package.limits.items() if name in piston.LIMITS},
@@ -319,7 +319,7 @@ class Jobs:
         except JobRejected as error:
             outcome = "refused"
             self._say("refused", f"a job in {job.runtime} was refused: {error}", runtime=job.runtime)
-            raise piston.Refused(str(error)) from error
+            raise piston.RefusedRequest(str(error)) from error
         except EngineOverloaded:
             outcome = "overloaded"
             raise

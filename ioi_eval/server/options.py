@@ -245,6 +245,8 @@ def _is_address(host: str) -> bool:
         return False
 
 
-def _foreign(what: str, name: str, options: ServerOptions) -> piston.Refused:
+def _foreign(what: str, name: str, options: ServerOptions) -> piston.RefusedRequest:
     remedy = f"start it with {options.allowing} if it is to"
-    return piston.Refused(f"this worker does not answer to {what} {name[:100]!r}: {remedy}", status=403)
+    return piston.RefusedRequest(
+        f"this worker does not answer to {what} {name[:100]!r}: {remedy}", status=403
+    )

@@ -19,7 +19,7 @@ import msgspec
 
 from ioi_eval.engines.contract import Profile, artifact_key
 from ioi_eval.engines.embedded.job import drop
-from ioi_eval.engines.embedded.packages import Package, find_package
+from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, Toolchain
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Value
@@ -97,7 +97,7 @@ class _Asked(Value):
     """A classic job, and what it is about."""
 
     job: Job
-    package: Package
+    package: LanguagePackage
     tool: Toolchain
     submission: str  # the name of its source, empty where it brings none
 
@@ -134,7 +134,7 @@ class Prepared:
         return self._engine.slots
 
     @property
-    def packages(self) -> tuple[Package, ...]:
+    def packages(self) -> tuple[LanguagePackage, ...]:
         return self._engine.packages
 
     async def profile(self) -> Profile:
@@ -193,7 +193,7 @@ class Prepared:
         return msgspec.structs.replace(job, files=(*job.files, *built), run_memory_limit=self._memory)
 
 
-def _asked(job: Job, packages: Iterable[Package], tools: Mapping[str, Toolchain]) -> _Asked | None:
+def _asked(job: Job, packages: Iterable[LanguagePackage], tools: Mapping[str, Toolchain]) -> _Asked | None:
     """Return the classic job's facts; None for jobs that are passed on unchanged."""
     package = find_package(packages, job.runtime, job.version)
     if package is None or package.name != _PACKAGE or any(file.name in _OWN_SCRIPTS for file in job.files):
@@ -207,7 +207,7 @@ def _asked(job: Job, packages: Iterable[Package], tools: Mapping[str, Toolchain]
     return _Asked(job=job, package=package, tool=tools[package.needs], submission=submission)
 
 
-def _submission(job: Job, package: Package) -> str | None:
+def _submission(job: Job, package: LanguagePackage) -> str | None:
     """The name of the submission's source; None where the job does not say."""
     if package.language == _CHECKING:
         return ""

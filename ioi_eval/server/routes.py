@@ -16,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from ioi_eval.engines.embedded.packages import satisfies
 from ioi_eval.engines.jobs import piston_api as piston
-from ioi_eval.engines.jobs.piston_api import Refused, too_large
+from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
 from ioi_eval.engines.piston.identity import HEADER
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.server.contents import Contents
@@ -112,7 +112,7 @@ class Routes:
             return await handler(request)
         except (web.HTTPNotFound, web.HTTPMethodNotAllowed):
             return _message("Not Found", status=HTTPStatus.NOT_FOUND)
-        except piston.Refused as refused:
+        except piston.RefusedRequest as refused:
             self._metrics.refusals[refused.status] += 1
             return _json(refused.body, status=refused.status)
         except EngineOverloaded as busy:
@@ -133,7 +133,7 @@ class Routes:
         if wanted and request.path not in _OPEN and not hmac.compare_digest(told, wanted.encode()):
             wrong = "that is not this worker's token"
             wants = "this worker wants its token: Authorization: Bearer TOKEN"
-            raise piston.Refused(wrong if given else wants, status=401)
+            raise piston.RefusedRequest(wrong if given else wants, status=401)
 
     # --- about the server ----------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class Routes:
 
     async def _runtimes(self, request: web.Request) -> web.Response:
         runtimes = (
-            piston.Runtime(
+            piston.ServerRuntime(
                 language=each.language, version=each.version, aliases=each.aliases, runtime=each.runtime
             )
             for each in self._engine.packages
@@ -236,11 +236,11 @@ class Routes:
 
     async def _install(self, request: web.Request) -> web.Response:
         await self._named(request)
-        raise piston.Refused("Already installed", status=HTTPStatus.INTERNAL_SERVER_ERROR)
+        raise piston.RefusedRequest("Already installed", status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
     async def _uninstall(self, request: web.Request) -> web.Response:
         language, version = await self._named(request)
-        raise piston.Refused(
+        raise piston.RefusedRequest(
             f"{language}-{version} can only be removed from the worker's folder of packages",
             status=HTTPStatus.INTERNAL_SERVER_ERROR,
         )
@@ -252,7 +252,7 @@ class Routes:
         for installed in self._installed():
             if installed[0] == language and satisfies(installed[1], version):
                 return installed
-        raise piston.Refused(
+        raise piston.RefusedRequest(
             f"Requested package {language}-{version} does not exist", status=HTTPStatus.NOT_FOUND
         )
 
@@ -286,7 +286,7 @@ _SILENT = 60.0  # seconds without a byte
 async def pieces_of(
     request: web.Request, limit: int, bring: Callable[[int], None]
 ) -> AsyncGenerator[bytes, None]:
-    """Raises Refused as a Piston server with that limit would. `bring` is told of bytes that come."""
+    """Raises RefusedRequest as a Piston server with that limit would. `bring` is told of bytes that come."""
     encoding = request.headers.get("Content-Encoding", "").strip().lower()
     if encoding not in _ENCODINGS:
         raise _broken(f'UnsupportedMediaTypeError: unsupported content encoding "{encoding}"')
@@ -309,10 +309,10 @@ async def _next(request: web.Request) -> bytes:
         async with asyncio.timeout(_SILENT):
             return await request.content.readany()
     except TimeoutError:
-        raise Refused(f"no byte of the request's body came for {_SILENT:g} s", status=408) from None
+        raise RefusedRequest(f"no byte of the request's body came for {_SILENT:g} s", status=408) from None
     except (web.RequestPayloadError, ClientPayloadError, HttpProcessingError) as error:
         raise _broken(f"BadRequestError: the request's body cannot be read: {error}") from error
 
 
-def _broken(words: str) -> Refused:
-    return Refused(words, body={"stack": words})
+def _broken(words: str) -> RefusedRequest:
+    return RefusedRequest(words, body={"stack": words})

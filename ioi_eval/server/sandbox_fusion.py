@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ioi_eval.engines.embedded.job import drop
-from ioi_eval.engines.jobs.piston_api import Refused
+from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.nesting import shallow
@@ -379,10 +379,10 @@ def _cases(asked: Submit) -> list[StdioTest]:
     return cases
 
 
-def _broken(reason: str) -> Refused:
+def _broken(reason: str) -> RefusedRequest:
     """The worker's fault, which is nobody's score."""
-    return Refused(reason, status=500, body={"detail": reason})
+    return RefusedRequest(reason, status=500, body={"detail": reason})
 
 
-def _unprocessable(reason: str) -> Refused:
-    return Refused(reason, status=422, body={"detail": reason})
+def _unprocessable(reason: str) -> RefusedRequest:
+    return RefusedRequest(reason, status=422, body={"detail": reason})

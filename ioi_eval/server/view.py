@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 from aiohttp import web
 
-from ioi_eval.engines.jobs.piston_api import Refused
+from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.quoting import as_label
@@ -108,7 +108,7 @@ class View:
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             check_hosts(request.headers, self._options)
-        except Refused as refused:
+        except RefusedRequest as refused:
             return web.Response(status=refused.status, text=f"{refused}\n", headers=_HEADERS)
         token = self._options.token
         if token and _same(request.query.get("token", ""), token):

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from used import cpu_seconds
 
-from ioi_eval.integrations.rewards import Mode, RewardOptions
+from ioi_eval.integrations.rewards import RewardMode, RewardOptions
 from ioi_eval.integrations.runtime import close_all
 from ioi_eval.integrations.trl import make_reward
 
@@ -190,7 +190,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     completions, columns = step(options.prompts, options.each, options.tests)
-    reward = make_reward(RewardOptions(mode=Mode.PARTIAL))
+    reward = make_reward(RewardOptions(mode=RewardMode.PARTIAL))
     reward(completions=completions[:2], tests=columns[:2])  # opens the engine
     ours = measured(lambda: reward(completions=completions, tests=columns), options.rounds)
     theirs = measured(lambda: by_exec(completions, columns), options.rounds)

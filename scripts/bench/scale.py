@@ -17,14 +17,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ioi_eval import PistonEngine
-from ioi_eval.engines.jobs.piston_api import Runtime, encode_result, encode_runtimes
+from ioi_eval.engines.jobs.piston_api import ServerRuntime, encode_result, encode_runtimes
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage, Value
 
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
 _LINE = (
     '{"v":1,"nonce":"6f1c0b5e9a","test":%d,"end":"ok","score":1,"cpu_us":1200,"wall_us":17,"memory":1310}\n'
 )
-_RUNTIMES = encode_runtimes([Runtime(language="ioi_eval", version="1.0.0")])
+_RUNTIMES = encode_runtimes([ServerRuntime(language="ioi_eval", version="1.0.0")])
 
 
 # --- the servers, in a process of their own ----------------------------------------------------------

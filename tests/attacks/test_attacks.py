@@ -21,7 +21,7 @@ from rounds import Found, Round, files, functions, pairs, programs, scripts, sou
 from sieges import sieges
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
-from ioi_eval.engines.embedded.standing import Standing
+from ioi_eval.engines.embedded.standing import StandingProctor
 from ioi_eval.models import TaskType
 
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
@@ -101,13 +101,13 @@ async def test_no_python_succeeds(
     With all layers the forked ones come one after the other under a proctor that stays.
     """
     expected = way if "namespaces" in layers else Way.STARTED
-    judge, stayed = Standing.judge, []
+    judge, stayed = StandingProctor.judge, []
 
     def counted(*arguments: Any) -> Any:
         stayed.append(judge(*arguments))
         return stayed[-1]
 
-    monkeypatch.setattr(Standing, "judge", counted)
+    monkeypatch.setattr(StandingProctor, "judge", counted)
     attacks = PYTHON[THIRDS[third]]
     assert not faults(await programs(scorer, ground, attacks, way=expected))
     for _ in range(2):  # what one leaves the next one finds

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ioi_eval.engines.jobs.piston_api import (
-    Refused,
-    Runtime,
+    RefusedRequest,
+    ServerRuntime,
     check_limits,
     decode_package,
     decode_reply,
@@ -15,8 +15,8 @@ from ioi_eval.engines.jobs.piston_api import (
 )
 
 __all__ = [
-    "Refused",
-    "Runtime",
+    "RefusedRequest",
+    "ServerRuntime",
     "check_limits",
     "decode_package",
     "decode_reply",

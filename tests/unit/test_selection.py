@@ -11,7 +11,7 @@ from support.runs import Mode
 
 from ioi_eval.models import SubmissionResult, SubtaskResult, TestResult, Verdict
 from ioi_eval.rules import scoring
-from ioi_eval.rules.selection import Attempt, Budget, Pool, aim, in_rounds, limited, single
+from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim, in_rounds, limited, single
 
 pytestmark = pytest.mark.once
 
@@ -220,7 +220,7 @@ def test_the_order_of_submitting(first: Attempt, second: Attempt) -> None:
 
 @given(pools(), st.integers(1, 4), st.sampled_from(Mode))
 def test_a_pool_chooses_as_if_it_held_everything(made: list[Attempt], number: int, mode: Mode) -> None:
-    pool = Pool(number)
+    pool = SubmissionPool(number)
     for one in made:
         pool.add(one)
 
@@ -245,7 +245,7 @@ def test_a_bigger_budget_is_never_worth_less(made: list[Attempt]) -> None:
 
 
 def test_a_pool_holds_a_bounded_number_and_no_tests() -> None:
-    pool = Pool(3)
+    pool = SubmissionPool(3)
     for n in range(500):
         pool.add(candidate(f"k{n}", (1, 0, 0), "02-full", length=n))
     assert sum(map(len, pool._queues.values())) < 6 and len(pool._leaders) <= 6

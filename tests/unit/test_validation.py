@@ -20,7 +20,7 @@ from ioi_eval.model.values import WordOfTests
 from ioi_eval.models import Limits, Problem, Solution, Submission, SubmissionResult, TestResult, Verdict
 from ioi_eval.reports.records import Validation, read_validation, write_validation
 from ioi_eval.reports.validation import compared, conclusion, numbers, validation
-from ioi_eval.rules.expectations import Case, ExpectedScore, max_points, of_packages
+from ioi_eval.rules.expectations import ExpectedScore, KeyedExpectation, max_points, of_packages
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.store.folder import MeasuredLimit, identity, limits_of, read_limits, write_limits
 
@@ -189,7 +189,9 @@ def test_scores_of_the_whole_problem(expected: ExpectedScore, agrees: bool) -> N
     problem = run_samples.problem()
     result = judged(problem, run_samples.submission("a"), {"2-a": WA})
     assert result.points == 20
-    case = Case(key="a", problem="sum", solution="a", expected=f"{expected.value:g}", score=expected)
+    case = KeyedExpectation(
+        key="a", problem="sum", solution="a", expected=f"{expected.value:g}", score=expected
+    )
     (check,) = compared(case, problem, result).checks
     assert check.agrees is agrees
     assert bool(check.evidence) is not agrees
@@ -200,7 +202,7 @@ def test_points_may_be_summed_exactly_or_from_rounded_subtasks() -> None:
     result = judged(problem, run_samples.submission("a"), dict.fromkeys(run_samples.TESTS, PA))
     exact, rounded = 100 / 3, 6.67 + 10.17 + 16.5
     for value in (exact, rounded):
-        case = Case(
+        case = KeyedExpectation(
             key="a", problem="sum", solution="a", expected="x", score=ExpectedScore(value=value, digits=6)
         )
         assert compared(case, problem, result).differences == ()
@@ -212,7 +214,7 @@ def test_points_may_be_summed_exactly_or_from_rounded_subtasks() -> None:
 def test_a_range_of_scores(least: float, most: float, agrees: bool) -> None:
     problem = run_samples.problem()
     result = judged(problem, run_samples.submission("a"), {"2-a": WA})
-    case = Case(key="a", problem="sum", solution="a", score=ExpectedScore(value=least, most=most))
+    case = KeyedExpectation(key="a", problem="sum", solution="a", score=ExpectedScore(value=least, most=most))
     (check,) = compared(case, problem, result).checks
     assert check.agrees is agrees
 
@@ -221,7 +223,9 @@ def test_expected_scores_are_counted_by_class() -> None:
     problem = run_samples.problem()
     submissions = [run_samples.submission(name) for name in "abc"]
     cases = [
-        Case(key=name, problem="sum", solution=name, expected=str(value), score=ExpectedScore(value=value))
+        KeyedExpectation(
+            key=name, problem="sum", solution=name, expected=str(value), score=ExpectedScore(value=value)
+        )
         for name, value in zip("abc", (0, 20, 100), strict=True)
     ]
     results = {one.key: judged(problem, one, {"2-a": WA}) for one in submissions}
@@ -233,7 +237,9 @@ def test_expected_scores_are_counted_by_class() -> None:
 def test_without_subtasks_points_are_the_share_of_tests() -> None:
     problem = run_samples.problem(subtasks=False)
     result = judged(problem, run_samples.submission("a"), {"2-a": WA})
-    case = Case(key="a", problem="sum", solution="a", score=ExpectedScore(value=0.75, fraction=True))
+    case = KeyedExpectation(
+        key="a", problem="sum", solution="a", score=ExpectedScore(value=0.75, fraction=True)
+    )
     assert max_points(problem) == 1
     assert compared(case, problem, result).differences == ()
 

@@ -23,11 +23,11 @@ from ray._private.services import wait_for_node  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems  # noqa: E402
-from ioi_eval.engines.ray.members import Patience  # noqa: E402
+from ioi_eval.engines.ray.members import NodePatience  # noqa: E402
 from ioi_eval.models import Problem, Submission, SubmissionResult  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PATIENT = Patience(look=0.3, opening=240.0, others=120.0, drought=240.0)
+PATIENT = NodePatience(look=0.3, opening=240.0, others=120.0, drought=240.0)
 _LONGEST = 900.0  # seconds that anything takes on a busy machine
 ROOM = 100 << 20  # bytes of each node's object store
 _PATIENCE = {

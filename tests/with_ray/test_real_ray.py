@@ -19,7 +19,7 @@ from ray_rig import PATIENT, Expected, Rig, judged, until  # noqa: E402
 
 from ioi_eval import Scorer, Store  # noqa: E402
 from ioi_eval.engines.ray import RayEngine, cluster, engine  # noqa: E402
-from ioi_eval.engines.ray.members import Patience  # noqa: E402
+from ioi_eval.engines.ray.members import NodePatience  # noqa: E402
 from ioi_eval.integrations.verl import compute_score  # noqa: E402
 from ioi_eval.models import (  # noqa: E402
     Blob,
@@ -188,7 +188,7 @@ async def test_a_training_that_has_all_cpus_is_not_disturbed(rig: Rig) -> None:
     assert await training.step.remote() == 1
     await until(lambda: "CPU" not in rig.free())
     with pytest.raises(cluster.EngineUnavailable, match="none has a free CPU"):
-        async with RayEngine(patience=Patience(look=0.1, opening=2.0)):
+        async with RayEngine(patience=NodePatience(look=0.1, opening=2.0)):
             pass
     assert await training.step.remote() == 1
 

@@ -21,7 +21,7 @@ trl = pytest.importorskip("trl", reason="TRL is not installed")
 
 from tiny import TESTS, dataset, model, tokenizer  # noqa: E402
 
-from ioi_eval.integrations.rewards import Mode, RewardOptions  # noqa: E402
+from ioi_eval.integrations.rewards import RewardMode, RewardOptions  # noqa: E402
 from ioi_eval.integrations.runtime import close_all  # noqa: E402
 from ioi_eval.integrations.trl import make_async_reward, make_reward, reward, reward_async  # noqa: E402
 
@@ -104,7 +104,7 @@ def test_rewards_reach_the_advantages_and_the_logs(tmp_path: Path, conversationa
 
 
 def test_a_coroutine_is_awaited(tmp_path: Path) -> None:
-    inner = make_async_reward(RewardOptions(mode=Mode.PASS_FAIL), name="code")
+    inner = make_async_reward(RewardOptions(mode=RewardMode.PASS_FAIL), name="code")
 
     async def programs(completions: list[Any], **columns: Any) -> Any:
         return await inner(completions=PROGRAMS, **columns)

@@ -32,7 +32,7 @@ from ioi_eval.engines.embedded.job import (
     plan_of,
     run_job,
 )
-from ioi_eval.engines.embedded.packages import Package, load_packages, names_of
+from ioi_eval.engines.embedded.packages import LanguagePackage, load_packages, names_of
 from ioi_eval.engines.embedded.proctor import proctor_binary, waiting_library
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.threads import to_its_end
@@ -49,7 +49,7 @@ class _Running(msgspec.Struct, frozen=True):
 
     ground: Ground
     profile: Profile
-    packages: tuple[Package, ...]
+    packages: tuple[LanguagePackage, ...]
     threads: ThreadPoolExecutor
     slots: tuple[Slot, ...]
     free: asyncio.LifoQueue[Slot]
@@ -110,7 +110,7 @@ class EmbeddedEngine:
         return self._entered().profile
 
     @property
-    def packages(self) -> tuple[Package, ...]:
+    def packages(self) -> tuple[LanguagePackage, ...]:
         """The languages of jobs, those that are built in last."""
         return self._entered().packages
 
@@ -239,7 +239,7 @@ class EmbeddedEngine:
             return None
         return Blob.of_file(library)
 
-    def _find_packages(self, tools: Collection[str], spare: Path) -> tuple[Package, ...]:
+    def _find_packages(self, tools: Collection[str], spare: Path) -> tuple[LanguagePackage, ...]:
         found = (
             package
             for number, folder in enumerate(self._packages)

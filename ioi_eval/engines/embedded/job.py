@@ -14,9 +14,9 @@ from ioi_eval.engines.contract import check_names
 from ioi_eval.engines.embedded.box import BoxEnd, BoxFile, BoxLimits, BoxSpec, Caps, Leash, run_stage
 from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.engines.embedded.commands import STAGE_PATH
-from ioi_eval.engines.embedded.packages import Package, find_package
+from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.embedded.placing import fill, remove_tree, room_for_files, take_out, unlink
-from ioi_eval.engines.embedded.standing import Order, Standing, Ward
+from ioi_eval.engines.embedded.standing import Order, StandingProctor, Ward
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Value
@@ -31,9 +31,9 @@ _BASH_WITHIN = (_BASH, "-c", '/bin/bash "$@"; exit $?', "run")
 # What there is without any package. `cms_ioi` is what clusters call the classic package: as here it brings no
 # scripts, jobs bring theirs.
 BUILT_IN = (
-    Package(language="ioi_eval", version="1.0.0"),
-    Package(language="bash", version="5.2.0", aliases=("sh",)),
-    Package(language="cms", version="1.0.0", aliases=("cms_ioi",)),
+    LanguagePackage(language="ioi_eval", version="1.0.0"),
+    LanguagePackage(language="bash", version="5.2.0", aliases=("sh",)),
+    LanguagePackage(language="cms", version="1.0.0", aliases=("cms_ioi",)),
 )
 
 
@@ -63,7 +63,9 @@ def plan_by_path(job: Job, *, file_size: int, processes: int) -> JobPlan:
     return JobPlan(compile=stage if job.keep else None, run=None if job.keep else stage)
 
 
-def plan_of(job: Job, *, file_size: int, processes: int, packages: Iterable[Package] = BUILT_IN) -> JobPlan:
+def plan_of(
+    job: Job, *, file_size: int, processes: int, packages: Iterable[LanguagePackage] = BUILT_IN
+) -> JobPlan:
     """The plan of a job as servers get them. Raises JobRejected as one would."""
     package = find_package(packages, job.runtime, job.version)
     if package is None:
@@ -93,7 +95,9 @@ def plan_of(job: Job, *, file_size: int, processes: int, packages: Iterable[Pack
 _Command = tuple[str, ...]
 
 
-def _commands(job: Job, package: Package, texts: list[str]) -> tuple[_Command | None, _Command | None]:
+def _commands(
+    job: Job, package: LanguagePackage, texts: list[str]
+) -> tuple[_Command | None, _Command | None]:
     """What the two stages start. Compile gets all texts' names, run the first one and the arguments."""
     if package.folder:
         compiling = (_BASH, f"{package.folder}/compile", *texts) if package.compiles else None
@@ -187,7 +191,7 @@ class Slot:
 
     def __init__(self, ground: Ground, uid: int | None) -> None:
         self.uid = uid
-        self.standing = Standing(Ward(ground.boxes, ground.proctor, ground.caps, ground.starting, uid))
+        self.standing = StandingProctor(Ward(ground.boxes, ground.proctor, ground.caps, ground.starting, uid))
 
 
 def run_job(ground: Ground, job: Job, plan: JobPlan, slot: Slot, leash: Leash) -> Done:

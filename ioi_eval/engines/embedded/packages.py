@@ -24,7 +24,7 @@ _COPIED = 16 << 20  # bytes, at most, of packages that are copied: scripts, not 
 _USUAL_PLACE = "/piston/packages"  # where servers keep them, and so what their .env says
 
 
-class Package(Value):
+class LanguagePackage(Value):
     """A language that jobs can be in. Without a folder it is built in: `ioi_eval` brings its own scripts."""
 
     language: str
@@ -55,7 +55,7 @@ class _Info(msgspec.Struct, frozen=True):
     limit_overrides: Mapping[str, int] = {}
 
 
-def load_packages(folder: Path, spare: Path | None = None) -> tuple[Package, ...]:
+def load_packages(folder: Path, spare: Path | None = None) -> tuple[LanguagePackage, ...]:
     """All that is installed in a folder, or the package that it is itself.
 
     Raises EngineUnavailable where one cannot be used. Where boxes cannot see the folder, small packages are
@@ -74,14 +74,14 @@ def load_packages(folder: Path, spare: Path | None = None) -> tuple[Package, ...
         raise EngineUnavailable(f"the packages in {folder} cannot be read: {error}") from error
 
 
-def _load(place: Path, seen: Path) -> Iterator[Package]:
+def _load(place: Path, seen: Path) -> Iterator[LanguagePackage]:
     """The languages of one package. Boxes find it at `seen`."""
     info = _info(place)
     if not (place / "run").is_file():
         raise EngineUnavailable(f"{place} is no package: it has no file `run`")
     provided = info.provides or (_Provided(info.language, info.aliases, info.limit_overrides),)
     for each in provided:
-        yield Package(
+        yield LanguagePackage(
             language=each.language,
             version=info.version,
             name=info.language,
@@ -124,7 +124,7 @@ def _why_out_of_sight(folder: Path) -> str | None:
     return None
 
 
-def find_package(packages: Iterable[Package], name: str, version: str) -> Package | None:
+def find_package(packages: Iterable[LanguagePackage], name: str, version: str) -> LanguagePackage | None:
     """The newest that a request means; of equally new ones the first."""
     fitting = (
         package
@@ -134,7 +134,7 @@ def find_package(packages: Iterable[Package], name: str, version: str) -> Packag
     return max(fitting, key=lambda package: parse_version(package.version) or _NONE, default=None)
 
 
-def names_of(packages: Iterable[Package]) -> tuple[str, ...]:
+def names_of(packages: Iterable[LanguagePackage]) -> tuple[str, ...]:
     """All names by which jobs may call them."""
     return tuple(dict.fromkeys(name for each in packages for name in (each.language, *each.aliases)))
 

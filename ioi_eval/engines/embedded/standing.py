@@ -64,7 +64,7 @@ class Order(msgspec.Struct, frozen=True):
     seconds: float | None  # after which it is broken
 
 
-class Standing:
+class StandingProctor:
     """The proctor of one slot, started when it is first needed. One thread at a time uses it."""
 
     def __init__(self, ward: Ward) -> None:

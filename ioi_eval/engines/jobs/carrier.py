@@ -11,7 +11,7 @@ import stamina
 from ioi_eval.engines import Transport
 from ioi_eval.engines.contract import Batch, Profile, Recipe
 from ioi_eval.engines.jobs.piston_api import BODY
-from ioi_eval.engines.jobs.run import BODY_REMEDY, Chosen
+from ioi_eval.engines.jobs.run import BODY_REMEDY, JobTests
 from ioi_eval.model.errors import (
     BrokenReply,
     EngineError,
@@ -73,7 +73,7 @@ class Carrier(Protocol):
         """Return why a submission's program cannot travel with its tests. Empty: it can."""
         ...
 
-    def job(self, batch: Batch, chosen: Chosen, profile: Profile) -> Job:
+    def job(self, batch: Batch, chosen: JobTests, profile: Profile) -> Job:
         """Return the job of these tests."""
         ...
 

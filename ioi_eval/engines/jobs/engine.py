@@ -17,7 +17,7 @@ from ioi_eval.engines.jobs.build import Builds
 from ioi_eval.engines.jobs.carrier import Carrier, execute
 from ioi_eval.engines.jobs.parcels import Parcels, Shipping
 from ioi_eval.engines.jobs.paths import Paths
-from ioi_eval.engines.jobs.run import Chosen, Fitting, Learned, Ran, read_answers, without_lines
+from ioi_eval.engines.jobs.run import Fitting, JobTests, Learned, RanJob, read_answers, without_lines
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobResult
 from ioi_eval.model.options import BuildOptions
@@ -27,7 +27,7 @@ _TRIES_WITHOUT_LINES = 2
 _OTHERS_FIRST = 600.0  # seconds
 
 
-class Turns:
+class TurnTaking:
     """Many at a time, or one alone: that one waits for all under way, and all that come wait for it.
 
     `last`: those that come go first, for some minutes.
@@ -76,7 +76,7 @@ class JobEngine:
         if isinstance(transport, LocalTransport):
             self._carrier = Paths(transport)
         self.builds = Builds(transport, self._carrier, store, builds or BuildOptions())
-        self._learned, self._turns = Learned(), Turns()
+        self._learned, self._turns = Learned(), TurnTaking()
         self._open = AsyncExitStack()
 
     @property
@@ -127,12 +127,12 @@ class JobEngine:
             test=batch.tests[0].test.name,
         )
 
-    async def _ran(self, batch: Batch) -> Ran:
+    async def _ran(self, batch: Batch) -> RanJob:
         """Execute a job that the transport takes: one that it refuses as too large is made smaller."""
         profile = await self.transport.profile()
         fitting = Fitting(batch, profile, self.packing.weight, self._learned)
         while True:
-            chosen = Chosen.of(batch.problem, await fitting.first(), secrets.token_hex(16))
+            chosen = JobTests.of(batch.problem, await fitting.first(), secrets.token_hex(16))
             job = fitting.fits(self._carrier.job(batch, chosen, profile))
             try:
                 ended = await self._carrier.run(
@@ -142,7 +142,7 @@ class JobEngine:
                 if not fitting.adapt(failure, job, len(chosen.tests)):
                     raise
             else:
-                return Ran(chosen=chosen, ended=ended)
+                return RanJob(chosen=chosen, ended=ended)
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opening:

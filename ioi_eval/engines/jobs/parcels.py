@@ -44,7 +44,7 @@ from ioi_eval.engines.jobs.run import (
     PROCTOR_MEMORY,
     RUN_SCRIPT,
     WHICH,
-    Chosen,
+    JobTests,
     interpreters,
     path_of,
     program_room,
@@ -100,7 +100,7 @@ class Parcels:
             return ""
         return f"The program takes {weight} bytes of a request, and {profile.name} has {most} for it."
 
-    def job(self, batch: Batch, chosen: Chosen, profile: Profile) -> Job:
+    def job(self, batch: Batch, chosen: JobTests, profile: Profile) -> Job:
         job, problem = run_job(batch, chosen, profile), batch.problem
         script = _room_for_output(problem.limits.output) + _finding(batch.program, profile) + RUN_SCRIPT
         # Of all processes together; where nobody asks, servers give three seconds.

@@ -32,7 +32,7 @@ from ioi_eval.model.values import Blob, Value
 _ABOVE = re.compile(r"(\w+) cannot exceed the configured limit of (\d+)")
 
 
-class Refused(JobRejected):
+class RefusedRequest(JobRejected):
     """A server's refusal of a request. `body` goes over the wire."""
 
     def __init__(self, message: str, *, status: int = 400, body: Mapping[str, Any] | None = None) -> None:
@@ -53,33 +53,33 @@ class LacksContents(EngineError):
         super().__init__(f"the server lacks {len(names)} contents that the job names by their hash")
 
 
-def lacks_contents(names: Iterable[str]) -> Refused:
+def lacks_contents(names: Iterable[str]) -> RefusedRequest:
     missing = sorted(set(names))
     words = (
         f"{len(missing)} contents are not here: PUT them to /api/v2/contents/SHA256, and send the job again"
     )
-    return Refused(words, status=HTTPStatus.CONFLICT, body={"message": words, "missing": missing})
+    return RefusedRequest(words, status=HTTPStatus.CONFLICT, body={"message": words, "missing": missing})
 
 
-def broken_json(detail: str) -> Refused:
+def broken_json(detail: str) -> RefusedRequest:
     """Piston hands out its stack here; where it happened in ours is nobody's business."""
-    return Refused(f"not JSON: {detail}", body={"stack": f"SyntaxError: {detail}"})
+    return RefusedRequest(f"not JSON: {detail}", body={"stack": f"SyntaxError: {detail}"})
 
 
-def too_large(limit: int) -> Refused:
+def too_large(limit: int) -> RefusedRequest:
     """A body over the limit, inflated if it was compressed."""
     stack = f"PayloadTooLargeError: request entity too large (the limit is {limit} bytes)"
-    return Refused(f"a request's body may have {limit} bytes", body={"stack": stack})
+    return RefusedRequest(f"a request's body may have {limit} bytes", body={"stack": stack})
 
 
-def refused_above(name: str, limit: int) -> Refused:
-    return Refused(f"{name} cannot exceed the configured limit of {limit}")
+def refused_above(name: str, limit: int) -> RefusedRequest:
+    return RefusedRequest(f"{name} cannot exceed the configured limit of {limit}")
 
 
 def check_content_type(header: str | None) -> None:
     """Check the content type of a request with a body."""
     if not (header or "").startswith("application/json"):
-        raise Refused("requests must be of type application/json", status=415)
+        raise RefusedRequest("requests must be of type application/json", status=415)
 
 
 # --- and what a client makes of one ------------------------------------------------------------------
@@ -371,7 +371,7 @@ HASH = re.compile("[0-9a-f]{64}")
 
 
 def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
-    """The job that a request asks for. Raises Refused; `check_limits` is for what only a server knows.
+    """The job that a request asks for. Raises RefusedRequest; `check_limits` is for what only a server knows.
 
     `by_hash`: whether a file may name its content by `sha256`. Such a content has neither data nor path.
     """
@@ -379,22 +379,22 @@ def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
     language, version = _required(asked, "language"), _required(asked, "version")
     given = asked.get("files")
     if not isinstance(given, list):
-        raise Refused("files is required as an array")
+        raise RefusedRequest("files is required as an array")
     for index, file in enumerate(given):
         told = isinstance(file, dict) and (
             isinstance(file.get("content"), str) or (by_hash and _is_named(file))
         )
         if not told:
-            raise Refused(f"files[{index}].{LACKS_CONTENT}")
+            raise RefusedRequest(f"files[{index}].{LACKS_CONTENT}")
     files = tuple(_decoded(index, file) for index, file in enumerate(given))
     if not any(file.text for file in files):
-        raise Refused("files must include at least one utf8 encoded file")
+        raise RefusedRequest("files must include at least one utf8 encoded file")
     limits: dict[str, Any] = {name: _limit(name, asked.get(name)) for name in LIMITS}
     args, stdin = asked.get("args"), asked.get("stdin")
     if args is not None and not isinstance(args, list):
-        raise Refused("args must be an array")
+        raise RefusedRequest("args must be an array")
     if stdin is not None and not isinstance(stdin, str):
-        raise Refused("stdin must be a string")
+        raise RefusedRequest("stdin must be a string")
     words = (word if isinstance(word, str) else _ENCODER.encode(word).decode() for word in args or ())
     return Job(files=files, runtime=language, version=version, args=tuple(words), stdin=stdin or "", **limits)
 
@@ -407,12 +407,12 @@ def _is_named(file: Mapping[str, Any]) -> bool:
 def _required(asked: Mapping[str, Any], name: str) -> str:
     word = asked.get(name)
     if not isinstance(word, str) or not word:
-        raise Refused(f"{name} is required as a string")
+        raise RefusedRequest(f"{name} is required as a string")
     return word
 
 
 def check_limits(job: Job, limits: Mapping[str, int]) -> None:
-    """Raises Refused where the job asks for more than `limits` has; a limit of 0 or less is none."""
+    """Raises RefusedRequest where the job asks for more than `limits` has; a limit of 0 or less is none."""
     for name in LIMITS:
         value, limit = getattr(job, name), limits.get(name, 0)
         if value is not None and 0 < limit < value:
@@ -459,18 +459,18 @@ def _limit(name: str, value: Any) -> int | None:
     if not value:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise Refused(f"If specified, {name} must be a number")
+        raise RefusedRequest(f"If specified, {name} must be a number")
     if value == -1 and name.endswith("memory_limit"):
         return None
     if value < 0:
-        raise Refused(f"{name} must be non-negative")
+        raise RefusedRequest(f"{name} must be non-negative")
     return math.ceil(value)
 
 
 # --- GET /runtimes and /packages: what a server has, and what it could have --------------------------
 
 
-class Runtime(Value):
+class ServerRuntime(Value):
     language: str
     version: str
     aliases: tuple[str, ...] = ()
@@ -482,14 +482,14 @@ class Runtime(Value):
         return (self.language, *self.aliases)
 
 
-_RUNTIMES = msgspec.json.Decoder(tuple[Runtime, ...])
+_RUNTIMES = msgspec.json.Decoder(tuple[ServerRuntime, ...])
 
 
 # What others say of a path that they do not have. Other refusals may come from a gateway before a Piston.
 _FOREIGN = frozenset({400, 404, 405, 410, 501})
 
 
-def decode_runtimes(status: int, body: bytes) -> tuple[Runtime, ...]:
+def decode_runtimes(status: int, body: bytes) -> tuple[ServerRuntime, ...]:
     """Raise ForeignReply for the answer of something that is no Piston."""
     if 300 <= status < 400 or status in _FOREIGN:
         raise ForeignReply(f"GET /api/v2/runtimes: HTTP {status}")
@@ -501,7 +501,7 @@ def decode_runtimes(status: int, body: bytes) -> tuple[Runtime, ...]:
         raise ForeignReply("GET /api/v2/runtimes: not a list of runtimes") from error
 
 
-def encode_runtimes(runtimes: Iterable[Runtime]) -> bytes:
+def encode_runtimes(runtimes: Iterable[ServerRuntime]) -> bytes:
     told = (msgspec.structs.asdict(runtime) for runtime in runtimes)
     return _ENCODER.encode(
         [{name: word for name, word in each.items() if word or name != "runtime"} for each in told]
@@ -519,6 +519,6 @@ def encode_packages(installed: Iterable[tuple[str, str]]) -> bytes:
 
 
 def decode_package(body: bytes) -> tuple[str, str]:
-    """Language and version of a request to install or to remove. Raises Refused."""
+    """Language and version of a request to install or to remove. Raises RefusedRequest."""
     asked = _object(body)
     return _required(asked, "language"), _required(asked, "version")

@@ -34,26 +34,26 @@ _COPIED = 1 << 20  # bytes of tests at most that are copied for a proctor that s
 _HANDED = "handed"  # of a test's files the one that is the submission's
 
 
-class Chosen(Value):
+class JobTests(Value):
     """The tests of one job, each under the index that its line will have: its place in the problem."""
 
     tests: Mapping[int, PlannedTest]
     nonce: str
 
     @classmethod
-    def of(cls, problem: Problem, tests: Sequence[PlannedTest], nonce: str) -> Chosen:
+    def of(cls, problem: Problem, tests: Sequence[PlannedTest], nonce: str) -> JobTests:
         place = {test.name: index for index, test in reversed(tuple(enumerate(problem.tests)))}
         return cls(tests={place[planned.test.name]: planned for planned in tests}, nonce=nonce)
 
 
-class Ran(Value):
+class RanJob(Value):
     """A run job that was executed."""
 
-    chosen: Chosen
+    chosen: JobTests
     ended: Ended
 
 
-def run_job(batch: Batch, chosen: Chosen, profile: Profile) -> Job:
+def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
     """The job of these tests; its first file is the script."""
     tools = interpreters(batch.program, profile)
     program = _located(waiting(batch.program, profile), tools)
@@ -77,7 +77,7 @@ def run_job(batch: Batch, chosen: Chosen, profile: Profile) -> Job:
     )
 
 
-def _stands(batch: Batch, program: Program, chosen: Chosen) -> Stands | None:
+def _stands(batch: Batch, program: Program, chosen: JobTests) -> Stands | None:
     """Where an interpreter waits, and nobody's program but the submission runs."""
     options, warm = batch.options, program.submission.warm
     if warm is None or program.checker.argv or program.manager or options.layers or options.allow_unconfined:
@@ -129,7 +129,7 @@ def _located(program: Program, tools: Mapping[str, Toolchain]) -> Program:
     return msgspec.structs.replace(program, **located)
 
 
-def _plan(batch: Batch, program: Program, chosen: Chosen, read: tuple[str, ...]) -> Plan:
+def _plan(batch: Batch, program: Program, chosen: JobTests, read: tuple[str, ...]) -> Plan:
     problem, options = batch.problem, batch.options
     return Plan(
         nonce=chosen.nonce,
@@ -196,7 +196,7 @@ def _job_time(batch: Batch, tests: int, profile: Profile) -> float:
 # --- what came of it ---------------------------------------------------------------------------------
 
 
-def read_answers(batch: Batch, ran: Ran) -> Answers:
+def read_answers(batch: Batch, ran: RanJob) -> Answers:
     """Every line that arrived stands, however the job ended. JudgeFailure where one says that we failed."""
     lines = dict[str, Line]()
     confinement: Mapping[str, object] = {}

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, error_of
 from ioi_eval.engines.piston.identity import Identity
-from ioi_eval.engines.piston.sending import Patience, Request, Server, Wire, request_of, time_for
+from ioi_eval.engines.piston.sending import HttpEndpoint, Patience, Request, Wire, request_of, time_for
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineOverloaded, JobRejected, JobTooLarge
 from ioi_eval.model.job import Job, JobFile, JobResult
@@ -47,9 +47,9 @@ class Sender:
 
     def __init__(self, wire: Wire, patience: Patience) -> None:
         self._wire, self._patience = wire, patience
-        self._shelves: WeakKeyDictionary[Server, _Shelf] = WeakKeyDictionary()
+        self._shelves: WeakKeyDictionary[HttpEndpoint, _Shelf] = WeakKeyDictionary()
 
-    async def execute(self, server: Server, job: Job, identity: Identity = _UNKNOWN) -> JobResult:
+    async def execute(self, server: HttpEndpoint, job: Job, identity: Identity = _UNKNOWN) -> JobResult:
         """Execute a job once, on a server of this identity. Errors are those of the engine's contract."""
         for _ in range(_ROUNDS if server.contents else 0):
             shelf = self._shelves.setdefault(server, _Shelf())
@@ -71,14 +71,14 @@ class Sender:
         return await self._executed(server, job, {}, identity)
 
     async def _executed(
-        self, server: Server, job: Job, named: Mapping[str, JobFile], identity: Identity
+        self, server: HttpEndpoint, job: Job, named: Mapping[str, JobFile], identity: Identity
     ) -> JobResult:
         request = await request_of(identity.asking(job), server.url, named)
         time = time_for(job, len(request.body), server.times, self._patience)
         result = await self._wire.execute(server.url, request, time, worker=identity.worker)
         return identity.checked(job, result)
 
-    async def _bring(self, server: Server, shelf: _Shelf, named: Mapping[str, JobFile]) -> None:
+    async def _bring(self, server: HttpEndpoint, shelf: _Shelf, named: Mapping[str, JobFile]) -> None:
         """Send what is missing, each once for all jobs that want it at the same time."""
         missing = [pair for pair in named.items() if pair[0] not in server.holds]
         if not missing:
@@ -90,10 +90,10 @@ class Sender:
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None  # all are of one server: any of them tells
 
-    async def _bring_one(self, server: Server, shelf: _Shelf, name: str, file: JobFile) -> None:
+    async def _bring_one(self, server: HttpEndpoint, shelf: _Shelf, name: str, file: JobFile) -> None:
         await shelf.coming.call(name, lambda: self._put(server, shelf, name, file))
 
-    async def _put(self, server: Server, shelf: _Shelf, name: str, file: JobFile) -> None:
+    async def _put(self, server: HttpEndpoint, shelf: _Shelf, name: str, file: JobFile) -> None:
         path = f"/contents/{name}"
         async with shelf.turns:
             if not server.contents or name in server.holds:
@@ -118,7 +118,7 @@ class Sender:
         shelf.declined[name] = monotonic() + _AGAIN
 
 
-def _named(server: Server, shelf: _Shelf, job: Job) -> Mapping[str, JobFile]:
+def _named(server: HttpEndpoint, shelf: _Shelf, job: Job) -> Mapping[str, JobFile]:
     """The files that are worth being sent ahead, by the hash of what they hold unpacked."""
     worth = [file for file in job.files if file.recurs and file.content.size >= _WORTH_NAMING]
     named = {(file.origin or file).content.sha256: file for file in worth}

@@ -18,10 +18,10 @@ from ioi_eval.engines.piston.probe import Prober, glance
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import (
     LATE,
+    HttpEndpoint,
     LateAnswer,
     NoAnswer,
     Patience,
-    Server,
     Wire,
     at_its_pace,
     rest_after,
@@ -201,7 +201,7 @@ class _Running:
         self._sender = Sender(wire, patience)
         self._tasks = set[asyncio.Task[None]]()
         self._sendings = dict[_Sending, None]()
-        self.pool = Pool[Server](total=total, patience=patience.drought, tell=tell)
+        self.pool = Pool[HttpEndpoint](total=total, patience=patience.drought, tell=tell)
         inspect = _Glances(wire, patience.health) if given else Prober(wire)
         self.members = Members(
             discovery,
@@ -215,11 +215,11 @@ class _Running:
         )
         self._spawn(self._watch())
 
-    async def take(self, job: Job, tries: _Tries) -> Server:
+    async def take(self, job: Job, tries: _Tries) -> HttpEndpoint:
         """Return a server that has what the job was made for. Raises ToolchainGone where none has."""
         while True:
-            fitting: Collection[Server] = self.pool.usable
-            others: list[Server] = []
+            fitting: Collection[HttpEndpoint] = self.pool.usable
+            others: list[HttpEndpoint] = []
             if not self.members.all_fit(job):
                 fitting = [each for each in self.pool.usable if each.fits(job)]
                 others = [each for each in self.pool.usable if not each.fits(job)]
@@ -230,7 +230,7 @@ class _Running:
                 return endpoint
             self.pool.give_back(endpoint)  # the others went meanwhile
 
-    async def sent(self, endpoint: Server, job: Job, tries: _Tries) -> JobResult:
+    async def sent(self, endpoint: HttpEndpoint, job: Job, tries: _Tries) -> JobResult:
         """Return the first good answer: of this server, or of one that was asked beside it."""
         sending = _Sending(endpoint, job, tries)
         self._sendings[sending] = None
@@ -267,7 +267,7 @@ class _Running:
                 if other is not None:
                     sending.beside = self._spawn(self._beside(sending, other))
 
-    async def _beside(self, sending: _Sending, other: Server) -> None:
+    async def _beside(self, sending: _Sending, other: HttpEndpoint) -> None:
         try:
             sending.answer = await self._send(other, sending.job)
         except EngineError as error:
@@ -279,7 +279,7 @@ class _Running:
         finally:
             self.pool.give_back(other)
 
-    async def _send(self, endpoint: Server, job: Job) -> JobResult:
+    async def _send(self, endpoint: HttpEndpoint, job: Job) -> JobResult:
         """Once. How it went is noted before the slot is anybody else's."""
         report = endpoint.report  # the reply has to be of the server that this is about
         if endpoint.busy == 1:
@@ -298,7 +298,7 @@ class _Running:
 
     # --- an endpoint that fails rests, is asked by itself, and then has one job to show for it -----------
 
-    def _succeeded(self, endpoint: Server) -> None:
+    def _succeeded(self, endpoint: HttpEndpoint) -> None:
         endpoint.faults, endpoint.heard = 0, _now()
         if endpoint.state is State.TRIAL:
             endpoint.rests = 0
@@ -307,7 +307,7 @@ class _Running:
             self.pool.changed(endpoint.url, Change.BACK, endpoint.news)
             endpoint.news = ""
 
-    def _failed(self, endpoint: Server, error: EngineError) -> None:
+    def _failed(self, endpoint: HttpEndpoint, error: EngineError) -> None:
         endpoint.faults += 1
         endpoint.errors += 1
         endpoint.trials += endpoint.state is State.TRIAL
@@ -316,7 +316,7 @@ class _Running:
         if endpoint.usable and (certain or endpoint.faults >= _FAULTS):
             self._let_rest(endpoint, _trouble(error), str(error))
 
-    def _let_rest(self, endpoint: Server, trouble: Change, reason: str) -> None:
+    def _let_rest(self, endpoint: HttpEndpoint, trouble: Change, reason: str) -> None:
         self.pool.update(endpoint, State.DOWN)
         self._spawn(self._recover(endpoint, trouble))
         if endpoint.trouble is None:
@@ -332,7 +332,7 @@ class _Running:
             await asyncio.gather(*(self._ask(each) for each in found if each.usable))
             self._send_beside()
 
-    async def _ask(self, endpoint: Server) -> None:
+    async def _ask(self, endpoint: HttpEndpoint) -> None:
         report = await glance(self.wire, endpoint.url, self._patience.health)
         if not endpoint.usable:
             return
@@ -344,7 +344,7 @@ class _Running:
         else:
             endpoint.heard = _now()
 
-    async def _recover(self, endpoint: Server, trouble: Change) -> None:
+    async def _recover(self, endpoint: HttpEndpoint, trouble: Change) -> None:
         """Wait until a server may have jobs again. One that was away is probed again: it may be another."""
         while endpoint.state is State.DOWN:
             rest = rest_after(endpoint.rests, self._patience)
@@ -411,7 +411,7 @@ def _trouble(error: EngineError) -> Change:
 class _Sending:
     """A job on its server, and on another one beside it where that keeps it waiting too long."""
 
-    def __init__(self, endpoint: Server, job: Job, tries: _Tries) -> None:
+    def __init__(self, endpoint: HttpEndpoint, job: Job, tries: _Tries) -> None:
         self.endpoint, self.job, self.tries = endpoint, job, tries
         self._began = _now()
         self.alone = asyncio.timeout(None)  # ends when the other one has answered
@@ -437,9 +437,9 @@ class _Tries:
         self._left, self._patience = attempts, patience
         self._turned_away: float | None = None  # since when nobody had room
         self._last: EngineError | None = None
-        self.tried: list[Server] = []
+        self.tried: list[HttpEndpoint] = []
 
-    def failed(self, endpoint: Server, error: EngineError) -> None:
+    def failed(self, endpoint: HttpEndpoint, error: EngineError) -> None:
         """Note a failed attempt. Being turned away is none, and a server's being replaced is none once."""
         self._last, again = error, endpoint in self.tried
         self.tried.append(endpoint)
@@ -460,7 +460,7 @@ class _Tries:
                 f"{len(self.tried)} attempts failed, on {where}{self.last_words()}"
             ) from error
 
-    def to_avoid(self, fitting: Collection[Server]) -> list[Server]:
+    def to_avoid(self, fitting: Collection[HttpEndpoint]) -> list[HttpEndpoint]:
         """Return all that were tried, while there are others; then the last, unless it is the only one."""
         if any(endpoint not in self.tried for endpoint in fitting):
             return self.tried

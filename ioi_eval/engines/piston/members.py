@@ -13,7 +13,7 @@ import msgspec
 from ioi_eval.engines.contract import Change, Condition, Profile, least
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.reports import CODEFORCES, EndpointReport
-from ioi_eval.engines.piston.sending import Patience, Server, ServerTimes, rest_after
+from ioi_eval.engines.piston.sending import HttpEndpoint, Patience, ServerTimes, rest_after
 from ioi_eval.engines.pool import Pool, State, differing, offers_of
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
 from ioi_eval.model.job import Job, Toolchain
@@ -196,7 +196,7 @@ class Members:
     def __init__(
         self,
         discovery: Discovery,
-        pool: Pool[Server],
+        pool: Pool[HttpEndpoint],
         patience: Patience,
         inspect: Callable[[str, Collection[str]], Awaitable[EndpointReport]],
         spawn: Callable[[Coroutine[None, None, None]], object],
@@ -211,7 +211,7 @@ class Members:
         self._begun_with: Profile | None = None  # where all compilers are to stay the same
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._found = frozenset[str]()
-        self._endpoints: dict[str, Server] = {}
+        self._endpoints: dict[str, HttpEndpoint] = {}
         self._tools: dict[str, Mapping[str, Toolchain]] = {}  # of those that are in
         self.reports: dict[str, EndpointReport] = {}
         self.left_out: dict[str, str] = {}
@@ -268,13 +268,13 @@ class Members:
         return report
 
     @property
-    def endpoints(self) -> Iterable[Server]:
+    def endpoints(self) -> Iterable[HttpEndpoint]:
         return tuple(self._endpoints.values())
 
     def _let_in(self, report: EndpointReport) -> None:
         """Give an endpoint jobs from now on, unless it is left out."""
         if report.url not in self.left_out and self._takes(report):
-            endpoint = self._endpoints[report.url] = Server(report.url)
+            endpoint = self._endpoints[report.url] = HttpEndpoint(report.url)
             self._learn(endpoint, report)
             self._pool.update(endpoint, State.HEALTHY)
 
@@ -291,7 +291,7 @@ class Members:
                 self._pool.changed(report.url, Change.LEFT_OUT, reason)
         return not reason
 
-    def _learn(self, endpoint: Server, report: EndpointReport) -> None:
+    def _learn(self, endpoint: HttpEndpoint, report: EndpointReport) -> None:
         assert self.profile is not None, "members begin with a profile"
         usual = ServerTimes()
         times = ServerTimes(
@@ -316,7 +316,7 @@ class Members:
             for tool in self.profile.offered(command)
         )
 
-    async def is_back(self, endpoint: Server) -> bool:
+    async def is_back(self, endpoint: HttpEndpoint) -> bool:
         """Probe an endpoint that was away, take over what it is now, and return True if it may have jobs."""
         report = await self._look_at(endpoint.url)
         if not report.reachable or self._endpoints.get(endpoint.url) is not endpoint:

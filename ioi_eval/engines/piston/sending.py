@@ -64,7 +64,7 @@ class ServerTimes(Value):
     strict: bool = False  # its wall clock runs on while programs wait for a processor; ours does not
 
 
-class Server(Endpoint):
+class HttpEndpoint(Endpoint):
     """An endpoint that jobs are sent to by HTTP."""
 
     def __init__(self, url: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ioi_eval.engines.ray.node import Node
-from ioi_eval.engines.ray.parcels import Order
+from ioi_eval.engines.ray.parcels import NodeCall
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.values import Value
 
@@ -250,7 +250,7 @@ def _words(error: BaseException) -> str:
     return (lines[-1] if lines else type(error).__name__)[:300]
 
 
-def order_call(actor: Any, kind: str, order: Order) -> Call:
+def order_call(actor: Any, kind: str, order: NodeCall) -> Call:
     return Call(actor, kind, order, returns=2 if kind == "build" else 1)
 
 

@@ -26,8 +26,8 @@ from ioi_eval.engines.contract import (
 from ioi_eval.engines.pool import Endpoint, Pool, differing
 from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Call, NodeLost, order_call
-from ioi_eval.engines.ray.members import Members, Patience, RayNode, Wanted, merged
-from ioi_eval.engines.ray.parcels import SMALL, Answer, Failed, Far, Lacking, Order, pack
+from ioi_eval.engines.ray.members import NodeMembers, NodePatience, RayNode, Wanted, merged
+from ioi_eval.engines.ray.parcels import SMALL, Answer, Far, Lacking, NodeCall, NodeError, pack
 from ioi_eval.model.errors import EngineError, EngineUnavailable, JudgeFailure
 from ioi_eval.model.values import Blob
 from ioi_eval.store.memory import Bounded, Shared
@@ -56,14 +56,14 @@ class RayEngine:
         cpus_per_slot: float = 1.0,
         same_compiler: bool = False,
         allow_unconfined: bool = False,
-        patience: Patience | None = None,
+        patience: NodePatience | None = None,
     ) -> None:
         """`address`: empty for the cluster that this process belongs to, or RAY_ADDRESS, or one made here."""
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
         if cpus_per_slot <= 0:
             raise ValueError(f"cpus_per_slot must be more than 0, not {cpus_per_slot}")
-        self._address, self._patience = address, patience or Patience()
+        self._address, self._patience = address, patience or NodePatience()
         self._wanted = Wanted(
             slots=slots,
             cpus_per_slot=cpus_per_slot,
@@ -71,7 +71,7 @@ class RayEngine:
             allow_unconfined=allow_unconfined,
         )
         self._held = AsyncExitStack()
-        self._running: tuple[Pool[RayNode], Members, _Stored] | None = None
+        self._running: tuple[Pool[RayNode], NodeMembers, _Stored] | None = None
         self.tell: OnServer = ignore
         """Hears of nodes that are lost, left out, back or new, and when no node is left."""
 
@@ -135,7 +135,7 @@ class RayEngine:
     async def build(self, recipe: Recipe) -> Built | Rejected:
         bare = msgspec.structs.replace(recipe, proctor=None)  # nodes confine builds themselves
         rest, needed = pack(bare)
-        order = Order(rest=rest, needed=tuple(needed))
+        order = NodeCall(rest=rest, needed=tuple(needed))
         call = await self._answered("build", order, needed, (recipe.tool,))
         outcome: Built | Rejected = call.answer
         if isinstance(outcome, Rejected) or outcome.artifact.data is not None:
@@ -162,7 +162,7 @@ class RayEngine:
                 "alone": batch.alone,
             }
             rest, needed = pack(parts)
-            order = Order(problem=problem, rest=rest, needed=tuple(needed))
+            order = NodeCall(problem=problem, rest=rest, needed=tuple(needed))
             try:
                 answers: Answers = (await self._answered("judge", order, needed, _tools(batch))).answer
             except _Lost as lost:
@@ -190,7 +190,7 @@ class RayEngine:
     # --- one order -----------------------------------------------------------------------------------
 
     async def _answered(
-        self, kind: str, order: Order, needed: Mapping[str, Blob], tools: Iterable[str]
+        self, kind: str, order: NodeCall, needed: Mapping[str, Blob], tools: Iterable[str]
     ) -> _Called:
         pool, members, stored = self._entered()
         avoid, faults, last = list[RayNode](), 0, ""
@@ -212,7 +212,7 @@ class RayEngine:
                 stored.forget(answer.names)
                 last = f"{node.url} lacks contents that it was sent"
                 continue
-            if not isinstance(answer, Failed):
+            if not isinstance(answer, NodeError):
                 if isinstance(answer, Built):
                     node.holds.add(answer.artifact.sha256)
                 return called
@@ -242,7 +242,7 @@ class RayEngine:
 
     # --- coming and going ----------------------------------------------------------------------------
 
-    def _entered(self) -> tuple[Pool[RayNode], Members, _Stored]:
+    def _entered(self) -> tuple[Pool[RayNode], NodeMembers, _Stored]:
         if self._running is None:
             raise EngineUnavailable("the Ray engine works inside `async with` only")
         return self._running
@@ -259,7 +259,7 @@ class RayEngine:
                 patience=self._patience.drought,
                 tell=lambda event: self.tell(event),
             )
-            members = Members(pool, self._wanted, self._patience)
+            members = NodeMembers(pool, self._wanted, self._patience)
             opening.push_async_callback(members.close)
             await members.begin()
             opening.callback(pool.close)
@@ -285,7 +285,7 @@ class _Called(msgspec.Struct, frozen=True):
     references: list[Any]
 
 
-async def _called(node: RayNode, kind: str, order: Order) -> _Called:
+async def _called(node: RayNode, kind: str, order: NodeCall) -> _Called:
     call = order_call(node.actor, kind, order)
     try:
         answer: Answer = await call.answer()
@@ -310,7 +310,7 @@ def _check_makers(node: RayNode, needed: Mapping[str, Blob]) -> None:
         raise _Lost(lost)
 
 
-def _check_lost(names: Iterable[str], given: Order, needed: Mapping[str, Blob]) -> None:
+def _check_lost(names: Iterable[str], given: NodeCall, needed: Mapping[str, Blob]) -> None:
     """Raise _Lost for artifacts whose references the node had, and could not fetch."""
     contents = [needed[name] for name in names if name in given.large]
     lost = [content for content in contents if isinstance(content, Far)]
@@ -338,7 +338,7 @@ class _Stored:
         self._references = Bounded[Any](_STORED)
         self._putting: Shared[Any] = Shared()
 
-    async def given(self, node: RayNode, order: Order, needed: Mapping[str, Blob]) -> Order:
+    async def given(self, node: RayNode, order: NodeCall, needed: Mapping[str, Blob]) -> NodeCall:
         """The order for a node, with what it was not given yet."""
         new = {name: content for name, content in needed.items() if name not in node.holds}
         small = {name: content for name, content in new.items() if content.size <= SMALL}

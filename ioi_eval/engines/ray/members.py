@@ -14,14 +14,14 @@ from ioi_eval.engines.contract import Change, Profile
 from ioi_eval.engines.pool import Endpoint, Pool, State, differing, offers_of
 from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Call, NodeLost, Seen
-from ioi_eval.engines.ray.parcels import VERSION, About, Failed
+from ioi_eval.engines.ray.parcels import VERSION, About, NodeError
 from ioi_eval.model.errors import EngineError, EngineUnavailable, IoiEvalError
 from ioi_eval.model.values import Value
 
 _FIRST_REST, _LONGEST_REST = 1.0, 60.0  # seconds until a node that failed is tried again
 
 
-class Patience(Value):
+class NodePatience(Value):
     """Seconds. The defaults are for clusters; tests have less time."""
 
     answer: float = 15.0  # until something answers at the cluster's address
@@ -49,10 +49,10 @@ class RayNode(Endpoint):
         self.id, self.actor, self.profile, self.own = seen.id, actor, about.profile, own
 
 
-class Members:
+class NodeMembers:
     """Keeps the pool in step with the cluster. Closing ends the actors that it started."""
 
-    def __init__(self, pool: Pool[RayNode], wanted: Wanted, patience: Patience) -> None:
+    def __init__(self, pool: Pool[RayNode], wanted: Wanted, patience: NodePatience) -> None:
         self._pool, self._wanted, self._patience = pool, wanted, patience
         self._token = secrets.token_hex(8)
         self._nodes: dict[str, RayNode] = {}
@@ -171,8 +171,8 @@ class Members:
                 return None
             given = (self._token, slots, how.allow_unconfined)
             actor = await asyncio.to_thread(cluster.start, seen, name, slots, how.cpus_per_slot, *given)
-        about: About | Failed = await Call(actor, "about").answer()
-        if isinstance(about, Failed):
+        about: About | NodeError = await Call(actor, "about").answer()
+        if isinstance(about, NodeError):
             raise about.error
         self._check(about)
         self.first = self.first or about.profile

@@ -18,7 +18,7 @@ from ioi_eval.engines.contract import Batch, Built, Condition, Recipe
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.engines.jobs.engine import JobEngine
-from ioi_eval.engines.ray.parcels import SMALL, VERSION, About, Answer, Failed, Lacking, Order, unpack
+from ioi_eval.engines.ray.parcels import SMALL, VERSION, About, Answer, Lacking, NodeCall, NodeError, unpack
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
 from ioi_eval.model.values import Blob
 from ioi_eval.store import Store
@@ -41,7 +41,7 @@ class Node:
         self._open: tuple[JobEngine, Depot] | None = None
         self._meters = _Meters()
 
-    async def about(self) -> About | Failed:
+    async def about(self) -> About | NodeError:
         """Open the engine, if that was not done yet."""
         try:
             engine, _ = await self._opened()
@@ -58,7 +58,7 @@ class Node:
         """Return the findings of `ioi-eval doctor` on this node."""
         return await conditions(self._store())
 
-    async def build(self, order: Order) -> tuple[Answer, bytes]:
+    async def build(self, order: NodeCall) -> tuple[Answer, bytes]:
         """Return how it went, and apart from that the artifact, if it is large."""
         answer = await self._measured("build", order, self._build)
         if not isinstance(answer, Built):
@@ -67,7 +67,7 @@ class Node:
         bare = Blob(sha256=answer.artifact.sha256, size=len(data), data=data if len(data) <= SMALL else None)
         return msgspec.structs.replace(answer, artifact=bare), data if bare.data is None else b""
 
-    async def judge(self, order: Order) -> Answer:
+    async def judge(self, order: NodeCall) -> Answer:
         return await self._measured("judge", order, self._judge)
 
     async def close(self) -> None:
@@ -95,14 +95,14 @@ class Node:
     def _store(self) -> Store:
         return Store.usual(limit=_ROOM)
 
-    async def _build(self, engine: JobEngine, depot: Depot, order: Order) -> Answer:
+    async def _build(self, engine: JobEngine, depot: Depot, order: NodeCall) -> Answer:
         recipe: Recipe = unpack(order.rest, lambda name, _: depot.blob(name))
         built = await engine.build(recipe)
         if isinstance(built, Built):
             await asyncio.to_thread(depot.add, built.artifact)
         return built
 
-    async def _judge(self, engine: JobEngine, depot: Depot, order: Order) -> Answer:
+    async def _judge(self, engine: JobEngine, depot: Depot, order: NodeCall) -> Answer:
         parts: dict[str, Any] = unpack(order.rest, lambda name, _: depot.blob(name))
         problem = unpack(order.problem, lambda name, size: Blob(sha256=name, size=size))
         proctor = (await engine.profile()).proctor
@@ -111,7 +111,7 @@ class Node:
 
     # --- an order ------------------------------------------------------------------------------------
 
-    async def _measured(self, kind: str, order: Order, work: Any) -> Answer:
+    async def _measured(self, kind: str, order: NodeCall, work: Any) -> Answer:
         self._meters.begin()
         answer: Answer | None = None
         try:
@@ -120,7 +120,7 @@ class Node:
             self._meters.end(kind, "cancelled" if answer is None else type(answer).__name__.lower())
         return answer
 
-    async def _answered(self, order: Order, work: Any) -> Answer:
+    async def _answered(self, order: NodeCall, work: Any) -> Answer:
         try:
             engine, depot = await self._opened()
             with depot.hold(order.needed):
@@ -130,7 +130,7 @@ class Node:
         except (IoiEvalError, OSError) as error:
             return _failed(error)
 
-    async def _arrival(self, order: Order, depot: Depot) -> None:
+    async def _arrival(self, order: NodeCall, depot: Depot) -> None:
         """Wait for what this order or an earlier one brings."""
         if order.small:
             self._expect(order.small, asyncio.to_thread(_add_all, depot, order.small))
@@ -165,10 +165,10 @@ async def _fetched(depot: Depot, name: str, reference: Any) -> None:
     await asyncio.to_thread(_add_all, depot, {name: data})
 
 
-def _failed(error: IoiEvalError | OSError) -> Failed:
+def _failed(error: IoiEvalError | OSError) -> NodeError:
     if isinstance(error, IoiEvalError):
-        return Failed(error=error)
-    return Failed(error=EngineUnavailable(f"the node cannot work: {error}"))
+        return NodeError(error=error)
+    return NodeError(error=EngineUnavailable(f"the node cannot work: {error}"))
 
 
 class _Meters:

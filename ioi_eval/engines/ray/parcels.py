@@ -54,7 +54,7 @@ def unpack(packed: bytes, found: Callable[[str, int], Blob]) -> Any:
     return _Unpacker(packed, found).load()
 
 
-class Order(Value):
+class NodeCall(Value):
     """A call to a node."""
 
     rest: (
@@ -72,13 +72,13 @@ class Lacking(Value):
     names: tuple[str, ...]
 
 
-class Failed(Value):
+class NodeError(Value):
     """An answer: the error that the node's engine raised."""
 
     error: IoiEvalError
 
 
-Answer = Answers | Built | Rejected | Lacking | Failed
+Answer = Answers | Built | Rejected | Lacking | NodeError
 
 
 class About(Value):

@@ -14,7 +14,7 @@ from support.datasets import open_dump
 
 from ioi_eval.benchmarks import mentioned
 from ioi_eval.benchmarks.dumps import received
-from ioi_eval.benchmarks.hub import Place
+from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.errors import InputError
 
 pytestmark = pytest.mark.once
@@ -39,7 +39,7 @@ def test_rows_from_standard_input(tmp_path: Path, content: bytes) -> None:
     with received([str(other), "-"], io.BytesIO(content)) as dumps:
         found = list(open_dump(dumps, problems=PROBLEMS))
         kept = dumps[1]
-        assert isinstance(kept, Place)
+        assert isinstance(kept, RowFile)
         assert kept.path.exists()
     assert [submission.key for submission in found] == ["d", "a", "b", "c"]
     assert {submission.code for submission in found} == {CODE}

@@ -14,7 +14,7 @@ from engine_helpers import file
 from missing import lacks
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.embedded.packages import Package, find_package, load_packages
+from ioi_eval.engines.embedded.packages import LanguagePackage, find_package, load_packages
 from ioi_eval.errors import EngineUnavailable, JobRejected
 from ioi_eval.models import Job
 
@@ -44,7 +44,7 @@ def seen() -> Iterator[Path]:
 def test_what_a_package_says(seen: Path) -> None:
     place = package(seen, aliases=["g"], limit_overrides={"run_timeout": 5}, build_platform="linux")
     (found,) = load_packages(seen)
-    assert found == Package(
+    assert found == LanguagePackage(
         language="greet",
         version="1.0.0",
         name="greet",

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ioi_eval.benchmarks.row_files import Row, rows_or_faults
+from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
 from ioi_eval.benchmarks.shapes import shape_of
 from ioi_eval.errors import FailedRequest, InputError
 from ioi_eval.integrations.inspect_scores import explanation_of, metadata_of, share, summary_of
@@ -118,14 +118,14 @@ def test_a_sample_is_a_row_that_is_told() -> None:
     }
     shape = shape_of(named)
     assert shape is not None and shape.name == "a log of inspect_ai"
-    [row] = shape.rows(Row(1, named), "a.eval")
+    [row] = shape.rows(FileRow(1, named), "a.eval")
     assert {name: row.columns[name] for name in ("problem_id", "year", "language", "solution_number")} == {
         "problem_id": "nile",
         "year": 2024,
         "language": "python",
         "solution_number": 2,
     }
-    [row] = shape.rows(Row(1, SAMPLE), "a.eval")
+    [row] = shape.rows(FileRow(1, SAMPLE), "a.eval")
     assert row.columns["problem_id"] == "7"
 
 
@@ -136,7 +136,7 @@ def test_a_sample_that_failed_is_no_submission() -> None:
     with pytest.raises(
         FailedRequest, match=r"a\.eval, line 3, field 'error': the sample failed: no network.*eval-retry"
     ):
-        list(shape.rows(Row(3, failed), "a.eval"))
+        list(shape.rows(FileRow(3, failed), "a.eval"))
 
 
 def test_without_the_package_it_is_said_what_to_install(

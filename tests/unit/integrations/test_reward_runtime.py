@@ -19,7 +19,7 @@ from reward_answers import RIGHT, TESTS, WRONG, fenced
 from ioi_eval import Store
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.integrations import runtime as runtimes
-from ioi_eval.integrations.rewards import Mode, RewardOptions
+from ioi_eval.integrations.rewards import RewardMode, RewardOptions
 from ioi_eval.integrations.runtime import Runtime, Setup, close_all, runtime
 from ioi_eval.integrations.trl import make_reward
 from ioi_eval.integrations.verl import compute_score
@@ -54,7 +54,7 @@ def answer_of_child() -> Any:
 
 def test_a_forked_child_has_its_own_and_harms_nobody_while_a_score_is_under_way() -> None:
     slow = fenced("while True: pass")
-    give = make_reward(RewardOptions(time_limit=1.5, mode=Mode.PARTIAL))
+    give = make_reward(RewardOptions(time_limit=1.5, mode=RewardMode.PARTIAL))
     with ThreadPoolExecutor(1) as pool:
         under_way = pool.submit(give, completions=[slow, RIGHT], tests=[TESTS] * 2)
         while not (busy(runtime()) or under_way.done()):

@@ -20,7 +20,7 @@ from support.datasets import CasesError, Problems
 from ioi_eval import Store
 from ioi_eval.errors import InputError, IoiEvalError
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
-from ioi_eval.integrations.rewards import Mode, RewardOptions
+from ioi_eval.integrations.rewards import RewardMode, RewardOptions
 from ioi_eval.integrations.runtime import Setup
 from ioi_eval.integrations.trl import make_async_reward, make_reward, reward, reward_async
 from ioi_eval.integrations.verl import compute_score, compute_score_async, compute_score_batch
@@ -40,7 +40,7 @@ EVERYTHING = [RIGHT, PARTLY, WRONG, BROKEN, NO_CODE]
 SHAPED: Any = {"no_code": -1.0, "no_compile": -0.1}
 
 
-def rewards(mode: Mode, completions: list[Any] = EVERYTHING, **columns: Any) -> list[float | None]:
+def rewards(mode: RewardMode, completions: list[Any] = EVERYTHING, **columns: Any) -> list[float | None]:
     give = make_reward(RewardOptions(mode=mode, **SHAPED))
     return give(prompts=["?"] * len(completions), completions=completions, **columns)
 
@@ -48,9 +48,9 @@ def rewards(mode: Mode, completions: list[Any] = EVERYTHING, **columns: Any) -> 
 def test_every_mode_has_its_numbers() -> None:
     column = {"input_output": [TESTS] * 5}
     third = pytest.approx(2 / 3)
-    assert rewards(Mode.PARTIAL, **column) == [1, third, 0, -0.1, -1]
-    assert rewards(Mode.PASS_FAIL, **column) == [1, 0, 0, -0.1, -1]
-    assert rewards(Mode.WEIGHTED_SUM, **column) == [1.1, pytest.approx(0.2 / 3), 0, -0.1, -1]
+    assert rewards(RewardMode.PARTIAL, **column) == [1, third, 0, -0.1, -1]
+    assert rewards(RewardMode.PASS_FAIL, **column) == [1, 0, 0, -0.1, -1]
+    assert rewards(RewardMode.WEIGHTED_SUM, **column) == [1.1, pytest.approx(0.2 / 3), 0, -0.1, -1]
 
 
 def test_without_shaping_rewards_are_shares() -> None:
@@ -60,16 +60,16 @@ def test_without_shaping_rewards_are_shares() -> None:
 
 
 def test_penalties_are_options() -> None:
-    weighted = RewardOptions(mode=Mode.WEIGHTED_SUM, no_code=-7, no_compile=-8, partial_weight=0.5)
+    weighted = RewardOptions(mode=RewardMode.WEIGHTED_SUM, no_code=-7, no_compile=-8, partial_weight=0.5)
     give = make_reward(weighted)
     assert give(completions=EVERYTHING, tests=[TESTS] * 5) == [1.5, pytest.approx(1 / 3), 0, -8, -7]
 
 
 def test_outputs_may_be_compared_otherwise() -> None:
     floats = fenced("print(2.0 * int(input()))")
-    close = make_reward(RewardOptions(mode=Mode.PASS_FAIL, checker="float-lines"))
+    close = make_reward(RewardOptions(mode=RewardMode.PASS_FAIL, checker="float-lines"))
     assert close(completions=[floats], tests=[TESTS]) == [1]
-    assert rewards(Mode.PASS_FAIL, [floats], tests=[TESTS]) == [0]
+    assert rewards(RewardMode.PASS_FAIL, [floats], tests=[TESTS]) == [0]
     with pytest.raises(InputError, match="no such comparison: 'cms'"):
         make_reward(RewardOptions(checker="cms"))
 
@@ -96,7 +96,7 @@ def test_what_trainers_log() -> None:
     """A line for each completion, and means over them; an own name keeps several rewards apart."""
     lines, means = {}, {}
     logs: dict[str, Any] = {"log_extra": lines.__setitem__, "log_metric": means.__setitem__}
-    give = make_reward(RewardOptions(mode=Mode.PASS_FAIL), name="code")
+    give = make_reward(RewardOptions(mode=RewardMode.PASS_FAIL), name="code")
     tests = [*[TESTS] * 5, "{"]
     assert give(completions=[*EVERYTHING, RIGHT], tests=tests, **logs) == [1, 0, 0, 0, 0, None]
     assert lines == {"code/verdict": ["AC", "WA", "WA", "CE", "no code", "not judged"]}
@@ -109,7 +109,7 @@ def test_trainers_may_await() -> None:
     """They know what to await by the function; it has the same columns, logs and rewards."""
     assert inspect.iscoroutinefunction(reward_async) and reward_async.__name__ == "ioi_eval_reward"
     lines: dict[str, Any] = {}
-    own = make_async_reward(RewardOptions(mode=Mode.PASS_FAIL), name="own")
+    own = make_async_reward(RewardOptions(mode=RewardMode.PASS_FAIL), name="own")
 
     async def both() -> list[Any]:
         given: Any = {"prompts": None, "completions": EVERYTHING, "tests": [TESTS] * 5}
@@ -129,17 +129,17 @@ def test_tests_may_stand_in_verification_info() -> None:
 def test_functions_are_called_and_tests_may_be_a_list() -> None:
     twice = fenced("def twice(n):\n    return 2 * n")
     pairs = [{"input": "1\n", "output": "2\n"}]
-    assert rewards(Mode.PARTIAL, [twice, RIGHT], ground_truth=[CALLS, pairs]) == [1, 1]
-    assert rewards(Mode.PARTIAL, [RIGHT], test_cases=[json.dumps(pairs)]) == [1]
+    assert rewards(RewardMode.PARTIAL, [twice, RIGHT], ground_truth=[CALLS, pairs]) == [1, 1]
+    assert rewards(RewardMode.PARTIAL, [RIGHT], test_cases=[json.dumps(pairs)]) == [1]
 
 
 def test_tests_in_a_list_may_call_a_function() -> None:
     twice = fenced("class Solution:\n    def plus(self, a, b):\n        return a + b")
     call = {"input": "[2]\n[3]", "output": "[2, 3]", "testtype": "functional"}
     named = [{**call, "metadata": {"func_name": "plus"}}]
-    assert rewards(Mode.PARTIAL, [twice], tests=[json.dumps(named)]) == [1]
-    assert rewards(Mode.PARTIAL, [twice], tests=[[call]]) == [None], "nobody knows what to call"
-    assert rewards(Mode.PARTIAL, [twice], tests=[[*named, {"input": "1", "output": "2"}]]) == [None]
+    assert rewards(RewardMode.PARTIAL, [twice], tests=[json.dumps(named)]) == [1]
+    assert rewards(RewardMode.PARTIAL, [twice], tests=[[call]]) == [None], "nobody knows what to call"
+    assert rewards(RewardMode.PARTIAL, [twice], tests=[[*named, {"input": "1", "output": "2"}]]) == [None]
 
 
 @pytest.mark.sample("^def|inputs0")
@@ -166,7 +166,7 @@ def test_functions_in_every_form_that_is_in_use(inputs: list[Any], outputs: list
     forms: list[Any] = [json.dumps(table), table, json.dumps(pairs), pairs, numpy.array(pairs)]
     given = [fenced(code), fenced(wrong)] * len(forms)
     truths = [form for form in forms for _ in range(2)]
-    assert rewards(Mode.PARTIAL, given, ground_truth=truths) == [1, 0] * len(forms)
+    assert rewards(RewardMode.PARTIAL, given, ground_truth=truths) == [1, 0] * len(forms)
     assert [
         compute_score("apps", fenced(code), form, mode="partial") for form in (json.dumps(table), pairs)
     ] == [1, 1]
@@ -176,7 +176,7 @@ def test_functions_in_every_form_that_is_in_use(inputs: list[Any], outputs: list
 
 def test_a_function_of_one_argument_may_have_it_bare() -> None:
     table = {"inputs": [2, 5, None], "outputs": [4, 10, 0], "fn_name": "twice"}
-    assert rewards(Mode.PARTIAL, [fenced("def twice(n): return 2 * (n or 0)")], tests=[table]) == [1]
+    assert rewards(RewardMode.PARTIAL, [fenced("def twice(n): return 2 * (n or 0)")], tests=[table]) == [1]
 
 
 def test_long_arrays_are_not_mistaken_for_each_other() -> None:
@@ -184,12 +184,12 @@ def test_long_arrays_are_not_mistaken_for_each_other() -> None:
     right, other = ({"inputs": numpy.array(["1"] * 2000), "outputs": numpy.array(["1"] * 2000)} for _ in "ab")
     other["outputs"][1000] = "2"
     echo = fenced("print(input())")
-    assert rewards(Mode.PASS_FAIL, [echo, echo], tests=[right, other]) == [1, 0]
+    assert rewards(RewardMode.PASS_FAIL, [echo, echo], tests=[right, other]) == [1, 0]
 
 
 def test_a_conversation_without_words_has_no_code() -> None:
     nothing: list[Any] = [[], [{"role": "assistant"}], [{"role": "assistant", "content": None}], ""]
-    assert rewards(Mode.PARTIAL, nothing, tests=[TESTS] * 4) == [-1] * 4
+    assert rewards(RewardMode.PARTIAL, nothing, tests=[TESTS] * 4) == [-1] * 4
 
 
 def test_rewards_of_open_r1() -> None:
@@ -220,7 +220,7 @@ UNREADABLE: list[Any] = [
 
 @pytest.mark.parametrize("tests", UNREADABLE, ids=map(str, range(len(UNREADABLE))))
 def test_no_row_stops_a_training(tests: Any) -> None:
-    assert rewards(Mode.PARTIAL, [RIGHT, RIGHT], ground_truth=[tests, TESTS]) == [None, 1]
+    assert rewards(RewardMode.PARTIAL, [RIGHT, RIGHT], ground_truth=[tests, TESTS]) == [None, 1]
     assert compute_score("apps", RIGHT, tests) == 0
     assert compute_score_batch(["apps"] * 2, [RIGHT] * 2, [tests, TESTS], on_failure=-3) == [-3, 1]
     with pytest.raises(IoiEvalError):
@@ -230,7 +230,7 @@ def test_no_row_stops_a_training(tests: Any) -> None:
 
 
 def test_columns_of_a_row_that_mean_nothing_stop_nothing() -> None:
-    assert rewards(Mode.PARTIAL, [RIGHT] * 2, tests=[TESTS] * 2, language=["klingon", None]) == [
+    assert rewards(RewardMode.PARTIAL, [RIGHT] * 2, tests=[TESTS] * 2, language=["klingon", None]) == [
         None,
         1,
     ]
@@ -267,16 +267,16 @@ def test_each_kind_of_row_is_told_once_and_counted_at_the_end() -> None:
 
 
 def test_nobody_can_say_what_broken_tests_are_worth() -> None:
-    assert rewards(Mode.PARTIAL, [RIGHT, RIGHT], ground_truth=["{", TESTS]) == [None, 1]
-    assert rewards(Mode.PARTIAL, [RIGHT], ground_truth=[[{"in": "1"}]]) == [None]
-    assert rewards(Mode.PARTIAL, [RIGHT], ground_truth=[[]]) == [None], "no test is no 0"
+    assert rewards(RewardMode.PARTIAL, [RIGHT, RIGHT], ground_truth=["{", TESTS]) == [None, 1]
+    assert rewards(RewardMode.PARTIAL, [RIGHT], ground_truth=[[{"in": "1"}]]) == [None]
+    assert rewards(RewardMode.PARTIAL, [RIGHT], ground_truth=[[]]) == [None], "no test is no 0"
     with pytest.raises(CasesError):
         compute_score("apps", RIGHT, "", on_failure=None)
 
 
 def test_no_tests_at_all_is_the_callers_fault() -> None:
     with pytest.raises(InputError, match="which tests"):
-        rewards(Mode.PARTIAL, [RIGHT], answer=["42"])
+        rewards(RewardMode.PARTIAL, [RIGHT], answer=["42"])
 
 
 def broken_engine(_store: Store) -> FakeEngine:
@@ -291,7 +291,7 @@ def test_a_judge_failure_is_none_and_never_a_number() -> None:
 def test_equal_programs_for_one_problem_are_judged_once() -> None:
     """Also where the words around them differ. Another problem, language or subtask is another question."""
     engine = FakeEngine()
-    give = make_reward(RewardOptions(mode=Mode.PARTIAL), setup=Setup(engine=lambda _: engine))
+    give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), setup=Setup(engine=lambda _: engine))
     other = json.dumps({"inputs": ["7"], "outputs": ["14"]})
     replies = [RIGHT, f"Surely this:\n{RIGHT}", RIGHT, WRONG, RIGHT, RIGHT]
     languages = ["python"] * 5 + ["pypy"]
@@ -299,7 +299,7 @@ def test_equal_programs_for_one_problem_are_judged_once() -> None:
     assert give(completions=replies, tests=columns, language=languages) == [1] * 6
     assert len(engine.runs) == 4  # RIGHT, WRONG, RIGHT for the other problem, RIGHT by another interpreter
     other_engine = FakeEngine()
-    unshared = RewardOptions(mode=Mode.PARTIAL, share=False)
+    unshared = RewardOptions(mode=RewardMode.PARTIAL, share=False)
     each = make_reward(unshared, setup=Setup(engine=lambda _: other_engine))
     assert each(completions=replies, tests=columns, language=languages) == [1] * 6
     assert len(other_engine.runs) == 6
@@ -317,7 +317,7 @@ def problem_with_subtasks() -> Problem:
 
 
 def test_problems_by_id_and_their_subtasks() -> None:
-    give = make_reward(RewardOptions(mode=Mode.PARTIAL), problems=Problems([problem_with_subtasks()]))
+    give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([problem_with_subtasks()]))
     found = give(completions=[PARTLY] * 3, problem_id=["twice"] * 3, target_subtask=["small", "large", None])
     assert found == [1, 0, pytest.approx(0.3)]
 
@@ -334,7 +334,7 @@ def test_what_breaks_a_fragile_checker_is_worth_nothing() -> None:
     sources = (NamedBlob(name="checker.py", content=Blob.of(FRAGILE)),)
     checker = Checker(kind=CheckerKind.CODEFORCES, sources=sources, language="python")
     problem = msgspec.structs.replace(problem_with_subtasks(), checker=checker)
-    give = make_reward(RewardOptions(mode=Mode.PARTIAL), problems=Problems([problem]))
+    give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([problem]))
     assert give(completions=[RIGHT, WRONG, fenced("pass")], problem_id=["twice"] * 3) == [1, 0, 0]
 
 

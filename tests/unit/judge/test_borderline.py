@@ -19,7 +19,7 @@ from ioi_eval import (
     Submission,
     Test,
 )
-from ioi_eval.engines.jobs.engine import Turns
+from ioi_eval.engines.jobs.engine import TurnTaking
 from ioi_eval.models import Blob, Borderline, TaskType, TestResult, Verdict
 from ioi_eval.rules.limits import is_open, read_borderline, settled, stretched
 
@@ -127,7 +127,7 @@ def test_bands_are_read() -> None:
 
 
 async def test_who_is_alone_waits_for_all_and_all_for_it() -> None:
-    turns, log = Turns(), list[str]()
+    turns, log = TurnTaking(), list[str]()
 
     async def work(name: str, *, alone: bool = False) -> None:
         async with turns.take(alone=alone):
@@ -148,7 +148,7 @@ async def test_who_is_alone_waits_for_all_and_all_for_it() -> None:
 
 
 async def test_who_is_last_waits_for_those_that_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns, log = Turns(), list[str]()
+    turns, log = TurnTaking(), list[str]()
 
     async def last() -> None:
         async with turns.take(alone=True, last=True):
@@ -177,7 +177,7 @@ async def test_who_is_last_waits_for_those_that_come(monkeypatch: pytest.MonkeyP
 
 
 async def test_a_turn_that_is_cancelled_holds_nobody_up() -> None:
-    turns = Turns()
+    turns = TurnTaking()
     async with turns.take():
         waiting = asyncio.create_task(turns.take(alone=True).__aenter__())
         await asyncio.sleep(0)

@@ -18,7 +18,7 @@ from ioi_eval.engines.conditions import pythons
 from ioi_eval.engines.embedded.interpreters import choose, examine, find_python
 from ioi_eval.engines.embedded.placing import remove_tree
 from ioi_eval.errors import InputError
-from ioi_eval.integrations.rewards import Mode, RewardOptions, RewardRow, Rewards
+from ioi_eval.integrations.rewards import RewardMode, RewardOptions, RewardRow, Rewards
 from ioi_eval.integrations.runtime import Runtime, Setup
 from ioi_eval.model.errors import ModuleMissing
 from ioi_eval.models import (
@@ -164,7 +164,7 @@ def own(python: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> It
 def rewards_of(own: Runtime, codes: list[str]) -> list[float | None]:
     row = RewardRow(values={"input_output": {"inputs": ["1"], "outputs": ["out"]}}, number=0)
     completions = [f"```python\n{code}\n```" for code in codes]
-    options = RewardOptions(mode=Mode.PASS_FAIL)
+    options = RewardOptions(mode=RewardMode.PASS_FAIL)
     found = own.call(Rewards(options=options).of_all(completions, [row] * len(codes), own))
     return [one.reward for one in found]
 

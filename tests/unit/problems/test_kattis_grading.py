@@ -13,7 +13,7 @@ from support.runs import submission_result
 
 from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.models import Blob, Problem, Submission, Test, TestResult, Verdict
-from ioi_eval.problems.kattis import Group, groups_of, read_acceptance, read_scoring
+from ioi_eval.problems.kattis import DataGroup, groups_of, read_acceptance, read_scoring
 from ioi_eval.rules import verdicts as v
 from ioi_eval.rules.plan import live
 
@@ -62,7 +62,7 @@ def packages(draw: st.DrawFn) -> dict[str, Any]:
     return data | ({"sample": draw(SAMPLE)} if draw(st.booleans()) else {})
 
 
-def group(folder: Mapping[str, Any], above: Mapping[str, Any], faults: Faults, name: str = "") -> Group:
+def group(folder: Mapping[str, Any], above: Mapping[str, Any], faults: Faults, name: str = "") -> DataGroup:
     """As the package's reader makes it of a folder."""
     values = {**above, **folder["settings"]}
     below = {part: f"{name}/{part}" if name else part for part in sorted(set(folder) - {"settings"})}
@@ -70,7 +70,7 @@ def group(folder: Mapping[str, Any], above: Mapping[str, Any], faults: Faults, n
     inner = [
         group(folder[part], values, faults, path) for part, path in below.items() if folder[part] is not None
     ]
-    return Group(
+    return DataGroup(
         name=name,
         fields=Fields(values, name, faults),
         own=frozenset(folder["settings"]),

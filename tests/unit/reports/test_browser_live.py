@@ -18,7 +18,7 @@ from test_pages import run
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.values import ServerState
-from ioi_eval.reports.document import Document, Section, Table, html
+from ioi_eval.reports.document import Document, Section, TableBlock, html
 from ioi_eval.store.folder import Progress, write_progress
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
@@ -48,7 +48,7 @@ def test_the_report_is_used_by_keyboard_alone(recorded: Path, browser: Any) -> N
 
 
 def test_a_folded_table_is_opened_by_keyboard(tmp_path: Path, browser: Any) -> None:
-    table = Table(heads=["A", "B", "C"], rows=[["1", "2", "3"]], align="lll")
+    table = TableBlock(heads=["A", "B", "C"], rows=[["1", "2", "3"]], align="lll")
     page = tmp_path / "page.html"
     page.write_text(html(Document(title="Folded", sections=[Section(title="Long", table=table, long=True)])))
     browser.get(page.as_uri())

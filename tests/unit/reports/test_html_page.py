@@ -20,11 +20,20 @@ from support.runs import failure_row, plain, result_of, result_row
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Solution, Verdict
 from ioi_eval.reports import document, html, summary, write_reports
-from ioi_eval.reports.document import CodeLines, Document, Figure, Meter, Section, Table, style_of, visible
+from ioi_eval.reports.document import (
+    CodeLines,
+    Document,
+    Figure,
+    Meter,
+    Section,
+    TableBlock,
+    style_of,
+    visible,
+)
 from ioi_eval.reports.plots import Axis, Series, Square, as_csv, bars, curves, grid, stacked
 from ioi_eval.reports.records import write_validation
 from ioi_eval.reports.validation import validation
-from ioi_eval.rules.expectations import Case, expectations
+from ioi_eval.rules.expectations import KeyedExpectation, expectations
 
 pytestmark = pytest.mark.once
 
@@ -127,7 +136,7 @@ def around(text: str) -> Document:
         lead=text,
         text=[text],
         figures=[Figure(title=text, drawing=drawing, numbers=as_csv([text], [[text]]))],
-        table=Table(heads=[text, "n"], rows=[[text, text], [text, Meter(part=1, whole=2)]], align="lr"),
+        table=TableBlock(heads=[text, "n"], rows=[[text, text], [text, Meter(part=1, whole=2)]], align="lr"),
         notes=[text],
         items=[text],
         lines=[CodeLines(sentence=text, lines=[text, text])],
@@ -148,7 +157,9 @@ def test_text_is_shown_and_not_obeyed(text: str) -> None:
 def test_heads_of_numbers_sort_by_size_however_long_they_are() -> None:
     heads, rows = ["a", "b", "a long name of a model"], [["x", "1", "2"]]
     page = html(
-        Document(title="t", sections=[Section(title="s", table=Table(heads=heads, rows=rows, align="lrr"))])
+        Document(
+            title="t", sections=[Section(title="s", table=TableBlock(heads=heads, rows=rows, align="lrr"))]
+        )
     )
     assert re.findall(r'<th scope="col" class="([^"]*)"', page) == ["", "number", "number free"]
 
@@ -181,7 +192,7 @@ def test_classes_are_words_of_ours() -> None:
 
 
 def test_a_meter_is_drawn_to_scale() -> None:
-    table = Table(heads=["a"], rows=[[Meter(part=1, whole=3)], [Meter(part=0, whole=0)]], align="l")
+    table = TableBlock(heads=["a"], rows=[[Meter(part=1, whole=3)], [Meter(part=0, whole=0)]], align="l")
     page = html(Document(title="t", sections=[Section(title="s", table=table)]))
     assert 'class="full" width="33.33"' in page and "33.3 %" in page
     assert 'class="full" width="0.00"' in page
@@ -212,7 +223,7 @@ def test_hostile_feedback_models_and_names_in_all_three_files(tmp_path: Path) ->
         row = result_row(of, SUM, judged_as)
         folder = write_run(tmp_path / str(n), [row], [failure], settings={"command": text})
         words = expectations(SUM, Solution(name="s", expected="correct"))
-        case = Case(key="k", problem="sum", solution=plain(text), expected="correct", words=words)
+        case = KeyedExpectation(key="k", problem="sum", solution=plain(text), expected="correct", words=words)
         write_validation(folder, validation([case], {"sum": SUM}, {"k": result_of(row)}, {}))
         write_reports(folder)
         page = read((folder / "report.html").read_text())

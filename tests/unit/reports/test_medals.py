@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ioi_eval.errors import InputError
-from ioi_eval.reports.medals import Contest, award, known_contests, read_contests
+from ioi_eval.reports.medals import ContestYear, award, known_contests, read_contests
 
 pytestmark = pytest.mark.once
 
@@ -61,7 +61,7 @@ def test_a_users_table_adds_and_replaces(tmp_path: Path) -> None:
     table.write_text("[2024]\ngold = 500\n[1999]\nsilver = 10.5\nproblems = 2\npoints = 20\n")
     found = read_contests(table)
     assert found[2019] == KNOWN[2019]
-    assert found[2024] == Contest(gold=500)
+    assert found[2024] == ContestYear(gold=500)
     assert award(1999, found[1999], {"a": 10.0, "b": 10.0}, 11).medal == "silver"
     as_json = tmp_path / "medals.json"
     as_json.write_text('{"1999": {"silver": 10.5, "problems": 2, "points": 20}}')

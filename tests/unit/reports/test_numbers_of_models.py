@@ -16,7 +16,7 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Subtask, Verdict
 from ioi_eval.reports import ModelSummary
 from ioi_eval.reports.document import Meter, markdown
-from ioi_eval.reports.medals import Contest, known_contests
+from ioi_eval.reports.medals import ContestYear, known_contests
 from ioi_eval.reports.page import document
 from ioi_eval.reports.sections import entries, models
 from ioi_eval.reports.sections import medals as sections_medals
@@ -329,7 +329,9 @@ def test_only_the_contest_s_own_problems_win(
 
 def test_ids_of_a_table_are_written_as_one_likes(tmp_path: Path) -> None:
     rows = [row(name, problem(name), year=1999) for name in ("Nile", "tree")]
-    options = ReportOptions(contests={1999: Contest(gold=150, problems=2, points=200, ids=("Nile", "TREE"))})
+    options = ReportOptions(
+        contests={1999: ContestYear(gold=150, problems=2, points=200, ids=("Nile", "TREE"))}
+    )
     assert set(medals(only(tmp_path / "run", rows, options=options)).values()) == {"gold"}
 
 
@@ -341,7 +343,7 @@ def test_problems_beside_a_whole_contest_take_no_medal_away(tmp_path: Path) -> N
 def test_a_year_that_no_table_has_is_left_out(tmp_path: Path) -> None:
     rows = contest(1999)
     assert only(tmp_path / "without", rows).awards == ()
-    options = ReportOptions(contests={1999: Contest(gold=560, silver=550)})
+    options = ReportOptions(contests={1999: ContestYear(gold=560, silver=550)})
     assert set(medals(only(tmp_path / "with", rows, options=options)).values()) == {"silver"}
 
 

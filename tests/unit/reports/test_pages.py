@@ -19,7 +19,7 @@ from test_html_page import HOSTILE
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports.addresses import ALL, problem_page, submission_page
-from ioi_eval.reports.document import Code, Table, compared, numbered, rows_of, visible
+from ioi_eval.reports.document import Code, TableBlock, compared, numbered, rows_of, visible
 from ioi_eval.store import folder as store_folder
 from ioi_eval.store.files import draft_of
 
@@ -223,11 +223,11 @@ def test_a_row_is_read_once_for_a_report(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_long_table_is_in_two_parts() -> None:
-    parts = str(rows_of(Table(heads=["A"], rows=[[f"{n}"] for n in range(201)], align="l"))).split(
+    parts = str(rows_of(TableBlock(heads=["A"], rows=[[f"{n}"] for n in range(201)], align="l"))).split(
         "<tbody hidden>"
     )
     assert [part.count("<tr>") for part in parts] == [200, 1]
-    assert "<tbody" not in str(rows_of(Table(heads=["A"], rows=[["1"]] * 200, align="l")))
+    assert "<tbody" not in str(rows_of(TableBlock(heads=["A"], rows=[["1"]] * 200, align="l")))
 
 
 def test_pages_of_other_rows_are_made_anew(tmp_path: Path) -> None:

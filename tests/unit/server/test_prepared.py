@@ -15,7 +15,7 @@ from server_helpers import until
 from support.places import graders
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.embedded.packages import Package
+from ioi_eval.engines.embedded.packages import LanguagePackage
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
 from ioi_eval.server.prepared import KeptBuilds, Prepared
 
@@ -162,7 +162,7 @@ class Held:
     """An engine whose builds take until they are let go."""
 
     slots = 1
-    packages: tuple[Package, ...] = ()
+    packages: tuple[LanguagePackage, ...] = ()
 
     def __init__(self, watched: Watched) -> None:
         self._watched, self.packages, self.profile = watched, watched.packages, watched.profile

@@ -9,8 +9,8 @@ from recorded import SAMPLES, reply
 
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
-    Refused,
-    Runtime,
+    RefusedRequest,
+    ServerRuntime,
     decode_package,
     decode_reply,
     decode_runtimes,
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.once
 
 def test_recorded_runtimes() -> None:
     runtimes = decode_runtimes(*reply("runtimes"))
-    assert runtimes[0] == Runtime(language="bash", version="5.2.0", aliases=("sh",))
+    assert runtimes[0] == ServerRuntime(language="bash", version="5.2.0", aliases=("sh",))
     assert runtimes[1].names == ("cms", "cms_ioi") and runtimes[1].runtime == "cms_ioi"
     assert json.loads(encode_runtimes(runtimes)) == SAMPLES["runtimes"]["response"]["body"]
 
@@ -67,7 +67,7 @@ def test_packages_that_are_installed() -> None:
 def test_what_to_install() -> None:
     assert decode_package(b'{"language": "bash", "version": "5.2.0"}') == ("bash", "5.2.0")
     for body in (b"", b"{}", b"[]", b'{"language": "bash"}', b'{"language": "bash", "version": 5}'):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedRequest):
             decode_package(body)
 
 

@@ -15,7 +15,7 @@ from recorded import SAMPLES, reply
 
 from ioi_eval.engines.jobs.piston_api import (
     LIMITS,
-    Refused,
+    RefusedRequest,
     check_content_type,
     check_limits,
     decode_reply,
@@ -186,16 +186,16 @@ def test_our_server_refuses_in_the_same_words(name: str) -> None:
         asked = decode_request(sent(name))
         limit = 3000 if name.startswith("stock") else 60000
         check_limits(asked, {"run_timeout": limit, "compile_timeout": 0})
-        raise Refused(f"{asked.runtime}-{asked.version} runtime is unknown")
+        raise RefusedRequest(f"{asked.runtime}-{asked.version} runtime is unknown")
 
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedRequest) as caught:
         serve()
     response = SAMPLES[name]["response"]
     assert (caught.value.status, json.loads(caught.value.body)) == (response["status"], response["body"])
 
 
-def refused(call: Callable[[], object]) -> Refused:
-    with pytest.raises(Refused) as caught:
+def refused(call: Callable[[], object]) -> RefusedRequest:
+    with pytest.raises(RefusedRequest) as caught:
         call()
     return caught.value
 
@@ -208,7 +208,7 @@ def refused(call: Callable[[], object]) -> Refused:
         ("stock_body_too_large", too_large(100_000)),
     ],
 )
-def test_where_our_words_differ_a_client_reads_the_same(name: str, ours: Refused) -> None:
+def test_where_our_words_differ_a_client_reads_the_same(name: str, ours: RefusedRequest) -> None:
     kinds = []
     for status, body in (reply(name), (ours.status, ours.body)):
         with pytest.raises(JobRejected) as caught:
@@ -223,13 +223,13 @@ def test_the_usual_content_type() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"language": ""}', b'{"language": 5}'])
 def test_nothing_is_no_language(body: bytes) -> None:
-    with pytest.raises(Refused, match=r"^language is required as a string$"):
+    with pytest.raises(RefusedRequest, match=r"^language is required as a string$"):
         decode_request(body)
 
 
 @pytest.mark.parametrize("body", [b"5", b"null", b'"text"', b'{"language": "\xff"}', b"[" * 100_000])
 def test_not_an_object(body: bytes) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedRequest) as caught:
         decode_request(body)
     assert json.loads(caught.value.body)["stack"].startswith("SyntaxError: ")
 
@@ -305,7 +305,7 @@ def test_what_is_left_out_and_what_counts_as_left_out() -> None:
 
 @pytest.mark.parametrize("fields", [{"args": "a"}, {"stdin": 5}, {"run_cpu_time": True}, {"run_timeout": -1}])
 def test_what_else_is_refused(fields: dict[str, Any]) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedRequest):
         asked(**fields)
 
 
@@ -313,7 +313,7 @@ def test_what_else_is_refused(fields: dict[str, Any]) -> None:
 def test_every_limit_is_bounded(name: str) -> None:
     check_limits(asked(**{name: 7}), {name: 7})
     check_limits(asked(**{name: 7}), {name: -1})
-    with pytest.raises(Refused, match=f"^{name} cannot exceed the configured limit of 6$") as caught:
+    with pytest.raises(RefusedRequest, match=f"^{name} cannot exceed the configured limit of 6$") as caught:
         check_limits(asked(**{name: 7}), {name: 6})
     with pytest.raises(JobTooLarge) as read:
         decode_reply(caught.value.status, caught.value.body)

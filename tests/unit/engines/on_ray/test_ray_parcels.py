@@ -9,7 +9,7 @@ import pytest
 
 from ioi_eval.engines.pool import Endpoint, Pool, State
 from ioi_eval.engines.ray.cluster import Seen
-from ioi_eval.engines.ray.parcels import Failed, pack, unpack
+from ioi_eval.engines.ray.parcels import NodeError, pack, unpack
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.models import Blob, Test
 from ioi_eval.store.depot import Depot
@@ -39,7 +39,7 @@ def test_a_value_travels_without_its_contents(tmp_path: Path) -> None:
 
 def test_errors_of_a_node_arrive_whole() -> None:
     for error in (JudgeFailure("why", phase="judging", test="3"), EngineUnavailable("gone")):
-        packed, _ = pack(Failed(error=error))
+        packed, _ = pack(NodeError(error=error))
         came = unpack(packed, lambda *_: pytest.fail("no contents")).error
         assert (type(came), str(came), vars(came)) == (type(error), str(error), vars(error))
 

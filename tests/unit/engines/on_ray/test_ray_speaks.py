@@ -15,7 +15,7 @@ from ioi_eval.engines.contract import Change, JobsWait, Profile, ServerChanged, 
 from ioi_eval.engines.ray import cluster, members
 from ioi_eval.engines.ray.cluster import Seen
 from ioi_eval.engines.ray.engine import RayEngine
-from ioi_eval.engines.ray.members import Patience
+from ioi_eval.engines.ray.members import NodePatience
 from ioi_eval.engines.ray.parcels import VERSION, About
 from ioi_eval.errors import EngineUnavailable
 
@@ -66,7 +66,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 async def told(ray: FakeCluster) -> AsyncIterator[list[ServerEvent]]:
     """What an engine on one node has said so far."""
     ray.nodes, found = ["a:1"], list[ServerEvent]()
-    async with RayEngine(patience=Patience(look=0.001, drought=300.0)) as engine:
+    async with RayEngine(patience=NodePatience(look=0.001, drought=300.0)) as engine:
         engine.tell = found.append
         ray.engine = engine  # type: ignore[attr-defined]
         yield found
