@@ -15,7 +15,7 @@ import msgspec
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.loaded import LeftOut
 from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
-from ioi_eval.benchmarks.shapes import USUAL, Shape, shape_of
+from ioi_eval.benchmarks.shapes import USUAL, Shape, shape_of, usual_columns
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import name_of, near, shown
 from ioi_eval.model.languages import find as find_language
@@ -44,6 +44,7 @@ class Columns:
         """
         self.line, self.values, self.where = row.line, row.columns, where
         self._named, self._origins = named, origins
+        self._usual = usual_columns(tuple(row.columns))
         for what, path in named.items():
             if value_at(self.values, path) is ABSENT:
                 raise self.missing(f"`{path}`", what, (path,))
@@ -70,7 +71,7 @@ class Columns:
         """Return the column, or the path, of something; None where the row has none."""
         if what in self._named:
             return self._named[what]
-        return next((name for name in USUAL.get(what, (what,)) if name in self.values), None)
+        return self._usual.get(what) or (what if what not in USUAL and what in self.values else None)
 
     def origin(self, what: str) -> str:
         """Return the dump's own column of something; empty where it has none."""
@@ -294,6 +295,7 @@ class DumpRows:
 
     def __init__(self, problems: Finder, options: DumpOptions, selection: Selection) -> None:
         self._problems, self._options, self._selection = problems, options, selection
+        self._named = options.named
         self._wanted = {name for wanted in selection.problems for name in (wanted, *_id(problems, wanted))}
         self.taken: dict[str, str] = {}  # the problems, by key, as submissions name them
         self.passed_over: set[str] = set()
@@ -342,7 +344,7 @@ class DumpRows:
 
     def _unrolled(self, row: FileRow, where: str, shape: Shape | None) -> Iterator[tuple[str, Columns]]:
         """A row of several answers as columns for each, and what is added to its key; others as they are."""
-        named = {**(shape.named if shape is not None else {}), **self._options.named}
+        named = {**(shape.named if shape is not None else {}), **self._named}
         origins = shape.columns if shape is not None and shape.made else {}
         columns = Columns(row, where, named, origins)
         found = {what: (column, columns.value(what)) for what in _ANSWERED if (column := columns.find(what))}

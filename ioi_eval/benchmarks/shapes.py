@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import lru_cache
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -50,10 +51,9 @@ class Shape(NamedTuple):
     )
     also: Callable[[Mapping[str, Any]], bool] = lambda columns: True
 
-    def fits(self, columns: Mapping[str, Any]) -> bool:
-        there = columns.keys()
-        some = not self.one_of or not there.isdisjoint(self.one_of)
-        return some and there >= set(self.needs) and self.also(columns)
+    def fits(self, names: Collection[str]) -> bool:
+        """Return True if rows with these columns can be of this shape; `also` looks at their values."""
+        return set(names) >= set(self.needs) and not (self.one_of and set(names).isdisjoint(self.one_of))
 
     @property
     def named(self) -> Mapping[str, str]:
@@ -67,7 +67,19 @@ class Shape(NamedTuple):
 
 def shape_of(columns: Mapping[str, Any]) -> Shape | None:
     """Return the first shape that a row has; None if its usual columns are all that is known of it."""
-    return next((shape for shape in SHAPES if shape.fits(columns)), None)
+    return next((shape for shape in _fitting(tuple(columns)) if shape.also(columns)), None)
+
+
+@lru_cache(1024)  # rows of a file mostly have the same columns
+def _fitting(names: tuple[str, ...]) -> tuple[Shape, ...]:
+    return tuple(shape for shape in SHAPES if shape.fits(names))
+
+
+@lru_cache(1024)
+def usual_columns(names: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the usual columns among the names, by what they hold."""
+    found = {what: next((name for name in usual if name in names), None) for what, usual in USUAL.items()}
+    return {what: name for what, name in found.items() if name is not None}
 
 
 def problems_in(columns: Mapping[str, Any], names: Collection[str]) -> Iterator[Any]:
