@@ -152,6 +152,7 @@ class BenchmarkOptions(Value):
         str,  # a hub id, or a file of rows
         Said(metavar="ID", help="Another dataset with the benchmark's columns."),
     ] = ""
+    config: Annotated[str, Said(metavar="NAME", help="The dataset's config, where it has several.")] = ""
     split: Annotated[str, Said(metavar="NAME", help="The dataset's split, or several as a+b.")] = ""
     revision: Annotated[str, Said(metavar="REV", help="The dataset's revision on the hub.")] = ""
     generated_tests: Annotated[
@@ -246,6 +247,7 @@ class Benchmark(ABC):
     config: ClassVar[str] = ""  # of that on the hub
     split: ClassVar[str]  # several with a plus between them
     columns: ClassVar[tuple[str, ...]]  # of the main table, that every row needs: also what it is known by
+    mixed: ClassVar[tuple[str, ...]] = ()  # of a file of JSON: values of any type, which become texts of JSON
     other_files: ClassVar[str] = ""  # a pattern: names of files that are not the main table's
     language: ClassVar[str] = "c++"  # of rows that do not say
     packages: ClassVar[tuple[str, ...]] = ()  # that its own harness has for programs in Python

@@ -9,15 +9,28 @@ all checkers are.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
+from ioi_eval.benchmarks.assertions import READ_VALUES, python_checker
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
 from ioi_eval.benchmarks.tables import Row, Tables
-from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Solution
-from ioi_eval.rules.json_tests import Case, Cases, as_arguments, as_json, broken, literal, with_cases
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution
+from ioi_eval.rules.json_tests import (
+    NO_CASES,
+    Case,
+    Cases,
+    CasesError,
+    as_arguments,
+    as_json,
+    broken,
+    literal,
+    with_cases,
+)
 
 # EvalPlus gives an input four times what its reference took, at least 1 s. What that took nobody knows here.
 TIME_LIMIT = 4.0  # seconds
@@ -81,6 +94,155 @@ class MbppPlus(_Plus):
     _solution: ClassVar = ("code",)
 
 
+# --- EvalPlus' own files -----------------------------------------------------------------------------
+
+
+class EvalPlus(_Plus):
+    """HumanEvalPlus.jsonl and MbppPlus.jsonl: inputs without results, which the file's own solution gives.
+
+    They differ from the tables on the hub, of which each row has a program of its own.
+    """
+
+    name: ClassVar = "evalplus"
+    about: ClassVar = "EvalPlus' own files: HumanEvalPlus.jsonl, MbppPlus.jsonl"
+    dataset: ClassVar = "HumanEvalPlus.jsonl"  # nowhere on the hub: a file is named
+    columns: ClassVar = ("task_id", "prompt", "entry_point", "canonical_solution", "base_input", "plus_input")
+    mixed: ClassVar = ("base_input", "plus_input")
+
+    def candidate(self, row: Row) -> Candidate:
+        name = row.name("task_id")
+        return Candidate(id=name, rows=(row.index,), alias=name.rpartition("/")[2])
+
+    def matter(self, options: BenchmarkOptions) -> str:
+        return f"generated_tests={options.generated_tests}"
+
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        row = tables.main[candidate.rows[0]]
+        is_mbpp = candidate.id.startswith("Mbpp/")
+
+        def finish(problem: Problem) -> Problem:
+            columns = self.mixed if options.generated_tests else self.mixed[:1]
+            inputs = [given for column in columns for given in _inputs(row, column)]
+            if not inputs:
+                raise CasesError(NO_CASES)
+            if is_mbpp:
+                shape = _SHAPES.get(int(row.name("task_id").rpartition("/")[2]), "")
+                inputs = [_shaped(given, shape) for given in inputs]
+            function = row.text("entry_point")
+            cases = tuple(Case(as_arguments(given), "null") for given in inputs)
+            oracle = (_MBPP if is_mbpp else _HUMANEVAL).get(function, "out == exp")
+            source = _OWN_CHECKER.format(
+                reference=_joined(row, ("prompt", "canonical_solution")),
+                function=function,
+                absolute=row.number("atol", 0.0),
+                oracle=oracle,
+            )
+            problem = with_cases(problem, Cases(cases=cases, function=function), keep.blob)
+            return replace(problem, checker=python_checker(READ_VALUES + source))
+
+        return self.of_row(
+            row,
+            candidate,
+            finish,
+            limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
+            starter_code="" if is_mbpp else row.text("prompt"),
+        )
+
+    _solution: ClassVar = ("prompt", "canonical_solution")
+
+
+def _inputs(row: Row, column: str) -> list[list[Any]]:
+    """A list of lists of arguments; as JSON, since a table has no column of many types."""
+    found = json.loads(shallow(row.text(column, "") or "[]"))  # JSON with Infinity
+    if found == {}:  # so EvalPlus writes none
+        return []
+    if not isinstance(found, list) or not all(isinstance(one, list) for one in found):
+        raise row.wrong(column, "not a list of lists of arguments")
+    return found
+
+
+# What JSON could not hold, by the number of the problem in MBPP+, as EvalPlus restores it: a letter for each
+# argument (the last one for the others): `t` a tuple, `l` a list of tuples, `b` a tuple of tuples, `m` one
+# whose lists are tuples, `a` tuples all the way down, `s` a list of sets, `v` values that are tuples,
+# `f` a float, `c` a complex number, `.` as it is.
+_SHAPES: Mapping[int, str] = {
+    **dict.fromkeys((2, 116, 132, 143, 222, 261, 273, 394, 399, 421, 424, 429, 470, 560, 579), "t"),
+    **dict.fromkeys((596, 616, 630, 726, 740, 744, 809), "t"),
+    **dict.fromkeys((63, 64, 70, 94, 120, 237, 272, 299, 400, 409, 417, 438, 473, 614, 780), "l"),
+    **dict.fromkeys((75, 413, 444, 753), "l."),
+    **dict.fromkeys((106, 750), ".t"),
+    **dict.fromkeys((250, 307, 405, 446, 617, 720, 763, 808), "t."),
+    **dict.fromkeys((259, 401, 445), "b"),
+    **dict.fromkeys((580, 615, 791), "a"),
+    **{115: "s", 124: "fc", 252: "c", 278: "m", 722: "v."},
+}
+_MAKE: Mapping[str, Callable[[Any], Any]] = {
+    ".": lambda one: one,
+    "t": tuple,
+    "l": lambda one: [tuple(item) for item in one],
+    "b": lambda one: tuple(tuple(item) for item in one),
+    "m": lambda one: tuple(tuple(item) if isinstance(item, list) else item for item in one),
+    "a": lambda one: tuple(map(_MAKE["a"], one)) if isinstance(one, list) else one,
+    "s": lambda one: [set(item) if isinstance(item, list) and item else {} for item in one],
+    "v": lambda one: {key: tuple(value) for key, value in one.items()},
+    "f": float,
+    "c": complex,
+}
+
+
+def _shaped(given: list[Any], shape: str) -> list[Any]:
+    return [_MAKE[shape[min(n, len(shape) - 1)]](one) for n, one in enumerate(given)] if shape else given
+
+
+# The problems that EvalPlus compares otherwise, by their functions.
+_HUMANEVAL: Mapping[str, str] = {
+    "find_zero": "abs(sum(c * out ** i for i, c in enumerate(inp[0]))) <= atol",
+}
+_MBPP: Mapping[str, str] = {
+    "are_equivalent": "True",
+    "sum_div": "out == exp or out == 0",
+    "surface_Area": "out == exp or abs(out - area(*inp)) <= atol",
+    "digit_distance_nums": "out == exp or out == distance(*inp)",
+    **dict.fromkeys(
+        (
+            *("similar_elements", "find_char_long", "common_in_nested_lists", "extract_singly", "larg_nnum"),
+            *("intersection_array", "find_dissimilar", "Diff"),
+        ),
+        "set(out) == set(exp)",
+    ),
+    **dict.fromkeys(
+        ("check_str", "text_match_three", "text_starta_endb"),
+        "out == exp if isinstance(out, bool) else exp == (out is not None)",
+    ),
+}
+_OWN_CHECKER = """\
+import copy, math
+
+def near(out, exp, atol):
+    if isinstance(exp, (list, tuple)):
+        return len(out) == len(exp) and all(near(one, other, atol) for one, other in zip(out, exp))
+    return out == exp or abs(out - exp) <= atol + 1e-7 * abs(exp)
+
+def area(base, height):
+    return round(base * base + 2 * base * math.sqrt((base / 2) ** 2 + height ** 2))
+
+def distance(one, two):
+    width = max(len(str(one)), len(str(two)))
+    return sum(abs(int(a) - int(b)) for a, b in zip(str(one).zfill(width), str(two).zfill(width)))
+
+inp, atol, names = ast.literal_eval(given), {absolute!r}, {{}}
+exec({reference!r}, names)
+exp = names[{function!r}](*copy.deepcopy(inp))
+every = exp if isinstance(exp, (list, tuple)) and exp else [exp]
+atol = atol or (1e-6 if all(isinstance(one, float) for one in every) else 0)
+try:
+    out = value(json.loads(got))
+    print(int(bool({oracle}) or bool(atol) and type(out) is type(exp) and near(out, exp, atol)))
+except Exception:  # as in EvalPlus: what cannot be compared is wrong
+    print(0)
+"""
+
+
 def _joined(row: Row, columns: Sequence[str]) -> str:
     return "".join(map(row.text, columns))
 
@@ -106,7 +268,9 @@ def read_test(source: str, function: str) -> HiddenTest:
     lists = {ast.unparse(node.targets[0]): node.value for node in body if isinstance(node, ast.Assign)}
     loops = [node for node in body if isinstance(node, ast.For)]
     if "inputs" not in lists or not loops:
-        raise broken("the test has no list of inputs, or does not go through it")
+        raise broken(
+            "the test has no list of inputs, or does not go through it (rows of plain HumanEval: humaneval)"
+        )
     inputs = literal(lists["inputs"])
     results = literal(lists["results"]) if "results" in lists else [None] * len(inputs)
     if not inputs or len(inputs) != len(results):
@@ -163,21 +327,8 @@ def _is_floats(result: Any) -> bool:
 
 
 _CHECKER = """\
-import ast, json, sys
-sys.set_int_max_str_digits(0)
-
-def value(said):
-    if isinstance(said, list):
-        return [value(item) for item in said]
-    if not isinstance(said, dict):
-        return said
-    (kind, held), = said.items()
-    make = {{"tuple": tuple, "set": set, "dict": dict, "float": float}}.get(kind, lambda held: complex(*held))
-    return make(held if kind == "float" else map(tuple, map(value, held)) if kind == "dict" else value(held))
-
 {helpers}
 
-given, wanted, got = [open(path).read() for path in sys.argv[1:4]]
 inp, exp = ast.literal_eval(given), value(json.loads(wanted))
 {reference}
 try:
@@ -205,14 +356,13 @@ def _checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
     for node in helpers:
         if isinstance(node, ast.FunctionDef) and node.name == "assertion":
             _assert_something(node)
-    source = _CHECKER.format(
+    source = READ_VALUES + _CHECKER.format(
         helpers="\n\n".join(map(ast.unparse, helpers)),
         reference=reference,
         # HumanEval/32 unpacks the root instead of the coefficients; EvalPlus's own runner does not.
         statement=ast.unparse(statement).replace("_poly(*out, inp)", "abs(_poly(*inp, out))"),
     )
-    file = NamedBlob(name="checker.py", content=Blob.of(source))
-    return Checker(kind=CheckerKind.CODEFORCES, sources=(file,), language="python")
+    return python_checker(source)
 
 
 def _assert_something(assertion: ast.FunctionDef) -> None:

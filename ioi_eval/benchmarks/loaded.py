@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import inspect
+import json
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -26,16 +27,19 @@ from ioi_eval.benchmarks.benchmark import (
     Unusable,
     kept,
     read_day,
+    written,
 )
 from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus
 from ioi_eval.benchmarks.code_contests import CodeContests
 from ioi_eval.benchmarks.codeforces import Codeforces
-from ioi_eval.benchmarks.evalplus import HumanEvalPlus, MbppPlus
+from ioi_eval.benchmarks.entries import ENTRIES, Listed
+from ioi_eval.benchmarks.evalplus import EvalPlus, HumanEvalPlus, MbppPlus
 from ioi_eval.benchmarks.ioi import Ioi
 from ioi_eval.benchmarks.livecodebench import LiveCodeBench
 from ioi_eval.benchmarks.livecodebench_pro import LiveCodeBenchPro
 from ioi_eval.benchmarks.liveoibench import LiveOIBench
 from ioi_eval.benchmarks.ojbench import OJBench
+from ioi_eval.benchmarks.row_files import rows_or_faults
 from ioi_eval.benchmarks.table_files import SUFFIXES, TableSource
 from ioi_eval.benchmarks.tables import Tables
 from ioi_eval.benchmarks.usaco import Usaco
@@ -60,6 +64,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     CodeContests(),
     HumanEvalPlus(),
     MbppPlus(),
+    EvalPlus(),
     Taco(),
     LiveCodeBenchPro(),
     CodeContestsPlus(),
@@ -67,6 +72,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Usaco(),
     LiveOIBench(),
     OJBench(),
+    *map(Listed, ENTRIES),
 )
 
 
@@ -289,15 +295,25 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
     if options.dataset and not options.data_dir and _is_missing(Path(dataset)):
         raise InputError(f"no such file: {dataset}", field="choice.dataset")
     own = None if options.dataset else benchmark.rows(options.data_dir, cache)
+    if benchmark.mixed and Path(dataset).suffix.lower() in (".jsonl", ".json") and Path(dataset).is_file():
+        own = written(_texts(Path(dataset), benchmark.mixed), benchmark.name, cache)
     source = TableSource(
         dataset=dataset,
-        config=benchmark.config if not (options.dataset or options.data_dir) else "",
+        config=options.config or (benchmark.config if not (options.dataset or options.data_dir) else ""),
         split=options.split or benchmark.split,
         revision=options.revision,
         without=benchmark.other_files,
         files=(str(own),) if own else (dataset,) if Path(dataset).is_file() else (),
     )
     return Tables(source, cache=cache, data_dir=options.data_dir, columns=benchmark.columns)
+
+
+def _texts(path: Path, columns: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file, with what stands in some columns as JSON."""
+    for row in rows_or_faults(path):
+        if isinstance(row, InputError):
+            raise row
+        yield {name: json.dumps(one) if name in columns else one for name, one in row.columns.items()}
 
 
 def _is_missing(path: Path) -> bool:

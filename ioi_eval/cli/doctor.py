@@ -59,6 +59,7 @@ _Problems = Annotated[
     str,
     typer.Option(
         "--problems",
+        "--benchmark-file",
         metavar="SOURCE",
         help="Also look at what the problems of SOURCE need: languages, packages, compilers, tests.",
     ),

@@ -63,7 +63,10 @@ _Program = Annotated[
     str, typer.Argument(metavar="PROGRAM", help=f"The program's source; {_STDIN}: standard input.")
 ]
 _Source = Annotated[
-    str, typer.Option("--problems", metavar="SOURCE", help=SOURCE_HELP, rich_help_panel="Problems")
+    str,
+    typer.Option(
+        "--problems", "--benchmark-file", metavar="SOURCE", help=SOURCE_HELP, rich_help_panel="Problems"
+    ),
 ]
 _Language = Annotated[
     str | None,

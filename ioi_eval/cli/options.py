@@ -22,7 +22,7 @@ from ioi_eval.runs.work import RunOptions, Timing
 
 SOURCE_HELP = (
     "A benchmark's name, a folder or a zip of problem packages, a file of a benchmark's rows, "
-    "or a Python file with a benchmark of your own."
+    "or a file with a benchmark of your own: an entry (.toml) or a class (.py)."
 )
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=hush, help="No progress and no table.")]

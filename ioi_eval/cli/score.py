@@ -136,6 +136,7 @@ _Source = Annotated[
     str | None,
     typer.Option(
         "--problems",
+        "--benchmark-file",
         metavar="SOURCE",
         help=SOURCE_HELP,
         show_default="the benchmark that ids and columns tell",

@@ -49,6 +49,7 @@ _Source = Annotated[
     str | None,
     typer.Option(
         "--problems",
+        "--benchmark-file",
         metavar="SOURCE",
         help="The problems of a file of solutions.",
         rich_help_panel="Problems",

@@ -14,6 +14,7 @@ from ioi_eval.benchmarks import (
     Benchmark,
     BenchmarkOptions,
     benchmarks,
+    entries,
     find_benchmark,
     load,
     of_columns,
@@ -118,6 +119,8 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
         return of_columns(column_names(path), where=source)
     if path.is_file() and path.suffix == SUFFIX:
         return benchmark_in(path)
+    if path.is_file() and path.suffix == entries.SUFFIX:
+        return entries.entry_in(path)
     if path.exists() or "/" in source or path.suffix:
         return None
     try:

@@ -1,0 +1,397 @@
+"""Benchmarks of which columns tell all: an entry in the table here, or in a file of the user's own (TOML).
+
+An entry names its columns; `a|b` is the first that is there, `a.b` a place in JSON. Tests may have any form
+that datasets in use have, and the row shows which: pairs, lists, a function's arguments, assertions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ioi_eval.benchmarks.assertions import read_assertions
+from ioi_eval.benchmarks.benchmark import (
+    Benchmark,
+    BenchmarkOptions,
+    Candidate,
+    ColumnNames,
+    Keep,
+    statement_of,
+)
+from ioi_eval.benchmarks.checked import header_folders, header_stamp
+from ioi_eval.benchmarks.tables import Row, Tables
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import nearest
+from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution, Value
+from ioi_eval.problems import testlib
+from ioi_eval.rules.extraction import extract
+from ioi_eval.rules.json_tests import (
+    NO_CASES,
+    Cases,
+    CasesError,
+    broken,
+    literal_in,
+    read_call,
+    read_cases,
+    with_cases,
+)
+from ioi_eval.store.rows import as_number
+
+SUFFIX = ".toml"
+_MB = 1 << 20
+_Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class Columns(ColumnNames, kw_only=True, forbid_unknown_fields=True):
+    """An entry's columns. Empty: there is none."""
+
+    id: str = ""  # empty: rows are known by their numbers
+    tests: str = ""  # pairs in any form
+    inputs: str = ""  # or lists of inputs and of outputs
+    outputs: str = ""
+    assertions: str = ""  # or a program in Python, or a list of its assertions
+    setup: str = ""  # what assertions need in front: imports
+    function: str = ""  # the name of what is called
+    checker: str = ""  # a program in C++ with testlib
+    time_limit: str = ""  # seconds
+    memory_limit: str = ""  # MiB
+    solution: str = ""  # the dataset's own: a program, a reply with one, or several
+
+
+class Entry(Value, kw_only=True, forbid_unknown_fields=True):
+    """A benchmark by its columns."""
+
+    name: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_]*$")]
+    about: str = ""
+    dataset: str = ""
+    config: str = ""
+    split: str = "train"
+    language: str = "python"
+    packages: tuple[str, ...] = ()
+    ids: str = ""
+    prefix: str = ""  # of ids, where the column has numbers
+    comparison: str = CheckerKind.STRIPPED.value
+    time_limit: _Positive = 4.0  # seconds
+    memory_limit: _Positive = 512.0  # MiB
+    cpp_standard: str = "gnu++17"
+    columns: Columns = Columns()
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry(
+        name="humaneval",
+        about="HumanEval: 164 functions in Python with a few assertions each",
+        dataset="openai/openai_humaneval",
+        split="test",
+        time_limit=3.0,
+        memory_limit=4096,
+        columns=Columns(
+            id="task_id",
+            statement="prompt",
+            starter="prompt",
+            assertions="test",
+            function="entry_point",
+            solution="prompt+canonical_solution",
+        ),
+    ),
+    Entry(
+        name="mbpp",
+        about="MBPP: 974 functions in Python with three assertions each",
+        dataset="google-research-datasets/mbpp",
+        config="full",
+        split="test",
+        prefix="Mbpp/",
+        time_limit=3.0,
+        memory_limit=4096,
+        columns=Columns(
+            id="task_id",
+            statement="text|prompt",
+            assertions="test_list",
+            setup="test_setup_code|test_imports",
+            solution="code",
+        ),
+    ),
+    Entry(
+        name="deepcoder",
+        about="DeepCoder's 24,000 problems for reinforcement learning in Python, by config",
+        dataset="agentica-org/DeepCoder-Preview-Dataset",
+        config="primeintellect",
+        packages=("numpy",),
+        comparison="lines",
+        time_limit=6.0,
+        memory_limit=1024,
+        ids="deepcoder_[0-9]+",
+        columns=Columns(
+            statement="problem",
+            starter="starter_code",
+            tests="tests",
+            function="metadata.func_name",
+            solution="solutions|solution",
+        ),
+    ),
+    Entry(
+        name="verifiable_coding_problems",
+        about="verifiable coding problems of PrimeIntellect and open-r1 in Python",
+        dataset="open-r1/verifiable-coding-problems-python",
+        comparison="stripped-lines",
+        time_limit=5.0,
+        columns=Columns(
+            id="problem_id",
+            statement="problem_statement|problem|prompt",
+            tests="verification_info.test_cases",
+            difficulty="metadata.difficulty",
+            tags=("source",),
+            solution="gold_standard_solution",
+        ),
+    ),
+    Entry(
+        name="synthetic_2",
+        about="the code problems of SYNTHETIC-2-RL in Python",
+        dataset="PrimeIntellect/SYNTHETIC-2-RL",
+        comparison="stripped-lines",
+        time_limit=5.0,
+        columns=Columns(
+            id="problem_id", statement="prompt", tests="verification_info.test_cases", tags=("task_type",)
+        ),
+    ),
+    Entry(
+        name="kodcode",
+        about="KodCode's functions in Python, where their tests are plain assertions",
+        dataset="KodCode/KodCode-V1",
+        columns=Columns(
+            id="question_id",
+            statement="question",
+            assertions="test_code|test",
+            difficulty="gpt_difficulty",
+            tags=("subset", "style"),
+            solution="solution",
+        ),
+    ),
+    Entry(
+        name="rstar_coder",
+        about="rStar-Coder's seed problems with generated tests",
+        dataset="microsoft/rStar-Coder",
+        config="seed_testcase",
+        columns=Columns(
+            id="question_id",
+            statement="question",
+            starter="starter_code",
+            inputs="inputs",
+            outputs="outputs",
+            function="func_name",
+        ),
+    ),
+    Entry(
+        name="cf_div2_stepfun",
+        about="Codeforces Div. 2 problems of StepFun in C++ (its columns are not confirmed)",
+        dataset="stepfun-ai/CF-Div2-Stepfun",
+        split="test",
+        language="c++",
+        comparison="tokens",
+        columns=Columns(
+            id="id|problem_id",
+            statement="description|statement|problem",
+            tests="official_tests|test_cases|tests",
+            checker="checker",
+            time_limit="time_limit",
+            memory_limit="memory_limit",
+        ),
+    ),
+)
+
+
+class Listed(Benchmark):
+    """A benchmark made of an entry."""
+
+    def __init__(self, entry: Entry) -> None:
+        told = entry.columns
+        needed = (told.id, told.statement, told.tests, told.inputs, told.outputs, told.assertions)
+        columns = tuple(one.partition(".")[0] for one in needed if one and "|" not in one)
+        same = ("name", "about", "dataset", "config", "split", "language", "packages", "ids")
+        vars(self).update({name: getattr(entry, name) for name in same}, columns=columns)
+        self._entry, self._told = entry, told
+
+    def candidate(self, row: Row) -> Candidate:
+        entry, told = self._entry, self._told
+        found = self._name(row, told.id)
+        if told.id and not found:
+            raise row.wrong(told.id, "nothing there, and it is the problem's id")
+        day = self._name(row, told.date)[:10].replace("/", "-")
+        date = day if day[:4].isdecimal() else ""
+        bare = found.removeprefix(entry.prefix)
+        return Candidate(
+            id=f"{entry.prefix}{bare}" if found else f"{self.name}_{row.index}",
+            rows=(row.index,),
+            alias=(bare if entry.prefix else "") if found else str(row.index),
+            year=int(date[:4]) if date else None,
+            difficulty=self._name(row, told.difficulty),
+            tags=tuple(tag for one in told.tags if (tag := self._name(row, one))),
+            date=date,
+        )
+
+    def matter(self, options: BenchmarkOptions) -> str:
+        return f"{self._entry} {header_stamp(options) if self._told.checker else ''}"
+
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        row, entry, told = tables.main[candidate.rows[0]], self._entry, self._told
+
+        def finish(problem: Problem) -> Problem:
+            if told.assertions:
+                asserted = read_assertions(
+                    "\n".join(
+                        _lines(self._value(row, told.setup)) + _lines(self._value(row, told.assertions))
+                    ),
+                    self._name(row, told.function),
+                    drawn=candidate.id,
+                )
+                cases = Cases(cases=asserted.cases, function=asserted.function)
+                return replace(with_cases(problem, cases, keep.blob), checker=asserted.checker)
+            return with_cases(problem, self._cases(row), keep.blob)
+
+        source = self._name(row, told.checker)
+        checker = Checker(kind=CheckerKind.built_in(entry.comparison))
+        if source:
+            program = testlib.program("checker.cpp", source, *header_folders(options))
+            checker = Checker(kind=CheckerKind.TESTLIB, sources=program)
+        return self.of_row(
+            row,
+            candidate,
+            finish,
+            name=self._name(row, told.title) or candidate.id,
+            statement=statement_of(self._name(row, told.statement)),
+            starter_code=self._name(row, told.starter),
+            limits=Limits.contest(
+                self._number(row, told.time_limit, entry.time_limit),
+                int(self._number(row, told.memory_limit, entry.memory_limit) * _MB),
+            ),
+            checker=checker,
+            cpp_standard=entry.cpp_standard,
+        )
+
+    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
+        row = tables.main[candidate.rows[0]]
+        parts = [self._value(row, one) for one in self._told.solution.split("+")]
+        if len(parts) > 1:
+            parts = ["".join(map(str, parts))]
+        value = _decoded(parts[0]) if isinstance(parts[0], str) and parts[0].startswith("[") else parts[0]
+        language = find_language(self.language)
+        return tuple(
+            Solution(
+                name=str(number),
+                language=language.name,
+                code=extract(text, language) or text if "```" in text else text,
+                expected="correct",
+            )
+            for number, text in enumerate(_lines(value))
+            if text.strip()
+        )
+
+    def _cases(self, row: Row) -> Cases:
+        """Return a row's tests, whatever form they have."""
+        told, function = self._told, self._name(row, self._told.function)
+        value = self._value(row, told.tests)
+        if told.inputs:
+            given, wanted = (_decoded(self._value(row, one)) for one in (told.inputs, told.outputs))
+            value = {"inputs": given, "outputs": wanted, "fn_name": function or None}
+        return cases_of(value, function)
+
+    def _number(self, row: Row, place: str, default: float) -> float:
+        value = self._value(row, place)
+        number = default if value is None else as_number(value)
+        if number is None or number <= 0:
+            raise row.wrong(place, f"{value!r} is not a number above 0")
+        return number
+
+    def _name(self, row: Row, place: str) -> str:
+        value = self._value(row, place)
+        return "" if value is None else value if isinstance(value, str) else str(value)
+
+    def _value(self, row: Row, place: str) -> Any:
+        """Return what is at a place; None where nothing is."""
+        for one in place.split("|"):
+            column, _, rest = one.partition(".")
+            if column and row.has(column):
+                value = row.value(column)
+                for name in rest.split(".") if rest else ():
+                    value = _decoded(value)
+                    value = value.get(name) if isinstance(value, dict) else None
+                return value
+        return None
+
+
+def _lines(value: Any) -> list[str]:
+    """A text, or a list of them."""
+    return [str(one) for one in (value if isinstance(value, list) else [value]) if one is not None]
+
+
+def _decoded(value: Any) -> Any:
+    """A text as what it says: JSON, or what Python wrote. CasesError where it is neither."""
+    if not isinstance(value, str):
+        return value
+    if not value.strip():
+        return None
+    try:
+        return json.loads(shallow(value))
+    except ValueError:
+        return literal_in(value)
+
+
+def cases_of(value: Any, function: str = "") -> Cases:
+    """Return tests in any of the forms in use. CasesError.
+
+    An object of lists (`inputs`, `outputs`, `fn_name`, or `input`, `output`), or a list of objects with
+    `input` and `output`: texts of programs; or of a function's arguments as LiveCodeBench writes them
+    (`testtype` is `functional`), or as values (`type` is `function_call`).
+    """
+    value = _decoded(value)
+    if isinstance(value, dict):
+        if "inputs" in value:
+            return read_cases({**value, "fn_name": value.get("fn_name") or function or None})
+        if isinstance(value.get("input"), list):
+            return read_cases({"inputs": value["input"], "outputs": value.get("output") or []})
+        value = [value]
+    if not value:
+        raise CasesError(NO_CASES)
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise broken("neither pairs nor lists of inputs and outputs")
+    kinds = {str(one.get("testtype") or one.get("type") or "stdin") for one in value}
+    if len(kinds) > 1:
+        raise broken(f"several kinds in one problem: {', '.join(sorted(kinds))}")
+    [kind] = kinds
+    pairs = [(one.get("input"), one.get("output")) for one in value]
+    if kind not in ("functional", "function_call"):
+        return read_cases({"inputs": [one for one, _ in pairs], "outputs": [one for _, one in pairs]})
+    own = (_decoded(value[0].get("metadata")) or {}).get("func_name") or value[0].get("fn_name")
+    function = str(own or function)
+    if not function:
+        raise broken("they call a function, and nothing says which")
+    if kind == "functional":
+        if not all(isinstance(one, str) for pair in pairs for one in pair):
+            raise broken("arguments or a result that are no text")
+        return Cases(cases=tuple(read_call(*pair) for pair in pairs), function=function)
+    given, wanted = zip(*pairs, strict=True)
+    return read_cases({"inputs": list(given), "outputs": list(wanted), "fn_name": function})
+
+
+def entry_in(path: Path) -> Listed:
+    """Return the benchmark of an entry in a file. InputError."""
+    try:
+        told = tomllib.loads(path.read_text())
+        entry = msgspec.convert(told, Entry)
+        CheckerKind.built_in(entry.comparison)
+        return Listed(entry)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"no TOML ({error})", where=str(path), remedy="Correct it in the file") from error
+    except msgspec.ValidationError as error:
+        message, known = str(error), [*Entry.__struct_fields__, *Columns.__struct_fields__]
+        unknown = re.search(r"unknown field `([^`]*)`", message)
+        remedy = nearest(unknown[1], known) if unknown else "docs/benchmarks.md lists the keys of an entry"
+        raise InputError(message, where=str(path), remedy=remedy) from error

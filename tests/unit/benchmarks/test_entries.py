@@ -1,0 +1,277 @@
+"""Benchmarks that are entries in a table or in a user's file: rows of the datasets' own columns, judged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_rows import ADD, contents
+from support.command_line import CommandLine
+from support.datasets import BenchmarkOptions, find_benchmark, load
+
+from ioi_eval import Scorer
+from ioi_eval.benchmarks.assertions import read_assertions
+from ioi_eval.benchmarks.entries import ENTRIES, cases_of, entry_in
+from ioi_eval.errors import InputError
+from ioi_eval.models import CheckerKind, Problem, Submission
+from ioi_eval.models import Verdict as V
+from ioi_eval.rules.json_tests import CasesError
+
+pytestmark = pytest.mark.once
+
+TOTAL = "def total(numbers):\n    return sum(numbers)\n"
+PAIRS = [{"input": "1 2\n", "output": "3\n", "type": "stdin_stdout", "fn_name": None}]
+CHECK = """
+METADATA = {}
+
+def check(candidate):
+    assert True, "This prints if this assert fails"
+    assert candidate([1, 2]) == 3
+    for more in range(2, 4):
+        assert candidate([more, more + 1]) == 2 * more + 1
+    numbers = [0] * 3
+    assert abs(candidate(numbers) - 0) < 1e-6, f"{numbers}"
+"""
+HUMANEVAL = {
+    "task_id": "HumanEval/7",
+    "prompt": "def total(numbers):\n    '''Add.'''\n",
+    "canonical_solution": "    return sum(numbers)\n",
+    "entry_point": "total",
+    "test": CHECK,
+}
+MBPP = {
+    "task_id": 11,
+    "text": "Add.",
+    "code": TOTAL,
+    "test_list": ["assert total((1, 2)) == 3", "assert total([]) == 0"],
+    "test_setup_code": "",
+    "challenge_test_list": [],
+}
+LCB = [{"input": "[1, 2]", "output": "3", "testtype": "functional", "metadata": {"func_name": "total"}}]
+# (benchmark, row, id, a right program, a wrong one, number of tests)
+ROWS: dict[str, tuple[dict[str, Any], str, str, str, int]] = {
+    "humaneval": (HUMANEVAL, "HumanEval/7", TOTAL, TOTAL.replace("numbers)\n ", "numbers): return 3 #"), 4),
+    "mbpp": (MBPP, "Mbpp/11", TOTAL, TOTAL.replace("sum", "len"), 2),
+    "deepcoder": (
+        {"problem": "Add.", "tests": json.dumps(LCB), "starter_code": "", "solutions": [TOTAL]},
+        "deepcoder_0",
+        TOTAL,
+        TOTAL.replace("sum", "len"),
+        1,
+    ),
+    "verifiable_coding_problems": (
+        {
+            "problem_id": "vcp_3",
+            "problem": "Add.",
+            "gold_standard_solution": f"```python\n{ADD}```",
+            "verification_info": {"language": "python", "test_cases": PAIRS},
+            "metadata": {"difficulty": "EASY"},
+            "source": "taco",
+        },
+        "vcp_3",
+        ADD,
+        ADD.replace("+", "-"),
+        1,
+    ),
+    "synthetic_2": (
+        {
+            "problem_id": "prime_rl_code_1",
+            "task_type": "prime_rl_code",
+            "prompt": "Add.",
+            "verification_info": json.dumps({"test_cases": PAIRS}),
+        },
+        "prime_rl_code_1",
+        ADD,
+        ADD.replace("+", "-"),
+        1,
+    ),
+    "kodcode": (
+        {
+            "question_id": "Leetcode_7_C",
+            "question": "Add.",
+            "solution": TOTAL,
+            "test_code": "from solution import total\n\ndef test_it():\n    assert total([1, 2]) == 3\n",
+            "gpt_difficulty": "easy",
+            "subset": "Leetcode",
+            "style": "complete",
+        },
+        "Leetcode_7_C",
+        TOTAL,
+        TOTAL.replace("sum", "len"),
+        1,
+    ),
+    "rstar_coder": (
+        {
+            "question_id": "seed_1",
+            "question": "Add.",
+            "starter_code": "",
+            "inputs": json.dumps(["1 2\n"]),
+            "outputs": json.dumps(["3\n"]),
+        },
+        "seed_1",
+        ADD,
+        ADD.replace("+", "-"),
+        1,
+    ),
+    "cf_div2_stepfun": (
+        {"id": "2000/A", "description": "Add.", "official_tests": PAIRS, "time_limit": 1.5},
+        "2000/A",
+        "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }",
+        "int main() {}",
+        1,
+    ),
+}
+EVALPLUS = {
+    "task_id": "Mbpp/2",
+    "prompt": '"""\nShared.\n"""\n',
+    "entry_point": "similar_elements",
+    "canonical_solution": "def similar_elements(a, b):\n    return tuple(set(a) & set(b))\n",
+    "base_input": [[[3, 4], [4, 5]]],
+    "plus_input": [[["a", 1], [1]], [[1.5], []]],
+    "atol": 0,
+}
+
+
+def written(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def made(folder: Path, name: str, row: dict[str, Any], **options: Any) -> Problem:
+    options |= {"dataset": str(written(folder / "rows.jsonl", row))}
+    loaded = load(find_benchmark(name), BenchmarkOptions(**options), cache=folder / "cache")
+    [problem] = loaded.values()
+    return problem
+
+
+async def verdicts(scorer: Scorer, problem: Problem, code: str, language: str = "python") -> set[V]:
+    submission = Submission(key="1", problem_id=problem.id, code=code, language=language)
+    return {test.status for test in (await scorer.score(problem, submission)).tests}
+
+
+@pytest.mark.parametrize("name", ROWS)
+async def test_a_row_becomes_a_problem(scorer: Scorer, tmp_path: Path, name: str) -> None:
+    row, label, right, wrong, number = ROWS[name]
+    problem = made(tmp_path, name, row)
+    assert (problem.id, len(problem.tests), problem.unusable) == (label, number, "")
+    language = find_benchmark(name).language
+    assert await verdicts(scorer, problem, right, language) == {V.AC}
+    assert V.AC not in await verdicts(scorer, problem, wrong, language) or number > 1
+
+
+def test_the_own_solutions(tmp_path: Path) -> None:
+    for name, (row, label, *_) in ROWS.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        options = BenchmarkOptions(dataset=str(written(folder / "rows.jsonl", row)))
+        loaded = load(find_benchmark(name), options, cache=folder / "cache")
+        codes = [one.code for one in loaded.references(label)]
+        told = {
+            "humaneval": [HUMANEVAL["prompt"] + HUMANEVAL["canonical_solution"]],
+            "verifiable_coding_problems": [ADD],
+        }
+        assert codes == told.get(name, [TOTAL] if "code" in row or "solution" in json.dumps(row) else [])
+
+
+def test_problems_of_humaneval_that_draw(tmp_path: Path) -> None:
+    test = "def check(candidate):\n    for _ in range(100):\n        assert candidate(draw()) == 1\n"
+    row = HUMANEVAL | {"task_id": "HumanEval/53", "entry_point": "add", "test": test}
+    given, wanted = contents(made(tmp_path, "humaneval", row))[0]
+    assert sum(map(int, given.strip("()").split(","))) == int(wanted)
+
+
+def test_what_is_no_plain_assertion_is_said() -> None:
+    for body, said in (
+        ("assert f(1) == f(2)", "with several arguments"),
+        ("assert f(x=1) == 2", "names its arguments"),
+        ("assert f(g()) == 2", "no plain value"),
+        ("with open('a') as b:\n        assert f(1)", "no plain assertion"),
+    ):
+        with pytest.raises(CasesError, match=said):
+            read_assertions(f"def check(candidate):\n    {body}\n", "f")
+    with pytest.raises(CasesError, match="No test cases"):
+        read_assertions("def check(candidate): pass", "f")
+
+
+def test_forms_of_tests() -> None:
+    for value in (
+        {"inputs": ["1"], "outputs": ["2"]},
+        {"input": ["1"], "output": ["2"]},
+        [{"input": "1", "output": "2"}],
+        "{'inputs': ['1'], 'outputs': ['2']}",
+    ):
+        assert cases_of(value).cases == (("1", "2"),)
+    call = {"type": "function_call", "fn_name": "f", "input": [1, [2]], "output": [3]}
+    found = cases_of([call])
+    assert (found.function, found.wrapped, found.cases) == ("f", True, (("[1,[2]]", "[3]"),))
+    for value, said in (
+        ([{"input": "1", "output": "2", "testtype": "functional"}], "nothing says which"),
+        ([PAIRS[0], call], "several kinds"),
+        ([1], "neither pairs"),
+        ("neither", "no plain value"),
+    ):
+        with pytest.raises(CasesError, match=said):
+            cases_of(value)
+
+
+async def test_files_of_evalplus(scorer: Scorer, tmp_path: Path) -> None:
+    problem = made(tmp_path, "evalplus", EVALPLUS)
+    assert [given for given, _ in contents(problem)] == [
+        "((3, 4), (4, 5))",
+        "(('a', 1), (1,))",
+        "((1.5,), ())",
+    ]
+    assert await verdicts(scorer, problem, EVALPLUS["canonical_solution"]) == {V.AC}
+    as_list = "def similar_elements(a, b):\n    return [x for x in a if x in b]\n"
+    assert await verdicts(scorer, problem, as_list) == {V.AC}, "compared as sets"
+    assert V.WA in await verdicts(scorer, problem, "def similar_elements(a, b): return a")
+    only_base = made(tmp_path, "evalplus", EVALPLUS, generated_tests=False)
+    assert len(only_base.tests) == 1
+
+
+PAGE = (Path(__file__).parents[3] / "docs" / "benchmarks.md").read_text()
+ENTRY = PAGE.partition("```toml\n")[2].partition("```")[0]
+
+
+def test_the_page_has_the_table_of_entries() -> None:
+    """Rows of the code, word by word; where this fails it prints what belongs there."""
+    lines = [
+        "| name | problems | dataset | tests | compared by | language, seconds |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in ENTRIES:
+        told = one.columns
+        place = " ".join(
+            f"`{each}`" for each in (told.tests, told.inputs, told.outputs, told.assertions) if each
+        )
+        how = "assertions" if told.assertions else f"`{one.comparison}`"
+        dataset = f"{one.dataset}{f', {one.config}' if one.config else ''}, {one.split}"
+        place = place.replace("|", "` or `")
+        limits = f"{one.language}, {one.time_limit:g}"
+        lines.append(f"| `{one.name}` | {one.about} | {dataset} | {place} | {how} | {limits} |")
+    assert "\n".join([*lines, ""]) in PAGE, "\n".join(lines)
+
+
+def test_an_entry_in_a_file(cli: CommandLine, tmp_path: Path) -> None:
+    entry = tmp_path / "sums.toml"
+    entry.write_text(ENTRY)
+    rows = written(tmp_path / "rows.jsonl", {"number": 5, "text": "Add.", "info": {"cases": PAIRS}})
+    dump = written(tmp_path / "dump.jsonl", {"problem_id": "5", "code": ADD})
+    done = cli("score", dump, "--benchmark-file", entry, "--dataset", rows, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    problem = load(entry_in(entry), BenchmarkOptions(dataset=str(rows)), cache=tmp_path / "cache")["5"]
+    assert (problem.limits.cpu_time, problem.checker.kind) == (2, CheckerKind.TOKENS)
+
+
+def test_a_wrong_entry(tmp_path: Path) -> None:
+    for text, said in (
+        (ENTRY.replace("comparison", "comparisn"), "Did you mean 'comparison'"),
+        (ENTRY.replace("time_limit = 2", "time_limit = -2"), "time_limit"),
+        (ENTRY.replace("tokens", "tokns"), "no such comparison: 'tokns'"),
+        ("name = ", "no TOML"),
+    ):
+        (tmp_path / "sums.toml").write_text(text)
+        with pytest.raises(InputError, match=said):
+            entry_in(tmp_path / "sums.toml")
