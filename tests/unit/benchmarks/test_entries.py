@@ -116,7 +116,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, str, str, int]] = {
         1,
     ),
     "cf_div2_stepfun": (
-        {"id": "2000/A", "description": "Add.", "official_tests": PAIRS, "time_limit": 1.5},
+        {"id": "2000/A", "description": "Add.", "test_cases": PAIRS, "time_limit": 1.5},
         "2000/A",
         "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }",
         "int main() {}",
