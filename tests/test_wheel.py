@@ -14,6 +14,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from building import built_once
 from missing import lacks
 
 ROOT = Path(__file__).parents[1]
@@ -37,25 +38,40 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def empty_environment(folder: Path) -> Path:
-    """A virtual environment that holds the package's dependencies, but no ioi_eval; its bin folder.
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for the tests of all workers: what it brings is compiled for two machines."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    (built,) = built_once(shared / "wheel", build_wheel).parent.glob("wheel/*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def tools(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Programs of a virtual environment that holds the package's dependencies and the wheel; no pip.
 
     The dependencies are those of the environment that runs the tests: a folder that a .pth file names is
     searched, but its own .pth files, such as the one that points at the checkout, are not read.
     """
-    venv.create(folder, with_pip=True, symlinks=True)
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder, symlinks=True)
     (packages,) = folder.glob("lib/python*/site-packages")
     (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")
+    python = folder / "bin" / "python"
+    with pytest.raises(pytest.fail.Exception, match="No module named"):
+        call(python, "-c", "import ioi_eval.model.values", cwd=folder)
+    pip = (sys.executable, "-m", "pip", "--python", python)
+    call(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=folder)
+    where = call(python, "-c", "import ioi_eval; print(ioi_eval.__file__)", cwd=folder)
+    assert Path(where.strip()).is_relative_to(folder)
     return folder / "bin"
 
 
 @pytest.mark.long
 @pytest.mark.once
-def test_strict_type_checkers_take_programs_that_use_the_wheel(tmp_path: Path) -> None:
+def test_strict_type_checkers_take_programs_that_use_the_wheel(tools: Path, tmp_path: Path) -> None:
     """The page on the library, checked in a project that has only the wheel."""
-    tools = empty_environment(tmp_path / "venv")
-    wheel = build_wheel(tmp_path)
-    call(tools / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=tmp_path)
     page = (ROOT / "docs" / "library.md").read_text()
     project = tmp_path / "project"
     project.mkdir()
@@ -80,12 +96,11 @@ print(result.tests[0].status.value, result.confinement["interpreter"])
 
 @pytest.mark.long
 @pytest.mark.once
-def test_a_wheel_brings_what_its_sources_give(tmp_path: Path) -> None:
+def test_a_wheel_brings_what_its_sources_give(wheel: Path, tools: Path, tmp_path: Path) -> None:
     """For both machines, byte for byte; and with it Python needs no compiler."""
     if shutil.which("aarch64-linux-gnu-g++") is None:
         lacks("g++-aarch64-linux-gnu")
-    one, other = (build_wheel(tmp_path / name) for name in ("one", "other"))
-    with zipfile.ZipFile(one) as first, zipfile.ZipFile(other) as second:
+    with zipfile.ZipFile(wheel) as first, zipfile.ZipFile(build_wheel(tmp_path / "again")) as second:
         names = [name for name in first.namelist() if "/_data/binaries/" in name]
         assert len(names) == 5
         assert [first.read(name) for name in names] == [second.read(name) for name in names]
@@ -98,8 +113,6 @@ def test_a_wheel_brings_what_its_sources_give(tmp_path: Path) -> None:
         probing.chmod(0o755)
         assert json.loads(call(emulator, probing, "probe", cwd=tmp_path))["v"] == 1
 
-    tools = empty_environment(tmp_path / "venv")
-    call(tools / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", one, cwd=tmp_path)
     assert call(tools / "python", "-c", SCORED_WITHOUT_A_COMPILER, cwd=tmp_path) == "AC forked\n"
     said = call(tools / "ioi-eval", "doctor", cwd=tmp_path)
     assert said.count("came with the package, for") == 2, said  # the proctor, and what Python waits with
@@ -107,19 +120,10 @@ def test_a_wheel_brings_what_its_sources_give(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.once
-def test_wheel_scores_its_examples_without_the_checkout(tmp_path: Path) -> None:
+def test_wheel_scores_its_examples_without_the_checkout(tools: Path, tmp_path: Path) -> None:
     """By the commands that README.md shows."""
-    tools = empty_environment(tmp_path / "venv")
     outside = tmp_path / "outside"
     outside.mkdir()
-    with pytest.raises(pytest.fail.Exception, match="No module named"):
-        call(tools / "python", "-c", "import ioi_eval.model.values", cwd=outside)
-
-    wheel = build_wheel(tmp_path)
-    call(tools / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=outside)
-    where = call(tools / "python", "-c", "import ioi_eval; print(ioi_eval.__file__)", cwd=outside)
-    assert Path(where.strip()).is_relative_to(tmp_path / "venv")
-
     assert call(tools / "ioi-eval", "package", "packages", cwd=outside) == "packages/ioi_eval/1.0.0\n"
     assert (outside / "packages" / "ioi_eval" / "1.0.0" / "run").read_text().startswith("#!")
     call(tools / "ioi-eval", "examples", "mine", cwd=outside)

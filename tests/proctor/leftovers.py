@@ -13,7 +13,7 @@ from pathlib import Path
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE = 10.0  # seconds for what is about to end
 _LISTENING = "0A"
-_BOX_UIDS = range(60000, 61184)  # of engines and of tests, started by root
+_BOX_UIDS = range(60578, 61184)  # of engines and of tests, started by root
 
 
 def adopt_orphans() -> None:

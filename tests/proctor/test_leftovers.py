@@ -39,7 +39,7 @@ def test_ports_are_seen() -> None:
 
 
 def test_shared_memory_of_boxes_is_seen() -> None:
-    uid = 60001 if os.geteuid() == 0 else os.geteuid()
+    uid = 61182 if os.geteuid() == 0 else os.geteuid()
     handle, name = tempfile.mkstemp(dir="/dev/shm")
     os.close(handle)
     try:
