@@ -31,6 +31,7 @@ from ioi_eval.runs.events import (
     OnEvent,
     Overloaded,
     ReferencesStarted,
+    ReportProgress,
     RowsRead,
     RowsUnderstood,
     RunStarted,
@@ -80,6 +81,7 @@ class RunProgress:
         if self._ticking is not None:
             self._ticking.cancel()
             self._ticking = None
+        self._said = time.monotonic()
 
     @property
     def finished(self) -> int:
@@ -110,6 +112,10 @@ class RunProgress:
             case RowsRead() if time.monotonic() - self._said > _READING_EVERY:
                 self._said = time.monotonic()
                 self._tell(f"Looking through the dump: {event.rows:,} rows so far")
+            case ReportProgress() if time.monotonic() - self._said > _READING_EVERY:
+                self._said = time.monotonic()
+                pages = "" if event.pages is None else f", {event.pages:,} pages written"
+                self._tell(f"Writing the report: {event.read:,} submissions read{pages}")
             case RowsUnderstood():
                 self._tell(f"Rows: {event.rows}")
             case ServersFound():

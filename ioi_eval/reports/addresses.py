@@ -14,6 +14,16 @@ def submission_page(key: str) -> str:
     return f"submission-{_hash(key)}.html"
 
 
+def part_page(number: int) -> str:
+    """Return the page with a part of a long list of all submissions; parts count from 0."""
+    return f"submissions-{number + 1}.html"
+
+
+def is_sampled(key: str, step: int) -> bool:
+    """Return True for one key of so many, always the same one."""
+    return int(_hash(key), 16) % step == 0
+
+
 def problem_page(problem: str) -> str:
     return f"problem-{_hash(problem)}.html"
 

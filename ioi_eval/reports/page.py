@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,19 @@ from ioi_eval.reports.document import (
     number,
     share,
 )
-from ioi_eval.reports.pages import Counted, Lists, OnProgress, Stamp, silent, write_pages
+from ioi_eval.reports.pages import (
+    LONGEST_LIST,
+    Counted,
+    Lists,
+    OnProgress,
+    Opened,
+    Stamp,
+    silent,
+    write_pages,
+)
 from ioi_eval.reports.records import (
     ModelSummary,
+    PagesOf,
     ProblemSummary,
     ReportOptions,
     Settings,
@@ -58,11 +68,25 @@ _FINAL = (
     "They are listed below, and no score or average counts them. Another try cannot help: these submissions "
     "or their problems cannot be judged."
 )
+_ALL_PAGES = "A report with pages=all has one for each."
+_FEWER: Mapping[PagesOf, Sequence[str]] = {
+    PagesOf.ALL: (),
+    PagesOf.FAILED: (f"Pages of their own have the failed submissions and those named here. {_ALL_PAGES}",),
+    PagesOf.SAMPLE: (f"Pages of their own have a sample of submissions and those named here. {_ALL_PAGES}",),
+    PagesOf.NONE: (f"No submission has a page of its own. {_ALL_PAGES}",),
+}
 _NO_TRY = "No other try helps"
 
 
-def document(run: Summary, validation: Validation | None = None, *, apart: bool = False) -> Document:
-    """`apart`: what there is to say of each model alone is on pages of their own."""
+def document(
+    run: Summary,
+    validation: Validation | None = None,
+    *,
+    apart: bool = False,
+    pages: PagesOf = PagesOf.ALL,
+) -> Document:
+    """`apart`: what there is to say of each model alone is on pages of their own; `pages`: what else is."""
+    opened = pages is not PagesOf.NONE
     alone = len(run.models) == 1
     return Document(
         title=f"Scores of {counted(run.submissions, 'submission')}",
@@ -72,18 +96,23 @@ def document(run: Summary, validation: Validation | None = None, *, apart: bool 
             *run.warnings,
         ],
         links=[Link(text="All submissions", href=f"{FOLDER}/{ALL}")] if run.scored else [],
-        search=f"{FOLDER}/{ALL}" if run.scored else "",
+        search=f"{FOLDER}/{ALL}" if 0 < run.scored <= LONGEST_LIST else "",
         sections=[
             *(validation_sections(validation) if validation is not None else ()),
-            *_overview(run, apart=apart),
-            *(part for model in run.models if not apart for part in _model(model, f"{FOLDER}/", alone=alone)),
+            *_overview(run, apart=apart, pages=pages),
+            *(
+                part
+                for model in run.models
+                if not apart
+                for part in _model(model, f"{FOLDER}/", alone=alone, opened=opened)
+            ),
             *_failures(run),
             *_about(run.settings),
         ],
     )
 
 
-def _of_models(run: Summary) -> dict[str, Document]:
+def _of_models(run: Summary, opened: bool) -> dict[str, Document]:
     """Pages by name, where all of it together would make the report long; otherwise none."""
     if len(run.models) == 1 or sum(len(model.problems) for model in run.models) <= _MANY:
         return {}
@@ -92,13 +121,13 @@ def _of_models(run: Summary) -> dict[str, Document]:
         model_page(model.model): Document(
             title=f"Model {sections.model_name(model.model)}",
             links=links,
-            sections=list(_model(model, "", alone=False)),
+            sections=list(_model(model, "", alone=False, opened=opened)),
         )
         for model in run.models
     }
 
 
-def _overview(run: Summary, *, apart: bool) -> Iterator[Section]:
+def _overview(run: Summary, *, apart: bool, pages: PagesOf) -> Iterator[Section]:
     of = sections.entries(run)
     several = len(of) > 1
     if run.contest:
@@ -111,12 +140,12 @@ def _overview(run: Summary, *, apart: bool) -> Iterator[Section]:
     yield Section(
         title="Models" if several else "Total",
         table=sections.models(of, apart=apart),
-        notes=[*notes, f"{solved}every test."],
+        notes=[*notes, f"{solved}every test.", *_FEWER[pages]],
     )
     yield from filter(None, (sections.budgets(of), sections.medals(of), sections.passes(of, run.unscored)))
     yield from sections.groups(of)
     if several:
-        yield sections.by_problem(of, linked=True)
+        yield sections.by_problem(of, linked=True, opened=pages is not PagesOf.NONE)
     verdicts = sections.verdicts(of, run.verdicts, run.unscored)
     yield from filter(None, [sections.uses(of)])
     yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_repeated(run), *_near(run)])
@@ -142,7 +171,7 @@ def _has_subtasks(*models: ModelSummary) -> bool:
 # --- a model -----------------------------------------------------------------------------------------
 
 
-def _model(model: ModelSummary, place: str, *, alone: bool) -> Iterator[Section]:
+def _model(model: ModelSummary, place: str, *, alone: bool, opened: bool) -> Iterator[Section]:
     yield Section(
         title=model.model or ("Problems" if alone else "Submissions without a model's name"),
         table=_problems(model, place),
@@ -150,7 +179,7 @@ def _model(model: ModelSummary, place: str, *, alone: bool) -> Iterator[Section]
     )
     if _has_subtasks(model):
         of = "" if alone else ", " + (model.model or "no model's name")
-        rows = [row for problem in model.problems for row in _subtasks(problem, place)]
+        rows = [row for problem in model.problems for row in _subtasks(problem, place, opened)]
         yield Section(
             title=f"Best of each subtask{of}",
             level=3,
@@ -189,7 +218,7 @@ def _opening(problem: ProblemSummary, place: str) -> Cell:
     return Link(text=problem.problem_id, href=f"{place}{problem_page(problem.problem_id)}")
 
 
-def _subtasks(problem: ProblemSummary, place: str) -> list[list[Cell]]:
+def _subtasks(problem: ProblemSummary, place: str, opened: bool) -> list[list[Cell]]:
     return [
         [
             "" if number_of else problem.problem_id,
@@ -197,7 +226,7 @@ def _subtasks(problem: ProblemSummary, place: str) -> list[list[Cell]]:
             number(best.weighted_score),
             number(best.points),
             best.status,
-            Link(text=best.key, href=f"{place}{submission_page(best.key)}")
+            Link(text=best.key, href=f"{place}{submission_page(best.key)}" if opened else "")
             if best.weighted_score
             else NOTHING,
         ]
@@ -338,9 +367,11 @@ def _written(
     else:
         run = summary(folder, options, lists.add, counted_rows.add)
     write_summary(place, run)
-    validation, more = read_validation(folder), _of_models(run)
-    write_document(document(run, validation), place, shown=document(run, validation, apart=bool(more)))
-    write_pages(folder, stamp, lists, more, place, counted_rows)
+    pages = (options.pages if options is not None else None) or PagesOf.of_so_many(run.scored)
+    validation, more = read_validation(folder), _of_models(run, pages is not PagesOf.NONE)
+    shown = document(run, validation, apart=bool(more), pages=pages)
+    write_document(document(run, validation, pages=pages), place, shown=shown)
+    write_pages(folder, stamp, lists, Opened(pages, run), more, place, counted_rows)
     return run
 
 

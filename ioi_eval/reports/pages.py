@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,15 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
-from ioi_eval.reports.addresses import ALL, FOLDER, model_anchor, problem_page, submission_page
+from ioi_eval.reports.addresses import (
+    ALL,
+    FOLDER,
+    is_sampled,
+    model_anchor,
+    part_page,
+    problem_page,
+    submission_page,
+)
 from ioi_eval.reports.document import (
     NOTHING,
     SCRIPT,
@@ -40,10 +49,10 @@ from ioi_eval.reports.document import (
     number,
 )
 from ioi_eval.reports.plots import Square, as_csv, grid
-from ioi_eval.reports.records import VALIDATION, ReportOptions
+from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary
 from ioi_eval.reports.summary import result_of_row
 from ioi_eval.rules.extraction import extract, extraction_of
-from ioi_eval.rules.scoring import ending
+from ioi_eval.rules.scoring import ending, submission_status
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.files import draft_of, refused
 from ioi_eval.store.folder import FAILURES, RESULTS, RUN, ResultHead, decoded, read_rows
@@ -53,6 +62,10 @@ from ioi_eval.store.tasks import TASKS, Task, read_tasks
 # Submissions of a run; of more, only the best of each model for each problem has colours, and where these are
 # more than the second number, only the best of each problem.
 _COLOURED, _BESTS = 3000, 1000
+_SAMPLE = 10_000  # submissions of a sample; at most twice as many
+LONGEST_LIST = 10_000  # submissions on a page of the list of all
+_LISTED = 500  # submissions of a model on the page of a problem
+_HELD = 1000  # rows in memory
 _MAX_GENERATION = 8000  # characters
 _LEXERS = {
     "c": "c",
@@ -69,33 +82,97 @@ _LEXERS = {
 }
 
 
+_SORTED = "SELECT * FROM rows ORDER BY problem, model, -points, key"
+
+
+class Opened:
+    """The submissions that have pages of their own."""
+
+    def __init__(self, pages: PagesOf, run: Summary) -> None:
+        named = (best.key for model in run.models for one in model.problems for best in one.subtasks)
+        self.pages, self._named = pages, frozenset(named)
+        # A power of two, so that a run that grows mostly keeps its sample.
+        self._step = 1 << max(0, (run.scored // _SAMPLE).bit_length() - 1)
+
+    def has(self, key: str, verdict: str | None) -> bool:
+        match self.pages:
+            case PagesOf.NONE:
+                return False
+            case PagesOf.FAILED:
+                return verdict != Verdict.AC or key in self._named
+            case PagesOf.SAMPLE:
+                return is_sampled(key, self._step) or key in self._named
+        return True
+
+    def link(self, key: str, verdict: str) -> Link:
+        return Link(text=key, href=submission_page(key) if self.has(key, verdict) else "")
+
+
 class Lists:
-    """The material of all pages but those of submissions, gathered row by row."""
+    """The material of all pages but those of submissions, gathered row by row in a file that goes away."""
 
     def __init__(self) -> None:
-        self._every = list[Judged]()
+        self._rows = sqlite3.connect("")
+        self._rows.execute("CREATE TABLE rows (key, model, problem, ending, points, feedback, parts)")
+        self._held = list[Judged]()
+        self._number = 0
+        self._bests: dict[tuple[str, str], tuple[float, str]] = {}  # by problem and model
         self._tests = defaultdict[str, Tests](Tests)
 
     def add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
-        self._every.append(Judged.of(result, model_of(row)))
+        one = Judged.of(result, model_of(row))
+        self._number += 1
+        self._held.append(one)
+        if len(self._held) == _HELD:
+            self._keep()
+        best, whose = (-one.points, one.key), (one.problem, one.model)
+        self._bests[whose] = min(self._bests.get(whose, best), best)
         self._tests[result.problem_id].add(result)
+
+    def _keep(self) -> None:
+        self._rows.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)", self._held)
+        self._held.clear()
+
+    def _sorted(self) -> Iterator[Judged]:
+        self._keep()
+        return map(Judged._make, self._rows.execute(_SORTED))
 
     def coloured(self) -> set[str] | None:
         """The submissions whose code has colours; None: all."""
-        if len(self._every) <= _COLOURED:
+        if self._number <= _COLOURED:
             return None
-        upwards = sorted(self._every, key=lambda one: (-one.points, one.key), reverse=True)
-        best = {(one.problem, one.model): one.key for one in upwards}
-        if len(best) > _BESTS:
-            best = {(one.problem, ""): one.key for one in upwards}
-        return set(best.values())
+        if len(self._bests) <= _BESTS:
+            return {key for _, key in self._bests.values()}
+        of_problems = dict[str, tuple[float, str]]()
+        for (problem, _), best in self._bests.items():
+            of_problems[problem] = min(of_problems.get(problem, best), best)
+        return {key for _, key in of_problems.values()}
 
-    def write(self, draft: Path, tasks: Mapping[str, Task], page_of: HtmlPages) -> None:
-        every = sorted(self._every, key=lambda one: (one.problem, one.model, -one.points, one.key))
-        (draft / ALL).write_text(page_of(all_submissions(every)), "utf-8")
-        for problem, own in groupby(every, lambda one: one.problem):
-            page = problem_document(problem, list(own), self._tests[problem], tasks.get(problem))
-            (draft / problem_page(problem)).write_text(page_of(page), "utf-8")
+    def write(self, draft: Path, tasks: Mapping[str, Task], page_of: HtmlPages, opened: Opened) -> None:
+        def keep(name: str, page: Document) -> None:
+            (draft / name).write_text(page_of(page), "utf-8")
+
+        every, part = self._sorted(), 0
+        if self._number <= LONGEST_LIST:
+            keep(ALL, all_submissions(list(every), opened))
+        else:
+            starts = dict[str, int]()  # of problems
+            while own := list(islice(every, LONGEST_LIST)):
+                for place, one in enumerate(own, part * LONGEST_LIST):
+                    starts.setdefault(one.problem, place)
+                keep(part_page(part), part_of_all(own, part, self._number, opened))
+                part += 1
+            keep(ALL, parts_of_all(starts, self._number))
+        for problem, rows in groupby(self._sorted(), lambda one: one.problem):
+            of_models = {model: _first(own) for model, own in groupby(rows, lambda one: one.model)}
+            page = problem_document(problem, of_models, self._tests[problem], tasks.get(problem), opened)
+            keep(problem_page(problem), page)
+
+
+def _first(every: Iterable[Judged]) -> tuple[list[Judged], int]:
+    """Return the first submissions of a model for a problem, and how many more there are."""
+    rows = iter(every)
+    return list(islice(rows, _LISTED)), sum(1 for _ in rows)
 
 
 OnProgress = Callable[[int, int | None], None]  # rows that are read, and pages of them; None: none yet
@@ -124,7 +201,13 @@ class Counted:
 
 
 def write_pages(
-    folder: Path, stamp: Stamp, lists: Lists, more: Mapping[str, Document], into: Path, rows: Counted
+    folder: Path,
+    stamp: Stamp,
+    lists: Lists,
+    opened: Opened,
+    more: Mapping[str, Document],
+    into: Path,
+    rows: Counted,
 ) -> None:
     """Writes report/ anew, and more pages into it by name. The old one stays until the new one is whole."""
     draft = draft_of(into / FOLDER)
@@ -136,14 +219,19 @@ def write_pages(
             (draft / name).write_text(asset(name), "utf-8")
         for name, page in more.items():
             (draft / name).write_text(page_of(page), "utf-8")
-        lists.write(draft, tasks, page_of)
+        lists.write(draft, tasks, page_of, opened)
         coloured = lists.coloured()
-        for row in read_rows(folder, _link_known(folder, into, draft, stamp)):
-            rows.add_page()
-            if not (place := draft / submission_page(row["key"])).exists():
+
+        def lacks_page(row: ResultHead) -> bool:
+            return opened.has(row.key, row.verdict) and not (draft / submission_page(row.key)).exists()
+
+        if opened.pages is not PagesOf.NONE:
+            for row in read_rows(folder, _link_known(folder, into, draft, stamp, opened), lacks_page):
+                rows.add_page()
                 bright = coloured is None or row["key"] in coloured
-                page = _submission(row, result_of_row(row), tasks.get(row["problem_id"]), coloured=bright)
-                place.write_text(page_of(page), "utf-8")
+                task, result = tasks.get(row["problem_id"]), result_of_row(row)
+                page = _submission(row, result, task, opened, coloured=bright)
+                (draft / submission_page(row["key"])).write_text(page_of(page), "utf-8")
         stamp.write(draft)
         shutil.rmtree(into / FOLDER, ignore_errors=True)
         draft.rename(into / FOLDER)
@@ -153,13 +241,15 @@ def write_pages(
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _link_known(folder: Path, into: Path, draft: Path, stamp: Stamp) -> int:
+def _link_known(folder: Path, into: Path, draft: Path, stamp: Stamp, opened: Opened) -> int:
     """Link the pages that the last report had already; return the offset of the first row without one."""
     before = Stamp.read(into / FOLDER)
     size = first = 0 if before is None else before.covers(folder / RESULTS, stamp.program)
     for offset, row in decoded(folder / RESULTS, ResultHead) if size else ():
         if offset >= size:
             break
+        if not opened.has(row.key, row.verdict):
+            continue
         name = submission_page(row.key)
         try:
             os.link(into / FOLDER / name, draft / name)
@@ -172,7 +262,7 @@ def _link_known(folder: Path, into: Path, draft: Path, stamp: Stamp) -> int:
 
 
 def _submission(
-    row: Mapping[str, Any], result: SubmissionResult, task: Task | None, *, coloured: bool
+    row: Mapping[str, Any], result: SubmissionResult, task: Task | None, opened: Opened, *, coloured: bool
 ) -> Document:
     return Document(
         title=f"Submission {result.key}",
@@ -183,7 +273,7 @@ def _submission(
             Link(text="Link to this page", href=submission_page(result.key)),
         ],
         sections=[
-            *_facts(row, result, task),
+            *_facts(row, result, task, opened),
             *_code(row, coloured),
             *_judgement(result),
             *_wrong_output(row),
@@ -192,7 +282,9 @@ def _submission(
     )
 
 
-def _facts(row: Mapping[str, Any], result: SubmissionResult, task: Task | None) -> Iterator[Section]:
+def _facts(
+    row: Mapping[str, Any], result: SubmissionResult, task: Task | None, opened: Opened
+) -> Iterator[Section]:
     worth = sum(part.points for part in result.subtasks) if result.subtasks else 1.0
     rows: list[list[Cell]] = [
         ["Problem", Link(text=result.problem_id, href=problem_page(result.problem_id))],
@@ -204,16 +296,12 @@ def _facts(row: Mapping[str, Any], result: SubmissionResult, task: Task | None) 
         ["Checker", result.checker or NOTHING],
         ["Asked for subtask", str(row.get("target_subtask") or NOTHING)],
         ["Repaired", ", ".join(result.repairs) or NOTHING],
-        ["Judged as", _judged_as(result)],
+        # The equal submission that was judged for this one.
+        ["Judged as", opened.link(result.repeats, submission_status(result)) if result.repeats else NOTHING],
     ]
     rows += [[what, limit] for what, limit in (limits(task) if task else ())]
     shown = [line for line in rows if line[1] != NOTHING]
     yield Section(title="Result", table=TableBlock(heads=["What", "Value"], rows=shown, align="ll"))
-
-
-def _judged_as(result: SubmissionResult) -> Cell:
-    """The equal submission that was judged for this one."""
-    return Link(text=result.repeats, href=submission_page(result.repeats)) if result.repeats else NOTHING
 
 
 def _code(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
@@ -309,13 +397,19 @@ class Judged(NamedTuple):
     ending: str  # its verdict, or `no program`
     points: float
     feedback: str  # of the first test that it did not pass
-    parts: tuple[tuple[str, float, float], ...]  # of each subtask: its name, points earned, points
+    parts: bytes  # of each subtask: its name, points earned, points; JSON
 
     @classmethod
     def of(cls, result: SubmissionResult, model: str) -> Judged:
-        parts = tuple((one.subtask, one.weighted_score, one.points) for one in result.subtasks if one.points)
+        parts = [(one.subtask, one.weighted_score, one.points) for one in result.subtasks if one.points]
         return cls(
-            result.key, model, result.problem_id, ending(result), result.points, _feedback(result), parts
+            result.key,
+            model,
+            result.problem_id,
+            ending(result),
+            result.points,
+            _feedback(result),
+            msgspec.json.encode(parts),
         )
 
 
@@ -342,25 +436,31 @@ class Tests:
                 self.decided[failing[0]] += 1
 
 
-def problem_document(problem: str, every: Sequence[Judged], tests: Tests, task: Task | None) -> Document:
-    """Submissions come sorted by model, then with most points first."""
-    of_models = defaultdict[str, list[Judged]](list)
-    for one in every:
-        of_models[one.model].append(one)
+def problem_document(
+    problem: str,
+    of_models: Mapping[str, tuple[Sequence[Judged], int]],
+    tests: Tests,
+    task: Task | None,
+    opened: Opened,
+) -> Document:
+    """Submissions come by model, with most points first, and with the number of those that are not there."""
     lists = (
         Section(
             title=model or "Submissions without a model's name",
             anchor=model_anchor(model),
-            table=_list(own, of=("key", "status", "points", "feedback")),
+            table=_list(own, opened, of=("key", "status", "points", "feedback")),
+            notes=[f"The first {len(own):,}; {more:,} more are among all submissions."] if more else [],
         )
-        for model, own in of_models.items()
+        for model, (own, more) in of_models.items()
     )
+    every = [one for own, _ in of_models.values() for one in own]
+    number = len(every) + sum(more for _, more in of_models.values())
     return Document(
         title=f"Problem {problem}",
         links=[Link(text="Report", href="../report.html"), Link(text="All submissions", href=ALL)],
         sections=[
             *(_described(task) if task else ()),
-            *_best(every),
+            *_best(every, number, opened),
             *lists,
             _of_tests(tests),
             *(_solutions(task) if task else ()),
@@ -400,21 +500,22 @@ def _solutions(task: Task) -> Iterator[Section]:
         yield Section(title="Solutions of the package", table=table)
 
 
-def _best(every: Sequence[Judged]) -> Iterator[Section]:
+def _best(every: Sequence[Judged], of: int, opened: Opened) -> Iterator[Section]:
     """Subtasks by submissions, those with the most points first."""
     chosen = sorted(every, key=lambda one: (-one.points, one.key))[:_DRAWN]
-    names = [name for name, _, _ in chosen[0].parts]
+    parts = [msgspec.json.decode(one.parts, type=list[tuple[str, float, float]]) for one in chosen]
+    names = [name for name, _, _ in parts[0]]
     if not names:
         return
-    title = "Subtasks by submissions" + ("" if len(every) <= _DRAWN else f", the best {_DRAWN}")
+    title = "Subtasks by submissions" + ("" if of <= _DRAWN else f", the best {_DRAWN}")
     squares = [
         [
             Square(
-                share=min(1.0, one.parts[place][1] / one.parts[place][2]),
-                text=number(one.parts[place][1]),
-                href=submission_page(one.key),
+                share=min(1.0, own[place][1] / own[place][2]),
+                text=number(own[place][1]),
+                href=opened.link(one.key, one.ending).href,
             )
-            for one in chosen
+            for one, own in zip(chosen, parts, strict=True)
         ]
         for place in range(len(names))
     ]
@@ -450,16 +551,56 @@ def _of_tests(tests: Tests) -> Section:
     )
 
 
-def all_submissions(every: Sequence[Judged]) -> Document:
-    table = _list(every, of=("key", "model", "problem", "status", "points", "feedback"))
+_OF_ALL = ("key", "model", "problem", "status", "points", "feedback")
+_REPORT = Link(text="Report", href="../report.html")
+
+
+def all_submissions(every: Sequence[Judged], opened: Opened) -> Document:
     return Document(
         title=f"All {counted(len(every), 'submission')}",
-        links=[Link(text="Report", href="../report.html")],
-        sections=[Section(title="Submissions", table=table)],
+        links=[_REPORT],
+        sections=[Section(title="Submissions", table=_list(every, opened, of=_OF_ALL))],
     )
 
 
-def _list(every: Iterable[Judged], *, of: Sequence[str]) -> TableBlock:
+def part_of_all(every: Sequence[Judged], part: int, of: int, opened: Opened) -> Document:
+    more = [("Before", part - 1)] if part else []
+    more += [("Next", part + 1)] if (part + 1) * LONGEST_LIST < of else []
+    return Document(
+        title=f"Submissions {_places(part, of)} of {of:,}",
+        links=[
+            _REPORT,
+            Link(text="All submissions", href=ALL),
+            *(Link(text=text, href=part_page(number)) for text, number in more),
+        ],
+        sections=[Section(title="Submissions", table=_list(every, opened, of=_OF_ALL))],
+    )
+
+
+def parts_of_all(starts: Mapping[str, int], of: int) -> Document:
+    """Where each problem's submissions are; `starts` come in order."""
+    ends = [*starts.values(), of][1:]
+    rows: list[list[Cell]] = [
+        [
+            Link(text=problem, href=problem_page(problem)),
+            f"{end - start:,}",
+            Link(text=_places(start // LONGEST_LIST, of), href=part_page(start // LONGEST_LIST)),
+        ]
+        for (problem, start), end in zip(starts.items(), ends, strict=True)
+    ]
+    table = TableBlock(heads=["Problem", "Submissions", "From page"], rows=rows, align="lrl")
+    return Document(
+        title=f"All {counted(of, 'submission')}",
+        links=[_REPORT],
+        sections=[Section(title="Submissions by problem", table=table)],
+    )
+
+
+def _places(part: int, of: int) -> str:
+    return f"{part * LONGEST_LIST + 1:,} to {min(of, (part + 1) * LONGEST_LIST):,}"
+
+
+def _list(every: Iterable[Judged], opened: Opened, *, of: Sequence[str]) -> TableBlock:
     heads = {
         "key": "Submission",
         "model": "Model",
@@ -471,7 +612,7 @@ def _list(every: Iterable[Judged], *, of: Sequence[str]) -> TableBlock:
     rows: list[list[Cell]] = []
     for one in every:
         cells: dict[str, Cell] = {
-            "key": Link(text=one.key, href=submission_page(one.key)),
+            "key": opened.link(one.key, one.ending),
             "model": one.model or NOTHING,
             "problem": Link(text=one.problem, href=problem_page(one.problem)),
             "status": one.ending,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -24,6 +25,19 @@ from ioi_eval.store.folder import MeasuredLimit
 from ioi_eval.store.rows import bounded
 
 
+class PagesOf(StrEnum):
+    """The submissions that get pages of their own."""
+
+    ALL = "all"
+    FAILED = "failed"
+    SAMPLE = "sample"
+    NONE = "none"
+
+    @classmethod
+    def of_so_many(cls, rows: int) -> PagesOf:
+        return cls.ALL if rows <= 20_000 else cls.SAMPLE
+
+
 class ReportOptions(Value):
     mode: Annotated[Mode, Said(help="How several submissions make a problem's points.")] = Mode.MAX_SUBTASK
     submissions: Annotated[
@@ -32,6 +46,13 @@ class ReportOptions(Value):
     ks: Annotated[
         tuple[Count, ...], Said(name="k", metavar="K", help="pass@K; may be repeated.", unset="1, 5 and 10")
     ] = (1, 5, 10)
+    pages: Annotated[
+        PagesOf | None,
+        Said(
+            help="Submissions with pages of their own; sample and failed add those that the report names.",
+            unset="all, of more than 20,000 submissions a sample",
+        ),
+    ] = None
     contests: Contests | None = None  # None: those that come with the package
 
 

@@ -298,10 +298,11 @@ def _group(group: Group, ks: Sequence[int], brief: bool) -> list[Cell]:
 # --- problems ----------------------------------------------------------------------------------------
 
 
-def by_problem(of: Sequence[Entry], *, linked: bool = False) -> Section:
+def by_problem(of: Sequence[Entry], *, linked: bool = False, opened: bool = True) -> Section:
     """A line for each problem that any of them has, a column for each of them, coloured by shares of points.
 
     `linked`: the pages of report/ lie beside it, so a cell opens the submissions that it is made of.
+    `opened`: submissions have pages there, too.
     """
     columns = [{problem.problem_id: problem for problem in one.model.problems} for one in of]
     names = sorted({name for column in columns for name in column})
@@ -318,7 +319,7 @@ def by_problem(of: Sequence[Entry], *, linked: bool = False) -> Section:
         rows.append([first, whole(there), *cells])
     heads = ["Problem", "of", *(one.name for one in of)]
     table = TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
-    drawn = [*figures.problems(of, linked=linked), *figures.subtasks(of, linked=linked)]
+    drawn = [*figures.problems(of, linked=linked), *figures.subtasks(of, linked=linked and opened)]
     return Section(title="Points by problem", figures=drawn, table=table, long=len(rows) > _LONG)
 
 

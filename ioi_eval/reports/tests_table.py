@@ -79,9 +79,9 @@ def _hold(row: Mapping[str, Any], held: Mapping[str, list[Any]]) -> None:
         if name in whose:
             column.extend([whose[name]] * len(found))
         elif name == "subtasks":
-            column.extend(subtasks for _, subtasks in found)
+            column.extend([subtasks for _, subtasks in found])
         else:
-            column.extend(test.get(name) for test, _ in found)
+            column.extend([test.get(name) for test, _ in found])
 
 
 def tests_of(row: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], list[str]]]:

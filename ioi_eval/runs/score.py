@@ -33,7 +33,15 @@ from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.runs.engine import AnyEngine
-from ioi_eval.runs.events import JudgedAgain, OnEvent, RowsRead, RowsUnderstood, RunSummary, ignore
+from ioi_eval.runs.events import (
+    JudgedAgain,
+    OnEvent,
+    ReportProgress,
+    RowsRead,
+    RowsUnderstood,
+    RunSummary,
+    ignore,
+)
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.references import (
     ReferenceOptions,
@@ -154,11 +162,16 @@ def _remarks(dump: Dump, found: References | None, references: ReferenceOptions 
 def _scored(setup: RunSetup, call: RunSummary, dump: DumpInfo, found: References | None) -> ScoredDump:
     if found is not None:
         write_references(setup.folder, found)
+    folder = str(setup.folder)
+    summary = write_reports(
+        setup.folder,
+        on_progress=lambda read, pages: setup.tell(ReportProgress(folder=folder, read=read, pages=pages)),
+    )
     return ScoredDump(
-        out=str(setup.folder),
+        out=folder,
         call=call,
         dump=dump,
-        summary=write_reports(setup.folder),
+        summary=summary,
         failures=setup.failures(dump.keys),
         references=found,
     )

@@ -19,6 +19,7 @@ TEST_COLUMNS = "test_columns"
 _TESTS, _SUBTASKS, _CONFINEMENT = "test_results", "all_subtasks_results", "confinement"
 # Fields of few tests, with what stands for them in others: of those that ran again, that a grader counts.
 _RARE: Mapping[str, Any] = {"cpu_times": [], "points": None}
+_NEVER = object()
 _Row = dict[str, Any]
 _OWN = "uid"  # of a box, which says nothing
 
@@ -54,10 +55,12 @@ def whole(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
 
 def _tests(columns: Mapping[str, Any]) -> list[_Row]:
     number = len(columns["test_name"])
-    lists = [value if isinstance(value, list) else [value] * number for value in columns.values()]
-    tests = [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]
-    for name, absent in _RARE.items():
-        tests = [_without(test, name) if test.get(name, absent) == absent else test for test in tests]
+    # A rare field that no test has is no field; that some have is taken from the others.
+    there = {name: value for name, value in columns.items() if value != _RARE.get(name, _NEVER)}
+    lists = [value if isinstance(value, list) else [value] * number for value in there.values()]
+    tests = [dict(zip(there, values, strict=True)) for values in zip(*lists, strict=True)]
+    for name in _RARE.keys() & there.keys():
+        tests = [_without(test, name) if test[name] == _RARE[name] else test for test in tests]
     return tests
 
 

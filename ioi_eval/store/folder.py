@@ -6,7 +6,7 @@ Reading works also while another process writes. Writing rows is the journal's (
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,6 +48,7 @@ class ResultHead(msgspec.Struct):
 
     key: str
     problem_id: str = ""
+    verdict: str | None = None
     submission_sha256: str = ""
     program_sha256: str | None = None
     repeats: str | None = None
@@ -129,13 +130,15 @@ def write_rejected(folder: Path, errors: Sequence[InputError]) -> Path:
     return path
 
 
-def read_rows(folder: Path, start: int = 0) -> Iterator[dict[str, Any]]:
+def read_rows(
+    folder: Path, start: int = 0, wanted: Callable[[ResultHead], bool] | None = None
+) -> Iterator[dict[str, Any]]:
     """The rows of results.jsonl in order of completion, one at a time, with their tests written out.
 
-    `start`: the offset of the first of them.
+    `start`: the offset of the first of them. `wanted` chooses some.
     """
     known = confinements(folder)
-    for _, row in decoded(folder / RESULTS, dict[str, Any], start):
+    for _, row in decoded(folder / RESULTS, dict[str, Any], start, wanted):
         named = row.get("confinement")
         if isinstance(named, str) and named not in known:  # of a row that was written meanwhile
             known = confinements(folder)
@@ -165,12 +168,16 @@ def read_failures(folder: Path) -> dict[str, dict[str, Any]]:
     return {row["key"]: row for _, row in decoded(folder / FAILURES, dict[str, Any])}
 
 
-def decoded(path: Path, kind: type[_Head], start: int = 0) -> Iterator[tuple[int, _Head]]:
+def decoded(
+    path: Path, kind: type[_Head], start: int = 0, wanted: Callable[[ResultHead], bool] | None = None
+) -> Iterator[tuple[int, _Head]]:
     """Offset and value of every line from `start` on; a line that is not JSON is an error that names it."""
-    decoder = msgspec.json.Decoder(kind)
+    decoder, heads = msgspec.json.Decoder(kind), msgspec.json.Decoder(ResultHead)
     for offset, line in lines(path, start):
         try:
-            yield offset, decoder.decode(shallow(line))
+            text = shallow(line)
+            if wanted is None or wanted(heads.decode(text)):
+                yield offset, decoder.decode(text)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise InputError(
                 f"broken line: {error}",

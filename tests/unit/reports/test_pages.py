@@ -18,8 +18,10 @@ from test_html_page import HOSTILE
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, write_reports
-from ioi_eval.reports.addresses import ALL, problem_page, submission_page
+from ioi_eval.reports import pages as pages_of_report
+from ioi_eval.reports.addresses import ALL, part_page, problem_page, submission_page
 from ioi_eval.reports.document import Code, TableBlock, compared, numbered, rows_of, visible
+from ioi_eval.reports.records import PagesOf
 from ioi_eval.store import folder as store_folder
 from ioi_eval.store.files import draft_of
 
@@ -156,6 +158,34 @@ def test_every_link_leads_to_a_page_or_a_place_on_it(tmp_path: Path) -> None:
         for place in re.findall(r'href="(?:report/)?([^"#]*)#([^"]+)"', page.read_text()):
             target = folder / "report" / place[0] if place[0] else page
             assert f'id="{place[1]}"' in target.read_text()
+
+
+@pytest.mark.parametrize(
+    ("pages", "number"), [(PagesOf.ALL, 18), (PagesOf.FAILED, 15), (PagesOf.SAMPLE, 11), (PagesOf.NONE, 0)]
+)
+def test_some_submissions_have_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: PagesOf, number: int
+) -> None:
+    """Failed and sampled ones, with the best that the report names. All links work."""
+    monkeypatch.setattr(pages_of_report, "LONGEST_LIST", 7)
+    monkeypatch.setattr(pages_of_report, "_SAMPLE", 9)
+    monkeypatch.setattr(pages_of_report, "_LISTED", 2)
+    folder = run(tmp_path / "run").resolve()
+    for _ in range(2):  # from the pages of all, and from what the first time left
+        (folder / "summary.json").unlink()
+        write_reports(folder, ReportOptions(pages=pages))
+        every = [folder / "report.html", *(folder / "report").glob("*.html")]
+        assert {link for page in every for link in links(page)} - {*every} == {
+            folder / "report" / "style.css",
+            folder / "report" / "script.js",
+        }
+        assert len(files(folder)) == number
+    parts = [(folder / "report" / part_page(part)).read_text().count("<tr>") for part in range(3)]
+    assert parts == [7 + 1, 7 + 1, 4 + 1]
+    assert (
+        "The first 2; 1 more are among all submissions."
+        in (folder / "report" / problem_page("sum")).read_text()
+    )
 
 
 def test_a_problem_counts_who_failed_each_test(tmp_path: Path) -> None:
