@@ -60,7 +60,10 @@ def compilers_are_asked_once() -> Iterator[None]:
     """They stay the same while tests run, and asking all of them takes longer than most jobs."""
     asked = cache(toolchains)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda python="": dict(asked(python)))
+        patch.setattr(
+            "ioi_eval.engines.embedded.engine.toolchains",
+            lambda python="", promised=(): dict(asked(python, promised)),
+        )
         yield
 
 

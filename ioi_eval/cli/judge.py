@@ -184,7 +184,7 @@ async def _judged(
     tell: OnEvent,
     packages: Collection[str],
 ) -> SubmissionResult:
-    engine, trusted = open_engine(chosen, store)
+    engine, trusted = open_engine(chosen, store, tuple(packages))
     tell(EngineStarting(engine=chosen.text))
     try:
         async with Scorer(engine, store=store, options=options, trusted=trusted) as scorer:

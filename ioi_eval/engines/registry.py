@@ -86,6 +86,7 @@ class EngineChoice(Value):
             unset=f"${PYTHON}, else the system's newest",
         ),
     ] = ""
+    promised: tuple[str, ...] = ()  # packages that programs in Python may count on
     launch: Launch = Launch()  # this process's part of the cores here, and of the environment's servers
 
     @classmethod
@@ -159,10 +160,16 @@ class Opening(NamedTuple):
     trusted: Engine | Transport | None = None
 
 
-def open_engine(choice: EngineChoice | Engine | Transport, store: Store) -> Opening:
-    """Make the engines of a choice; an engine that was made by somebody else stays alone."""
+def open_engine(
+    choice: EngineChoice | Engine | Transport, store: Store, packages: tuple[str, ...] = ()
+) -> Opening:
+    """Make the engines of a choice; an engine that was made by somebody else stays alone.
+
+    `packages`: those that programs in Python may count on, for the choice of an interpreter here.
+    """
     if not isinstance(choice, EngineChoice):
         return Opening(choice)
+    choice = msgspec.structs.replace(choice, promised=packages)
     choice.check()
     engine = find_engine(choice.text)(EngineSetup(store=store, **_fields(choice)))
     if not choice.remote or choice.on_ray:
@@ -214,6 +221,7 @@ def _embedded(setup: EngineSetup) -> Transport:
         slots=setup.slots or setup.launch.cores(len(os.sched_getaffinity(0))),
         allow_unconfined=setup.allow_unconfined,
         python=setup.python,
+        promised=setup.promised,
     )
 
 

@@ -53,7 +53,7 @@ class Setup(Value):
             callers_python=self.callers_python,
             allow_unconfined=unconfined,
         )
-        return open_engine(choice, store)
+        return open_engine(choice, store, self.packages)
 
 
 class Runtime:

@@ -50,7 +50,7 @@ async def needs(
         for error in package.errors
     ]
     problems = [package.problem for package in packages if package.problem is not None]
-    opened, trusted = open_engine(engine, store)
+    opened, trusted = open_engine(engine, store, packages_of(source, choice))
     how = JudgeOptions(job=engine.job, allow_unconfined=engine.allow_unconfined)
     async with Scorer(opened, store=store, options=how, trusted=trusted) as scorer:
         found = [need for problem in problems for need in await _of(problem, default, scorer.judge)]

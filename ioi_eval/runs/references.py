@@ -187,7 +187,7 @@ async def check_references(
             remedy="Packages are checked with `ioi-eval validate`",
         )
     setup.tell(ReferencesStarted(most=options.most, problems=len(problems)))
-    async with judging(setup) as (judge, workers):
+    async with judging(setup, problems.packages) as (judge, workers):
         found = await judge_references(
             judge.of_solutions(),
             problems,

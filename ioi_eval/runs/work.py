@@ -235,7 +235,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             await describe_problems(work, setup, journal, None)
             return RunSummary(skipped=len(work.keys))
         async with contextlib.AsyncExitStack() as opened:
-            judge, workers = await opened.enter_async_context(judging(setup))
+            judge, workers = await opened.enter_async_context(judging(setup, work.problems.packages))
             if isinstance(work.submissions, AsyncGenerator):
                 await opened.enter_async_context(contextlib.aclosing(work.submissions))
             if work.check is not None:
@@ -315,7 +315,9 @@ def _finding(journal: Journal) -> Finding:
 
 
 @contextlib.asynccontextmanager
-async def judging(setup: RunSetup) -> AsyncIterator[tuple[Judge, Callable[[], int]]]:
+async def judging(
+    setup: RunSetup, packages: Collection[str] = ()
+) -> AsyncIterator[tuple[Judge, Callable[[], int]]]:
     """A judge on the call's engine, and how many submissions it is to get at a time.
 
     A scorer that is given is open, and stays so; every other engine is opened here.
@@ -326,7 +328,7 @@ async def judging(setup: RunSetup) -> AsyncIterator[tuple[Judge, Callable[[], in
         judge = chosen.judge_with(all_tests=all_tests, borderline=borderline, echo=echo)
         yield judge, lambda: _PER_SLOT * judge.slots
         return
-    engine, trusted = open_engine(chosen, setup.store)
+    engine, trusted = open_engine(chosen, setup.store, tuple(packages))
     how, name = JudgeOptions(all_tests=all_tests, borderline=borderline, echo=echo), type(engine).__name__
     if isinstance(chosen, EngineChoice):
         how = msgspec.structs.replace(

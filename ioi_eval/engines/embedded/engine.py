@@ -84,11 +84,13 @@ class EmbeddedEngine:
         packages: Iterable[Path] = (),
         waiting: bool = True,
         python: str = "",
+        promised: Collection[str] = (),
     ) -> None:
         """`boxes`: a folder for boxes, by default in memory. `layers`: for tests, see docs/protocol.md.
         `packages`: folders of packages in Piston's layout; those of the first folder win. `waiting`: whether
         Python waits and forks a process for each test; where not, each test starts it. `python`: the path or
-        the version of the interpreter, or `caller`; by default the newest of the system's.
+        the version of the interpreter, or `caller`; by default the newest of the system's, but the caller's
+        where only that has the `promised` packages.
         """
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
@@ -98,7 +100,8 @@ class EmbeddedEngine:
         self._caps = Caps(stdout=max_stdout, stderr=max_stderr)
         self._max_file, self._max_processes = max_file, max_processes
         self._room = Room(disk=max_disk, names=max_names)
-        self._packages, self._waiting, self._python = tuple(packages), waiting, python
+        self._packages, self._waiting = tuple(packages), waiting
+        self._python, self._promised = python, tuple(promised)
         self._held = AsyncExitStack()
         self._running: _Running | None = None
 
@@ -196,7 +199,7 @@ class EmbeddedEngine:
         share = msgspec.structs.replace(
             self._room, disk=min(self._room.disk, room_in(boxes.folder) // self._slots)
         )
-        tools = await to_its_end(partial(toolchains, self._python))
+        tools = await to_its_end(partial(toolchains, self._python, self._promised))
         packages = await to_its_end(partial(self._find_packages, tools, boxes.folder))
         proctor = boxes.folder / "proctor"
         binary = await proctor_binary(tools.get("g++"), graders() / "proctor", self._store, boxes.folder)

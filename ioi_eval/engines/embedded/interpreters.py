@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -68,11 +68,12 @@ class Interpreter(Value):
         )
 
 
-def find_python(wanted: str = "") -> Toolchain | None:
+def find_python(wanted: str = "", promised: Collection[str] = ()) -> Toolchain | None:
     """Return the one that is wanted, by its path or its version; else the newest that everybody may start.
 
-    CALLER: the one that runs us; the newest, with a warning, where submissions cannot have that. Raises
-    InputError where the wanted one cannot be used.
+    CALLER: the one that runs us; the newest, with a warning, where submissions cannot have that. It also
+    stands in for a newest one that lacks packages which are promised to programs, with a warning, if it has
+    them. Raises InputError where the wanted one cannot be used.
     """
     if wanted == CALLER:
         own = examine(Path(sys.executable)) if sys.executable else None
@@ -84,7 +85,17 @@ def find_python(wanted: str = "") -> Toolchain | None:
     if wanted:
         return choose(wanted).toolchain()
     good = [found for found in _asked(_of_the_system()) if not found.why_not]
-    return max(good, key=lambda found: found.number).toolchain() if good else None
+    best = max(good, key=lambda found: found.number) if good else None
+    if lacking := set(promised).difference(best.modules if best is not None else ()):
+        own = examine(Path(sys.executable)) if sys.executable else None
+        if own is not None and not own.why_not and own.modules and set(promised) <= set(own.modules):
+            other = "this machine has no other Python" if best is None else f"{best.path} lacks them"
+            _warn(
+                f"submissions run with the Python that runs this ({own.path}, {own.version}): they may"
+                f" count on {', '.join(sorted(lacking))}, and {other}. python=PATH or {PYTHON} names another"
+            )
+            return own.toolchain()
+    return None if best is None else best.toolchain()
 
 
 @cache  # once for each text

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -26,12 +26,12 @@ _CHUNK = 1 << 20
 _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 
 
-def toolchains(python: str = "") -> dict[str, Toolchain]:
-    """Return the toolchains that boxes can see, by command. `python`: see `find_python`."""
+def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, Toolchain]:
+    """Return the toolchains that boxes can see, by command. `python`, `promised`: see `find_python`."""
     own: dict[str, Callable[[], Toolchain | None]] = {
         "g++": find_compiler,
         "gcc": partial(find_compiler, "gcc"),
-        "python3": partial(find_python, python),
+        "python3": partial(find_python, python, promised),
         "pypy3": find_pypy,
         "java": find_java,
         "rustc": partial(find_linked, "rustc", "-vV"),

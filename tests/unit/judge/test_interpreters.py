@@ -210,6 +210,20 @@ def test_another_one_in_place_of_the_caller_s(
     assert "lacks networkx" in warning and "IOI_EVAL_PYTHON" in warning
 
 
+def test_the_caller_s_own_has_what_is_promised(
+    python: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The newest lacks it: one warning. Where the caller's lacks it, too, nothing changes."""
+    monkeypatch.setattr(sys, "executable", str(python))
+    found = [find_python("", ("networkx",)) for _ in range(2)]
+    assert [one and one.path for one in found] == [str(python)] * 2
+    (warning,) = (record.getMessage() for record in caplog.records)
+    assert "count on networkx" in warning and "IOI_EVAL_PYTHON" in warning
+    assert find_python("", ("networkx", "nothing")) == find_python()
+    monkeypatch.setenv("HOME", str(python.parent.parent))
+    assert find_python("", ("networkx",)) == find_python(), "a home is shown to nobody"
+
+
 def test_a_caller_without_an_interpreter_of_its_own(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
