@@ -15,29 +15,15 @@ class Batch : public Task {
   Batch(const Parts& parts, const char* mode) : Task(parts), mode_(mode) {}
 
   verdict::Verdict judge(const plan::Test& test) override {
-    if (plan_.checker.passes < 2) return play(test, opened_.of(test.input));
     checker_.begin();
-    sys::Fd input;
-    verdict::Verdict whole;
-    for (int pass = 1; pass <= plan_.checker.passes; ++pass) {
-      verdict::Verdict verdict = play(test, pass == 1 ? opened_.of(test.input) : input.get());
-      take_longest(verdict, whole);
-      input = checker_.next_pass();
-      if (verdict.end != verdict::End::ok || !input.valid()) return verdict;
-      whole = verdict;
-    }
-    sys::fail("the checker asked for more than " + std::to_string(plan_.checker.passes) + " passes");
+    return in_passes(opened_.of(test.input), [&](int input, sys::Fd& next) {
+      const verdict::Verdict verdict = play(test, input);
+      next = checker_.next_pass();
+      return verdict;
+    });
   }
 
  private:
-  // Each pass has the limits for itself, so the longest one is told.
-  static void take_longest(verdict::Verdict& verdict, const verdict::Verdict& before) {
-    verdict.used.cpu_us = std::max(verdict.used.cpu_us, before.used.cpu_us);
-    verdict.used.wall_us = std::max(verdict.used.wall_us, before.used.wall_us);
-    verdict.used.memory = std::max(verdict.used.memory, before.used.memory);
-    verdict.used.waited_us += before.used.waited_us;
-  }
-
   verdict::Verdict play(const plan::Test& test, int input) {
     const sys::Fd error = files::memory("error"),
         output = plan_.output_file.empty() ? files::memory("output") : fresh_output();

@@ -29,7 +29,7 @@ struct Checker {
   // Tolerances for numbers; negative: numbers are words like others.
   double absolute = -1, relative = -1;
   double full = 1;                                      // icpc: the number in score.txt that is worth everything
-  int passes = 1;                                       // icpc: how often it may let a submission run again
+  int passes = 1;                                       // icpc: how often it, or the interactor, may let a submission run
 };
 
 // The program on the other side: a Communication task's manager, an interactor.

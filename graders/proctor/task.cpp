@@ -49,6 +49,24 @@ opinion::Opinion Task::heard(const std::string& kind, const opinion::Statement& 
   }
 }
 
+verdict::Verdict Task::in_passes(int input, const std::function<verdict::Verdict(int, sys::Fd&)>& play) const {
+  sys::Fd given;
+  process::Outcome before;
+  for (int pass = 1; pass <= plan_.checker.passes; ++pass) {
+    sys::Fd next;
+    verdict::Verdict verdict = play(pass == 1 ? input : given.get(), next);
+    process::Outcome& used = verdict.used;
+    used.cpu_us = std::max(used.cpu_us, before.cpu_us);
+    used.wall_us = std::max(used.wall_us, before.wall_us);
+    used.memory = std::max(used.memory, before.memory);
+    used.waited_us += before.waited_us;
+    if (verdict.end != verdict::End::ok || !next.valid()) return verdict;
+    given = std::move(next);
+    before = used;
+  }
+  sys::fail("the checker asked for more than " + std::to_string(plan_.checker.passes) + " passes");
+}
+
 int Task::rewound(int input) {
   if (lseek(input, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the input");
   return input;

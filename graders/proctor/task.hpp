@@ -1,6 +1,7 @@
 // A task type: how one test of a submission is played. run.cpp knows them by the name in the plan.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -55,6 +56,10 @@ class Task {
 
   // What the end of a submission is judged by.
   const process::Limits& judged_limits() const;
+
+  // A test in all its passes: `play` plays one on an input, and takes the next one's input if there is one. Each pass
+  // has the limits for itself, so the longest one is told.
+  verdict::Verdict in_passes(int input, const std::function<verdict::Verdict(int, sys::Fd&)>& play) const;
 
   // An input to be read from its start, by one program only.
   static int rewound(int input);

@@ -246,9 +246,16 @@ class Interactive : public Together {
   }
 
   verdict::Verdict judge(const plan::Test& test) override {
+    manager_->clear_feedback();
+    return in_passes(opened_.of(test.input), [&](int input, sys::Fd& next) { return play(test, input, next); });
+  }
+
+ private:
+  // `next`: takes the input of another pass, where the interactor asks for one.
+  verdict::Verdict play(const plan::Test& test, int input, sys::Fd& next) {
     pipes::Pipe to_user = pipes::make(), from_user = pipes::make();
     const sys::Fd told = files::memory("told"), transcript = files::memory("transcript");
-    manager_->lay(opened_.of(test.input), answer_of(test), transcript.get());
+    manager_->lay(input, answer_of(test), transcript.get());
     idling::Clock clock(2);
     process::Running interactor = start_interactor(test, from_user.read.get(), to_user.write.get(), told.get(), clock);
     std::vector<Member> members;
@@ -268,16 +275,19 @@ class Interactive : public Together {
     opinion::Statement statement = outcome_of(interactor, verdict);
     statement.full = plan_.manager.full;
     statement.told = files::read_text(told.get(), opinion::longest);
-    manager_->collect_feedback(statement);
+    const bool again = plan_.checker.passes > 1;
+    if (again) next = manager_->take_next_pass();
+    manager_->collect_feedback(statement, again);
     if (blamed && drowned(statement.outcome, verdict, judged_limits())) {
       verdict.end = verdict::End::output;
       return verdict;
     }
+    if (next.valid() && verdict.end == verdict::End::ok && statement.outcome.code != 42)
+      sys::fail(statement.who + " asks for another pass, and rejects this one");
     conclude(verdict, test, statement, was_left, transcript.get());
     return verdict;
   }
 
- private:
   process::Running start_interactor(const plan::Test& test, int input, int output, int told,
       idling::Clock& clock) const {
     std::vector<std::string> told_of = {desk::input_name, desk::output_name, desk::answer_name};

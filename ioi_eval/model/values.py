@@ -157,7 +157,7 @@ class Checker(Value, kw_only=True):
     absolute: float | None = None  # tokens: tolerance
     relative: float | None = None  # tokens: tolerance
     full: float = 1.0  # icpc, testlib: the number of points that is worth everything
-    passes: int = 1  # icpc: how often a submission may run on one test, as the program asks for it
+    passes: int = 1  # icpc: how often a submission may run on one test, as the checker or interactor asks
 
 
 class Manager(Value, kw_only=True):

@@ -64,7 +64,6 @@ _NEW_MULTIPLIER = 2.0  # in younger versions
 _HUGE = 1 << 64  # nobody calls a problem by a number beyond
 _DOMJUDGE = "domjudge-problem.ini"
 _MOST_PASSES = 1000
-_BOTH = "interactive problems with several passes are not judged"
 _MOST_MEMORY = 1 << 20  # MiB; above it the number is not meant in MiB
 
 
@@ -201,8 +200,6 @@ def _new_validation(folder: Path, header: Fields) -> Validators:
             words = f"{shown(kind)} problems of this version are not judged"
             header.fault("type", words, "Expected pass-fail, scoring, interactive or multi-pass")
     interactive, again = "interactive" in kinds, "multi-pass" in kinds
-    if interactive and again:
-        header.fault("type", _BOTH, "Choose one")
     custom = interactive or again or (folder / NEW_VALIDATOR).is_dir()
     return Validators(custom, interactive, False, _passes(header) if again else 1)
 
@@ -217,8 +214,6 @@ def _validation(header: Fields, scoring: bool) -> Validators:
             "Expected default, or custom with interactive or multi-pass and, for scoring problems, score",
         )
     interactive, again = "interactive" in others, "multi-pass" in others
-    if interactive and again:
-        header.fault("validation", _BOTH, "Choose one")
     return Validators(first == "custom", interactive, "score" in others, _passes(header) if again else 1)
 
 
@@ -315,7 +310,8 @@ def _checker(
     if not validation.custom:
         return _default_checker(header, "validator_flags", flags)
     if validation.interactive or program is None:
-        return Checker()  # the validator is the interactor, and says what the submission is worth
+        # The validator is the interactor, and says what the submission is worth.
+        return Checker(passes=validation.passes)
     return Checker(
         kind=CheckerKind.ICPC,
         sources=program.sources,

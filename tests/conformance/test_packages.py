@@ -206,17 +206,26 @@ async def test_a_part_that_is_told_on_any_line(tmp_path: Path, shared_cache: Pat
     assert {test.score for test in result.tests if test.status is Verdict.PA} == {0.25}
 
 
-async def test_several_passes_in_the_older_version(tmp_path: Path, shared_cache: Path) -> None:
-    package = tmp_path / "echoes"
-    shutil.copytree(FOLDER / "echoes", package)
-    limits = "limits: {memory: 256, validation_passes: 3}"
-    (package / "problem.yaml").write_text(f"name: Echoes\nvalidation: custom multi-pass\n{limits}\n")
+@pytest.mark.parametrize(
+    ("name", "validation", "passes", "solutions"),
+    [
+        ("echoes", "custom multi-pass", 3, {"letters.py", "late.py", "forgets.py"}),
+        ("cairns", "custom interactive multi-pass", 2, {"halves.py", "forgets.py", "once.py"}),
+    ],
+)
+async def test_several_passes_in_the_older_version(
+    name: str, validation: str, passes: int, solutions: set[str], tmp_path: Path, shared_cache: Path
+) -> None:
+    package = tmp_path / name
+    shutil.copytree(FOLDER / name, package)
+    limits = f"limits: {{memory: 256, validation_passes: {passes}}}"
+    (package / "problem.yaml").write_text(f"name: {name}\nvalidation: {validation}\n{limits}\n")
     (package / ".timelimit").write_text("1\n")
     (package / "output_validators").mkdir()
     (package / "output_validator").rename(package / "output_validators/validate")
     found = (await validated(package, tmp_path / "run", shared_cache)).validation
     assert (found.unjudged, found.differences) == ((), 0)
-    assert {one.solution for one in found.solutions} >= {"letters.py", "late.py", "forgets.py"}
+    assert {one.solution for one in found.solutions} >= solutions
 
 
 async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, shared_cache: Path) -> None:

@@ -235,7 +235,6 @@ def test_folders_that_are_no_program(tmp_path: Path, names: list[str], words: st
         ("type: contest", "type", "neither pass-fail nor scoring"),
         ("type: [scoring]", "type", "not a text"),
         ("validation: magic", "validation", "'magic' is not understood"),
-        ("validation: custom interactive multi-pass", "validation", "several passes are not judged"),
         (
             "validation: custom multi-pass\nlimits: {validation_passes: 1}",
             "limits.validation_passes",

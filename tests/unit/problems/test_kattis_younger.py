@@ -76,13 +76,6 @@ def test_the_type_says_what_is_interactive(tmp_path: Path) -> None:
             "Expected pass-fail, scoring",
         ),
         (
-            {},
-            "type: [interactive, multi-pass]\n",
-            "problem.yaml",
-            "type",
-            "with several passes are not judged",
-        ),
-        (
             {".timelimit": None},
             "limits: {time_multipliers: {ac_to_time_limit: 0}}\n",
             "problem.yaml",
