@@ -40,7 +40,7 @@ from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, Mode
 from ioi_eval.rules.selection import Attempt, Budget
 from ioi_eval.store.files import replace
-from ioi_eval.store.folder import RunInfo, read_failures, read_info, read_rows, wrongly_shared
+from ioi_eval.store.folder import RunInfo, read_failures, read_info, read_rows, refuse_twice, wrongly_shared
 from ioi_eval.store.rows import model_of, result_of
 from ioi_eval.store.tasks import Task, read_tasks
 
@@ -256,8 +256,11 @@ def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> 
     """Reads a run's folder, also one that a process still writes. `more` see each row on the way."""
     reading = _Reading(read_failures(folder), options or ReportOptions(), read_tasks(folder))
     info = check_run(folder)
-    scores = Scores(info)
+    scores, seen = Scores(info), set[str]()
     for row in read_rows(folder):
+        if row["key"] in seen:
+            refuse_twice(folder, row["key"])
+        seen.add(row["key"])
         result = result_of_row(row)
         for add in (reading.add, scores.add, *more):
             add(row, result)

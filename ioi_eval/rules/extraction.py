@@ -298,16 +298,20 @@ def fenced(
 ) -> _Known | None:
     """The language that a reply's fences are tagged with; None where it has a program in the usual one.
 
-    Tags that stand for several languages tell nothing.
+    Tags that stand for several languages tell nothing. A block that is tagged wins over one without a tag.
     """
-    first = how is Extraction.FIRST
-    if how is Extraction.WHOLE or _block_of(generation, usual, first=first) is not None:
+    if how is Extraction.WHOLE:
         return None
+    first = how is Extraction.FIRST
     text = _without_reasoning(generation.replace("\r\n", "\n"))
     blocks = [block for block in _blocks(text, 0, len(text)) if not _blank(text, block.start, block.end)]
     tags = [block.tag for block in blocks[:: 1 if first else -1] if block.tag not in _VAGUE_TAGS]
     known = tuple(languages)
-    return next((one for tag in tags for one in known if tag in one.tags), None)
+    found = next((one for tag in tags for one in known if tag in one.tags), None)
+    if found is None or any(block.tag in usual.tags for block in blocks) or _is_program(text, usual):
+        return None
+    named = (block.code(text) for block in blocks if block.tag and block.tag in _VAGUE_TAGS)
+    return None if any(_may_be_code(code, usual) for code in named) else found
 
 
 _EXTRACTED = "extract:"

@@ -34,6 +34,7 @@ from ioi_eval.store.folder import (
     check_folder,
     decoded,
     read_info,
+    refuse_twice,
     wrongly_shared,
 )
 from ioi_eval.store.rows import plain, result_of
@@ -200,7 +201,7 @@ class Journal:
             cut_torn_line(self._folder / name)
         for offset, row in decoded(self._folder / RESULTS, ResultHead):
             if row.key in self._done:
-                self._refuse_twice(row.key)
+                refuse_twice(self._folder, row.key)
             self._note(row, offset, problems.get(row.problem_id, ""))
             self._doubtful |= row.is_doubtful
         for offset, row in decoded(self._folder / EARLIER, ResultHead):
@@ -212,13 +213,6 @@ class Journal:
             self._stale += failure.key in self._failed or failure.key in self._done
             if failure.key not in self._done:
                 self._failed[failure.key] = offset, failure.problem_id
-
-    def _refuse_twice(self, key: str) -> None:
-        raise InputError(
-            f"key {key!r} is there twice",
-            where=str(self._folder / RESULTS),
-            remedy="Delete one of the two lines, or give fresh=True to start over",
-        )
 
     def _compare(self, old: Fingerprint) -> None:
         """Other options matter only where there are results that theirs would be mixed with."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
@@ -143,6 +143,15 @@ def read_rows(
         if isinstance(named, str) and named not in known:  # of a row that was written meanwhile
             known = confinements(folder)
         yield whole(row, known)
+
+
+def refuse_twice(folder: Path, key: str) -> NoReturn:
+    """Raise the error for a key that two rows have: nobody knows which of them counts."""
+    raise InputError(
+        f"key {key!r} is there twice",
+        where=str(folder / RESULTS),
+        remedy="Delete one of the two lines, or give fresh=True to start over",
+    )
 
 
 def wrongly_shared(folder: Path) -> tuple[str, ...]:

@@ -60,7 +60,8 @@ def fenced(*tags: str) -> str:
         (PLAIN, {"reply": fenced("rust", "python"), "extraction": Extraction.FIRST}, "rust reply"),
         (PLAIN, {"reply": fenced("python"), "extraction": Extraction.WHOLE}, "c++ default"),
         (PLAIN, {"reply": fenced("cpp", "python")}, "c++ default"),
-        (PLAIN, {"reply": fenced("", "python")}, "c++ default"),
+        (PLAIN, {"reply": fenced("", "python")}, "python reply"),  # a tag wins over none
+        (PLAIN, {"reply": fenced("python", "")}, "python reply"),
         (PLAIN, {"reply": fenced("c", "python")}, "c++ default"),
         (PLAIN, {"reply": fenced("python"), "default": "pypy"}, "pypy default"),
         (PLAIN, {"reply": fenced("text", "bash")}, "c++ default"),

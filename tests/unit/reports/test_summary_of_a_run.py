@@ -65,6 +65,15 @@ def test_repetitions_are_counted_and_told(tmp_path: Path) -> None:
     assert told in (run / "report.md").read_text()
 
 
+def test_a_key_that_two_rows_have_is_refused(tmp_path: Path) -> None:
+    """It would count twice, and nobody knows which of the two does."""
+    folder = written(tmp_path / "run", [scored("a"), scored("b")])
+    rows = folder / "results.jsonl"
+    rows.write_text(rows.read_text() + rows.read_text().splitlines()[0] + "\n")
+    with pytest.raises(InputError, match="key 'a' is there twice"):
+        summary(folder)
+
+
 def test_a_problem_is_solved_by_several_submissions_together(tmp_path: Path) -> None:
     parts = [scored("a", {"1-a": Verdict.WA}), scored("b")]
     assert summary(written(tmp_path / "run", parts)).models[0].problems_solved == 1
