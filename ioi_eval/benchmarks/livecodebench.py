@@ -7,10 +7,7 @@ one text.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import pickletools
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -20,33 +17,25 @@ from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem
-from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, broken, read_call, with_cases
+from ioi_eval.rules.json_tests import (
+    LARGEST,
+    NO_CASES,
+    Case,
+    Cases,
+    CasesError,
+    broken,
+    inflated,
+    read_call,
+    with_cases,
+)
 
-LARGEST = 1 << 30  # bytes, unpacked: far more than any problem that is known has
 _TEXTS = frozenset({"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"})
 _HARMLESS = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"})
 
 
 def unpacked(text: str, *, largest: int = LARGEST) -> str:
     """The text that was packed. CasesError where it is anything else."""
-    try:
-        packed = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise broken(f"packed, and no base64 ({error})") from error
-    return pickled_text(_inflated(packed, largest))
-
-
-def _inflated(packed: bytes, largest: int) -> bytes:
-    inflater = zlib.decompressobj()
-    try:
-        data = inflater.decompress(packed, largest)
-    except zlib.error as error:
-        raise broken(f"packed, and no zlib ({error})") from error
-    if inflater.unconsumed_tail:
-        raise broken(f"more than {largest >> 20} MiB when it is unpacked")
-    if not inflater.eof:
-        raise broken("packed, and cut off")
-    return data
+    return pickled_text(inflated(text, largest))
 
 
 def pickled_text(data: bytes) -> str:

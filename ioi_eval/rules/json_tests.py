@@ -11,8 +11,11 @@ graders/python/harness.py says the results of functions in the same way.
 from __future__ import annotations
 
 import ast
+import base64
+import binascii
 import json
 import math
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -24,6 +27,7 @@ from ioi_eval.model.values import Blob, Checker, CheckerKind, Problem, TaskOptio
 
 NO_CASES = "No test cases provided"
 BROKEN_CASES = "Could not parse test cases"
+LARGEST = 1 << 30  # bytes of packed tests, unpacked: far more than any problem that is known has
 
 
 class CasesError(IoiEvalError):
@@ -47,6 +51,7 @@ class _Written(msgspec.Struct):
     inputs: list[msgspec.Raw] | None = None
     outputs: list[msgspec.Raw] | None = None
     fn_name: str | None = None
+    packed: str | None = None
 
 
 def broken(reason: str) -> CasesError:
@@ -57,7 +62,7 @@ def read_cases(written: str | Mapping[str, Any] | None) -> Cases:
     """The value of a column `input_output`: JSON, or what JSON was made into. CasesError.
 
     A function's arguments are a list of them, a text with one JSON value a line, or the only one. The result
-    that belongs to such a text is JSON in a text, too.
+    that belongs to such a text is JSON in a text, too. `packed` holds the same JSON in base64 of zlib.
     """
     if written is None or (isinstance(written, str) and not written.strip()):
         raise CasesError(NO_CASES)
@@ -66,6 +71,9 @@ def read_cases(written: str | Mapping[str, Any] | None) -> Cases:
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise broken(str(error)) from error
     found: _Written = _parsed(text, _Written | None) or _Written()
+    if found.packed:
+        within: _Written = _parsed(inflated(found.packed), _Written)
+        found = msgspec.structs.replace(within, fn_name=found.fn_name or within.fn_name)
     inputs, outputs = found.inputs or [], found.outputs or []
     if not inputs and not outputs:
         raise CasesError(NO_CASES)
@@ -76,6 +84,22 @@ def read_cases(written: str | Mapping[str, Any] | None) -> Cases:
         wrapped = all(_holds_one(msgspec.Raw(case.output.encode())) for case in called)
         return Cases(cases=called, function=function, wrapped=wrapped)
     return Cases(cases=tuple(map(Case, map(_text, inputs), map(_text, outputs))))
+
+
+def inflated(text: str, largest: int = LARGEST) -> bytes:
+    """Return the bytes in base64 of zlib. CasesError: it is anything else, or more than `largest` bytes."""
+    inflater = zlib.decompressobj()
+    try:
+        data = inflater.decompress(base64.b64decode(text, validate=True), largest)
+    except (binascii.Error, ValueError) as error:
+        raise broken(f"packed, and no base64 ({error})") from error
+    except zlib.error as error:
+        raise broken(f"packed, and no zlib ({error})") from error
+    if inflater.unconsumed_tail:
+        raise broken(f"more than {largest >> 20} MiB when it is unpacked")
+    if not inflater.eof:
+        raise broken("packed, and cut off")
+    return data
 
 
 def read_call(arguments: str, result: str) -> Case:

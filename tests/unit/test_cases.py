@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
+import zlib
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioi_eval.models import Blob, Checker, CheckerKind, Problem, TaskType
-from ioi_eval.rules.json_tests import Case, Cases, CasesError, read_call, read_cases, with_cases
+from ioi_eval.rules.json_tests import Case, Cases, CasesError, inflated, read_call, read_cases, with_cases
 
 pytestmark = pytest.mark.once
 
@@ -74,6 +76,35 @@ def test_numbers_stay_as_they_are_written() -> None:
 
 def test_what_a_table_made_of_the_json_is_taken_too() -> None:
     assert read_cases({"inputs": ["1"], "outputs": ["2"], "fn_name": None}).cases == (Case("1", "2"),)
+
+
+def packed(text: str) -> str:
+    return base64.b64encode(zlib.compress(text.encode())).decode()
+
+
+def test_packed_tests_are_those_that_were_packed() -> None:
+    tests = packed(written(["1\n2"], ["3"]))
+    assert read_cases({"packed": tests, "fn_name": "f"}).cases == (Case("[1, 2]", "3"),)
+    assert read_cases(json.dumps({"packed": tests})).cases == (Case("1\n2", "3"),)
+
+
+@pytest.mark.parametrize(
+    ("tests", "reason"),
+    [
+        ("?", "no base64"),
+        (base64.b64encode(b"no zlib").decode(), "no zlib"),
+        (base64.b64encode(zlib.compress(b"[]")[:-4]).decode(), "cut off"),
+        (packed(written(["1"], ["2", "3"])), "1 inputs and 2 outputs"),
+    ],
+)
+def test_packed_tests_that_are_broken(tests: str, reason: str) -> None:
+    with pytest.raises(CasesError, match=reason):
+        read_cases({"packed": tests})
+
+
+def test_packed_tests_have_a_limit() -> None:
+    with pytest.raises(CasesError, match="more than 1 MiB"):
+        inflated(packed(" " * (2 << 20)), 1 << 20)
 
 
 @pytest.mark.parametrize("nothing", [None, "", " \n", "null", "{}", written([], []), '{"inputs": null}', {}])
