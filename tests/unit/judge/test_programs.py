@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 import stamina
-from artifact_samples import HELLO, checked_problem, graded_problem, opened, plain_problem, submitted
 from lent import artifacts_on
+from support.builds import HELLO, checked_problem, graded_problem, opened, plain_problem, submitted
 from support.engines import CPU_LIMIT, HARD_STOP, IDLED, Built, Fault, Rejected, fake_profile
 
 from ioi_eval import Scorer, Store

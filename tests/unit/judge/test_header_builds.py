@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from artifact_samples import HELLO, graded_problem, opened, plain_problem, submitted
+from support.builds import HELLO, graded_problem, opened, plain_problem, submitted
 
 from ioi_eval.engines.jobs.build import OBJECT
 from ioi_eval.judge.programs import Artifacts

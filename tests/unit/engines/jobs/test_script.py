@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from artifact_samples import HELLO, named, plain_problem, submitted
 from missing import lacks
+from support.builds import HELLO, named, plain_problem, submitted
 from support.engines import CPU_LIMIT, Recipe, find, submission_recipe
 
 from ioi_eval.engines.jobs.build import compile_script, control_command

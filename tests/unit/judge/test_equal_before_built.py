@@ -8,8 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from artifact_samples import HELLO, named, opened, plain_problem, submitted
-from cpp_corpus import CORPUS, commented
+from support.builds import HELLO, named, opened, plain_problem, submitted
 from support.engines import Recipe, submission_recipe
 
 from ioi_eval.engines.contract import Built, Rejected
@@ -19,7 +18,21 @@ from ioi_eval.testing import FakeEngine
 pytestmark = pytest.mark.once
 
 EXAMPLES = Path(__file__).parents[3] / "examples/problems"
+CORPUS = {
+    path.stem: path.read_text() for path in sorted(Path(__file__).with_name("cpp_corpus").glob("*.cpp"))
+}
 SHORT = ("macros", "literals", "lines")  # what may look at the text
+
+
+def commented(source: str, mark: str) -> str:
+    """Return the program with comments of both kinds, over several lines, and blanks at the ends of lines."""
+    lines = []
+    for number, line in enumerate(source.splitlines()):
+        before = "" if line.startswith("#") else f'/* {mark} "{number} */ '
+        joins = number % 3 == 1 and not line.startswith("#") and "//" not in line
+        after = f"  /* {mark}\n it's */\t" if joins else " \t"
+        lines.append(f"{before}{line}{after}// {mark} /* {number}\t\n")
+    return "".join(lines)
 
 
 def recipe(source: str, problem: Problem | None = None, language: str = "c++") -> Recipe:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from artifact_samples import HELLO, graded_problem, named, plain_problem, submitted
+from support.builds import HELLO, graded_problem, named, plain_problem, submitted
 from support.engines import Recipe, submission_recipe
 
 from ioi_eval.engines.contract import Profile

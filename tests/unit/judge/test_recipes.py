@@ -6,7 +6,7 @@ import re
 
 import msgspec
 import pytest
-from artifact_samples import HELLO, checked_problem, graded_problem, named, plain_problem, submitted
+from support.builds import HELLO, checked_problem, graded_problem, named, plain_problem, submitted
 
 from ioi_eval.engines.jobs.build import control_command, header_recipe
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure

@@ -16,9 +16,9 @@ from typing import Any, Self
 import msgspec
 import pytest
 import stamina
-from artifact_samples import checked_problem, plain_problem, submitted
 from lent import artifacts_on
 from msgspec.json import decode
+from support.builds import checked_problem, plain_problem, submitted
 from support.engines import Built, Rejected, fake_profile
 
 from ioi_eval import Store
