@@ -18,6 +18,7 @@ from ioi_eval.benchmarks.dumps import (
     as_files,
     find_dumps,
     mentioned,
+    open_beginning,
     open_dump,
 )
 from ioi_eval.benchmarks.loaded import (
@@ -55,6 +56,7 @@ __all__ = [
     "load",
     "mentioned",
     "of_columns",
+    "open_beginning",
     "open_dump",
     "read_official",
 ]

@@ -1,7 +1,8 @@
 """Dumps of generations become submissions: looked through as a whole first, then streamed.
 
 The first pass reads every row, so that whatever is wrong with a dump is said before anything is judged. The
-second extracts code and makes submissions, and never holds more than a few rows.
+second extracts code and makes submissions, and never holds more than a few rows. Of a large dump the first
+rows alone are a dump, too (`open_beginning`), so that these need not wait for the others.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, NamedTuple
@@ -44,6 +45,7 @@ from ioi_eval.store.rows import plain
 
 CONTINUED = "continue_prompt"  # among a submission's repairs
 _LOOKED_AT = 10_000  # rows of which it is said what they are taken for, and between two signs of life
+_LARGE = 32 << 20  # bytes of a dump whose first rows need not wait
 _FENCED = "whose program holds a fenced block, as replies do: no fence is taken off"
 _FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
 
@@ -191,6 +193,23 @@ def open_dump(
     return Dump(info, problems, options, selection, first.bad, first.problem_ids)
 
 
+def open_beginning(
+    places: Sequence[RowFile], problems: Finder, options: DumpOptions, selection: Selection
+) -> Dump | None:
+    """Return the dump that the first rows of a large one are; None where they must be looked through first.
+
+    That is where nothing of them can be judged, or something is wrong with them.
+    """
+    if sum(_stamp(place.path)[0] for place in places) < _LARGE or not options.keys_of_content:
+        return None
+    first = _FirstPass(DumpRows(problems, options, selection), options, lambda rows: None, _LOOKED_AT)
+    try:
+        info = first.look_through(places, skip_bad=options.skip_bad_rows)
+    except (InputError, UnicodeDecodeError):  # `open_dump` says all that is wrong
+        return None
+    return Dump(info, problems, options, selection, (), first.problem_ids) if info.keys else None
+
+
 def find_dumps(dumps: Iterable[str | Path | RowFile]) -> list[RowFile]:
     """The files of dumps: what lies on disk under such a name, else on the hub, from where it is fetched."""
     found: list[RowFile] = []
@@ -239,8 +258,15 @@ def _labelled(place: RowFile) -> Iterator[None]:
 
 
 class _FirstPass:
-    def __init__(self, reader: DumpRows, options: DumpOptions, on_rows: Callable[[int], None]) -> None:
-        self._reader, self._options, self._on_rows = reader, options, on_rows
+    def __init__(
+        self,
+        reader: DumpRows,
+        options: DumpOptions,
+        on_rows: Callable[[int], None],
+        most: int | None = None,
+    ) -> None:
+        """`most`: rows to look at, whatever comes behind them."""
+        self._reader, self._options, self._on_rows, self._most = reader, options, on_rows, most
         self._rows = 0
         self._looked_at = self._without = 0  # rows of which more was found out, and those without a program
         self._columns: dict[str, Counter[str]] = {}
@@ -256,14 +282,16 @@ class _FirstPass:
         return self._reader.taken
 
     def look_through(self, places: Sequence[RowFile], *, skip_bad: bool) -> DumpInfo:
-        files = tuple(self._labelled_file(place) for place in places)
+        begun = takewhile(lambda place: self._most is None or self._rows < self._most, places)
+        files = tuple(self._labelled_file(place) for place in begun)
         if not skip_bad and (faults := list(self._faults())):
             raise BadRows(faults)
         rows = sum(file.rows for file in files)
         if not rows:
             where = ", ".join(place.label for place in places)
             raise InputError("no rows in it", where=where, remedy="Is it the right file?")
-        self._reader.check_found(where=files[0].label)
+        if self._most is None:
+            self._reader.check_found(where=files[0].label)
         if 2 * self._fenced > self._programs:
             self._refuse_replies(", ".join(file.label for file in files))
         contents = "".join(sorted(file.sha256 for file in files))
@@ -276,7 +304,7 @@ class _FirstPass:
             noted=dict(self._reader.noted),
             understood=Understood(
                 rows=self._looked_at,
-                whole=self._looked_at == len(self._reader.taken),
+                whole=self._most is None and self._looked_at == len(self._reader.taken),
                 columns=self._columns,
                 languages=self._languages,
                 without=self._without,
@@ -315,7 +343,7 @@ class _FirstPass:
 
     def _file(self, place: RowFile) -> DumpFile:
         path, label = place.path, place.label
-        stamp, content = _stamp(path), scan(path)
+        stamp, content = _stamp(path), scan(path) if self._most is None else path.as_posix()
         if content in self._contents:
             raise InputError(
                 f"the same content as {self._contents[content]}", where=label, remedy="Name it once"
@@ -339,6 +367,8 @@ class _FirstPass:
                     if _FENCE.search(entry.code) is not None:
                         self._fenced += 1
                         self._reader.noted.update([_FENCED] if taken else ())
+            if self._rows == self._most:
+                break
         if rows:
             self._contents[content] = label
         return DumpFile(

@@ -96,6 +96,9 @@ class RunProgress:
                 self.tests += event.tests
             case SubmissionFailed():
                 self.failed += 1
+            case RowsRead(selected=int(total)):
+                self.total = total
+                self._show_bar()
             case EngineStopped():
                 self._close()
             case ServerChanged() | JobsWait():
@@ -150,10 +153,13 @@ class RunProgress:
         # So that a long submission does not look like a stop.
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
         self._begin = self._said = time.monotonic()
+        self._show_bar()
+
+    def _show_bar(self) -> None:
         if not self._quiet and sys.stderr.isatty() and self.finished < self.total:
             self._bar = tqdm(
                 total=self.total,
-                initial=self.skipped,
+                initial=self.finished,
                 bar_format=_FORMAT,
                 ncols=min(console.WIDTH, console.terminal_width()),
                 file=sys.stderr,

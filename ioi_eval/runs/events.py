@@ -16,6 +16,7 @@ class RowsRead(Value):
     """A large dump is being looked through."""
 
     rows: int  # so far
+    selected: int | None = None  # submissions, once all is seen of a dump whose first rows are being judged
 
 
 class RowsUnderstood(Value):

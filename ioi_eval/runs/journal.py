@@ -345,6 +345,12 @@ class Journal:
         self._old = msgspec.structs.replace(self._info, replacing=replacing)
         replace(self._folder / RUN, [as_json(self._old, indented=True), b"\n"])
 
+    def settle(self, fingerprint: Fingerprint, settings: Mapping[str, Any]) -> None:
+        """Write what was not known yet of a run when it began."""
+        found = _info(fingerprint, {**self._info.settings, **settings})
+        self._info = msgspec.structs.replace(found, confinements=self._info.confinements)
+        self._write_info(replacing=False)
+
     # --- the end ---
 
     def close(self) -> None:

@@ -119,7 +119,7 @@ async def judge_all(
         if check is not None:
             await check(this.languages)
         if prepare is not None:
-            await _prepare_all(prepare, needed)
+            await prepare_all(prepare, needed)
         await this.work_through(source, workers)
     except BaseExceptionGroup as errors:
         if (unusable := first_input_error(errors)) is not None:
@@ -384,7 +384,7 @@ def _judged(result: SubmissionResult, *, repeated: bool) -> SubmissionJudged:
     )
 
 
-async def _prepare_all(prepare: Callable[[Problem], Awaitable[object]], needed: list[Problem]) -> None:
+async def prepare_all(prepare: Callable[[Problem], Awaitable[object]], needed: list[Problem]) -> None:
     """Raise what is wrong with the problems if none of them can be built."""
     async with asyncio.TaskGroup() as group:
         preparing = [group.create_task(_prepared(prepare, problem)) for problem in needed]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -22,10 +24,12 @@ from ioi_eval.benchmarks import (
     as_files,
     find_dumps,
     mentioned,
+    open_beginning,
     open_dump,
 )
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import bare_name, is_dump
+from ioi_eval.judge import Judge
 from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.values import Problem, Submission, Value
 from ioi_eval.problems import Problems
@@ -50,6 +54,7 @@ from ioi_eval.runs.references import (
     conclusion,
     write_references,
 )
+from ioi_eval.runs.runner import prepare_all
 from ioi_eval.runs.sources import Source, language_of, opened, source_name
 from ioi_eval.runs.work import (
     RunOptions,
@@ -119,22 +124,29 @@ async def score_dump(
     `dumps`: files, folders, datasets on the hub, or rows: a frame, a `datasets.Dataset`, a list of dicts.
     `problems`: packages, a benchmark's name, a file of its rows, or problems that are loaded; `choice` and
     `selection` say which. `engine` may be a scorer that is open. Raises InputError before anything is
-    written. Cancelled, it leaves whole results and nothing else.
+    written; of a large dump that is new, only for faults of its first rows: others end the run, and what was
+    judged stays. Cancelled, it leaves whole results and nothing else.
     """
     with as_files(dumps) as named:
         paths = tuple(map(called, named))
         setup = RunSetup.of(out or Path("runs") / run_name(paths[0]), engine, options, store, on_event)
         rows = Rows.of(named, reading, selection, problems, setup)
         with opened(problems, choice, setup.store, rows.mentioned) as every:
-            dump = looked_through(rows, every, setup)
+            dump = (early := rows.beginning(every, setup)) or looked_through(rows, every, setup)
             setup.tell(RowsUnderstood(rows=dump.info.understood))
             usable, found = await check_references(every, references, setup)
             if usable is not every:
-                dump = rows.open(usable)
+                dump = (early := rows.beginning(usable, setup)) or rows.open(usable)
             matter = {**(references.matter if references else {}), **setup.matter}
             asked = {"dumps": list(paths), "problems": source_name(problems)}
             settings = {**asked, **_remarks(dump, found, references)}
-            call = await judge_work(rows.work(dump, usable, matter, settings), setup)
+            work = rows.work(dump, usable, matter, settings)
+            if early is None:
+                call = await judge_work(work, setup)
+            else:
+                behind = Behind(rows, early, usable, setup)
+                call = await judge_work(behind.work(work), setup)
+                dump = behind.whole
             write_rejected(setup.folder, dump.rejected)
     return _scored(setup, call, dump.info, found)
 
@@ -142,10 +154,66 @@ async def score_dump(
 score_dump_sync = synchronous(score_dump)
 
 
-def looked_through(rows: Rows, problems: Problems, setup: RunSetup) -> Dump:
+class Behind:
+    """The rows of a large dump behind its beginning, looked through while the beginning is judged."""
+
+    def __init__(self, rows: Rows, beginning: Dump, problems: Problems, setup: RunSetup) -> None:
+        self._rows, self._beginning, self._problems, self._setup = rows, beginning, problems, setup
+        self._stopped = False
+        self.whole = beginning  # the dump, once it is looked through
+
+    def work(self, work: Work) -> Work:
+        """Return the work of the whole dump, of that of its beginning."""
+        return msgspec.structs.replace(
+            work,
+            submissions=self._submissions(),
+            keys=None,
+            check=self._check,
+            known_at_end=lambda: (
+                msgspec.structs.replace(work.made_of, dump=self.whole.info.sha256),
+                _remarks(self.whole, None, None),
+            ),
+        )
+
+    async def _check(self, judge: Judge) -> None:
+        """Try the beginning's problems and languages before anything is judged."""
+        names = dict.fromkeys(self._beginning.problem_ids.values())
+        languages = {one.language for one in self._beginning if one.code is not None}
+        await judge.keep_promises(self._problems.packages, languages)
+        await prepare_all(judge.prepare, [self._problems[name] for name in names])
+
+    async def _submissions(self) -> AsyncGenerator[Submission]:
+        loop = asyncio.get_running_loop()
+
+        def tell(number: int) -> None:
+            if self._stopped:
+                raise InterruptedError
+            loop.call_soon_threadsafe(self._setup.tell, RowsRead(rows=number))
+
+        looking = asyncio.create_task(
+            asyncio.to_thread(looked_through, self._rows, self._problems, self._setup, tell)
+        )
+        try:
+            for submission in self._beginning:
+                yield submission
+                if looking.done():
+                    looking.result()  # a fault need not wait for the beginning's end
+            self.whole = await looking
+            self._setup.tell(RowsRead(rows=self.whole.info.rows, selected=len(self.whole)))
+            for submission in islice(self.whole, len(self._beginning), None):
+                yield submission
+        finally:
+            self._stopped = True
+            await asyncio.wait([looking])
+            looking.exception()  # whoever gets here by a fault has it already
+
+
+def looked_through(
+    rows: Rows, problems: Problems, setup: RunSetup, on_rows: Callable[[int], None] | None = None
+) -> Dump:
     """Report faults before anything is judged; where there are many, a file has all of them."""
     try:
-        return rows.open(problems, lambda number: setup.tell(RowsRead(rows=number)))
+        return rows.open(problems, on_rows or (lambda number: setup.tell(RowsRead(rows=number))))
     except BadRows as error:
         if len(error.errors) == 1:
             raise
@@ -235,6 +303,12 @@ class Rows(NamedTuple):
         what = f"no submission for {wanted} in it" if wanted else f"no submission to judge in it ({reasons})"
         field = "selection.problems" if wanted else ""
         raise InputError(what, where=", ".join(self.paths), field=field)
+
+    def beginning(self, problems: Problems, setup: RunSetup) -> Dump | None:
+        """Return a large dump's beginning, where it can be judged before the rest is seen: in a new run."""
+        if read_info(setup.folder) is not None:
+            return None
+        return open_beginning(self.places, problems, self.reading, self.selection)
 
     def work(
         self, dump: Dump, problems: Problems, matter: Mapping[str, Any], settings: Mapping[str, Any]

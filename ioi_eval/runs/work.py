@@ -48,6 +48,7 @@ from ioi_eval.runs.events import (
     JudgedAgain,
     LimitMeasured,
     OnEvent,
+    RowsRead,
     RunFinished,
     RunStarted,
     RunSummary,
@@ -209,6 +210,8 @@ class Work(Value):
         None  # before the first submission of a stream is taken
     )
     settings: Mapping[str, Any] = {}  # for the reader of a report
+    known_at_end: Callable[[], tuple[Fingerprint, Mapping[str, Any]]] | None = None
+    """The fingerprint and settings as they are known once a stream has ended."""
     trusted: bool = False  # solutions, whose imports are the judge's to have
 
 
@@ -258,6 +261,8 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 share=sharing is not None,
                 on_event=setup.tell,
             )
+            if work.known_at_end is not None:
+                journal.settle(*work.known_at_end())
             await describe_problems(work, setup, journal, limited)
             return done
 
@@ -429,7 +434,7 @@ class ProgressWriter:
 
     def __call__(self, event: Event) -> None:
         match event:
-            case RunStarted(total=total):
+            case RunStarted(total=total) | RowsRead(selected=int(total)):
                 self._now = msgspec.structs.replace(self._now, total=total)
             case EngineStarting(engine=engine):
                 self._now = msgspec.structs.replace(self._now, engine=engine)

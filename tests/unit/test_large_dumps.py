@@ -1,0 +1,134 @@
+"""The first rows of a large dump are judged while the rest is looked through."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command_line import row, write_dump, write_package
+
+from ioi_eval import InputError, score_dump
+from ioi_eval.benchmarks import dumps
+from ioi_eval.runs import Event, RowsRead, RowsUnderstood, RunSummary, SubmissionJudged
+from ioi_eval.runs import score as use_case
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.once
+
+
+class LargeDump:
+    """A dump of twelve rows, of which four are a beginning."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.events = folder, list[Event]()
+        self.rows: list[dict[str, Any]] = [row(f"k{n}", f"// {n}") for n in range(12)]
+        write_package(folder / "problems" / "add")
+
+    async def score(self, out: str = "run", tell: Callable[[Event], None] = lambda event: None) -> RunSummary:
+        self.events.clear()
+
+        def told(event: Event) -> None:
+            self.events.append(event)
+            tell(event)
+
+        scored = await score_dump(
+            write_dump(self.folder / "dump.jsonl", self.rows),
+            self.folder / "problems",
+            out=self.folder / out,
+            engine=FakeEngine(),
+            on_event=told,
+        )
+        return scored.call
+
+    def info(self, out: str = "run") -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / out / "run.json").read_text())
+        return found
+
+    def keys(self) -> list[str]:
+        path = self.folder / "run" / "results.jsonl"
+        return sorted(json.loads(line)["key"] for line in path.read_text().splitlines())
+
+
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LargeDump:
+    monkeypatch.setattr(dumps, "_LARGE", 0)
+    monkeypatch.setattr(dumps, "_LOOKED_AT", 4)
+    return LargeDump(tmp_path)
+
+
+async def test_the_first_job_waits_for_the_first_rows_only(
+    large: LargeDump, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look through the dump ends only after the first result."""
+    judged, truly = threading.Event(), use_case.looked_through
+
+    def looked_through(*given: Any) -> Any:
+        assert judged.wait(60)
+        return truly(*given)
+
+    monkeypatch.setattr(use_case, "looked_through", looked_through)
+    done = await large.score(tell=lambda event: judged.set() if isinstance(event, SubmissionJudged) else None)
+    assert done.judged == 12
+    (understood,) = (event for event in large.events if isinstance(event, RowsUnderstood))
+    assert (understood.rows.rows, understood.rows.whole) == (4, False)
+    assert RowsRead(rows=12, selected=12) in large.events
+
+
+async def test_the_run_is_that_of_a_dump_that_was_looked_through_first(
+    large: LargeDump, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large.rows.append(large.rows[0])  # which is left out, and said
+    assert (await large.score()).judged == 12
+    assert (await large.score()).skipped == 12
+    monkeypatch.setattr(dumps, "_LARGE", 1 << 40)
+    assert (await large.score("other")).judged == 12
+    assert large.info() == large.info("other") and "Left out 1 row" in str(large.info()["settings"])
+
+
+async def test_a_key_that_is_there_twice_later_ends_the_run_and_loses_nothing(large: LargeDump) -> None:
+    large.rows[10] = row("k1", "// another")
+    with pytest.raises(InputError, match="'k1' is there twice"):
+        await large.score()
+    before = large.keys()
+    assert {"k0"} <= set(before) <= {f"k{n}" for n in range(4)}
+    large.rows[10] = row("k10", "// 10")
+    assert (await large.score()).judged == 12 - len(before)
+    assert len(large.keys()) == 12
+
+
+async def test_a_fault_of_the_first_rows_is_said_before_anything_is_written(large: LargeDump) -> None:
+    large.rows[2] = {"id": "k2", "code": "x"}
+    large.rows[9] = {"id": "k9", "code": "x"}
+    with pytest.raises(InputError, match="in 2 rows"):
+        await large.score()
+    assert not (large.folder / "run" / "run.json").exists()
+
+
+async def test_a_run_that_is_cancelled_looks_no_further(
+    large: LargeDump, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = asyncio.Event(), threading.Event()
+
+    def looked_through(*given: Any) -> Any:
+        try:
+            while True:
+                given[-1](1)
+                time.sleep(0.01)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(use_case, "looked_through", looked_through)
+    call = asyncio.create_task(
+        large.score(tell=lambda event: begun.set() if isinstance(event, RowsRead) else None)
+    )
+    await begun.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert ended.wait(60)
