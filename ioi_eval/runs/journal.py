@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import shutil
@@ -323,7 +324,9 @@ class Journal:
         self._known.confinements |= every
 
     def _note(self, row: ResultHead, offset: int, problem: str) -> None:
-        self._done[row.key] = _Row(offset, row.submission_sha256, row.problem_id, intern(row.compiler))
+        self._done[row.key] = _Row(
+            offset, row.submission_sha256, intern(row.problem_id), intern(row.compiler)
+        )
         self._known.note(self._folder / RESULTS, offset, row, problem)
 
     def _writers(self) -> tuple[Lines, Lines]:
@@ -408,10 +411,14 @@ def _remove_empty(folder: Path) -> None:
 
 
 class KnownResults:
-    """The places of rows, by submission and problem, and by program."""
+    """The places of rows, by submission and problem, and by program.
+
+    There are two for each row of a run, so that what they are found by is short, and a place is one number.
+    """
 
     def __init__(self) -> None:
-        self._places: dict[str, tuple[Path, int]] = {}
+        self._places: dict[bytes, int] = {}
+        self._files = list[Path]()
         self.compilers = set[str]()  # of other runs
         self.confinements = dict[str, Mapping[str, Any]]()  # of all runs, by what they are
 
@@ -439,26 +446,42 @@ class KnownResults:
         """`problem`: its hash, as in run.json. What a row repeats, the row that was judged says better."""
         if row.is_doubtful:
             return
-        place = path, offset
+        if path not in self._files:
+            self._files.append(path)
+        place = offset * _MOST_FILES + self._files.index(path)
         if row.submission_sha256:
-            self._places.setdefault(f"{row.submission_sha256} {problem}", place)
+            self._places.setdefault(_short(row.submission_sha256, problem), place)
         if row.program_sha256:
-            self._places.setdefault(row.program_sha256, place)
+            self._places.setdefault(_short(row.program_sha256), place)
 
     def forget(self, folder: Path) -> None:
         """Drop the places in a folder whose rows were moved or removed."""
-        gone = {folder / RESULTS, folder / EARLIER}
-        self._places = {what: place for what, place in self._places.items() if place[0] not in gone}
+        gone = {
+            number for number, path in enumerate(self._files) if path in (folder / RESULTS, folder / EARLIER)
+        }
+        kept = ((what, place) for what, place in self._places.items() if place % _MOST_FILES not in gone)
+        self._places = dict(kept)
 
     def find(self, identity: str, problem: str | None = None) -> dict[str, Any] | None:
         """Of a program without its problem, which is in its identity."""
-        place = self._places.get(identity if problem is None else f"{identity} {problem}")
-        return None if place is None else self.row(*place)
+        place = self._places.get(_short(identity, problem))
+        if place is None:
+            return None
+        offset, file = divmod(place, _MOST_FILES)
+        return self.row(self._files[file], offset)
 
     def row(self, path: Path, offset: int) -> dict[str, Any]:
         with path.open("rb") as stream:
             stream.seek(offset)
             return whole(msgspec.json.decode(stream.readline()), self.confinements)
+
+
+_MOST_FILES = 1 << 20
+
+
+def _short(identity: str, problem: str | None = None) -> bytes:
+    named = identity if problem is None else f"{identity} {problem}"
+    return hashlib.blake2b(named.encode(), digest_size=16).digest()
 
 
 class Compilers:

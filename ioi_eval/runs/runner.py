@@ -132,7 +132,8 @@ class _Source:
     """Submissions, one at a time, for all workers. At a stream one of them waits, and the others for it."""
 
     def __init__(self, submissions: Iterable[Submission] | AsyncIterable[Submission]) -> None:
-        self._seen = set[str]()
+        # Keys of submissions that somebody has looked through are distinct.
+        self._seen = None if isinstance(submissions, LookedThrough) else set[str]()
         self._rows: Iterator[Submission] | None = None
         if isinstance(submissions, Iterable):
             self._rows = iter(submissions)
@@ -145,7 +146,7 @@ class _Source:
         else:
             async with self._turn:
                 found = await anext(self._stream, None)
-        if found is not None:
+        if found is not None and self._seen is not None:
             _check_new(found.key, self._seen)
         return found
 
