@@ -87,7 +87,7 @@ def seconds_of_work(attack: Attack, away: Collection[str]) -> float:
     The kernel counts RLIMIT_CPU by ticks, and many are lost where a processor is lent to others.
     """
     stopping = {"polling", "rlimit-cpu"} & {*attack.layers} - {*away}
-    return 60 if stopping else 3
+    return 60 if stopping else 3 if getattr(attack, "language", "") == "java" else 1  # twice the limit
 
 
 _LONGEST = 4096  # bytes of feedback
