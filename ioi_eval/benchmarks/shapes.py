@@ -24,7 +24,7 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "code": ("code", "solution_code", "code_list"),
         "generation": (
             *("generation", "messages", "completion", "solution", "response", "output", "content"),
-            *("generations", "completions", "output_list"),
+            *("generations", "completions", "output_list", "responses"),
         ),
         "language": ("language", "lang"),
         MODEL_COLUMNS[0]: MODEL_COLUMNS,
@@ -85,11 +85,12 @@ def usual_columns(names: tuple[str, ...]) -> Mapping[str, str]:
 def problems_in(columns: Mapping[str, Any], names: Collection[str]) -> Iterator[Any]:
     """Yield what the problems of a row are called; None where only its prompt tells. `names`: all columns."""
     shape = shape_of(columns) or shape_of(dict.fromkeys(names))
+    request = columns.get("key") if shape is not None and shape.made is _batch else None
     if shape is not None and shape.prompt and not columns.keys() & set(PROBLEM_COLUMNS):
         yield None
     elif shape is _BY_PROBLEM:
         yield from columns
-    elif isinstance(called := columns.get("custom_id"), str):
+    elif isinstance(called := columns.get("custom_id", request), str):
         yield next((columns[name] for name in PROBLEM_COLUMNS if name in columns), _SAMPLE.sub("", called))
     elif shape is not None and shape.made is inspect_logs.usual_rows:
         yield inspect_logs.problem_of(columns)
@@ -115,39 +116,52 @@ _OF_SUFFIX = {suffix: language.name for language in reversed(LANGUAGES) for suff
 
 def _is_batch(columns: Mapping[str, Any]) -> bool:
     """A text in `response` is an answer of its own."""
-    response = columns["response"]
+    response = columns.get("response")
     failed = response is None and "error" in columns
-    return failed or (isinstance(response, dict) and "body" in response)
+    return failed or (isinstance(response, dict) and not response.keys().isdisjoint(("body", "candidates")))
 
 
 def _batch(row: FileRow, where: str) -> Iterator[FileRow]:
-    response = row.columns["response"]
-    body = response.get("body") if isinstance(response, dict) else None
+    """Take the answer to a request: OpenAI's in `body`, Anthropic's in `message`, Gemini's as it is."""
+    field, called = ("result" if "result" in row.columns else "response"), ("custom_id", "key")
+    answer = row.columns.get(field)
+    body = answer.get("body", answer.get("message", answer)) if isinstance(answer, dict) else None
     texts = _replies(body) if isinstance(body, dict) else []
     if not isinstance(body, dict) or not texts:
-        said = json.dumps(row.columns.get("error") or body or response)
+        said = json.dumps(row.columns.get("error") or body or answer)
         raise FailedRequest(
             f"the request failed: {said[:200]}",
             where=where,
             row=row.line,
-            field="response",
+            field=field,
             remedy="Ask again, or leave such rows out",
         )
-    added = {"problem_id": _SAMPLE.sub("", str(row.columns["custom_id"])), **_answers(texts)}
-    if "model" in body:
-        added["model"] = body["model"]
+    name = next(str(row.columns[column]) for column in called if column in row.columns)
+    added = {"problem_id": _SAMPLE.sub("", name), **_answers(texts)}
+    if model := body.get("model", body.get("modelVersion")):
+        added["model"] = model
     yield FileRow(row.line, {**added, **row.columns})
 
 
 def _replies(body: Mapping[str, Any]) -> list[str | None]:
-    """The replies in an answer of chat completions, completions or responses; none in that of a failure."""
+    """The replies in an answer; none in that of a failure."""
     if isinstance(output := body.get("output"), list):
         messages = [one for one in output if isinstance(one, dict) and one.get("type") == "message"]
-        parts = [part for one in messages for part in _listed(one.get("content")) if isinstance(part, dict)]
-        return ["".join(str(part.get("text") or "") for part in parts)]
+        return [_text([part for one in messages for part in _listed(one.get("content"))])]
+    if isinstance(content := body.get("content"), list):
+        return [_text(content)]
+    if isinstance(candidates := body.get("candidates"), list):
+        found = [one.get("content") if isinstance(one, dict) else None for one in candidates]
+        return [_text(_listed(one.get("parts"))) if isinstance(one, dict) else None for one in found]
     choices = [choice if isinstance(choice, dict) else {} for choice in _listed(body.get("choices") or [])]
     said = [(choice, choice.get("message")) for choice in choices]
     return [one.get("content") if isinstance(one, dict) else choice.get("text") for choice, one in said]
+
+
+def _text(parts: list[Any]) -> str:
+    """Return the text of an answer's parts; what a model thought is none of it."""
+    said = (part for part in parts if isinstance(part, dict) and not part.get("thought"))
+    return "".join(str(part.get("text") or "") for part in said)
 
 
 def _harness(row: FileRow, where: str) -> Iterator[FileRow]:
@@ -219,6 +233,21 @@ SHAPES = (
         "OpenAI's batch results",
         ("custom_id", "response"),
         columns={"problem_id": "custom_id", "generation": "response"},
+        made=_batch,
+        also=_is_batch,
+    ),
+    Shape(
+        "Anthropic's batch results",
+        ("custom_id", "result"),
+        columns={"problem_id": "custom_id", "generation": "result"},
+        made=_batch,
+        also=lambda columns: isinstance(columns["result"], dict) and "type" in columns["result"],
+    ),
+    Shape(
+        "Gemini's batch results",
+        ("key",),
+        ("response", "error"),
+        columns={"problem_id": "key", "generation": "response"},
         made=_batch,
         also=_is_batch,
     ),

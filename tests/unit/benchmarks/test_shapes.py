@@ -197,6 +197,45 @@ def test_batches_of_other_endpoints(tmp_path: Path, body: dict[str, Any]) -> Non
     assert [(one.problem_id, one.code) for one in read(path)] == [("sum", CODE)]
 
 
+THOUGHT = {"text": "```cpp\nint main() {}\n```", "thought": True}
+BATCHES = {
+    "Anthropic": {
+        "custom_id": "sum#1",
+        "result": {
+            "type": "succeeded",
+            "message": {"model": "m", "content": [{"type": "thinking"}, {"type": "text", "text": ANSWER}]},
+        },
+    },
+    "Gemini": {
+        "key": "sum",
+        "response": {
+            "candidates": [{"content": {"role": "model", "parts": [{"text": ANSWER}, THOUGHT]}}],
+            "modelVersion": "m",
+        },
+    },
+}
+FAILED = [
+    {"custom_id": "sum", "result": {"type": "errored", "error": {"type": "overloaded_error"}}},
+    {"key": "sum", "error": {"code": 13, "message": "internal"}},
+]
+
+
+@pytest.mark.parametrize("row", BATCHES.values(), ids=BATCHES)
+def test_batches_of_others(tmp_path: Path, row: dict[str, Any]) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [row])
+    (one,) = read(path)
+    assert (one.problem_id, one.code, one.row["model"]) == ("sum", CODE, "m")
+    assert mentioned([path]) == {"sum"}
+
+
+@pytest.mark.parametrize("failed", FAILED, ids=BATCHES)
+def test_a_request_that_failed_in_a_batch_of_others(tmp_path: Path, failed: dict[str, Any]) -> None:
+    dump = open_dump([write_jsonl(tmp_path / "x.jsonl", [failed])], problems=PROBLEMS)
+    assert list(dump) == []
+    [why] = map(str, dump.rejected)
+    assert "the request failed: " in why
+
+
 def test_a_language_of_people_is_none_of_programs(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "lang": "en", "code": CODE}])
     dump = open_dump([path], problems=PROBLEMS)
@@ -315,6 +354,8 @@ def test_every_shape_is_told_by_its_columns() -> None:
         columns: dict[str, Any] = dict.fromkeys((*shape.needs, *shape.one_of[:1]), "-")
         columns |= {"task_id": "Mbpp/3"} if "EvalPlus" in shape.name else {}
         columns |= {"response": {"body": {}}} if "OpenAI" in shape.name else {}
+        columns |= {"result": {"type": "succeeded"}} if "Anthropic" in shape.name else {}
+        columns |= {"response": {"candidates": []}} if "Gemini" in shape.name else {}
         assert shape_of(columns) is shape
 
 
