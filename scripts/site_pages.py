@@ -46,14 +46,15 @@ def commands_page() -> str:
     """Every command with its help."""
     every = _help()
     names = re.findall(r"^  ([a-z]+)  ", every.partition("Commands:")[2], re.M)
-    parts = ["# Command line\n\nMade from the code: what `ioi-eval COMMAND --help` prints.\n", _block(every)]
+    about = "Made from the code: what `ioi-eval COMMAND --help-all` prints."
+    parts = [f"# Command line\n\n{about}\n", _block(every)]
     parts += (f"\n## {name}\n\n{_block(_help(name))}" for name in names)
     return "\n".join(parts)
 
 
 def _help(*command: str) -> str:
     return subprocess.run(
-        [sys.executable, "-m", "ioi_eval.cli", *command, "--help"],
+        [sys.executable, "-m", "ioi_eval.cli", *command, "--help-all" if command else "--help"],
         env={**os.environ, "COLUMNS": "80"},
         capture_output=True,
         text=True,

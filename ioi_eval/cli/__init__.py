@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -51,6 +52,20 @@ _GROUPS = (
     "Output",
     "Options",
 )
+# What most people use of commands with many options: all that `--help` shows.
+_USUAL = {
+    "score": "problems problem year difficulty limit engine workers time-factor out results dry-run",
+    "judge": "problems problem year language all-tests time-factor engine",
+    "run": "config problems problem difficulty limit model base-url samples command workers out",
+    "validate": "problems problem year limit engine workers time-factor out json",
+    "contest": "problem year difficulty duration feedback port engine workers out",
+    "calibrate": "problem year difficulty engine workers out json",
+    "problems": "problem year difficulty tag sample generate json",
+    "report": "json open mode k pages medals out",
+    "worker": "host port workers token-file tls-cert tls-key",
+    "doctor": "engine token-file problems problem json",
+}
+_BOUNDS = re.compile(r"(; )?(\[)?[-\d.e+]*(<=?)?x[<>]=?[-\d.e+]+(?(2)\])")
 _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 
 
@@ -68,18 +83,68 @@ class Commands(TyperGroup):
 
 
 class Command(TyperCommand):
-    """Shows its options in their groups."""
+    """Shows its options in their groups: of many those that most people use, and all to `--help-all`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta[_ALL] = _ALL in args or self.name not in _USUAL
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        arguments = (one for one in self.get_params(ctx) if one.param_type_name == "argument")
+        return ["[OPTIONS]", *(_shown(one) if one.required else f"[{_shown(one)}]" for one in arguments)]
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        whole, brief = self.help or "", not ctx.meta[_ALL]
+        if brief:
+            purpose, _, examples = whole.partition("\b\nExamples:\n")
+            first = "\n".join(examples.splitlines()[:_EXAMPLES])
+            lead = purpose.partition("\n\n")[0]
+            self.help = f"{lead}\n\n\b\nExamples:\n{first}"
+        super().format_help_text(ctx, formatter)
+        self.help = whole
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
+        usual = None if ctx.meta[_ALL] else f"{_USUAL[str(self.name)]} help".split()
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            if (record := parameter.get_help_record(ctx)) is not None:
-                usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
-                title = getattr(parameter, "rich_help_panel", None) or usual
-                sections.setdefault(title, []).append(record)
+            is_argument = parameter.param_type_name == "argument"
+            record = parameter.get_help_record(ctx)
+            if record is None or not (is_argument or usual is None or _long(parameter)[2:] in usual):
+                continue
+            title = "Arguments" if is_argument else "Options"
+            if usual is None:
+                title = getattr(parameter, "rich_help_panel", None) or title
+            name = _shown(parameter) if is_argument else _named(parameter, record[0])
+            sections.setdefault(title, []).append((name, _BOUNDS.sub("", record[1]).rstrip()))
         for title in sorted(sections, key=_GROUPS.index):
             with formatter.section(title):
                 formatter.write_dl(sections[title])
+        if usual is not None:
+            with formatter.section("More"):
+                formatter.write_text(f"ioi-eval {self.name} {_ALL}: all {len(self.params)} options")
+
+
+_ALL = "--help-all"
+_EXAMPLES = 4  # of a page that shows some of the options
+
+
+def _shown(argument: Any) -> str:
+    return f"{argument.metavar or argument.name.upper()}{'...' if argument.nargs == -1 else ''}"
+
+
+def _long(option: Any) -> str:
+    if "--help" in option.opts:  # whose names have no order
+        return "--help"
+    return next((str(name) for name in option.opts if name.startswith("--")), str(option.opts[0]))
+
+
+def _named(option: Any, record: str) -> str:
+    """Return an option's first long name and the letter that it begins with; its other names only work."""
+    first = _long(option)
+    hidden = {*option.opts} - {first, f"-{first[2]}"}
+    for name in hidden:
+        record = re.sub(rf"(?:, )?(?<![\w-]){name}(?![\w-])", "", record)
+    return record.removeprefix(", ")
 
 
 def function_of(name: str) -> Callable[..., None]:
@@ -89,7 +154,8 @@ def function_of(name: str) -> Callable[..., None]:
 
 
 def loaded(name: str) -> TyperCommand:
-    of_one = typer.Typer(add_completion=False, **_PLAIN)
+    names = {"help_option_names": ["-h", "--help", _ALL]}
+    of_one = typer.Typer(add_completion=False, context_settings=names, **_PLAIN)
     of_one.command(name, cls=Command)(function_of(name))
     command = typer.main.get_command(of_one)
     assert isinstance(command, TyperCommand)

@@ -95,8 +95,11 @@ class Config(BenchmarkOptions, kw_only=True):
 _FIELDS = {key: name for name, key in KEYS.items()}
 _KNOWN = tuple(KEYS.get(name, name) for name in Config.__struct_fields__)
 _FLAGS: Mapping[str, str] = {
+    "benchmark": "problems",
+    "first": "limit",
     "sample_size": "sample",
-    "tasks": "task",
+    "tasks": "problem",
+    "filter_difficulty": "difficulty",
     "model.name": "model",
     "timeout_seconds": "timeout",
 }  # others are called as keys are

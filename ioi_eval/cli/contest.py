@@ -64,9 +64,9 @@ class _Access:
         str | None,
         typer.Option(metavar="NAME", help="Serve this participant over standard input and output."),
     ] = None
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")] = (
-        8765
-    )
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="The port to listen on; 0: any free one.")
+    ] = 8765
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.")
     ] = "127.0.0.1"

@@ -132,6 +132,7 @@ class Declared(NamedTuple):
         return typer.Option(
             both,
             *([f"-{said.short}"] if said.short else []),
+            *said.also,
             help=as_called(said.help),
             metavar=said.metavar or None,
             min=said.least if bounds is None else bounds.ge,

@@ -16,7 +16,7 @@ from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import SOURCE_HELP, AllTests, ProblemOptions, TimingOptions
+from ioi_eval.cli.options import SOURCE_HELP, AllTests, OneProblem, TimingOptions
 from ioi_eval.cli.progress import Signals
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
@@ -83,7 +83,7 @@ _Language = Annotated[
 def judge(
     program: _Program,
     source: _Source,
-    problems: ProblemOptions,
+    problems: OneProblem,
     timing: TimingOptions,
     engine: Engine,
     language: _Language = None,

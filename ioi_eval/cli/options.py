@@ -41,6 +41,9 @@ AllowSuspicious = Annotated[
 # --- problems ----------------------------------------------------------------------------------------
 
 ProblemOptions = Annotated[BenchmarkOptions, OptionGroup("Problems", without=("first",))]
+# Of a command for one problem: without what selects many.
+_MANY = ("first", "difficulty", "tags", "date_from", "date_to", "sample", "seed")
+OneProblem = Annotated[BenchmarkOptions, OptionGroup("Problems", without=_MANY)]
 
 
 ValidateReferences = Annotated[

@@ -35,11 +35,11 @@ from ioi_eval.runs.authors import run as generate
 from ioi_eval.runs.work import RunOptions
 
 _EXAMPLES = """
-  ioi-eval run -c config.yaml --benchmark apps -n 20
-  ioi-eval run -c config.yaml --benchmark apps -t apps_42
-  ioi-eval run -b apps --filter-difficulty introductory --filter-difficulty interview -n 20
-  ioi-eval run -b codeforces -n 50 -m my-model --base-url http://127.0.0.1:8000/v1 --samples 4
-  ioi-eval run -b apps -n 5 --command 'my-agent problem.md'
+  ioi-eval run -c config.yaml --problems apps --sample 20
+  ioi-eval run -c config.yaml --problems apps --problem apps_42
+  ioi-eval run --problems apps --sample 5 --command 'my-agent problem.md'
+  ioi-eval run --problems apps --difficulty introductory --difficulty interview --limit 20
+  ioi-eval run --problems ioi --sample 50 -m my-model --base-url http://127.0.0.1:8000/v1
   ioi-eval run -c config.yaml --print-prompt
 """
 _SHOWN = 5
@@ -60,9 +60,14 @@ _Rejudge = Annotated[
 _CHOICE = ("benchmark", "first", "sample", "problems", "difficulty", "data_dir", "dataset", "seed", "checker")
 _AUTHOR = ("command", "samples", "timeout_seconds", "concurrency", "turns", "feedback", "feedback_prompt")
 _OTHERWISE = {
-    "sample": {"short": "n", "help": "Only N problems, the same ones for a seed: `sample_size` of the file."},
-    "problems": {"name": "task", "short": "t"},
-    "difficulty": {"name": "filter_difficulty"},
+    "benchmark": {"name": "problems", "short": "", "also": ("-b", "--benchmark")},
+    "first": {"name": "limit", "also": ("--first",)},
+    "sample": {
+        "also": ("-n",),
+        "help": "Only N problems, the same ones for a seed: `sample_size` of the file.",
+    },
+    "problems": {"also": ("-t", "--task")},
+    "difficulty": {"also": ("--filter-difficulty",)},
 }
 # Flags over the file's keys, by field.
 _Problems = Annotated[

@@ -25,7 +25,9 @@ _EXAMPLES = """
 _NICE = 10  # the run goes first
 
 _Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.")]
-_Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")]
+_Port = Annotated[
+    int, typer.Option(metavar="N", min=0, max=65535, help="The port to listen on; 0: any free one.")
+]
 _Host = Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.")]
 _Token = Annotated[
     Path | None,

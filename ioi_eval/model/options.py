@@ -21,6 +21,7 @@ class Said(Value):
     help: str
     name: str = ""  # of the option, where it is not the field's
     short: str = ""  # one letter
+    also: tuple[str, ...] = ()  # names that work and are not shown: `-b`, `--benchmark`
     metavar: str = ""
     unset: str = ""  # the words for what holds where nobody gives it
     default: Any = None  # as it is typed, where it can be shown so and is not the field's

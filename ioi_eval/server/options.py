@@ -49,7 +49,7 @@ class ServerOptions(Value):
 
     port: Annotated[
         Annotated[int, msgspec.Meta(ge=0, le=65535)],
-        Said(help="The port to listen on; 0: any free one.", panel="Access"),
+        Said(metavar="N", help="The port to listen on; 0: any free one.", panel="Access"),
     ] = 2000
     host: Annotated[
         str,

@@ -210,7 +210,7 @@ def test_flags_that_cannot_be_meant(flags: list[str]) -> None:
         (
             "{command: my-agent}",
             ["--filter-difficulty", "introductry"],
-            ["--filter-difficulty", "introductry"],
+            ["--difficulty", "introductry"],
         ),
         ("{command: my-agent, engine: 'ray:x'}", [], ["'engine'", "Ray"]),
         ("{command: my-agent, engine: 'ray:x'}", ["--engine", "embedded", "-t", "apps_9"], ["apps_9"]),
@@ -234,8 +234,10 @@ def test_what_is_found_before_anybody_is_asked(
 
 
 def test_help_shows_flags_and_examples() -> None:
-    text = call("run", "--help").output
-    flags = ["-c", "--config", "-b", "--benchmark", "-n", "--sample", "-t", "--task", "--filter-difficulty"]
-    assert all(flag in text for flag in flags)
-    assert "ioi-eval run -c config.yaml --benchmark apps -t apps_42" in text
+    text = call("run", "--help-all").output
+    flags = ["-c, --config", "--problems", "--sample", "--problem", "--difficulty", "--limit"]
+    assert all(f"  {flag} " in text for flag in flags)
+    for other in ("-b", "--benchmark", "-n", "-t", "--task", "--filter-difficulty", "--first"):
+        assert f"{other} " not in text.partition("Problems:")[2].partition("Author:")[0]
+    assert "ioi-eval run -c config.yaml --problems apps --problem apps_42" in text
     assert max(map(len, text.splitlines())) <= 100

@@ -55,10 +55,24 @@ def test_the_overview_says_what_a_commands_own_help_says(name: str) -> None:
 
 
 def test_options_are_shown_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
-    loaded("score").main(["--help"], standalone_mode=False)
+    loaded("score").main(["--help-all"], standalone_mode=False)
     text = capsys.readouterr().out
     heads = [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and line[0] != " "]
     assert heads == ["Arguments", "Problems", "Input", "Judging", "Engine", "Output", "Options"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_one_screen_without_types(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = loaded(name)
+    command.main(["--help"], standalone_mode=False)
+    brief = capsys.readouterr().out
+    command.main(["--help-all"], standalone_mode=False)
+    whole = capsys.readouterr().out
+    assert len(brief.splitlines()) <= 42, brief
+    assert "<list" not in whole and "<str>" not in whole and "<int" not in whole and "x>=" not in whole
+    shown = {name for one in command.params if (name := f"--{one.name.replace('_', '-')}") in one.opts}
+    assert all(f"{name} " in f"{whole} " or f"{name}\n" in whole for name in shown)
+    assert ("--help-all" in brief) == (len(brief) < len(whole))
 
 
 ROWS = [["a-model-with-a-long-name", "wrong on the very first test of many", "1234567", "89.1"], []]
