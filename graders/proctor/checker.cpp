@@ -92,7 +92,7 @@ bool Checker::takes_the_answer(const Files& files, const std::vector<std::string
 opinion::Statement Checker::run(const Files& files, const std::vector<std::string>& further) {
   const sys::Fd said = ::files::memory("said"), told = ::files::memory("told");
   desk_->lay(files.input, files.answer, files.output);
-  process::Program program = desk_->program(arguments(description_.kind));
+  process::Program program = desk_->program(description_.given.empty() ? arguments(description_.kind) : description_.given);
   program.argv.insert(program.argv.end(), further.begin(), further.end());
   program.output = said.get();
   program.error = told.get();

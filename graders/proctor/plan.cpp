@@ -48,6 +48,7 @@ Manager read_manager(const json::Value& value) {
   manager.argv = value.at("argv").texts("manager.argv");
   manager.kind = value.at("kind").text_or("cms", "manager.kind");
   manager.limits = read_limits(value.at("limits"), "output");
+  manager.given = value.at("given").texts("manager.given");
   manager.full = read_full(value, "manager.full");
   return manager;
 }
@@ -56,6 +57,7 @@ Checker read_checker(const json::Value& value) {
   Checker checker;
   checker.kind = value.at("kind").as_text("checker.kind");
   checker.argv = value.at("argv").texts("checker.argv");
+  checker.given = value.at("given").texts("checker.given");
   checker.limits = read_limits(value.at("limits"), "output");
   checker.case_sensitive = value.at("case_sensitive").boolean_or(true, "checker.case_sensitive");
   checker.space_sensitive = value.at("space_sensitive").boolean_or(false, "checker.space_sensitive");

@@ -29,6 +29,7 @@ struct Checker {
   // Tolerances for numbers; negative: numbers are words like others.
   double absolute = -1, relative = -1;
   double full = 1;                                      // icpc: the number in score.txt that is worth everything
+  std::vector<std::string> given;                       // arguments in the place of its kind's; empty: its kind's
   int passes = 1;                                       // icpc: how often it, or the interactor, may let a submission run
 };
 
@@ -37,6 +38,7 @@ struct Manager {
   std::vector<std::string> argv;  // empty: there is none
   std::string kind;               // how it says what the submission is worth, in the words of checkers
   process::Limits limits;
+  std::vector<std::string> given;  // Interactive: arguments in the place of its kind's; empty: its kind's
   double full = 1;                // icpc: the number in score.txt that is worth everything
 };
 

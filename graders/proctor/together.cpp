@@ -293,6 +293,7 @@ class Interactive : public Together {
     std::vector<std::string> told_of = {desk::input_name, desk::output_name, desk::answer_name};
     if (plan_.manager.kind == "icpc") told_of = {desk::input_name, desk::answer_name, desk::feedback_name};
     if (plan_.manager.kind == "exit-code") told_of = {desk::input_name, desk::answer_name};
+    if (!plan_.manager.given.empty()) told_of = plan_.manager.given;
     process::Program program = manager_->program(told_of);
     program.argv.insert(program.argv.end(), test.arguments.begin(), test.arguments.end());
     return start_judge(program, input, output, told, clock, interactors_place);

@@ -280,6 +280,8 @@ def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
     language = compiled.language
     online = problem.options.online_judge
     argv = language.run(memory=problem.limits.memory, online=online)
+    if problem.options.line_buffered and language.syntax == "python":
+        argv = (argv[0], "-u", *argv[1:])
     if problem.task_type is TaskType.FUNCTION:
         # The interpreter starts the harness, which loads the submission. The proctor appends a descriptor.
         argv = (*argv[:-1], _HARNESS, argv[-1], problem.options.function)
@@ -321,6 +323,7 @@ def _checker(problem: Problem, program: Trusted | None, limits: CheckerLimits) -
         absolute=checker.absolute,
         relative=checker.relative,
         full=checker.full,
+        given=checker.given,
         passes=checker.passes,
     )
 
@@ -332,6 +335,7 @@ def _manager(problem: Problem, program: Trusted | None, limits: ManagerLimits) -
         argv=(*program.argv, *problem.options.manager_args),
         kind=problem.manager.kind.value,
         full=problem.manager.full,
+        given=problem.manager.given,
         limits=manager_limits(
             problem.limits,
             problem.options.processes,

@@ -28,6 +28,21 @@ from ioi_eval.store.compiling import proctor_arguments
 CHECKER, MANAGER, GRADER, PROCTOR = "checker", "manager", "grader", "proctor"
 _PROGRAM = ".out"  # packages have a folder called checker
 
+# Standard output as on a terminal: written at the end of each line, and before standard input is read. It
+# includes nothing, so that a source may still say which of a header's names it wants.
+_LINE_BUFFERED = """#ifdef __cplusplus
+extern "C" {
+#endif
+extern void *ioi_eval_in __asm__("stdin"), *ioi_eval_out __asm__("stdout");
+int ioi_eval_setvbuf(void *, char *, int, unsigned long) __asm__("setvbuf");
+__attribute__((constructor)) static void ioi_eval_line_buffered(void) {
+  ioi_eval_setvbuf(ioi_eval_in, 0, 1, 0);
+  ioi_eval_setvbuf(ioi_eval_out, 0, 1, 0);
+}
+#ifdef __cplusplus
+}
+#endif
+"""
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _SOURCES = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc", ".c", ".cc", ".cpp", ".cxx", ".py"})
 
@@ -108,7 +123,7 @@ def _uncommented(text: str, language: Language, standard: str) -> Blob | None:
 
 def _prelude(problem: Problem, language: Language) -> str:
     """In front of a source in C and C++; its own lines keep their numbers."""
-    prelude = problem.options.prelude
+    prelude = problem.options.prelude + (_LINE_BUFFERED if problem.options.line_buffered else "")
     return f"{prelude}#line 1\n" if prelude and language.command in ("gcc", "g++") else ""
 
 

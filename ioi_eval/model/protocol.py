@@ -55,6 +55,7 @@ class PlanChecker(Message):
     absolute: float | None = None  # tokens: tolerance
     relative: float | None = None  # tokens: tolerance
     full: float = 1.0  # icpc: the number in score.txt that is worth everything
+    given: tuple[str, ...] = ()  # arguments in the place of its kind's
     passes: int = 1  # icpc: how often a submission may run on one test
 
 
@@ -64,6 +65,7 @@ class PlanManager(Message):
     argv: tuple[str, ...]
     kind: str = "cms"  # how it says what the submission is worth: cms, testlib, icpc
     full: float = 1.0  # icpc: the number in score.txt that is worth everything
+    given: tuple[str, ...] = ()  # arguments in the place of its kind's
     limits: PlanLimits = PlanLimits()
 
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self, dataclass_transform
 
 import msgspec
@@ -88,6 +89,7 @@ class TaskOptions(Value):
     output_tests: tuple[str, ...] = ()  # BatchAndOutput: tests that are judged by a file that was handed in
     function: str = ""  # Function: the name of what is called
     prelude: str = ""  # lines that submissions in C and C++ begin with
+    line_buffered: bool = False  # programs in C, C++ and Python write each line at once, as on a terminal
     online_judge: bool = (
         False  # ONLINE_JUDGE is defined for submissions, as at the judge that the problem is of
     )
@@ -145,6 +147,10 @@ _PROGRAMS = frozenset(
 RAW_POINTS = float(1 << 40)
 
 
+# The files before a checker or an interactor, by their names in its folder.
+DESK = MappingProxyType({"input": "input.txt", "output": "user_output.txt", "answer": "correct_output.txt"})
+
+
 class Checker(Value, kw_only=True):
     """A comparison of outputs. `sources` is empty for those that are built in."""
 
@@ -157,6 +163,7 @@ class Checker(Value, kw_only=True):
     absolute: float | None = None  # tokens: tolerance
     relative: float | None = None  # tokens: tolerance
     full: float = 1.0  # icpc, testlib: the number of points that is worth everything
+    given: tuple[str, ...] = ()  # arguments in the place of its kind's, which name files of DESK
     passes: int = 1  # icpc: how often a submission may run on one test, as the checker or interactor asks
 
 
@@ -169,6 +176,7 @@ class Manager(Value, kw_only=True):
     )  # how it says what a submission is worth: cms, testlib, exit-code, icpc
     language: str = "c++"
     full: float = 1.0  # icpc, testlib: the number of points that is worth everything
+    given: tuple[str, ...] = ()  # Interactive: arguments in the place of its kind's, which name files of DESK
 
 
 class Limits(Value):

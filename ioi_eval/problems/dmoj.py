@@ -10,6 +10,7 @@ import ast
 import itertools
 import json
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -22,6 +23,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, nearest, shown
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import (
+    DESK,
     Blob,
     Checker,
     CheckerKind,
@@ -87,11 +89,23 @@ class Dmoj(DeclaredFormat):
             name=name,
             source=where,
             task_type=TaskType.INTERACTIVE if interactor else TaskType.BATCH,
-            options=replace(_files(header), with_grader=bool(graders), prelude=prelude, online_judge=True),
+            options=replace(
+                _files(header),
+                with_grader=bool(graders),
+                prelude=prelude,
+                online_judge=True,
+                line_buffered=interactor is not None and header.flag("unbuffered", False),
+            ),
             limits=_limits(suite, header, cases, faults),
             grader_files=graders,
             checker=Checker() if interactor else checker,
-            manager=Manager(sources=interactor.sources, kind=judge, language=interactor.language, full=points)
+            manager=Manager(
+                sources=interactor.sources,
+                kind=judge,
+                language=interactor.language,
+                full=points,
+                given=interactor.given,
+            )
             if interactor
             else None,
             tests=tuple(_tests(cases, checker, judge, points)),
@@ -125,7 +139,9 @@ def _refuse(header: Fields, faults: Faults) -> None:
     if header.has("interactive") and header.has("signature_grader"):
         header.fault("interactive", "it has a signature_grader, too", "Choose one")
     if header.has("unbuffered") and header.flag("unbuffered", False) and header.has("interactive"):
-        faults.note("unbuffered is passed over: submissions must flush what they write", Dmoj.header)
+        faults.note(
+            "unbuffered: programs in C, C++ and Python write lines at once, others flush", Dmoj.header
+        )
 
 
 def _tests(cases: CaseTree, checker: Checker, judge: CheckerKind, points: float) -> Iterator[Test]:
@@ -480,7 +496,13 @@ def read_checker(folder: Path, header: Fields, every: Mapping[str, CaseChecker],
     program = read_program(folder, header.under("checker.args", args))
     if program is None:
         return Checker()
-    return Checker(kind=program.kind, sources=program.sources, language=program.language, full=points)
+    return Checker(
+        kind=program.kind,
+        sources=program.sources,
+        language=program.language,
+        full=points,
+        given=program.given,
+    )
 
 
 def _check_name(folder: Path, header: Fields, name: str) -> None:
@@ -523,7 +545,6 @@ _SPEAKS: Mapping[str, CheckerKind] = MappingProxyType(
     {"default": CheckerKind.EXIT_CODE, "testlib": CheckerKind.TESTLIB, "coci": CheckerKind.TESTLIB}
 )
 
-_USUAL_ARGUMENTS = "{input_file} {output_file} {answer_file}"
 _DEFINED = "#define SIGNATURE_GRADER\n"  # in front of all sources
 
 
@@ -533,6 +554,7 @@ class JudgeProgram(NamedTuple):
     sources: tuple[NamedBlob, ...]
     language: str
     kind: CheckerKind
+    given: tuple[str, ...] = ()  # its arguments, where they are not its kind's
 
 
 def read_program(folder: Path, said: Fields) -> JudgeProgram | None:
@@ -540,9 +562,6 @@ def read_program(folder: Path, said: Fields) -> JudgeProgram | None:
     kind = said.choice("type", tuple(_SPEAKS), "default")
     if said.values.get("flags"):
         said.fault("flags", "programs are built as others are", "Take it out")
-    order = said.text("args_format_string", "") or _USUAL_ARGUMENTS
-    if not _USUAL_ARGUMENTS.startswith(" ".join(order.split())):
-        said.fault("args_format_string", f"{order!r} is not given", f"Expected {_USUAL_ARGUMENTS}")
     listed = said.values.get("files")
     names = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
     lying = [name for name in names if isinstance(name, str) and (folder / name).is_file() and _inside(name)]
@@ -562,7 +581,22 @@ def read_program(folder: Path, said: Fields) -> JudgeProgram | None:
         return None
     others = (name for name in lying if name != sources[0] and name != testlib.NAME)
     beside = tuple(NamedBlob(name=name, content=Blob.of_file(folder / name)) for name in others)
-    return JudgeProgram((*program, *beside), language, _SPEAKS[kind])
+    return JudgeProgram((*program, *beside), language, _SPEAKS[kind], _given(said))
+
+
+def _given(said: Fields) -> tuple[str, ...]:
+    """Return a program's arguments, with the names of files as they lie before it."""
+    order = said.text("args_format_string", "")
+    for word, name in DESK.items():
+        order = order.replace(f"{{{word}_file}}", name)
+    try:
+        given = shlex.split(order)
+    except ValueError as error:
+        given = [f"{{{error}}}"]
+    if unknown := next((word for word in given if re.search("[{}]", word)), None):
+        words = f"{unknown!r} is not given"
+        said.fault("args_format_string", words, "Use {input_file}, {output_file} and {answer_file}")
+    return tuple(given)
 
 
 def _inside(name: str) -> bool:

@@ -195,8 +195,19 @@ async def test_a_part_that_is_told_on_any_line(tmp_path: Path, shared_cache: Pat
     checker = package / "checker.cpp"
     said = 'std::fprintf(stderr, "points %lld\\n", 20 / PARTS);'
     assert said in checker.read_text()
+    header = package / "init.yml"
+    order = "lang: CPP17, args_format_string: '{output_file} {answer_file} {input_file}'"
+    header.write_text(header.read_text().replace("lang: CPP17", order))
     part = 'std::fprintf(stderr, "a partial 1/3\\nmore\\npartial 1/4\\n");'
-    checker.write_text(checker.read_text().replace(said, part))
+    text = checker.read_text().replace(said, part)
+    for old, new in (
+        ("argv[1]", "argv[0]"),
+        ("argv[2]", "argv[1]"),
+        ("argv[3]", "argv[2]"),
+        ("argv[0]", "argv[3]"),
+    ):
+        text = text.replace(old, new)
+    checker.write_text(text)
     store = Store(shared_cache)
     problem = load_problems(package)["pulleys"]
     half = next(one for one in problem.solutions if one.name.endswith("half.cpp"))

@@ -290,12 +290,13 @@ def test_limits_that_differ_between_cases(tmp_path: Path) -> None:
 
 
 def test_the_order_of_a_programs_arguments(tmp_path: Path) -> None:
-    old, usual = "lang: CPP17", "'{input_file}  {output_file} {answer_file}'"
-    folder = changed(tmp_path, "pulleys", old, f"{old}, args_format_string: {usual}")
-    assert sound(folder, "pulleys").checker.kind is CheckerKind.TESTLIB
-    text = (folder / "init.yml").read_text().replace(usual, "'{answer_file} {output_file}'")
+    old, order = "lang: CPP17", "'{answer_file}  --said={output_file} {input_file}'"
+    folder = changed(tmp_path, "pulleys", old, f"{old}, args_format_string: {order}")
+    checker = sound(folder, "pulleys").checker
+    assert checker.given == ("correct_output.txt", "--said=user_output.txt", "input.txt")
+    text = (folder / "init.yml").read_text().replace(order, "'{answer_file} {source_file}'")
     (folder / "init.yml").write_text(text)
-    assert "'{answer_file} {output_file}' is not given" in str(only_error(folder, "pulleys"))
+    assert "'{source_file}' is not given" in str(only_error(folder, "pulleys"))
 
 
 # --- what outputs are worth --------------------------------------------------------------------------
