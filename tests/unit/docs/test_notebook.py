@@ -1,0 +1,44 @@
+"""The notebook of the tutorials: its cells run in order, as a kernel runs them."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NOTEBOOK = Path(__file__).parents[3] / "docs" / "tutorials" / "notebook.ipynb"
+
+
+def test_its_cells_run(tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
+    names, shown = dict[str, Any](), list[Any]()
+
+    async def run() -> None:
+        for cell in json.loads(NOTEBOOK.read_text())["cells"]:
+            assert not cell.get("outputs"), "outputs are no part of it"
+            if cell["cell_type"] == "code":
+                tree = ast.parse("".join(cell["source"]))
+                last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+                flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+                begun = eval(compile(tree, "cell", "exec", flags), names)
+                if inspect.isawaitable(begun):
+                    await begun
+                if last is not None:
+                    shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), names))
+
+    asyncio.run(run())
+    verdicts = names["frame"].set_index(["problem_id", "model"])["verdict"].to_dict()
+    assert verdicts == {
+        ("add", "small"): "AC",
+        ("add", "large"): "WA",
+        ("sub", "small"): "WA",
+        ("sub", "large"): "AC",
+    }
+    assert len(shown[-1]) >= 2 and (tmp_path / "run" / "report.html").exists()
