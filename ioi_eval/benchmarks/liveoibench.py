@@ -10,7 +10,14 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
+from ioi_eval.benchmarks.benchmark import (
+    Benchmark,
+    BenchmarkOptions,
+    Candidate,
+    ColumnNames,
+    Keep,
+    Unusable,
+)
 from ioi_eval.benchmarks.checked import header_folders, header_stamp
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.nesting import Nesting
@@ -19,17 +26,20 @@ from ioi_eval.model.values import (
     Checker,
     CheckerKind,
     Limits,
+    Manager,
     NamedBlob,
     Problem,
     Subtask,
     TaskOptions,
+    TaskType,
     Test,
 )
 from ioi_eval.problems import testlib
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, broken
 
 TESTS = "LiveOIBench/LiveOIBench_tests"
-INTERACTIVE = "interactive: its interactor cannot be run here"
+NO_INTERACTOR = "interactive, and there is neither an interactor nor a manager with a stub"
+SCRIPTS = "interactive, and only shell scripts say how its manager is run"
 _STANDARD = "gnu++17"
 _MORE = 1.2  # its judge gives a fifth more time and memory than the contest
 _MB = 1 << 20
@@ -73,7 +83,6 @@ class LiveOIBench(Benchmark):
             year=year,
             difficulty=f"{difficulty:g}" if difficulty else "",
             tags=(contest,),
-            unusable="" if row.text("task_type") == "batch" else INTERACTIVE,
         )
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
@@ -84,13 +93,13 @@ class LiveOIBench(Benchmark):
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row, tests = tables.main[candidate.rows[0]], _tests_of(candidate, tables)
-        graders = tuple(_graders(row, header_folders(options)))
+        folders, interactive = header_folders(options), row.text("task_type") != "batch"
+        judged = _interactive(row, tests, folders) if interactive else _with_grader(row, folders)
         return self.of_row(
             row,
             candidate,
             lambda problem: _with_tests(problem, tests, keep),
-            options=TaskOptions(with_grader=bool(graders)),
-            grader_files=graders,
+            **judged,
             limits=Limits.contest(
                 round(_MORE * row.number("time_limit", above=0), 6),
                 int(_MORE * row.number("memory_limit", above=0) * _MB),
@@ -115,6 +124,50 @@ def _tests_of(candidate: Candidate, tables: Tables) -> Table:
 
 
 # --- graders -----------------------------------------------------------------------------------------
+
+
+def _with_grader(row: Row, folders: Sequence[Path]) -> dict[str, Any]:
+    graders = tuple(_graders(row, folders))
+    return {"options": TaskOptions(with_grader=bool(graders)), "grader_files": graders}
+
+
+def _interactive(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, Any]:
+    """Return the fields of a task with a program on the other side. Unusable where none can be run here.
+
+    An interactor is run as its judge does: an exit code other than 0 is wrong. Others have scripts; where
+    these start a manager with pipes to a stub, that is a Communication task, as of the contest system.
+    """
+    given = {**_files(row, "starter_code"), **_files(row, "grader_code")}
+    for place in tests.groups("problem_id").get(row.name("problem_id"), ()):
+        for field in ("starter_codes", "grader_codes"):
+            given |= _files(tests[place], field)
+    headers = [NamedBlob(name=name, content=Blob.of(given[name])) for name in given if name.endswith(".h")]
+    beside = [one for one in headers if one.name != testlib.NAME]
+    for name, language in (("interactor.cpp", "c++"), ("interactor.py", "python")):
+        if name in given:
+            sources = (*testlib.program(name, given[name], *folders), *beside)
+            manager = Manager(sources=sources, kind=CheckerKind.TESTLIB, language=language)
+            return {"task_type": TaskType.INTERACTIVE, "manager": manager}
+    if "manager.cpp" not in given or "stub.cpp" not in given:
+        raise Unusable(NO_INTERACTOR)
+    script = row.text("evaluation_script", "") or given.get("evaluate.sh", "")
+    made = re.findall(r"^[^#\n]*?\bmkfifo\s+([^;&|\n]*)", script, re.M)
+    pipes = sum(len(names.split()) for names in made)
+    if not pipes or pipes % 2:
+        raise Unusable(SCRIPTS)
+    stub = NamedBlob(name="stub.cpp", content=Blob.of(given["stub.cpp"]))
+    sources = (*testlib.program("manager.cpp", given["manager.cpp"], *folders), *beside)
+    options = TaskOptions(
+        with_grader=True,
+        processes=pipes // 2,
+        user_io="fifo_io" if "argv" in given["stub.cpp"] else "std_io",
+    )
+    return {
+        "task_type": TaskType.COMMUNICATION,
+        "manager": Manager(sources=sources),
+        "options": options,
+        "grader_files": tuple(replace(one, name=f"graders/{one.name}") for one in (stub, *beside)),
+    }
 
 
 def _graders(row: Row, folders: Sequence[Path]) -> Iterator[NamedBlob]:
@@ -166,7 +219,7 @@ def _with_tests(problem: Problem, table: Table, keep: Keep) -> Problem:
         subtasks=tuple(
             Subtask(name=name, points=part.score, tests=tuple(part.testcases)) for name, part in parts.items()
         ),
-        checker=_checker(reals),
+        checker=Checker() if problem.manager is not None else _checker(reals),
     )
 
 

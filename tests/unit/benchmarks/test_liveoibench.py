@@ -11,9 +11,10 @@ from benchmark_tables import write_table
 from hub_rows import contents
 from support.command_line import CommandLine, results
 from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
-from testlib_files import write_header
+from testlib_files import HIDDEN, write_header
 
 from ioi_eval import Scorer
+from ioi_eval.benchmarks.liveoibench import SCRIPTS
 from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, Submission
 from ioi_eval.models import Verdict as V
@@ -155,6 +156,50 @@ def test_a_damaged_row_is_named(tmp_path: Path, columns: dict[str, str]) -> None
     copies = write(tmp_path / "copies", rows, [rubric()])
     with pytest.raises(InputError, match="line 1"):
         load(find_benchmark("liveoibench"), BenchmarkOptions(data_dir=str(copies)), cache=tmp_path / "cache")
+
+
+GUESS = """#include <iostream>
+int main() {
+  int low = 0, high = 100, middle;
+  char said = ' ';
+  while (said != '=') {
+    std::cout << (middle = (low + high) / 2) << std::endl;
+    std::cin >> said;
+    said == '<' ? low = middle + 1 : high = middle - 1;
+  }
+}
+"""
+
+
+async def test_an_interactor_of_the_tests_table(scorer: Scorer, tmp_path: Path) -> None:
+    write_header(tmp_path / "copies")
+    tests = rubric(tests={"1-a": {"input": "30\n", "output": ""}, "2-b": {"input": "99\n", "output": ""}})
+    tests["grader_codes"] = json.dumps({"interactor.cpp": HIDDEN})
+    problems = loaded(tmp_path, tests=tests, task_type="interactive")
+    assert await points(scorer, problems, GUESS) == (100, [V.AC, V.AC])
+    assert await points(scorer, problems, GUESS.replace("/ 2", "/ 2000")) == (0, [V.WA, V.WA])
+
+
+CAIRN = Path(__file__).parents[3] / "examples" / "problems" / "cairn"
+
+
+async def test_a_manager_that_scripts_start_with_pipes(scorer: Scorer, tmp_path: Path) -> None:
+    """As a Communication task of the contest system; how many processes it has, the pipes tell."""
+    graders = {path.name: path.read_text() for path in sorted((CAIRN / "graders").iterdir())}
+    path = sorted((CAIRN / "tests").glob("*.in"))[0]
+    tests = rubric(tests={"1-a": {"input": path.read_text(), "output": ""}}, subtasks={})
+    tests["grader_codes"] = json.dumps(graders)
+    header = json.loads((CAIRN / "problem.json").read_text())
+    processes = json.loads(header["task_type_params"])["task_type_parameters_Communication_num_processes"]
+    pipes = " ".join(f"in{n} out{n}" for n in range(processes))
+    scripts = {"setup_script": "g++ stub.cpp", "evaluation_script": f"#!/bin/sh\nmkfifo {pipes}\n./manager"}
+    problems = loaded(tmp_path, tests=tests, task_type="interactive", **scripts)
+    assert problems[NAME].options.processes == processes
+    solution = sorted((CAIRN / "solutions").glob("*correct/*.cpp"))[0].read_text()
+    result = await scorer.score(problems[NAME], Submission(key="1", problem_id=NAME, code=solution))
+    assert [test.status for test in result.tests] == [V.AC]
+    alone = loaded(tmp_path / "alone", tests=tests, task_type="interactive")
+    assert list(alone.left_out) == [SCRIPTS]
 
 
 def test_a_dump_is_known_by_its_ids_and_interactive_tasks_are_left_out(
