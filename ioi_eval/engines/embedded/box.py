@@ -170,6 +170,7 @@ class Leash:
 
     def __init__(self) -> None:
         self.end, self._held = os.pipe()
+        self.process: int | None = None  # above all that hangs on it
         self._lock = threading.Lock()
 
     @property
@@ -311,6 +312,7 @@ def start(
         start_new_session=True,  # an interrupt from the terminal is ours to handle
     )
     held.callback(_end, process)
+    leash.process = process.pid
     for pipe in streams:
         pipe.close_box_end()
     return process

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -34,6 +33,7 @@ from ioi_eval.engines.embedded.job import (
 )
 from ioi_eval.engines.embedded.packages import LanguagePackage, load_packages, names_of
 from ioi_eval.engines.embedded.proctor import proctor_binary, waiting_library
+from ioi_eval.engines.embedded.slots import MOST_LENT, Slots
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
@@ -51,10 +51,8 @@ class _Running(msgspec.Struct, frozen=True):
     profile: Profile
     packages: tuple[LanguagePackage, ...]
     threads: ThreadPoolExecutor
-    slots: tuple[Slot, ...]
-    free: asyncio.LifoQueue[Slot]
-    leashes: set[Leash]  # of the jobs under way
-    several: asyncio.Lock  # held by who collects more than one slot
+    all_slots: tuple[Slot, ...]
+    slots: Slots
 
 
 class EmbeddedEngine:
@@ -142,26 +140,23 @@ class EmbeddedEngine:
 
     async def _done(self, job: Job, plan: JobPlan) -> Done:
         running = self._entered()
-        async with _slots(running, self._slots if job.alone else 1) as slot:
+        async with running.slots.take(alone=job.alone) as slot:
             if self._running is not running:
                 raise EngineUnavailable("the embedded engine was closed while the job waited for a slot")
             try:
                 leash = Leash()
             except OSError as error:
                 raise EngineOverloaded(f"no box can be started now: {error.strerror}") from error
-            running.leashes.add(leash)
-            try:
+            with running.slots.watched(leash):
                 work = partial(run_job, running.ground, job, plan, slot, leash)
                 return await to_its_end(work, executor=running.threads, hurry=leash.cut, undo=drop)
-            finally:
-                running.leashes.discard(leash)
 
     def let_go(self) -> None:
         """In a child that was forked while the engine was open: what runs stays the parent's alone."""
         running, self._running = self._running, None
-        for leash in tuple(running.leashes if running else ()):
+        for leash in running.slots.jobs if running else ():
             leash.let_go()
-        for slot in running.slots if running else ():
+        for slot in running.all_slots if running else ():
             slot.standing.let_go()
 
     def _entered(self) -> _Running:
@@ -185,7 +180,7 @@ class EmbeddedEngine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         running, self._running = self._running, None
-        for leash in tuple(running.leashes if running else ()):
+        for leash in running.slots.jobs if running else ():
             leash.cut()
         await self._held.aclose()
 
@@ -194,11 +189,10 @@ class EmbeddedEngine:
         boxes, uids = Boxes(self._boxes, slots=self._wanted), Uids()
         self._held.push_async_callback(to_its_end, boxes.close)
         await to_its_end(boxes.open)
-        # What one slot's program writes never takes the room of another's.
-        self._slots = slots_with_room(boxes.folder, self._wanted)
-        share = msgspec.structs.replace(
-            self._room, disk=min(self._room.disk, room_in(boxes.folder) // self._slots)
-        )
+        # What one slot's program writes never takes the room of another's, nor of those that are lent.
+        count = slots_with_room(boxes.folder, self._wanted + min(self._wanted, MOST_LENT))
+        self._slots = min(self._wanted, count)
+        share = msgspec.structs.replace(self._room, disk=min(self._room.disk, room_in(boxes.folder) // count))
         tools = await to_its_end(partial(toolchains, self._python, self._promised))
         packages = await to_its_end(partial(self._find_packages, tools, boxes.folder))
         proctor = boxes.folder / "proctor"
@@ -210,12 +204,12 @@ class EmbeddedEngine:
         read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
         how = self._layers, self._allow_unconfined
         ground = Ground(boxes, proctor, self._caps, share, Lock(), *how, read)
-        slots = tuple(Slot(ground, uid) for uid in uids.reserve(self._slots))
-        free: asyncio.LifoQueue[Slot] = asyncio.LifoQueue()
-        for slot in slots:
-            free.put_nowait(slot)
+        all_slots = tuple(Slot(ground, uid) for uid in uids.reserve(count))
+        for slot in all_slots:
             self._held.push_async_callback(to_its_end, slot.standing.close)
-        threads = ThreadPoolExecutor(self._slots, thread_name_prefix="ioi-eval-job")
+        slots = Slots(all_slots[: self._slots], all_slots[self._slots :])
+        self._held.callback(slots.close)
+        threads = ThreadPoolExecutor(count, thread_name_prefix="ioi-eval-job")
         self._held.push_async_callback(to_its_end, threads.shutdown)
         profile = Profile(
             name=ENDPOINT,
@@ -228,7 +222,7 @@ class EmbeddedEngine:
             waiting=library,
             max_output=self._caps.stdout,
         )
-        return _Running(ground, profile, packages, threads, slots, free, set(), asyncio.Lock())
+        return _Running(ground, profile, packages, threads, all_slots, slots)
 
     async def _library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:
         """None where it cannot be had: every test starts its interpreter then."""
@@ -249,17 +243,3 @@ class EmbeddedEngine:
             for package in load_packages(folder, spare / f"packages-{number}")
         )
         return (*(each for each in found if not each.needs or each.needs in tools), *BUILT_IN)
-
-
-@asynccontextmanager
-async def _slots(running: _Running, count: int) -> AsyncIterator[Slot]:
-    """Hold `count` slots, and give one. Only one at a time asks for several, or two would block."""
-    taken: list[Slot] = []
-    try:
-        async with running.several if count > 1 else nullcontext():
-            while len(taken) < count:
-                taken.append(await running.free.get())
-        yield taken[0]
-    finally:
-        for slot in taken:
-            running.free.put_nowait(slot)
