@@ -129,7 +129,8 @@ def _prelude(problem: Problem, language: Language) -> str:
 
 def _source_name(problem: Problem, language: Language, taken: Collection[str]) -> str:
     """`graders/<id>.cpp`, where the grader's header lies; ids that are no names of files give way."""
-    stem = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
+    usual = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
+    stem = next(iter(problem.options.source_names), usual)
     suffix = suffixes(language)[0]
     name = f"graders/{stem}{suffix}"
     return f"graders/{stem}-main{suffix}" if name in taken else name

@@ -89,6 +89,8 @@ class TaskOptions(Value):
     output_tests: tuple[str, ...] = ()  # BatchAndOutput: tests that are judged by a file that was handed in
     function: str = ""  # Function: the name of what is called
     prelude: str = ""  # lines that submissions in C and C++ begin with
+    # Names of submissions' files without endings; the first is the code. Empty: one file, called as the id.
+    source_names: tuple[str, ...] = ()
     line_buffered: bool = False  # programs in C, C++ and Python write each line at once, as on a terminal
     online_judge: bool = (
         False  # ONLINE_JUDGE is defined for submissions, as at the judge that the problem is of

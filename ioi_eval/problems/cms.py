@@ -41,6 +41,7 @@ from ioi_eval.problems.package import (
     is_plain,
     language_of,
     led_by,
+    named,
     outputs_of,
     read_mapping,
     solution,
@@ -58,6 +59,7 @@ _ON_THE_OTHER_SIDE = {
 _MANAGERS = (CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.EXIT_CODE, CheckerKind.ICPC)
 _GNU20_SINCE = 2024  # the year from which the contest compiles as C++20
 _FIELD = "task_type_params"
+_ENDING = ".%l"  # of a source in any language
 _IO = {"io_0_inputfile": "inputfile", "io_1_outputfile": "outputfile"}
 _ALIASES = {"input_filename": "inputfile", "output_filename": "outputfile", **_IO}
 _BATCH = ("compilation", "io", "output_eval")
@@ -93,6 +95,7 @@ class Cms(DeclaredFormat):
         check_grader(task, options, graders, faults)
         tests = tests_of(folder, needs_answers(task, checker), faults)
         names = tuple(test.name for test in tests)
+        names_of_sources = _source_names(header, code)
         _check_output_tests(options, names, params)
         year = header.whole("year", least=1950, most=2200) if header.has("year") else None
         return Problem(
@@ -101,7 +104,7 @@ class Cms(DeclaredFormat):
             year=year,
             source=where,
             task_type=task,
-            options=options,
+            options=replace(options, source_names=names_of_sources),
             limits=self.limits(header, task),
             grader_files=graders,
             checker=checker,
@@ -110,7 +113,7 @@ class Cms(DeclaredFormat):
             subtasks=read_subtasks(folder, header, names, faults),
             score_precision=header.whole("score_precision", 2, most=9),
             cpp_standard=cpp_standard(header, year),
-            solutions=tuple(_solutions(folder, task, names)),
+            solutions=tuple(_solutions(folder, task, names, names_of_sources)),
         )
 
     def limits(self, header: Fields, task: TaskType) -> Limits:
@@ -128,6 +131,18 @@ def problem_id(header: Fields, field: str) -> str:
     if code and not is_plain(code):
         header.fault(field, f"{code!r} is not an id", "Use letters, digits, '_', '-' and '.': it names files")
     return code
+
+
+def _source_names(header: Fields, code: str) -> tuple[str, ...]:
+    """Return the names of a submission's files without their endings; none for the usual single one."""
+    field = "submission_format"
+    several = isinstance(header.values.get(field), list)
+    listed = header.texts(field) if several else _at_commas(header.text(field, ""))
+    stems = tuple(name.removesuffix(_ENDING) for name in listed if name.endswith(_ENDING))
+    for stem in stems:
+        if not is_plain(stem):
+            header.fault(field, f"{stem + _ENDING!r} is no name of a source", f"Write it as name{_ENDING}")
+    return () if stems == (code.lower(),) else stems
 
 
 def cpp_standard(header: Fields, year: int | None) -> str:
@@ -460,10 +475,13 @@ def _by_name(group: _Group, tests: tuple[str, ...]) -> tuple[str, ...]:
 # --- solutions ---------------------------------------------------------------------------------------
 
 
-def _solutions(folder: Path, task: TaskType, tests: Sequence[str]) -> Iterator[Solution]:
+def _solutions(
+    folder: Path, task: TaskType, tests: Sequence[str], source_names: Sequence[str]
+) -> Iterator[Solution]:
     """Yield the sources in the verdicts' folders; read-mes, archives and binaries are none.
 
-    Where files are handed in, a solution is a folder of output_<test>.txt, with a source if it has a program.
+    Where files are handed in, a solution is a folder of output_<test>.txt, with a source if it has a program;
+    where submissions have several sources, a folder of these.
     """
     handed_in = task in (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT)
     for path in visible((folder / "solutions").glob("*/*")):
@@ -474,3 +492,8 @@ def _solutions(folder: Path, task: TaskType, tests: Sequence[str]) -> Iterator[S
             files = (file for file in visible(path.iterdir()) if file.is_file())
             source = next((file for file in files if language_of(file.name)), None)
             yield solution(source, name=name, expected=expected, outputs=outputs_of(path, tests))
+        elif path.is_dir() and source_names:
+            lying = [file for file in visible(path.iterdir()) if file.is_file()]
+            for main in (file for file in lying if file.stem == source_names[0] and language_of(file.name)):
+                others = named(path, [file.name for file in lying if file != main])
+                yield solution(main, name=name, expected=expected, files=others)

@@ -162,6 +162,8 @@ def test_a_byte_order_mark_is_no_obstacle(write_package: Write) -> None:
         ({"memory_limit": 1.5}, "memory_limit", "whole number"),
         ({"memory_limit": 256}, "memory_limit", "bytes, not MB"),
         ({"score_precision": -1}, "score_precision", "from 0 to 9"),
+        ({"submission_format": "../u.%l, b.%l"}, "submission_format", "'../u.%l' is no name of a source"),
+        ({"submission_format": 7}, "submission_format", "text"),
         ({"task_type": "Quiz"}, "task_type", "one of Batch, Communication"),
         ({"task_type_params": "{"}, "task_type_params", "broken JSON"),
         ({"task_type_params": 5}, "task_type_params", "neither an object nor a list"),

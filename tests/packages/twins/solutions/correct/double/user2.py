@@ -1,0 +1,2 @@
+def decode(number):
+    return number // 2

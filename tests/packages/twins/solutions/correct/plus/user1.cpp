@@ -1,0 +1,1 @@
+int encode(int number) { return number + 7; }

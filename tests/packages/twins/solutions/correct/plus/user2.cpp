@@ -1,0 +1,1 @@
+int decode(int number) { return number - 7; }

@@ -1,0 +1,2 @@
+def encode(number):
+    return number  # and no user2

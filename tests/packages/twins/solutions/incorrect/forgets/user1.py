@@ -1,0 +1,2 @@
+def encode(number):
+    return 2 * number
