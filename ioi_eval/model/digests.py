@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from ioi_eval.model.values import Blob, Problem
+from ioi_eval.model.values import Blob, Problem, Test
 
+_T = TypeVar("_T")
 # What cannot change a score: labels, what is asked, and the solutions that a package brings.
 _NO_MATTER = ("name", "source", "solutions", "difficulty", "tags", "statement", "starter_code")
+_APART = (*_NO_MATTER, "tests")
 # Younger than runs that are there: while they say nothing, those runs' problems have not changed.
 _YOUNGER = ("prelude", "online_judge", "cuts_output", "given", "line_buffered", "source_names")
+
+
+class Same(Generic[_T]):
+    """A value that is equal to itself alone: the key of a cache for what takes long to hash."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: _T) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.value is self.value
 
 
 def digest(value: Any) -> str:
@@ -22,7 +40,13 @@ def digest(value: Any) -> str:
 
 def problem_digest(problem: Problem) -> str:
     """Return a digest of everything that can change a score."""
-    return _hash({name: _content(value) for name, value in _fields(problem) if name not in _NO_MATTER})
+    matter = {name: _content(value) for name, value in _fields(problem) if name not in _APART}
+    return _hash({**matter, "tests": _of_tests(Same(problem.tests))})
+
+
+@lru_cache(256)  # a problem's copies have the same tests, of which there may be thousands
+def _of_tests(tests: Same[tuple[Test, ...]]) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(_content(tests.value), order="deterministic"))
 
 
 def _hash(content: Any) -> str:

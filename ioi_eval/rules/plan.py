@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
+from ioi_eval.model.digests import Same
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.protocol import PlanGroup
 from ioi_eval.model.values import Problem, ScoreType, Subtask, TaskType, Test, TestResult, Value, Verdict
@@ -88,38 +90,62 @@ def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[Planne
     Tests with the same input and answer are one; so are several mentions of one name. Where there are
     subtasks, a test in none of them counts only with `all_tests`.
     """
-    waiting = _waiting(problem)
+    return _distinct(*_arguments(problem, all_tests))
+
+
+def _arguments(
+    problem: Problem, all_tests: bool
+) -> tuple[Same[tuple[Test, ...]], Same[tuple[Subtask, ...]], bool, bool, str]:
+    by_name, where = problem.task_type in _ANSWERED_BY_NAME, problem.source or problem.id
+    return Same(problem.tests), Same(problem.subtasks), by_name, all_tests, where
+
+
+def _distinct(
+    tests: Same[tuple[Test, ...]],
+    subtasks: Same[tuple[Subtask, ...]],
+    by_name: bool,
+    all_tests: bool,
+    where: str,
+) -> tuple[PlannedTest, ...]:
+    waiting = _waiting(tests.value, subtasks.value, where)
     twins: dict[object, list[Test]] = {}
-    for test in problem.tests:
-        by_name = problem.task_type in _ANSWERED_BY_NAME
+    for test in tests.value:
         content = (test.input.sha256, test.answer and test.answer.sha256, test.full, test.arguments)
         twins.setdefault(test.name if by_name else content, []).append(test)
-    found = ((tests, tuple(dict.fromkeys(test.name for test in tests))) for tests in twins.values())
+    found = ((same, tuple(dict.fromkeys(test.name for test in same))) for same in twins.values())
     planned = (
         PlannedTest(
-            test=tests[0],
+            test=same[0],
             names=names,
             groups=tuple(sorted({index for name in names for index in waiting[name]})),
         )
-        for tests, names in found
+        for same, names in found
     )
-    return tuple(test for test in planned if test.groups or all_tests or not problem.subtasks)
+    return tuple(test for test in planned if test.groups or all_tests or not subtasks.value)
 
 
-def _waiting(problem: Problem) -> dict[str, list[int]]:
+def _waiting(tests: Sequence[Test], subtasks: Sequence[Subtask], where: str) -> dict[str, list[int]]:
     """The subtasks of each test, by its name."""
-    waiting: dict[str, list[int]] = {test.name: [] for test in problem.tests}
-    for index, subtask in enumerate(problem.subtasks):
+    waiting: dict[str, list[int]] = {test.name: [] for test in tests}
+    for index, subtask in enumerate(subtasks):
         for name in subtask.tests:
             if name not in waiting:
                 raise InputError(
                     f"subtask {subtask.name!r} names a test {name!r} that is not there",
-                    where=problem.source or problem.id,
+                    where=where,
                     field=subtask.name,
                     remedy="Add the test or take its name out of the subtask",
                 )
             waiting[name].append(index)
     return waiting
+
+
+# Asked for several times for each submission. Not for tests that are made for one submission alone.
+_kept = lru_cache(256)(_distinct)
+
+
+def _planned(problem: Problem, all_tests: bool) -> tuple[PlannedTest, ...]:
+    return _kept(*_arguments(problem, all_tests))
 
 
 def live(
@@ -130,7 +156,7 @@ def live(
     A SKIPPED result is no result. The subtasks that are settled already are left out of each test's `groups`,
     so that a next job, which does not know of them, stops as early as it can.
     """
-    tests = distinct_tests(problem, all_tests=all_tests)
+    tests = _planned(problem, all_tests)
     found = [(test, outcome(test, results)) for test in tests]
     waiting = [test for test, result in found if result is None]
     if not problem.subtasks or all_tests:
@@ -198,7 +224,7 @@ def share(planned: PlannedTest, result: TestResult) -> dict[str, TestResult]:
 def spread(problem: Problem, results: Mapping[str, TestResult]) -> dict[str, TestResult]:
     """The results that there are, with those of twins filled in, in the problem's order."""
     shared = dict[str, TestResult]()
-    for planned in distinct_tests(problem, all_tests=True):
+    for planned in _planned(problem, True):
         if (found := outcome(planned, results)) is not None:
             shared.update(share(planned, found))
     return {test.name: shared[test.name] for test in problem.tests if test.name in shared}
