@@ -75,7 +75,8 @@ class Slots:
             self._waiting -= 1
 
     def _give_back(self, slot: Slot) -> None:
-        if self._lent > (self._idle if self._waiting else 0):
+        asked = self._waiting and not self._several.locked()  # who runs alone wants what was lent back first
+        if self._lent > (self._idle if asked else 0):
             self._lent -= 1
             self._spare.append(slot)
         else:

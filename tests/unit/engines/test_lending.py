@@ -7,13 +7,15 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 from engine_helpers import alive, mark, script, until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded import slots
-from ioi_eval.engines.embedded.slots import has_memory, look_at
+from ioi_eval.engines.embedded.job import Slot
+from ioi_eval.engines.embedded.slots import Slots, has_memory, look_at
 
 
 async def test_who_sleeps_lends_its_slot(store: Store, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,6 +42,39 @@ async def test_who_sleeps_lends_its_slot(store: Store, base: Path, monkeypatch: 
         sleeper.cancel()
         assert (await alone).run.stdout == "alone\n"
         assert engine.slots == 1
+
+
+async def test_who_runs_alone_waits_for_what_was_lent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the last look at the others was before it came."""
+    own, spare = [cast(Slot, name) for name in "ab"], [cast(Slot, "c")]
+    every = Slots(own, spare)
+    monkeypatch.setattr(slots, "has_memory", lambda count: True)
+    monkeypatch.setattr(every, "_idling", lambda: 1)
+    monkeypatch.setattr(slots, "_LOOK", 0.0)
+    ends = [asyncio.Event() for _ in range(4)]
+    begun: list[int] = []
+
+    async def work(number: int) -> None:
+        async with every.take():
+            begun.append(number)
+            await ends[number].wait()
+
+    async def alone() -> None:
+        async with every.take(alone=True):
+            begun.append(-1)
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        for number in range(4):
+            tasks.create_task(work(number))
+        await until(lambda: begun == [0, 1, 2])
+        every.close()
+        tasks.create_task(alone())
+        for number in (0, 3, 1):
+            ends[number].set()
+            await asyncio.sleep(0.01)
+        assert begun == [0, 1, 2, 3]
+        ends[2].set()
+    assert begun == [0, 1, 2, 3, -1]
 
 
 @contextmanager
