@@ -7,6 +7,7 @@ the rules tell them. `open_contest` keeps everything in a run's folder; `Contest
 from __future__ import annotations
 
 from ioi_eval.contest.contest import Contest, Record, Session
+from ioi_eval.contest.handed import as_markdown
 from ioi_eval.contest.hosting import open_contest
 from ioi_eval.contest.rules import (
     Feedback,
@@ -46,6 +47,7 @@ __all__ = [
     "Tested",
     "TestedSample",
     "Turns",
+    "as_markdown",
     "compete",
     "open_contest",
 ]

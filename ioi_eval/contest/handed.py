@@ -115,3 +115,32 @@ def compiled_alone(problem: Problem) -> Problem:
 def own_fault(log: str) -> str:
     """Return a compiler's words about a source that was built alone; empty where only a linker complains."""
     return log if _COMPILER_ERROR.search(log) or "undefined reference" not in log else ""
+
+
+def as_markdown(statement: Statement) -> str:
+    """Return a statement as one text: what a participant may know of a problem."""
+    lines = [f"# {statement.title}", "", f"Problem `{statement.id}`, {statement.points:g} points."]
+    if statement.seconds is not None:
+        lines.append(f"Time limit: {statement.seconds:g} s of CPU time for a test.")
+    if statement.megabytes is not None:
+        lines.append(f"Memory limit: {statement.megabytes} MiB.")
+    lines.append(f"Languages: {', '.join(statement.languages)}.")
+    if statement.function:
+        lines.append(f"The function `{statement.function}` is called.")
+    else:
+        lines.append(
+            f"Input: {statement.input_file or 'standard input'}. "
+            f"Output: {statement.output_file or 'standard output'}."
+        )
+    texts = [statement.text.strip()]
+    texts += [f"## {name}\n\n{_fenced(text)}" for name, text in sorted(statement.attachments.items())]
+    texts += [
+        f"## Sample {one.name}\n\n{_fenced(one.input)}\n\n{_fenced(one.output)}" for one in statement.samples
+    ]
+    return "\n".join(lines) + "\n\n" + "\n\n".join(text for text in texts if text) + "\n"
+
+
+def _fenced(text: str) -> str:
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text.rstrip()}\n{fence}"

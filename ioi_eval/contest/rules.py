@@ -82,6 +82,19 @@ class Rules(Value):
     input_bytes: Count = 1 << 20
     output_bytes: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = 16 << 10  # shown of an output
 
+    def told(self) -> str:
+        """Return the rules as a participant is told them."""
+        return "\n".join(
+            [
+                "Take part in a programming contest: read statements, try programs, submit them for points.",
+                f"The points of a problem: {self.mode.value} over your submissions.",
+                f"Feedback on submissions: {self.feedback.value}.",
+                f"Submissions for each problem: {self.submissions or 'no limit'}.",
+                f"Runs on inputs of your own for each problem: {self.runs or 'no limit'}.",
+                "The same code again, and failures of the judge, cost nothing.",
+            ]
+        )
+
 
 class Refused(IoiEvalError):
     """A call that the rules do not allow, or that cannot be meant. It costs nothing."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ioi_eval.benchmarks.inspect_logs import reasoning_of
 from ioi_eval.errors import InputError
+from ioi_eval.integrations.inspect_contest import contest
 from ioi_eval.integrations.inspect_scores import (
     explanation_of,
     metadata_of,
@@ -38,7 +39,7 @@ with needs("inspect-ai"):
     from inspect_ai.solver import TaskState, generate
     from inspect_ai.util import concurrency
 
-__all__ = ["judged", "pass_at", "points", "problems"]
+__all__ = ["contest", "judged", "pass_at", "points", "problems"]
 
 
 # --- metrics -----------------------------------------------------------------------------------------

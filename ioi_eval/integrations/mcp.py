@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-import re
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
@@ -16,8 +15,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from ioi_eval.contest import Contest, NotJudged, Refused, Session, Statement
+from ioi_eval.contest import Contest, NotJudged, Refused, Session, Statement, as_markdown
 from ioi_eval.errors import InputError
+from ioi_eval.integrations.episodes import plain
 from ioi_eval.integrations.needs import needs
 
 with needs("mcp"):
@@ -55,7 +55,7 @@ def contest_server(
     if tokens is not None:
         settings = AuthSettings(issuer_url=_ISSUER, resource_server_url=None)  # type: ignore[arg-type]
         secured = {"token_verifier": _Tokens(tokens), "auth": settings}
-    server = MCPServer(_TITLE, instructions=_instructions(contest), log_level="WARNING", **secured)
+    server = MCPServer(_TITLE, instructions=contest.rules.told(), log_level="WARNING", **secured)
     for tool in _tools(session):
         server.add_tool(tool, structured_output=True)
     for label in contest.problems:
@@ -75,23 +75,10 @@ class _Tokens:
         return AccessToken(token=token, client_id=found[0], scopes=[]) if found else None
 
 
-def _instructions(contest: Contest) -> str:
-    rules = contest.rules
-    limits = [
-        "Take part in a programming contest: read the statements, try programs, submit them for points.",
-        f"The points of a problem: {rules.mode.value} over your submissions.",
-        f"Feedback on submissions: {rules.feedback.value}.",
-        f"Submissions for each problem: {rules.submissions or 'no limit'}.",
-        f"Runs on inputs of your own for each problem: {rules.runs or 'no limit'}.",
-        "The same code again, and failures of the judge, cost nothing.",
-    ]
-    return "\n".join(limits)
-
-
 def _tools(session: Callable[[], Session]) -> Iterator[Callable[..., Any]]:
     async def problems() -> dict[str, Any]:
         """List the problems, with your points, attempts and what is left."""
-        return {"problems": [_plain(one) for one in session().problems()]}
+        return {"problems": [plain(one) for one in session().problems()]}
 
     async def statement(problem: str) -> dict[str, Any]:
         """Read a problem: its text, limits, languages, samples, and files that programs include."""
@@ -113,7 +100,7 @@ def _tools(session: Callable[[], Session]) -> Iterator[Callable[..., Any]]:
 
     async def standing() -> dict[str, Any]:
         """Tell your points in each problem, the time left, and the scoreboard if the rules show it."""
-        return _plain(session().standing())
+        return plain(session().standing())
 
     yield from (problems, statement, run, test, submit, standing)
 
@@ -125,15 +112,9 @@ async def _ready(value: Statement) -> Statement:
 async def _answered(call: Callable[[], Awaitable[msgspec.Struct]]) -> dict[str, Any]:
     """Return a call's answer. What the contest refuses is the tool's error, with its reason."""
     try:
-        return _plain(await call())
+        return plain(await call())
     except (Refused, NotJudged) as error:
         raise ToolError(str(error)) from None
-
-
-def _plain(value: msgspec.Struct) -> dict[str, Any]:
-    """Return an answer without what it does not tell."""
-    whole: dict[str, Any] = msgspec.to_builtins(value)
-    return {name: one for name, one in whole.items() if one not in (None, "", [], {})}
 
 
 def _add_statement(server: MCPServer[Any], session: Callable[[], Session], label: str) -> None:
@@ -145,35 +126,6 @@ def _add_statement(server: MCPServer[Any], session: Callable[[], Session], label
             return as_markdown(session().statement(label))
         except Refused as error:
             raise ResourceError(str(error)) from None
-
-
-def as_markdown(statement: Statement) -> str:
-    """Return a statement as one text: what a participant may know of a problem."""
-    lines = [f"# {statement.title}", "", f"Problem `{statement.id}`, {statement.points:g} points."]
-    if statement.seconds is not None:
-        lines.append(f"Time limit: {statement.seconds:g} s of CPU time for a test.")
-    if statement.megabytes is not None:
-        lines.append(f"Memory limit: {statement.megabytes} MiB.")
-    lines.append(f"Languages: {', '.join(statement.languages)}.")
-    if statement.function:
-        lines.append(f"The function `{statement.function}` is called.")
-    else:
-        lines.append(
-            f"Input: {statement.input_file or 'standard input'}. "
-            f"Output: {statement.output_file or 'standard output'}."
-        )
-    texts = [statement.text.strip()]
-    texts += [f"## {name}\n\n{_fenced(text)}" for name, text in sorted(statement.attachments.items())]
-    texts += [
-        f"## Sample {one.name}\n\n{_fenced(one.input)}\n\n{_fenced(one.output)}" for one in statement.samples
-    ]
-    return "\n".join(lines) + "\n\n" + "\n\n".join(text for text in texts if text) + "\n"
-
-
-def _fenced(text: str) -> str:
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{text.rstrip()}\n{fence}"
 
 
 # --- streamable HTTP ---------------------------------------------------------------------------------

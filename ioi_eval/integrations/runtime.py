@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, Scorer, Store, Transport
 from ioi_eval.engines.registry import EngineChoice, Opening, open_engine
@@ -20,6 +20,9 @@ from ioi_eval.errors import IoiEvalError
 from ioi_eval.integrations.environment import own_store
 from ioi_eval.models import Problem, Submission, SubmissionResult, Value
 from ioi_eval.scoring import Sharing
+
+if TYPE_CHECKING:
+    from ioi_eval.contest import Contest, Rules
 
 T = TypeVar("T")
 
@@ -76,6 +79,12 @@ class Runtime:
     def slots(self) -> int:
         """The number of builds and batches that run at the same time."""
         return self._open_scorer().slots
+
+    def contest(self, problems: Mapping[str, Problem], rules: Rules, participant: str) -> Contest:
+        """Return a contest of one participant, whose calls are for `call` and `wait`."""
+        from ioi_eval.contest import Contest
+
+        return Contest(problems, rules, judge=self._open_scorer().judge, participants=[participant])
 
     def score(
         self, problem: Problem, submission: Submission, sharing: Sharing | None = None

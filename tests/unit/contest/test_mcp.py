@@ -20,7 +20,7 @@ from support.command_line import CommandLine
 from test_contest import PROBLEMS, SECRET, Clock, outcome
 
 from ioi_eval import InputError, Scorer
-from ioi_eval.contest import Contest, Feedback, Rules
+from ioi_eval.contest import Contest, Feedback, Rules, as_markdown
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine
 
@@ -29,7 +29,7 @@ try:
     from mcp import Client, MCPError, StdioServerParameters
     from mcp.client.streamable_http import streamable_http_client
 
-    from ioi_eval.integrations.mcp import as_markdown, contest_server, serving
+    from ioi_eval.integrations.mcp import contest_server, serving
 except ModuleNotFoundError:
     lacks("mcp")
 

@@ -1,0 +1,152 @@
+"""A participant alone with one problem of a contest: an episode of a trainer, a sample of an evaluation."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import fields
+
+from ioi_eval.contest import NotJudged, Rules, Statement, Submitted, as_markdown
+from ioi_eval.errors import InputError
+from ioi_eval.integrations.tasks import Asked, asked_for
+
+_ALONE = "participant"
+
+
+class Episodes:
+    """The episodes that a source of problems has, by `JudgingOptions`, `BenchmarkOptions`, `Rules`.
+
+    episode = Episodes("packages", {"submissions": 5, "feedback": "points"}).start("tide")
+    """
+
+    def __init__(self, source: str, options: Mapping[str, Any]) -> None:
+        known = {one.name for one in fields(Rules)}
+        try:
+            self.rules = convert(
+                {name: options[name] for name in options if name in known}, Rules, strict=False
+            )
+        except ValidationError as error:
+            raise InputError(f"a rule that cannot be used: {error}") from error
+        self.asked: Asked = asked_for(source, {name: options[name] for name in options if name not in known})
+        self.problems = {
+            label: problem for label, problem in self.asked.problems.items() if not problem.unusable
+        }
+        if not self.problems:
+            raise InputError("the filters leave no problem", where=source, remedy="Give fewer filters")
+
+    def start(self, problem: str = "", seed: int | None = None) -> Episode:
+        """Begin with a problem, or with one that the seed chooses. InputError names those that there are."""
+        label = problem or random.Random(seed).choice(list(self.problems))
+        if label not in self.problems:
+            there = ", ".join(list(self.problems)[:20])
+            raise InputError(f"no problem {problem!r}", field="problem", remedy=f"There are {there}")
+        return Episode(self, label)
+
+
+class Episode:
+    """What a participant may call, and what it has reached. Refused and NotJudged come to its caller."""
+
+    def __init__(self, made_of: Episodes, label: str) -> None:
+        self.label, self._runtime = label, made_of.asked.runtime()
+        problems = {label: made_of.problems[label]}
+        contest = self._runtime.contest(problems, made_of.rules, _ALONE)
+        self._contest, self._session = contest, contest.session(_ALONE)
+        self.submissions: list[Submitted] = []
+        self.unjudged = ""  # why the last submission has no worth: no score may be made of that
+
+    @property
+    def statement(self) -> Statement:
+        return self._session.statement(self.label)
+
+    @property
+    def prompt(self) -> str:
+        """The statement, and what the rules are."""
+        return f"{as_markdown(self.statement)}\n{self._contest.rules.told()}\n"
+
+    @property
+    def points(self) -> float:
+        return self._contest.scoreboard()[0].points
+
+    @property
+    def share(self) -> float:
+        """The share of the points so far, in [0, 1]."""
+        most = self.statement.points
+        return min(1.0, self.points / most) if most else 0.0
+
+    @property
+    def done(self) -> bool:
+        """True with full marks, and when nothing more may be submitted."""
+        (state,) = self._session.problems()
+        return self.share == 1 or state.left == 0 or self._contest.over
+
+    def told(self) -> dict[str, Any]:
+        """Return the state as JSON has it."""
+        return {
+            "problem": self.label,
+            "points": self.points,
+            "max_points": self.statement.points,
+            "share": self.share,
+            "done": self.done,
+            "submissions": len(self.submissions),
+            **({"unjudged": self.unjudged} if self.unjudged else {}),
+        }
+
+    # --- what is offered as tools: their words are for models ---
+
+    async def run(self, code: str, language: str = "c++", input: str = "") -> dict[str, Any]:
+        """Run a program on an input of your own: output, error text, ending, times, memory. No points.
+
+        Args:
+            code: The whole source of the program.
+            language: The language of the program.
+            input: The text that the program reads.
+        """
+        return await self._answer(self._session.run(self.label, code, language, input=input))
+
+    async def test(self, code: str, language: str = "c++") -> dict[str, Any]:
+        """Run a program on the samples of the statement. No points.
+
+        Args:
+            code: The whole source of the program.
+            language: The language of the program.
+        """
+        return await self._answer(self._session.test(self.label, code, language))
+
+    async def submit(self, code: str, language: str = "c++") -> dict[str, Any]:
+        """Submit a program for points. The best of your submissions counts.
+
+        Args:
+            code: The whole source of the program.
+            language: The language of the program.
+        """
+        return await self._answer(self._submitted(code, language))
+
+    @property
+    def tools(self) -> tuple[Callable[..., Coroutine[Any, Any, dict[str, Any]]], ...]:
+        return (self.run, self.test, self.submit)
+
+    def call(self, work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+        """Wait for a tool's answer, for callers that cannot await."""
+        return self._runtime.call(work)
+
+    async def _submitted(self, code: str, language: str) -> Submitted:
+        try:
+            told = await self._session.submit(self.label, code, language)
+        except NotJudged as error:
+            self.unjudged = str(error.__cause__ or error)
+            raise
+        self.unjudged = ""
+        self.submissions.append(told)
+        return told
+
+    async def _answer(self, work: Coroutine[Any, Any, Struct]) -> dict[str, Any]:
+        return plain(await self._runtime.wait(work))
+
+
+def plain(value: Struct) -> dict[str, Any]:
+    """Return an answer without what it does not tell."""
+    whole: dict[str, Any] = to_builtins(value)
+    return {name: one for name, one in whole.items() if one not in (None, "", (), [], {})}

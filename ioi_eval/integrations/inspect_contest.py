@@ -1,0 +1,121 @@
+"""A contest as a task of inspect_ai: an agent with tools tries and submits programs, many times.
+
+    inspect eval ioi_eval/contest --model openai/gpt-5 -T source=FOLDER -T submissions=10
+
+Every sample is a contest of its own, of one problem and one participant. `contest_tools(FOLDER)` are the
+tools for other agents, `contest_points()` is the scorer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+from ioi_eval.errors import InputError
+from ioi_eval.integrations.needs import needs
+
+if TYPE_CHECKING:  # what judges is loaded by the first task
+    from ioi_eval.integrations.episodes import Episode, Episodes
+
+with needs("inspect-ai"):
+    from inspect_ai import Task, task
+    from inspect_ai._util.error import PrerequisiteError
+    from inspect_ai.agent import AgentState, as_solver, react
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+    from inspect_ai.solver import TaskState
+    from inspect_ai.solver._task_state import sample_state
+    from inspect_ai.tool import Tool, ToolDef, ToolError
+    from inspect_ai.util import store
+
+__all__ = ["contest", "contest_points", "contest_tools"]
+
+_REACHED = "ioi_eval:contest"  # of a sample's store
+_MESSAGES = 200  # of a sample; --message-limit says otherwise
+
+
+@task
+def contest(source: str, **options: Any) -> Task:
+    """Problems of packages (a folder or a zip) or of a benchmark, with tools to try and submit programs."""
+    from ioi_eval.integrations.episodes import Episodes
+
+    try:
+        episodes = Episodes(source, options)
+        samples = [
+            Sample(id=label, input=episodes.start(label).prompt, metadata={"problem_id": label})
+            for label in episodes.problems
+        ]
+    except InputError as error:
+        raise PrerequisiteError(str(error)) from error
+    return Task(
+        dataset=MemoryDataset(samples, name=episodes.asked.name or source),
+        solver=as_solver(react(tools=contest_tools(source, **options), submit=False, on_continue=_goes_on)),
+        scorer=contest_points(),
+        message_limit=_MESSAGES,
+    )
+
+
+def contest_tools(source: str, **options: Any) -> list[Tool]:
+    """Return the tools `run`, `test` and `submit`, for any agent; a sample's metadata has `problem_id`."""
+    from ioi_eval.integrations.episodes import Episodes
+
+    episodes = Episodes(source, options)
+    return [_tool(episodes, name) for name in ("run", "test", "submit")]
+
+
+@scorer(metrics=[mean(), stderr()])
+def contest_points() -> Scorer:
+    """Score the share of the points that all submissions of a sample reached, in [0, 1]."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        _begun.pop(state.uuid, None)
+        reached = state.store.get(_REACHED) or {"share": 0.0, "submissions": 0}
+        if why := reached.get("unjudged"):
+            return Score.unscored(reason="scoring_failed", explanation=f"Not judged: {why}", metadata=reached)
+        words = f"{reached.get('points', 0):g} points by {reached['submissions']} submissions"
+        return Score(value=reached["share"], explanation=words, metadata=reached)
+
+    return score
+
+
+async def _goes_on(state: AgentState) -> bool:
+    """End with full marks, without submissions that are left, and where the model calls nothing more."""
+    done = bool((store().get(_REACHED) or {}).get("done"))
+    return not done and bool(state.output.message.tool_calls)
+
+
+def _tool(episodes: Episodes, name: str) -> Tool:
+    from ioi_eval.contest import NotJudged, Refused
+    from ioi_eval.integrations.episodes import Episode
+
+    call = getattr(Episode, name)
+
+    @functools.wraps(call)
+    async def execute(**arguments: Any) -> str:
+        episode = await asyncio.to_thread(_of_sample, episodes, sample_state())
+        try:
+            return json.dumps(await call(episode, **arguments))
+        except (Refused, NotJudged) as error:
+            raise ToolError(str(error)) from None
+        finally:
+            store().set(_REACHED, episode.told())
+
+    about = inspect.signature(call)
+    del execute.__dict__["__wrapped__"]
+    execute.__dict__["__signature__"] = about.replace(parameters=list(about.parameters.values())[1:])
+    return ToolDef(execute, name=name).as_tool()
+
+
+_begun: dict[str, Episode] = {}  # by sample, until it is scored
+_beginning = threading.Lock()
+
+
+def _of_sample(episodes: Episodes, state: TaskState) -> Episode:
+    with _beginning:
+        if state.uuid not in _begun:
+            _begun[state.uuid] = episodes.start(str(state.metadata["problem_id"]))
+        return _begun[state.uuid]

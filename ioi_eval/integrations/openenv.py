@@ -1,0 +1,139 @@
+"""A contest as an environment of OpenEnv: reset with a problem or a seed, then call its tools.
+
+    IOI_EVAL_SOURCE=packages uvicorn --factory ioi_eval.integrations.openenv:app
+
+Each session is a contest of its own, of one problem and one participant. The reward of a step is the share of
+the points that it gained: the rewards of an episode add up to its share of the points. Where the judge failed
+it is None.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import os
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+from ioi_eval.contest import NotJudged, Refused
+from ioi_eval.errors import InputError
+from ioi_eval.integrations.episodes import Episode, Episodes
+from ioi_eval.integrations.needs import needs
+
+with needs("openenv"):
+    from fastmcp import FastMCP
+    from fastmcp.exceptions import ToolError
+    from openenv.core.env_server.http_server import create_app
+    from openenv.core.env_server.mcp_environment import MCPEnvironment
+    from openenv.core.env_server.mcp_types import CallToolAction, CallToolObservation
+    from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation, State
+
+SOURCE, OPTIONS = "IOI_EVAL_SOURCE", "IOI_EVAL_OPTIONS"  # options: JSON
+_NAME = "ioi-eval-contest"
+_LONGEST = 600.0  # seconds of a call, unless the step says otherwise
+_SESSIONS = 1024
+
+
+class Begun(Observation):
+    """The observation of a reset."""
+
+    problem: str
+    prompt: str  # the statement and the rules
+
+
+class ContestEnvironment(MCPEnvironment):
+    """One problem at a time, with the tools `statement`, `run`, `test` and `submit`."""
+
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(self, episodes: Episodes) -> None:
+        self._episodes, self._state = episodes, State()
+        self._episode: Episode | None = None
+        server = FastMCP(_NAME)
+        server.tool(self.statement)
+        for call in (Episode.run, Episode.test, Episode.submit):
+            server.tool(self._tool(call))
+        super().__init__(server)
+
+    @property
+    def supports_code_mode(self) -> bool:
+        return False  # it runs code of agents in the server
+
+    @property
+    def episode(self) -> Episode:
+        """The episode; without a reset one begins with any problem."""
+        if self._episode is None:
+            self._episode = self._episodes.start()
+        return self._episode
+
+    @property
+    def state(self) -> State:
+        told = self._state.model_dump()
+        return State(**(told if self._episode is None else {**told, **self._episode.told()}))
+
+    def reset(
+        self, seed: int | None = None, episode_id: str | None = None, problem: str = "", **others: Any
+    ) -> Begun:
+        """Begin anew, with a problem or with one that the seed chooses."""
+        self._episode = self._episodes.start(problem, seed)
+        self._state = State(episode_id=episode_id, step_count=0)
+        return Begun(reward=0.0, problem=self.episode.label, prompt=self.episode.prompt)
+
+    async def reset_async(self, *positional: Any, **named: Any) -> Begun:
+        return await asyncio.to_thread(self.reset, *positional, **named)
+
+    async def step_async(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
+        episode = await asyncio.to_thread(lambda: self.episode)
+        before = episode.share
+        found = await super().step_async(action, timeout_s=timeout_s or _LONGEST, **others)
+        self._state.step_count += 1
+        found.done = episode.done
+        found.reward = None if episode.unjudged else episode.share - before
+        return found
+
+    def step(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
+        return asyncio.run(self.step_async(action, timeout_s=timeout_s, **others))
+
+    def _step_impl(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
+        raise InputError(f"no action {type(action).__name__!r}", remedy="Call a tool")
+
+    def get_metadata(self) -> EnvironmentMetadata:
+        about = "Problems of programming contests, with an exact judge"
+        return EnvironmentMetadata(name=_NAME, description=about, version="1")
+
+    def statement(self) -> str:
+        """Read the problem: its text, limits, languages, samples, files, and the rules."""
+        return self.episode.prompt
+
+    def _tool(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(call)
+        async def tool(self: ContestEnvironment, **arguments: Any) -> dict[str, Any]:
+            try:
+                return dict(await call(self.episode, **arguments))
+            except (Refused, NotJudged) as error:
+                raise ToolError(str(error)) from None
+
+        return MethodType(tool, self)
+
+
+def app(source: str = "", **options: Any) -> Any:
+    """Return the web application; without arguments by the variables IOI_EVAL_SOURCE and IOI_EVAL_OPTIONS."""
+    told = source or os.environ.get(SOURCE, "")
+    if not told:
+        remedy = f"Give one, or set {SOURCE}"
+        raise InputError("no source of problems", field="source", remedy=remedy)
+    try:
+        options = options or json.loads(os.environ.get(OPTIONS) or "{}")
+    except ValueError as error:
+        raise InputError(f"is no JSON: {error}", field=OPTIONS) from error
+    episodes = Episodes(told, options)
+    return create_app(
+        lambda: ContestEnvironment(episodes),
+        CallToolAction,
+        CallToolObservation,
+        env_name=_NAME,
+        max_concurrent_envs=_SESSIONS,
+        reset_observation_cls=Begun,
+    )

@@ -1,0 +1,94 @@
+"""`ioi_eval/contest` with the real package: an agent with tools, whose model is a script."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
+
+from inspect_ai.log import EvalLog
+from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_model
+from inspect_runs import PACKAGES, metrics, run
+
+TIDE = (PACKAGES / "tide" / "solutions" / "model_solution" / "backwards.cpp").read_text()
+NOTHING = "int main() {}"
+
+
+def scripted(*calls: tuple[str, dict[str, Any]]) -> Model:
+    """A model that makes these calls one by one, and then says that it is done."""
+    waiting: Iterator[tuple[str, dict[str, Any]]] = iter(calls)
+
+    def reply(messages: list[ChatMessage], *_: Any) -> ModelOutput:
+        call = next(waiting, None)
+        output = (
+            ModelOutput.from_content("mockllm/model", "I am done.")
+            if call is None
+            else ModelOutput.for_tool_call("mockllm/model", *call)
+        )
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        return output
+
+    return get_model("mockllm/model", custom_outputs=reply)
+
+
+def answers(log: EvalLog) -> list[str]:
+    (sample,) = log.samples or ()
+    return [one.error.message if one.error else one.text for one in sample.messages if one.role == "tool"]
+
+
+def contest(tmp_path: Path, model: Model, source: Path = PACKAGES, **options: Any) -> EvalLog:
+    told = {"T_source": str(source), "T_problems": ["tide"], **options}
+    return run("ioi_eval/contest", model, tmp_path, **told)
+
+
+def test_an_agent_tries_submits_and_ends_with_full_marks(tmp_path: Path) -> None:
+    model = scripted(
+        ("run", {"code": NOTHING, "input": "1"}),
+        ("submit", {"code": NOTHING}),
+        ("submit", {"code": NOTHING, "language": "klingon"}),
+        ("submit", {"code": TIDE}),
+        ("submit", {"code": NOTHING + "// never asked for"}),
+    )
+    log = contest(tmp_path, model, T_submissions=5)
+    assert log.status == "success", log.error
+    assert metrics(log)["mean"] == 1
+    told = answers(log)
+    assert len(told) == 4 and '"ended": "completed"' in told[0] and '"left": 4' in told[1]
+    assert "no language 'klingon'" in told[2] and '"best": 100.0' in told[3]
+    (sample,) = log.samples or ()
+    assert "Problem `tide`" in sample.messages[1].text and "Submissions for each problem: 5" in str(
+        sample.input
+    )
+    assert (sample.scores or {})["contest_points"].explanation == "100 points by 2 submissions"
+
+
+def test_limits_of_both_sides_end_a_sample_with_what_it_reached(tmp_path: Path) -> None:
+    endless = [("submit", {"code": f"{NOTHING} // {number}"}) for number in range(40)]
+    ours = contest(tmp_path / "ours", scripted(*endless), T_submissions=2, T_feedback="points")
+    assert len(answers(ours)) == 2 and '"subtasks"' not in answers(ours)[0] and metrics(ours)["mean"] == 0
+    theirs = contest(tmp_path / "theirs", scripted(*endless), message_limit=8)
+    (sample,) = theirs.samples or ()
+    assert sample.limit is not None and sample.limit.type == "message"
+    assert (sample.scores or {})["contest_points"].metadata["submissions"] == len(answers(theirs))
+
+
+def test_a_failure_of_the_judge_is_no_score(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGES / "threes", tmp_path / "packages" / "threes")
+    [checker] = (tmp_path / "packages" / "threes" / "checker").glob("checker.cpp")
+    checker.write_text("no program\n")
+    model = scripted(("submit", {"code": NOTHING}))
+    log = contest(tmp_path, model, tmp_path / "packages", T_problems=["threes"])
+    (sample,) = log.samples or ()
+    assert "the judge failed" in answers(log)[0]
+    assert math.isnan((sample.scores or {})["contest_points"].as_float())
+
+
+def test_a_rule_that_is_none_is_told(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="a rule that cannot be used"):
+        contest(tmp_path, scripted(), T_feedback="everything")
