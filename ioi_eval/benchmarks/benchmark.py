@@ -27,6 +27,7 @@ from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace as write
 from ioi_eval.store.memory import remembered
+from ioi_eval.store.people import People
 
 INLINE = 1 << 10  # bytes
 
@@ -307,6 +308,10 @@ class Benchmark(ABC):
     def matter(self, options: BenchmarkOptions) -> str:
         """Return the options that `problem` heeds, as a text."""
         return ""
+
+    def people(self, tables: Tables) -> People | None:
+        """Return what people reached at the problems' contests, where the dataset tells. InputError."""
+        return None
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
         """The dataset's own solutions; they are read when somebody asks, and kept nowhere."""

@@ -12,6 +12,7 @@ from typing import ClassVar
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, Unusable
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, TaskOptions, Test
+from ioi_eval.store.people import People
 
 INTERACTIVE = "interactive, and the dataset has no interactor"
 NOT_EXECUTABLE = "the dataset says that it cannot be executed"
@@ -47,6 +48,9 @@ class Codeforces(Benchmark):
             date=datetime.datetime.fromtimestamp(start, datetime.UTC).date().isoformat() if start else "",
             unusable=_unusable(row),
         )
+
+    def people(self, tables: Tables) -> People:
+        return People(source=f"ratings of problems in {tables.main.where}", rated=True)
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         row = tables.main[candidate.rows[0]]

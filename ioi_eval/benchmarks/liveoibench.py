@@ -36,8 +36,11 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.problems import testlib
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, broken
+from ioi_eval.store.people import ContestResults, People
+from ioi_eval.store.rows import as_number
 
 TESTS = "LiveOIBench/LiveOIBench_tests"
+PEOPLE = "LiveOIBench/LiveOIBench_contestants"
 NO_INTERACTOR = "interactive, and there is neither an interactor nor a manager with a stub"
 SCRIPTS = "interactive, and only shell scripts say how its manager is run"
 _STANDARD = "gnu++17"
@@ -85,6 +88,11 @@ class LiveOIBench(Benchmark):
             tags=(contest,),
         )
 
+    def people(self, tables: Tables) -> People:
+        needed = ("contest_id", "contestants_ranking", "problems")
+        table = tables.other(PEOPLE, path="data/contest_results.parquet", columns=needed)
+        return People(source=PEOPLE, contests=tuple(filter(None, map(_contest_results, table))))
+
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         return f"{tables.main.fingerprint} {_tests_of(candidate, tables).fingerprint}"
 
@@ -121,6 +129,38 @@ def _contest(row: Row) -> tuple[str, int]:
 def _tests_of(candidate: Candidate, tables: Tables) -> Table:
     path = f"liveoibench_testcases_v1_{candidate.year}.parquet"
     return tables.other(TESTS, path=path, columns=("problem_id", "tests", "subtasks"))
+
+
+# --- people ------------------------------------------------------------------------------------------
+
+
+_RECALCULATED = "recalculatedtotal"  # over the problems that the dataset has
+_RATING = ("cfrating", "codeforcesrating")
+_UNRATED = (0, -1000)
+
+
+def _contest_results(row: Row) -> ContestResults | None:
+    """The contestants' totals; None where they cannot be made for all of the contest's problems here."""
+    name, problems = row.name("contest_id"), row.json("problems") or []
+    every = [{_bare(key): one for key, one in each.items()} for each in row.json("contestants_ranking") or []]
+    # USACO's combined results are of divisions whose contestants are not the same people.
+    if not every or not problems or name.endswith("-combined"):
+        return None
+    tasks = [_bare(str(one).split("-", 3)[-1]) for one in problems]
+    columns = [_RECALCULATED] if any(_RECALCULATED in one for one in every) else tasks
+    if not all(any(column in one for one in every) for column in columns):
+        return None
+    ratings = [next((as_number(one[key]) for key in _RATING if key in one), None) for one in every]
+    return ContestResults(
+        contest=name,
+        problems=tuple(map(str, problems)),
+        totals=tuple(sum(as_number(one.get(column)) or 0.0 for column in columns) for one in every),
+        ratings=tuple(None if rating in _UNRATED else rating for rating in ratings),
+    )
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
 # --- graders -----------------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ from ioi_eval.model.fields import near, nearest
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
 from ioi_eval.problems import Problems
 from ioi_eval.store import Store
+from ioi_eval.store.people import People
 from ioi_eval.store.resources import installed
 
 _T = TypeVar("_T")
@@ -208,9 +209,11 @@ class Loaded(Problems):
         references: Callable[[Problem], tuple[Solution, ...]],
         aliases: Mapping[str, str],
         packages: Collection[str] = (),
+        people: Callable[[], People | None] = lambda: None,
     ) -> None:
         super().__init__(problems, packages=packages)
         self._reasons, self._references, self._aliases = reasons, references, aliases
+        self.people = people  # what they reached at these problems' contests, read now. InputError
         # Why each problem is not there, by id and year; by id alone where that holds for all of its years.
         names = {_name(*place): reason for place, reason in reasons.items()}
         by_id: dict[str, set[str]] = {}
@@ -245,6 +248,7 @@ class Loaded(Problems):
             references=self._references,
             aliases=self._aliases,
             packages=self.packages,
+            people=self.people,
         )
 
     def references(self, label: str) -> tuple[Solution, ...]:
@@ -279,6 +283,7 @@ def load(
         references=lambda problem: benchmark.references(by_place[problem.id, problem.year], tables),
         aliases=aliases,
         packages=benchmark.packages if options.packages is None else options.packages,
+        people=lambda: benchmark.people(tables),
     )
 
 

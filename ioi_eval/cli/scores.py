@@ -84,7 +84,7 @@ def show_comparison(runs: Sequence[ComparedRun], differ: Differences | None = No
 
 def _show_models(screen: _Screen, of: Sequence[Entry], unscored: int) -> None:
     screen.add("pass@k", _passes(of, unscored))
-    for section in (sections.medals(of), sections.budgets(of)):
+    for section in (sections.medals(of), sections.standings(of), sections.budgets(of)):
         if section is not None:
             screen.add(section.title, _section(section))
     for section in sections.groups(of, brief=True):

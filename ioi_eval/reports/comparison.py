@@ -65,7 +65,7 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
             Section(title="Models", table=sections.models(of)),
             *_models_by_runs(runs),
             *_groups_by_models(of),
-            *filter(None, (sections.budgets(of), sections.medals(of), sections.passes(of, unscored))),
+            *sections.of_points(of, unscored),
             *sections.groups(of),
             sections.by_problem(of),
             sections.verdicts(of, total, unscored),

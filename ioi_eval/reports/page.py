@@ -142,7 +142,7 @@ def _overview(run: Summary, *, apart: bool, pages: PagesOf) -> Iterator[Section]
         table=sections.models(of, apart=apart),
         notes=[*notes, f"{solved}every test.", *_FEWER[pages]],
     )
-    yield from filter(None, (sections.budgets(of), sections.medals(of), sections.passes(of, run.unscored)))
+    yield from sections.of_points(of, run.unscored)
     yield from sections.groups(of)
     if several:
         yield sections.by_problem(of, linked=True, opened=pages is not PagesOf.NONE)

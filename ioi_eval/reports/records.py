@@ -107,6 +107,23 @@ class Group(Value):
     pass_at: tuple[PassAtK, ...]
 
 
+class Standing(Value):
+    """A model's place among people: of each contest the share of contestants with fewer points, and a rating.
+
+    It is that of one submission for each problem, on average. Intervals hold in 95 % of cases.
+    """
+
+    source: str  # of the people's results
+    of: int = 0  # contests, or problems with ratings
+    percentile: float | None = None  # mean over contests, in percent
+    percentile_low: float | None = None
+    percentile_high: float | None = None
+    elo: float | None = None  # on the scale of Codeforces
+    elo_low: float | None = None
+    elo_high: float | None = None
+    remark: str = ""
+
+
 class BudgetAward(Value):
     budget: Budget
     award: Award
@@ -156,6 +173,7 @@ class ModelSummary(Value):
     pass_curve: tuple[PassAtK, ...] = ()  # every problem and subtask has k scored submissions
     share_low: float | None = None  # the 95 % interval of `share`; None: one problem has none
     share_high: float | None = None
+    standing: Standing | None = None  # None: the benchmark brings no results of people
 
     @property
     def share(self) -> float | None:

@@ -188,6 +188,11 @@ def estimate(found: PassAtK | None, *, brief: bool = False) -> str:
     return share(found.value, 1) + sure
 
 
+def of_points(of: Sequence[Entry], unscored: int) -> Iterator[Section]:
+    """Yield what the models' points are worth, where that is known."""
+    yield from filter(None, (budgets(of), medals(of), standings(of), passes(of, unscored)))
+
+
 def medals(of: Sequence[Entry]) -> Section | None:
     """A line for each model and contest, a column for each budget; where nobody is given any, only why."""
     every = [given.award for one in of for given in one.model.awards]
@@ -200,6 +205,38 @@ def medals(of: Sequence[Entry]) -> Section | None:
     heads = ["Model", "Contest", "All", _limits(of), "One", "Remark"]
     text = "The medals that the points would have won. A medal needs all problems of that year's contest."
     return Section(title=title, text=[text], table=TableBlock(heads=heads, rows=rows, align="lrrrrl"))
+
+
+def standings(of: Sequence[Entry]) -> Section | None:
+    """A line for each model whose benchmark brings results of people."""
+    known = [(one.name, one.model.standing) for one in of if one.model.standing is not None]
+    if not known:
+        return None
+    rows = [
+        [
+            name,
+            _placed(found.percentile, found.percentile_low, found.percentile_high, " %"),
+            _placed(found.elo, found.elo_low, found.elo_high, ""),
+            f"{found.of:,}" if found.of else NOTHING,
+            found.remark,
+        ]
+        for name, found in known
+    ]
+    text = (
+        "One submission for each problem, on average, beside people: the share of contestants with fewer"
+        " points (mean over contests), and the rating of whom Codeforces would expect at that place, or to"
+        " solve as many of these problems. Intervals (95 %) are over contests or problems. Source:"
+        f" {'; '.join(dict.fromkeys(found.source for _, found in known))}."
+    )
+    heads = ["Model", "Percentile", "Rating", "Contests or problems", "Remark"]
+    return Section(title="Among people", text=[text], table=TableBlock(heads=heads, rows=rows, align="lrrrl"))
+
+
+def _placed(value: float | None, low: float | None, high: float | None, unit: str) -> str:
+    if value is None:
+        return NOTHING
+    sure = "" if low is None or high is None else f" ({low:.0f} to {high:.0f})"
+    return f"{value:.0f}{unit}{sure}"
 
 
 def _no_medals(of: Sequence[Entry]) -> Iterator[str]:

@@ -34,6 +34,7 @@ from ioi_eval.reports.records import (
     Summary,
 )
 from ioi_eval.reports.scoreboard import Scores
+from ioi_eval.reports.standing import standing
 from ioi_eval.reports.tally import Facts, Tally, Traits, candidate_of, traits_of, uses, uses_of, worst_first
 from ioi_eval.rules import scoring
 from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
@@ -41,6 +42,7 @@ from ioi_eval.rules.scoring import BestSubtask, Mode
 from ioi_eval.rules.selection import Attempt, Budget
 from ioi_eval.store.files import replace
 from ioi_eval.store.folder import RunInfo, read_failures, read_info, read_rows, refuse_twice, wrongly_shared
+from ioi_eval.store.people import read_people
 from ioi_eval.store.rows import model_of, result_of
 from ioi_eval.store.tasks import Task, read_tasks
 
@@ -265,6 +267,11 @@ def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> 
         for add in (reading.add, scores.add, *more):
             add(row, result)
     found = reading.summary(info)
+    if (people := read_people(folder)) is not None:
+        models = (
+            msgspec.structs.replace(one, standing=standing(people, one.problems)) for one in found.models
+        )
+        found = msgspec.structs.replace(found, models=tuple(models))
     warnings = (*map(str, found.suspicious), *_warnings(folder))
     return msgspec.structs.replace(found, warnings=warnings, contest=scores.entrants())
 

@@ -25,6 +25,7 @@ from typing import Annotated, Any, NamedTuple, ParamSpec, Self, TypeVar
 
 import msgspec
 
+from ioi_eval.benchmarks import Loaded
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.sharing import Finding, Sharing
@@ -74,6 +75,7 @@ from ioi_eval.store.folder import (
     write_limits,
     write_progress,
 )
+from ioi_eval.store.people import People, read_people, write_people
 from ioi_eval.store.rows import MAX_OUTPUT, result_of
 from ioi_eval.store.tasks import Task, read_tasks, write_tasks
 
@@ -286,6 +288,15 @@ async def describe_problems(
             tasks[name] = Task.of(problem, hashes.get(name, ""))
     if tasks != known:
         write_tasks(setup.folder, tasks)
+    told = read_people(setup.folder)
+    if isinstance(work.problems, Loaded) and (told is None or told.missing):
+        people: People | None
+        try:
+            people = work.problems.people()
+        except InputError as error:
+            people = People(source="the benchmark", missing=f"no results of people: {error.problem}")
+        if people is not None and people != told:
+            write_people(setup.folder, people)
 
 
 def journal_of(work: Work, setup: RunSetup) -> Journal:

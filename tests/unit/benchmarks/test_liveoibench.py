@@ -202,6 +202,35 @@ async def test_a_manager_that_scripts_start_with_pipes(scorer: Scorer, tmp_path:
     assert list(alone.left_out) == [SCRIPTS]
 
 
+def test_people_reached_so_many_points(tmp_path: Path) -> None:
+    """Each contest's own columns, as the table has them; the runs of two divisions are no contest."""
+    ranking = [
+        {"Rank": 1, "Add Up": "100", "Other": 30, "CF_Rating": 2100},
+        {"Rank": 2, "Add Up": 40.5, "Other": None, "CF_Rating": 0},
+    ]
+    other, again = NAME.replace("add-up", "other"), [{"Recalculated_Total": 75, "Add Up": 1}]
+    told = [
+        ("IOI-2024-contest", [NAME, other], ranking),
+        ("IOI-2024-day1", [NAME], [{"Sum": 1}]),
+        ("USACO-2024-x-combined", [NAME], ranking),
+        ("CCO-2024-contest", [NAME], again),
+    ]
+    rows = [
+        {"contest_id": name, "problems": json.dumps(ids), "contestants_ranking": json.dumps(people)}
+        for name, ids, people in told
+    ]
+    problems = loaded(tmp_path)
+    with pytest.raises(InputError, match="no file 'data/contest_results"):
+        problems.people()
+    write_table(tmp_path / "copies" / "LiveOIBench_contestants" / "data" / "contest_results.parquet", rows)
+    found = loaded(tmp_path).people()
+    assert found is not None and found.source == "LiveOIBench/LiveOIBench_contestants"
+    assert [(one.contest, one.problems, one.totals, one.ratings) for one in found.contests] == [
+        ("IOI-2024-contest", (NAME, other), (130, 40.5), (2100, None)),
+        ("CCO-2024-contest", (NAME,), (75,), (None,)),
+    ]
+
+
 def test_a_dump_is_known_by_its_ids_and_interactive_tasks_are_left_out(
     cli: CommandLine, tmp_path: Path
 ) -> None:

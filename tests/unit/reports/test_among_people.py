@@ -1,0 +1,94 @@
+"""Where a model stands among people: ratings of problems, and the totals of contests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_samples import SUM, result, submission, write_run
+from support.runs import result_row, summary
+
+from ioi_eval.models import Verdict
+from ioi_eval.reports.records import ProblemSummary
+from ioi_eval.reports.standing import standing
+from ioi_eval.store.people import ContestResults, People, write_people
+
+RATED = People(source="ratings", rated=True)
+
+
+def solved(difficulty: int, number: int, of: int = 10, **fields: Any) -> ProblemSummary:
+    return ProblemSummary(
+        problem_id=f"p{difficulty}",
+        points=None,
+        max_points=None,
+        submissions=of,
+        scored=of,
+        unscored=0,
+        compiled=of,
+        solved=number,
+        mean_points=number / of,
+        best_pass_rate=1.0,
+        verdicts={},
+        subtasks=(),
+        difficulty=str(difficulty),
+        **fields,
+    )
+
+
+def test_a_rating_is_that_of_whom_half_the_problems_of_it_defeat() -> None:
+    found = standing(RATED, [solved(1500, 5), solved(1500, 5)])
+    assert found.elo == pytest.approx(1500, abs=1) and found.of == 2
+    even = standing(RATED, [solved(1100, 9), solved(1500, 5), solved(1900, 1), solved(2300, 0)])
+    assert even.elo is not None and even.elo_low is not None and even.elo_high is not None
+    assert even.elo_low < even.elo < even.elo_high and even.elo == pytest.approx(1500, abs=40)
+    better = standing(RATED, [solved(1100, 10), solved(1500, 8), solved(1900, 5), solved(2300, 1)])
+    assert better.elo is not None and better.elo > even.elo
+
+
+def test_without_a_bound_there_is_no_rating() -> None:
+    assert "no bound" in standing(RATED, [solved(1500, 10)]).remark
+    assert "no bound" in standing(RATED, [solved(1500, 0)]).remark
+    assert "no problem with a rating" in standing(RATED, []).remark
+    told = standing(People(source="x", missing="not there"), [])
+    assert (told.elo, told.remark) == (None, "not there")
+
+
+def points(name: str, mean: float) -> ProblemSummary:
+    one = solved(0, 0)
+    fields = {name: getattr(one, name) for name in ProblemSummary.__struct_fields__}
+    return ProblemSummary(**fields | {"problem_id": name, "mean_points": mean, "max_points": 100.0})
+
+
+def contest(name: str, *problems: str) -> ContestResults:
+    return ContestResults(
+        contest=name, problems=problems, totals=(10, 50, 90, 150), ratings=(800, None, 1600, 2400)
+    )
+
+
+def test_a_contest_counts_where_all_its_problems_are_scored() -> None:
+    people = People(source="x", contests=(contest("a", "a1", "a2"), contest("b", "b1"), contest("c", "c1")))
+    found = standing(people, [points("a1", 60), points("a2@2024", 40), points("b1", 10)])
+    assert (found.of, found.percentile) == (2, 37.5), "75 and 0: fewer points than the model's, not as many"
+    assert (found.percentile_low, found.percentile_high) == (0, 75)
+    part = standing(people, [points("a1", 60)])
+    assert (part.of, part.percentile) == (0, None) and "1 without results for all problems" in part.remark
+
+
+def test_a_rating_is_that_of_the_place() -> None:
+    every = [
+        standing(People(source="x", contests=(contest("a", "a1"),)), [points("a1", total)]).elo
+        for total in (0, 60, 100, 200)
+    ]
+    assert every == sorted(every) and every[0] == 0 and len(set(every)) == 4
+
+
+def test_the_report_says_it(tmp_path: Path) -> None:
+    rows = [result_row(submission(key), SUM, result(submission(key), {"3-a": Verdict.WA})) for key in "ab"]
+    folder = write_run(tmp_path / "run", rows)
+    assert summary(folder).models[0].standing is None
+    write_people(folder, People(source="the contest's table", contests=(contest("x", "sum"),)))
+    model = summary(folder).models[0]
+    assert model.standing is not None and model.standing.percentile == 50
+    assert json.loads((folder / "people.json").read_text())["source"] == "the contest's table"
