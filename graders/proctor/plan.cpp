@@ -48,6 +48,9 @@ Manager read_manager(const json::Value& value) {
   manager.argv = value.at("argv").texts("manager.argv");
   manager.kind = value.at("kind").text_or("cms", "manager.kind");
   manager.limits = read_limits(value.at("limits"), "output");
+  manager.again = value.at("again").text_or("", "manager.again");
+  if (!manager.again.empty() && manager.again != "alone" && manager.again != "together")
+    sys::fail("manager.again: alone or together expected, not " + manager.again);
   manager.given = value.at("given").texts("manager.given");
   manager.full = read_full(value, "manager.full");
   return manager;

@@ -38,6 +38,9 @@ struct Manager {
   std::vector<std::string> argv;  // empty: there is none
   std::string kind;               // how it says what the submission is worth, in the words of checkers
   process::Limits limits;
+  // Interactive: who is there when the submission runs a second time, on what the interactor wrote: `alone`, or it
+  // and the interactor, `together`; empty: it runs once.
+  std::string again;
   std::vector<std::string> given;  // Interactive: arguments in the place of its kind's; empty: its kind's
   double full = 1;                // icpc: the number in score.txt that is worth everything
 };

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <functional>
 #include <poll.h>
+#include <utility>
 #include <vector>
 
 #include "child.hpp"
@@ -247,12 +248,29 @@ class Interactive : public Together {
 
   verdict::Verdict judge(const plan::Test& test) override {
     manager_->clear_feedback();
-    return in_passes(opened_.of(test.input), [&](int input, sys::Fd& next) { return play(test, input, next); });
+    bool first = true;
+    return in_passes(opened_.of(test.input), [&](int input, sys::Fd& next) {
+      const bool goes_on = std::exchange(first, false) && !plan_.manager.again.empty();
+      return goes_on || plan_.manager.again != "alone" ? play(test, input, goes_on, next) : play_second(test, input);
+    });
   }
 
  private:
-  // `next`: takes the input of another pass, where the interactor asks for one.
-  verdict::Verdict play(const plan::Test& test, int input, sys::Fd& next) {
+  // The second run without the interactor: what the submission writes is for the checker.
+  verdict::Verdict play_second(const plan::Test& test, int input) {
+    const sys::Fd output = files::memory("output"), error = files::memory("error");
+    const bool one_way = room_.layers.on("one-way");
+    const sys::Fd said = files::write_only(output, one_way), told = files::write_only(error, one_way);
+    process::Program program = submission();
+    const sys::Fd copied = hand_input(input, program);
+    program.output = said.get();
+    program.error = told.get();
+    return play_alone(program, test, opened_.of(test.input), output.get(), error.get());
+  }
+
+  // `next`: takes the input of another run, where the interactor asks for one, or where `goes_on` says that there is
+  // one if this one is right.
+  verdict::Verdict play(const plan::Test& test, int input, bool goes_on, sys::Fd& next) {
     pipes::Pipe to_user = pipes::make(), from_user = pipes::make();
     const sys::Fd told = files::memory("told"), transcript = files::memory("transcript");
     manager_->lay(input, answer_of(test), transcript.get());
@@ -284,7 +302,12 @@ class Interactive : public Together {
     }
     if (next.valid() && verdict.end == verdict::End::ok && statement.outcome.code != 42)
       sys::fail(statement.who + " asks for another pass, and rejects this one");
-    conclude(verdict, test, statement, was_left, transcript.get());
+    conclude(verdict, test, statement, was_left, goes_on ? -1 : transcript.get());
+    if (goes_on && verdict.end == verdict::End::ok && verdict.score > 0) {
+      const sys::Fd written = files::memory("input");
+      files::copy(rewound(transcript.get()), written.get());
+      next = files::read_only(written);
+    }
     return verdict;
   }
 
@@ -324,6 +347,7 @@ class Interactive : public Together {
     }
   }
 
+  // `transcript`: for the checker; -1: not yet.
   // An interactor that was not content and ended first has decided: what the submission did without a partner does not
   // count. Otherwise a submission that failed has failed, whatever the interactor made of the silence.
   void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement, bool was_left,
@@ -335,7 +359,7 @@ class Interactive : public Together {
     verdict.end = verdict::End::ok;
     verdict.score = opinion.score;
     verdict.feedback = opinion.feedback;
-    if (opinion.score > 0 && checker_.is_program()) check(verdict, test, transcript);
+    if (opinion.score > 0 && transcript >= 0 && checker_.is_program()) check(verdict, test, transcript);
   }
 };
 

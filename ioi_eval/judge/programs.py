@@ -335,6 +335,7 @@ def _manager(problem: Problem, program: Trusted | None, limits: ManagerLimits) -
         argv=(*program.argv, *problem.options.manager_args),
         kind=problem.manager.kind.value,
         full=problem.manager.full,
+        again=problem.manager.again,
         given=problem.manager.given,
         limits=manager_limits(
             problem.limits,

@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 _NO_MATTER = ("name", "source", "solutions", "difficulty", "tags", "statement", "starter_code")
 _APART = (*_NO_MATTER, "tests")
 # Younger than runs that are there: while they say nothing, those runs' problems have not changed.
-_YOUNGER = ("prelude", "online_judge", "cuts_output", "given", "line_buffered", "source_names")
+_YOUNGER = ("prelude", "online_judge", "cuts_output", "given", "line_buffered", "source_names", "again")
 
 
 class Same(Generic[_T]):

@@ -65,6 +65,7 @@ class PlanManager(Message):
     argv: tuple[str, ...]
     kind: str = "cms"  # how it says what the submission is worth: cms, testlib, icpc
     full: float = 1.0  # icpc: the number in score.txt that is worth everything
+    again: str = ""  # an interactor's: who is there in a second run, alone or together; empty: there is none
     given: tuple[str, ...] = ()  # arguments in the place of its kind's
     limits: PlanLimits = PlanLimits()
 

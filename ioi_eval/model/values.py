@@ -178,6 +178,8 @@ class Manager(Value, kw_only=True):
     )  # how it says what a submission is worth: cms, testlib, exit-code, icpc
     language: str = "c++"
     full: float = 1.0  # icpc, testlib: the number of points that is worth everything
+    # Interactive: a second run on what the interactor wrote, of the submission `alone` or of both `together`.
+    again: str = ""
     given: tuple[str, ...] = ()  # Interactive: arguments in the place of its kind's, which name files of DESK
 
 

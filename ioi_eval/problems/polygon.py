@@ -134,10 +134,10 @@ class PolygonReader:
         if judging is None or testset is None:
             self._fault("judging.testset", "missing", "Export the package again")
             return None
-        self._refuse_what_is_not_judged(judging)
         interactor = self._program("interactor")
+        again = self._second_run(judging)
         checker = self._program("checker")
-        if checker is None and interactor is None and not self._faults.errors:
+        if checker is None and (interactor is None or again) and not self._faults.errors:
             self._fault("assets.checker", "missing", "Choose a checker in Polygon, and export again")
         tests = tuple(self._tests(testset))
         subtasks = read_groups(testset, tests, self._faults, _HEADER)
@@ -157,8 +157,8 @@ class PolygonReader:
                 self._number(testset, "time-limit") / 1000, self._number(testset, "memory-limit")
             ),
             included=tuple(self.included()),
-            checker=_checker(checker, most),
-            manager=_manager(interactor, most),
+            checker=replace(_checker(checker, most), passes=2 if again else 1),
+            manager=_manager(interactor, most, again),
             tests=tuple(_with_points(tests, worths)),
             subtasks=subtasks,
             solutions=tuple(self._solutions()),
@@ -188,9 +188,18 @@ class PolygonReader:
                 self._faults.note(f"left out: the testset {other.get('name')!r}", _HEADER)
         return main
 
-    def _refuse_what_is_not_judged(self, judging: Element) -> None:
-        if judging.get("run-count", "1") != "1":
-            self._fault("judging.run-count", "solutions run more than once", "Only 1 is judged")
+    def _second_run(self, judging: Element) -> str:
+        """Return how solutions run again, alone or together with the interactor; empty: they do not."""
+        runs, interactor = judging.get("run-count", "1"), self._root.find("assets/interactor")
+        if runs == "1":
+            return ""
+        if runs != "2" or interactor is None:
+            words = (
+                f"solutions run {runs} times" if runs != "2" else "solutions run twice without an interactor"
+            )
+            self._fault("judging.run-count", words, "Expected 1, or 2 with an interactor")
+            return ""
+        return "alone" if interactor.find("runs") is None else "together"
 
     def _number(self, testset: Element, field: str) -> int:
         said = (testset.findtext(field) or "").strip()
@@ -358,11 +367,11 @@ def _checker(program: tuple[tuple[NamedBlob, ...], str] | None, full: float) -> 
     return Checker(kind=CheckerKind.TESTLIB, sources=sources, language=language, full=full)
 
 
-def _manager(program: tuple[tuple[NamedBlob, ...], str] | None, full: float) -> Manager | None:
+def _manager(program: tuple[tuple[NamedBlob, ...], str] | None, full: float, again: str) -> Manager | None:
     if program is None:
         return None
     sources, language = program
-    return Manager(sources=sources, kind=CheckerKind.TESTLIB, language=language, full=full)
+    return Manager(sources=sources, kind=CheckerKind.TESTLIB, language=language, full=full, again=again)
 
 
 # --- groups: each test's own points, or all or nothing; groups that others depend on ----------------

@@ -239,6 +239,18 @@ async def test_several_passes_in_the_older_version(
     assert {one.solution for one in found.solutions} >= solutions
 
 
+async def test_an_interactor_that_is_there_in_both_runs(tmp_path: Path, shared_cache: Path) -> None:
+    package = tmp_path / "relics"
+    shutil.copytree(FOLDER / "relics", package)
+    header = (package / "problem.xml").read_text()
+    end = "        </interactor>"
+    assert end in header
+    runs = "            <runs><run>1</run><run>2</run></runs>"
+    (package / "problem.xml").write_text(header.replace(end, f"{runs}\n{end}"))
+    found = (await validated(package, tmp_path / "run", shared_cache)).validation
+    assert (len(found.solutions), found.unjudged, found.differences) == (4, (), 0)
+
+
 async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, shared_cache: Path) -> None:
     package = tmp_path / "halves"
     shutil.copytree(FOLDER / "halves", package)

@@ -1,0 +1,3 @@
+what, word = input().split()
+assert what == "hide"
+print("word")
