@@ -1,9 +1,10 @@
 """Runs a generator, a validator or a solution of a package in a box, and keeps what it writes.
 
-produce.py OUTPUT GIVEN READ WRITTEN PROGRAM ARGUMENT...
+produce.py OUTPUT GIVEN READ WRITTEN INTERACTOR PROGRAM ARGUMENT...
 
 GIVEN is a file for its standard input, or -. READ is the name under which it finds that instead, WRITTEN the
-file that it writes instead of its standard output, or stderr; or each of them -.
+file that it writes instead of its standard output, or stderr; or each of them -. INTERACTOR is a program that
+reads what it writes and writes what it reads, and WRITTEN that one's file; or -.
 """
 
 import os
@@ -11,17 +12,38 @@ import shutil
 import subprocess
 import sys
 
-output, given, read, written, program, *arguments = sys.argv[1:]
-own = f"own-{program}"  # what was laid here may be a link that only this process can follow
-shutil.copyfile(program, own)
-os.chmod(own, 0o700)
-command = [sys.executable, "-I", own] if program.endswith(".py") else [f"./{own}"]
+CONTROL = "ioi-eval-control.py"  # is tried in the place of a program that fails, and talks to nobody
+
+
+def command_of(program):
+    own = f"own-{os.path.basename(program)}"  # what was laid here may be a link, for this process alone
+    shutil.copyfile(program, own)
+    os.chmod(own, 0o700)
+    return [sys.executable, "-I", own] if program.endswith(".py") else [f"./{own}"]
+
+
+def talk(interactor, command):
+    shutil.copyfile(given, "input.txt")
+    partner = [*command_of(interactor), "input.txt", written]
+    with subprocess.Popen(partner, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        with subprocess.Popen(command, stdin=other.stdout, stdout=other.stdin) as own:
+            other.stdin.close()
+            other.stdout.close()
+        return own.returncode or other.wait()
+
+
+output, given, read, written, interactor, program, *arguments = sys.argv[1:]
+command = command_of(program)
 if read != "-":
     shutil.copyfile(given, read)
     given = "-"
-with open(os.devnull if given == "-" else given, "rb") as source, open(output, "wb") as kept:
-    streams = {"stdout": subprocess.DEVNULL, "stderr": kept} if written == "stderr" else {"stdout": kept}
-    code = subprocess.run([*command, *arguments], stdin=source, **streams).returncode
+if interactor != "-" and program != CONTROL:
+    open(written, "wb").close()
+    code = talk(interactor, command)
+else:
+    with open(os.devnull if given == "-" else given, "rb") as source, open(output, "wb") as kept:
+        streams = {"stdout": subprocess.DEVNULL, "stderr": kept} if written == "stderr" else {"stdout": kept}
+        code = subprocess.run([*command, *arguments], stdin=source, **streams).returncode
 if not code and written not in ("-", "stderr"):
     shutil.copyfile(written, output)
 if code:

@@ -56,6 +56,7 @@ class Making(NamedTuple):
     validators: tuple[Executable, ...] = ()
     read: str = ""  # the file that the solution reads; empty: standard input
     written: str = ""  # the file that it writes; empty: standard output
+    interactor: Executable | None = None  # talks to the solution; what it writes into `written` is the answer
     named: bool = False  # validators get the input's name as an argument; else they read it
 
 

@@ -498,9 +498,11 @@ class _Making:
         if testset is None:
             self._fault("judging.testset", "missing", "Export the package again")
             return None
-        if self._root.find("assets/interactor") is not None:
-            words = "answers of interactive problems are not generated"
-            self._fault("assets.interactor", words, "Export it with tests (Full package)")
+        talks = self._root.find("assets/interactor")
+        interactor = None if talks is None else self._executable(talks, "assets.interactor")
+        if self._root.find("judging[@run-count='2']") is not None:
+            words = "answers of solutions that run twice are not generated"
+            self._fault("judging.run-count", words, "Export it with tests (Full package)")
         generators = dict(self._generators())
         main = self._root.find("assets/solutions/solution[@tag='main']")
         solution = None if main is None else self._solution(main)
@@ -511,7 +513,9 @@ class _Making:
         tests = tuple(self._tests(testset, generators))
         if solution is None:
             return None
-        return Making(tests, generators, solution, tuple(one for one in validators if one))
+        checked = tuple(one for one in validators if one)
+        written = "output.txt" if interactor else ""
+        return Making(tests, generators, solution, checked, written=written, interactor=interactor)
 
     def _fault(self, field: str, words: str, remedy: str) -> None:
         self._faults.add(words, _HEADER, field=field, remedy=remedy)

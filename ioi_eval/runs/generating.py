@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ioi_eval.engines import Engine
 from ioi_eval.engines.contract import Built, Recipe, Rejected
@@ -30,6 +30,7 @@ from ioi_eval.store.resources import graders
 _KIND = "generated"
 _ERRORS = "stderr"
 _SCRIPT, _OUTPUT, _GIVEN, _PROGRAM = "ioi-eval-produce.py", "ioi-eval-made", "ioi-eval-given", "ioi-eval-run"
+_PARTNER = "ioi-eval-partner"
 
 
 async def generate(source: str | Path, out: str | Path, *, store: Store) -> tuple[Path, ...]:
@@ -90,7 +91,13 @@ class _Producer:
             else:
                 what = f"the main solution fails on {test.input}"
                 files[test.answer] = await self._run(
-                    making.solution, (), given, what, read=making.read, written=making.written
+                    making.solution,
+                    (),
+                    given,
+                    what,
+                    read=making.read,
+                    written=making.written,
+                    partner=making.interactor,
                 )
         return files
 
@@ -113,14 +120,21 @@ class _Producer:
         *,
         read: str = "",
         written: str = "",
+        partner: Executable | None = None,
     ) -> Blob:
         """Return the program's output. `what`: the message where it fails.
 
-        `read`, `written`: the names of the files in place of standard input and output.
+        `read`, `written`: the names of the files in place of standard input and output. `partner`: a program
+        that it talks to, and whose file `written` is then.
         """
         script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders() / "python" / "produce.py"))
         started = await self._program(program)
         files = [] if given is None else [NamedBlob(name=_GIVEN, content=given)]
+        if partner is not None:
+            other = await self._program(partner)
+            files.append(
+                NamedBlob(name=f"{_PARTNER}{PurePosixPath(other.name).suffix}", content=other.content)
+            )
         stdin = "-" if given is None else f"./{_GIVEN}"
         python = find("python")
         recipe = Recipe(
@@ -128,7 +142,14 @@ class _Producer:
             output=_OUTPUT,
             command=(
                 *(python.command, "-I", f"./{_SCRIPT}"),
-                *(_OUTPUT, stdin, read or "-", written or "-", started.name),
+                *(
+                    _OUTPUT,
+                    stdin,
+                    read or "-",
+                    written or "-",
+                    f"./{files[-1].name}" if partner else "-",
+                    started.name,
+                ),
                 *arguments,
             ),
             sources=(script, *files, started),

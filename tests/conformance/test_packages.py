@@ -239,6 +239,20 @@ async def test_several_passes_in_the_older_version(
     assert {one.solution for one in found.solutions} >= solutions
 
 
+async def test_answers_that_an_interactor_writes(tmp_path: Path, shared_cache: Path) -> None:
+    package = tmp_path / "relics"
+    shutil.copytree(FOLDER / "relics", package)
+    header = package / "problem.xml"
+    header.write_text(header.read_text().replace('run-count="2"', 'run-count="1"'))
+    for answer in package.glob("tests/*.a"):
+        answer.unlink()
+    (made,) = await generate(package, tmp_path / "made", store=Store(shared_cache))
+    assert [path.read_text() for path in sorted(made.glob("tests/*.a"))] == ["find h\n", "find bae\n"]
+    (package / "files/interact.py").write_text("raise SystemExit(3)")
+    with pytest.raises(InputError, match=r"the main solution fails on tests/01: .* it ended with 1"):
+        await generate(package, tmp_path / "more", store=Store(shared_cache))
+
+
 async def test_an_interactor_that_is_there_in_both_runs(tmp_path: Path, shared_cache: Path) -> None:
     package = tmp_path / "relics"
     shutil.copytree(FOLDER / "relics", package)
