@@ -18,14 +18,14 @@ sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 
 import leftovers  # only now can they be found
 from cost import Costs
-from fixtures import bench, binaries, compiled, kept, library, proctor, workshop
+from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
 from repeating import Repeating
 from support.engines import toolchains
 from support.warm_command import end_warm_command
 
 from ioi_eval import private_folder
 
-__all__ = ["bench", "binaries", "compiled", "kept", "library", "proctor", "workshop"]
+__all__ = ["bench", "binaries", "compiled", "kept", "library", "proctor", "shared", "workshop"]
 
 # A busy machine is slow, and a slow test is not a failed one. No change is stopped by chance: properties are
 # tried on the same few examples each time, and on many at random by scripts/test --long

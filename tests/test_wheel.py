@@ -39,11 +39,9 @@ def build_wheel(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(shared: Path) -> Path:
     """One for the tests of all workers: what it brings is compiled for two machines."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    (built,) = built_once(shared / "wheel", build_wheel).parent.glob("wheel/*.whl")
+    (built,) = built_once(shared / "wheel", build_wheel).glob("*.whl")
     return built
 
 

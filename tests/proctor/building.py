@@ -24,8 +24,8 @@ SANITIZERS = (
 )
 
 
-def built_once(binary: Path, build: Callable[[Path], None]) -> Path:
-    """The file that `build` makes at the path it is given, unless another process has made it."""
+def built_once(binary: Path, build: Callable[[Path], object]) -> Path:
+    """The file or folder that `build` makes at the path it is given, unless another process has made it."""
     with binary.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not binary.exists():

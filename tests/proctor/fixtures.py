@@ -30,12 +30,17 @@ def workshop() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What all the processes of a session share, and where it was asked for the next sessions, too."""
-    if chosen := request.config.getoption("--kept"):
-        return Path(chosen)
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all the processes of a session share: `built_once` makes there what takes long."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def kept(request: pytest.FixtureRequest, shared: Path) -> Path:
+    """What all the processes of a session share, and where it was asked for the next sessions, too."""
+    chosen = request.config.getoption("--kept")
+    return Path(chosen) if chosen else shared
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from ioi_eval.reports import ReportOptions, Summary, summary
+import tarfile
+from pathlib import Path
+
+from ioi_eval.reports import ReportOptions, Summary, summary, write_reports
 from ioi_eval.rules.scoring import Mode, submission_result
 from ioi_eval.runs.events import RunSummary
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.store.folder import Fingerprint, read_failures, read_rows
+from ioi_eval.store.resources import examples
 from ioi_eval.store.rows import failure_row, plain, result_of, result_row
 
 __all__ = [
@@ -22,8 +26,17 @@ __all__ = [
     "plain",
     "read_failures",
     "read_rows",
+    "recorded",
     "result_of",
     "result_row",
     "submission_result",
     "summary",
 ]
+
+
+def recorded(folder: Path) -> Path:
+    """Return a run of 2,000 rows as it is among the examples, with its report."""
+    with tarfile.open(examples() / "recorded.tar.xz") as archive:
+        archive.extractall(folder)
+    write_reports(folder)
+    return folder

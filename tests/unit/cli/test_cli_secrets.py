@@ -73,7 +73,7 @@ def watched(found: list[str]) -> Iterator[None]:
     done = threading.Event()
 
     def look() -> None:
-        while not done.wait(0.02):
+        while not done.wait(0.1):
             found.extend(leftovers.command_lines())
 
     watcher = threading.Thread(target=look)

@@ -258,6 +258,7 @@ def test_the_script_s_table_of_packages(cli: CommandLine, package: Path, foreign
 
 
 @pytest.mark.skipif(not OFFICIAL.is_dir(), reason="the contest's own packages are not beside this checkout")
+@pytest.mark.sample("aplusb")
 @pytest.mark.parametrize(
     ("name", "only", "solutions"),
     [("aplusb", (), 4), ("machine", ("sol.cpp", "sol_tle.cpp", "sol_rte.cpp", "sol_wa.cpp"), 4)],

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
-import tarfile
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -17,14 +17,15 @@ import pytest
 import yaml
 from support.pages import PAGES, ROOT, Block, blocks, matches
 
-from ioi_eval import report_sync
-
 pytestmark = pytest.mark.once
 
 ALL = [block for page in PAGES for block in blocks(page)]
 TUTORIALS = ("cluster", "dump", "problem", "reward")
 SESSIONS = sorted({block.page for block in ALL if block.runs_here and block.kind in ("sh", "python")})
-LONG = {f"docs/{name}.md" for name in ("questions", "results", *(f"tutorials/{name}" for name in TUTORIALS))}
+LONG = {
+    f"docs/{name}.md"
+    for name in ("contest", "questions", "results", *(f"tutorials/{name}" for name in TUTORIALS))
+}
 
 
 def each_line(code: str) -> None:
@@ -47,12 +48,10 @@ PARSERS: dict[str, Callable[[str], object]] = {
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place(tmp_path: Path, recorded_run: Path) -> Path:
     """What pages take for granted: the examples, and a run of theirs."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    with tarfile.open(ROOT / "examples" / "recorded.tar.xz") as archive:
-        archive.extractall(tmp_path / "runs" / "demo")
-    report_sync(tmp_path / "runs" / "demo")  # with the files that a run has today
+    shutil.copytree(recorded_run, tmp_path / "runs" / "demo")
     return tmp_path
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import golden_images
 import pytest
 from browsing import media
 from support.browsers import chromium
@@ -24,11 +23,6 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run(tmp_path_factory.mktemp("browser") / "run", text=HOSTILE[0])
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return golden_images.recorded(tmp_path_factory.mktemp("recorded"))
 
 
 @pytest.fixture

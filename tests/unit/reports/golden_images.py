@@ -10,16 +10,14 @@ from __future__ import annotations
 import base64
 import json
 import subprocess
-import tarfile
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from support.browsers import opened
+from support.runs import recorded
 
-from ioi_eval.reports import write_reports
 from ioi_eval.reports.addresses import problem_page, submission_page
-from ioi_eval.store.resources import examples
 
 FOLDER = Path(__file__).with_name("golden")
 MADE_WITH = FOLDER / "made_with.json"
@@ -87,14 +85,6 @@ def unlike(browser: Any, one: bytes, other: bytes) -> float:
     browser.get("about:blank")
     pictures = (base64.b64encode(picture).decode() for picture in (one, other))
     return float(browser.execute_async_script(_COMPARE, *pictures, _CELL, _FAR))
-
-
-def recorded(folder: Path) -> Path:
-    """A run of 2,000 rows as it is among the examples, with its report."""
-    with tarfile.open(examples() / "recorded.tar.xz") as archive:
-        archive.extractall(folder)
-    write_reports(folder)
-    return folder
 
 
 def main() -> None:

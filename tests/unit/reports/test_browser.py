@@ -103,9 +103,9 @@ def test_tables_are_saved_for_papers(folder: Path, browser: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [400, 1400])
-def test_no_page_scrolls_sideways(folder: Path, recorded: Path, browser: Any, width: int) -> None:
+def test_no_page_scrolls_sideways(folder: Path, recorded_run: Path, browser: Any, width: int) -> None:
     browser.set_window_size(width, 900)
-    for page in [*pages(folder), *pages(recorded)]:
+    for page in [*pages(folder), *pages(recorded_run)]:
         browser.get(page.as_uri())
         wide = browser.execute_script("return document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, f"{page.name} at {width} pixels"
@@ -115,12 +115,12 @@ def test_no_page_scrolls_sideways(folder: Path, recorded: Path, browser: Any, wi
     ("scheme", "width"), [("light", 1400), ("dark", 1400), ("light", 400), ("dark", 400)]
 )
 def test_axe_finds_nothing(
-    folder: Path, recorded: Path, tmp_path: Path, browser: Any, scheme: str, width: int
+    folder: Path, recorded_run: Path, tmp_path: Path, browser: Any, scheme: str, width: int
 ) -> None:
     browser.set_window_size(width, 900)
-    runs = named({each: summary(each) for each in (folder, recorded)})
+    runs = named({each: summary(each) for each in (folder, recorded_run)})
     both = write_comparison(runs, tmp_path)
-    for page in [*pages(folder), *pages(recorded), both]:
+    for page in [*pages(folder), *pages(recorded_run), both]:
         browser.get(page.as_uri())
         media(browser, scheme=scheme)
         assert violations(browser) == [], f"{page.name}, {scheme}, {width} pixels"
@@ -135,8 +135,8 @@ def test_on_paper_there_is_no_button_and_columns_are_explained(folder: Path, bro
         assert not find(browser, selector).is_displayed()
 
 
-def test_a_long_list_comes_in_pieces(recorded: Path, browser: Any) -> None:
-    browser.get((recorded / "report" / ALL).as_uri())
+def test_a_long_list_comes_in_pieces(recorded_run: Path, browser: Any) -> None:
+    browser.get((recorded_run / "report" / ALL).as_uri())
     assert len(column(browser, 0)) == 200
     assert find(browser, "button.more").text == "Show more: 200 of 2,000 rows are here"
     find(browser, "th.number button").click()
@@ -147,8 +147,8 @@ def test_a_long_list_comes_in_pieces(recorded: Path, browser: Any) -> None:
     assert saved(browser, ".tools .save").count("\n") == 2001, "a file has all of them"
 
 
-def test_a_long_list_is_cut_down_to_what_was_asked_for(recorded: Path, browser: Any) -> None:
-    browser.get((recorded / "report.html").as_uri())
+def test_a_long_list_is_cut_down_to_what_was_asked_for(recorded_run: Path, browser: Any) -> None:
+    browser.get((recorded_run / "report.html").as_uri())
     find(browser, ".search input").send_keys("lanterns huge memory limit\n")
     found = column(browser, 3)
     assert 0 < len(found) < 50 and set(found) == {"MLE"}
@@ -157,12 +157,12 @@ def test_a_long_list_is_cut_down_to_what_was_asked_for(recorded: Path, browser: 
 
 
 @pytest.mark.parametrize("name", golden_images.PICTURES)
-def test_pages_look_as_they_did(recorded: Path, browser: Any, name: str) -> None:
+def test_pages_look_as_they_did(recorded_run: Path, browser: Any, name: str) -> None:
     """By a coarse measure, and only with the fonts and the Chromium that the pictures were taken with."""
     made_with = json.loads(golden_images.MADE_WITH.read_text())
     if (here := golden_images.made_with(browser)) != made_with:
         pytest.skip(f"the pictures were taken with {made_with}, this is {here}")
-    picture = golden_images.taken(browser, recorded, name)
+    picture = golden_images.taken(browser, recorded_run, name)
     golden = (golden_images.FOLDER / f"{name}.png").read_bytes()
     unlike = golden_images.unlike(browser, picture, golden)
     assert unlike <= golden_images.MOST, f"{unlike:.1%} differ; if that is meant: {golden_images.__doc__}"

@@ -24,15 +24,15 @@ from ioi_eval.store.folder import Progress, write_progress
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
 
 
-def test_every_control_is_reached_by_keyboard(folder: Path, recorded: Path, browser: Any) -> None:
+def test_every_control_is_reached_by_keyboard(folder: Path, recorded_run: Path, browser: Any) -> None:
     browser.set_window_size(1400, 900)
-    for page in [*pages(folder), recorded / "report.html"]:
+    for page in [*pages(folder), recorded_run / "report.html"]:
         browser.get(page.as_uri())
         check_tabs(browser)
 
 
-def test_the_report_is_used_by_keyboard_alone(recorded: Path, browser: Any) -> None:
-    browser.get((recorded / "report.html").as_uri())
+def test_the_report_is_used_by_keyboard_alone(recorded_run: Path, browser: Any) -> None:
+    browser.get((recorded_run / "report.html").as_uri())
     reach(browser, "th.number button")
     press(browser, ENTER)
     assert find(browser, "th.number").get_attribute("aria-sort") == "descending"

@@ -14,7 +14,6 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-import golden_images
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -189,11 +188,10 @@ def test_of_what_was_asked_for_something_lacks_k(tmp_path: Path) -> None:
     assert by_problem == {"sum": [1.0, 1.0, 1.0, None], "other": [1.0, None, None, None]}
 
 
-def test_the_recorded_example(tmp_path: Path) -> None:
+def test_the_recorded_example(recorded_run: Path) -> None:
     """Its tag `queues` once had a pass@10 of 0 below a pass@5 of 51 %."""
-    folder = golden_images.recorded(tmp_path)
-    (model, *_) = summary(folder).models
+    (model, *_) = summary(recorded_run).models
     (queues,) = [group for group in model.groups if (group.kind, group.name) == ("tag", "queues")]
     five, ten = queues.pass_at[1:]
     assert ten.value is None or (five.value is not None and ten.value >= five.value)
-    never_fall(columns_of_markdown((folder / "report.md").read_text("utf-8")))
+    never_fall(columns_of_markdown((recorded_run / "report.md").read_text("utf-8")))
