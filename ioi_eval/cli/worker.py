@@ -20,8 +20,10 @@ from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import PYTHON
 from ioi_eval.model.errors import InputError, IoiEvalError
+from ioi_eval.model.secret import Secret
 from ioi_eval.reports.document import counted
 from ioi_eval.server import Event, Server, ServerOptions, Tell, check_address, serve
+from ioi_eval.server.callers import read_callers
 from ioi_eval.store import Store
 
 _EXAMPLES = """
@@ -56,7 +58,7 @@ _TokenFile = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="File with the token that requests must send.",
+        help="File with the token that requests must send, or lines of NAME TOKEN [SHARE].",
         rich_help_panel="Access",
     ),
 ]
@@ -87,13 +89,18 @@ def worker(
     SIGTERM or Ctrl-C lets the jobs that run finish and turns new ones away with 503; a second one ends at
     once. The token may also be in the variable IOI_EVAL_TOKEN.
     """
-    token = read_own_token(token_file)
-    check_address(serving.host, token=token, open_to_all=open_to_all)
+    token = Secret()
+    if token_file is None:
+        token = read_own_token(None)
+    else:
+        read_callers(token_file)  # so that a fault is told at once
+    check_address(serving.host, token=token or token_file is not None, open_to_all=open_to_all)
     options = msgspec.structs.replace(
         serving,
         run_cpu_time=serving.run_timeout,
         compile_cpu_time=serving.compile_timeout,
         token=token,
+        token_file=token_file,
         log_jobs=verbose,
         allowing="--allow-host NAME",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
@@ -19,6 +19,7 @@ from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected
 from ioi_eval.model.job import Job, JobResult
+from ioi_eval.server.callers import NOBODY, Caller
 from ioi_eval.server.log import Event, Repeats, Tell
 from ioi_eval.server.options import ServerOptions
 
@@ -39,10 +40,65 @@ class TooLate(EngineOverloaded):
         super().__init__(f"no slot was free within {seconds:g} s, and the answer would come too late")
 
 
+class FairSlots:
+    """Slots, of which each goes to the caller who has the least for its part; to equals, first come."""
+
+    def __init__(self, slots: int) -> None:
+        self._free = slots
+        self.taken = Counter[str]()  # by caller
+        self._waiting: dict[str, deque[tuple[Caller, asyncio.Future[None]]]] = {}
+
+    async def acquire(self, caller: Caller) -> None:
+        place = caller, asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(caller.name, deque()).append(place)
+        self._hand_out()
+        try:
+            await place[1]
+        except BaseException:
+            if place[1].done() and not place[1].cancelled() and place[1].exception() is None:
+                self.release(caller)  # it came too late
+            else:
+                self._leave(place)
+            raise
+
+    def release(self, caller: Caller) -> None:
+        self.taken[caller.name] -= 1
+        self._free += 1
+        self._hand_out()
+
+    def turn_away(self, error: Exception) -> None:
+        """Raise an error where somebody waits."""
+        for place in [place for line in self._waiting.values() for place in line]:
+            self._leave(place)
+            if not place[1].done():
+                place[1].set_exception(error)
+
+    def _hand_out(self) -> None:
+        while self._free and self._waiting:
+            caller, turn = min(
+                (line[0] for line in self._waiting.values()),
+                key=lambda first: self.taken[first[0].name] / first[0].part,
+            )
+            self._leave((caller, turn))
+            if turn.cancelled():
+                continue
+            self.taken[caller.name] += 1
+            self._free -= 1
+            turn.set_result(None)
+
+    def _leave(self, place: tuple[Caller, asyncio.Future[None]]) -> None:
+        line = self._waiting.get(place[0].name, deque())
+        if place in line:
+            line.remove(place)
+        if not line:
+            self._waiting.pop(place[0].name, None)
+
+
 class Admission:
     """A bounded queue in front of a number of slots. `room`: bytes that all visits together may bring.
 
-    A `Visit` is counted from the moment it comes: what it brings takes memory long before it runs.
+    A `Visit` is counted from the moment it comes: what it brings takes memory long before it runs. Of slots
+    and queue a caller may have its part; where its part is less than all slots, as many as these.
     """
 
     def __init__(self, slots: int, queue: int, room: int) -> None:
@@ -50,7 +106,8 @@ class Admission:
         self.running = self.visits = 0
         self.brought = 0  # bytes
         self.draining = False
-        self.free = asyncio.Semaphore(slots)
+        self.free = FairSlots(slots)
+        self.inside, self.served, self.refused = Counter[str](), Counter[str](), Counter[str]()  # by caller
         self._empty = asyncio.Event()
         self._empty.set()
 
@@ -58,17 +115,25 @@ class Admission:
     def queued(self) -> int:
         return self.visits - self.running
 
-    def visit(self) -> Visit:
+    def visit(self, caller: Caller = NOBODY) -> Visit:
         """Raises EngineOverloaded where nobody else may come in."""
         if self.draining:
             raise Draining
-        if self.visits >= self._slots + self._queue:
+        room = self._slots + self._queue
+        if self.visits >= room:
+            self.refused[caller.name] += 1
             raise EngineOverloaded(f"all {self._slots} slots are taken and {self._queue} requests wait")
-        return Visit(self)
+        if self.inside[caller.name] >= max(self._slots, int(room * caller.part)):
+            self.refused[caller.name] += 1
+            raise EngineOverloaded(
+                f"{caller.name} has {self.inside[caller.name]} requests here, its part of {room}"
+            )
+        return Visit(self, caller)
 
-    def count(self, visits: int) -> None:
+    def count(self, visits: int, caller: Caller) -> None:
         """For visits: one comes, or one leaves."""
         self.visits += visits
+        self.inside[caller.name] += visits
         if self.visits:
             self._empty.clear()
         else:
@@ -77,7 +142,18 @@ class Admission:
     def drain(self) -> None:
         """Lets nobody in from now on, and sends away who waits: another server may have room."""
         self.draining = True
-        self.free.release()  # for the first who waits, who finds that it drains and hands it on
+        self.free.turn_away(Draining())
+
+    def by_caller(self) -> Iterator[Iterator[str]]:
+        """Yield what is counted of each token that has a name."""
+        for name, kind, words, counts in (
+            ("caller_jobs_total", "counter", "Requests that got a slot, by the token's name.", self.served),
+            ("caller_refusals_total", "counter", "Requests that found no room.", self.refused),
+            ("caller_requests", "gauge", "Requests that run or wait.", self.inside),
+            ("caller_slots", "gauge", "Slots that they have.", self.free.taken),
+        ):
+            samples = (("", {"caller": who}, number) for who, number in sorted(counts.items()) if who)
+            yield _family(name, kind, words, samples)
 
     async def until_empty(self) -> None:
         await self._empty.wait()
@@ -86,8 +162,8 @@ class Admission:
 class Visit:
     """A request's stay: `with` it is inside, after `slot` it has one."""
 
-    def __init__(self, admission: Admission) -> None:
-        self._admission, self._has_slot, self._brought = admission, False, 0
+    def __init__(self, admission: Admission, caller: Caller) -> None:
+        self._admission, self._caller, self._has_slot, self._brought = admission, caller, False, 0
         self.patience: float | None = None
         """Seconds to wait for a slot, before TooLate is raised; None: as long as it takes."""
 
@@ -102,22 +178,23 @@ class Visit:
         self._brought += size
 
     async def slot(self) -> None:
-        """Waits for its turn, first come, first served. A holder of a slot keeps it."""
+        """Waits for its turn; of one caller, first come, first served. A holder of a slot keeps it."""
         if self._has_slot:
             return
         try:
             async with asyncio.timeout(self.patience):
-                await self._admission.free.acquire()
+                await self._admission.free.acquire(self._caller)
         except TimeoutError:
             raise TooLate(self.patience or 0.0) from None
         if self._admission.draining:
-            self._admission.free.release()
+            self._admission.free.release(self._caller)
             raise Draining
         self._has_slot = True
+        self._admission.served[self._caller.name] += 1
         self._admission.running += 1
 
     def __enter__(self) -> Visit:
-        self._admission.count(+1)
+        self._admission.count(+1, self._caller)
         return self
 
     def __exit__(
@@ -125,9 +202,9 @@ class Visit:
     ) -> None:
         if self._has_slot:
             self._admission.running -= 1
-            self._admission.free.release()
+            self._admission.free.release(self._caller)
         self._admission.brought -= self._brought
-        self._admission.count(-1)
+        self._admission.count(-1, self._caller)
 
 
 # --- what is counted, in Prometheus's text format ----------------------------------------------------
@@ -177,7 +254,17 @@ class Metrics:
         self.outcomes[outcome] += 1
         self.seconds.observe(seconds)
 
-    def text(self, *, running: int, queued: int, slots: int, kept: int = 0, room: int = 0) -> str:
+    def text(
+        self,
+        *,
+        running: int,
+        queued: int,
+        slots: int,
+        kept: int = 0,
+        room: int = 0,
+        callers: Iterable[Iterable[str]] = (),
+    ) -> str:
+        """`callers`: families of their own, as of `Admission.by_caller`."""
         families = (
             _family(
                 "jobs_total",
@@ -206,6 +293,7 @@ class Metrics:
             ),
             _family("contents_bytes", "gauge", "Contents that are kept.", [("", {}, kept)]),
             _family("contents_limit_bytes", "gauge", "The most that may be.", [("", {}, room)]),
+            *callers,
             _family("build_info", "gauge", "The version.", [("", {"version": version("ioi-eval")}, 1)]),
         )
         return "".join(line for family in families for line in family)

@@ -151,7 +151,8 @@ class ServerOptions(Value):
     compile_cpu_time: int = 120_000
     run_memory_limit: int = -1
     compile_memory_limit: int = -1
-    token: Secret = Secret()  # that requests must bring; empty: none
+    token: Secret = Secret()  # that requests must bring; empty: none, or one of the file's
+    token_file: Path | None = None  # of one token, or of several with names and shares (server/callers.py)
     log_jobs: bool = False  # every one that ends
     allowing: str = "allow_hosts=NAME"  # how one more is named where the worker is started, for refusals
 
@@ -160,6 +161,11 @@ class ServerOptions(Value):
         """Bytes of all bodies; always enough for one."""
         share = machine_memory() // _SHARE if self.max_bodies is None else self.max_bodies
         return max(self.max_body, share)
+
+    @property
+    def asks(self) -> bool:
+        """Return True if requests must bring a token."""
+        return bool(self.token or self.token_file)
 
     def tls(self) -> ssl.SSLContext | None:
         """Return what https needs; None: serve http. Raises InputError for files that do not fit."""
@@ -192,7 +198,7 @@ class ServerOptions(Value):
         }
 
 
-def check_address(host: str, *, token: str, open_to_all: bool | None) -> None:
+def check_address(host: str, *, token: str | bool, open_to_all: bool | None) -> None:
     """Refuse an address that other machines reach where there is neither a token nor a request for that.
 
     They could run programs here. `open_to_all`: None where nobody can request it.
@@ -215,7 +221,7 @@ def check_address(host: str, *, token: str, open_to_all: bool | None) -> None:
 
 def check_hosts(headers: CIMultiDictProxy[str], options: ServerOptions) -> None:
     """Raises Refused for a foreign `Host`, and for a page that is not the worker's own in `Origin`."""
-    if options.token:
+    if options.asks:
         return  # which no foreign page knows
     hosts = {_name(f"//{host}") for host in headers.getall("Host", [])}
     for host in hosts:

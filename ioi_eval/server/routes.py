@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hmac
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from functools import partial
 from http import HTTPStatus
@@ -19,6 +18,7 @@ from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
 from ioi_eval.engines.piston.identity import HEADER
 from ioi_eval.model.errors import EngineOverloaded
+from ioi_eval.server.callers import NOBODY, Callers
 from ioi_eval.server.contents import Contents
 from ioi_eval.server.jobs import (
     CONTENT_TYPE,
@@ -58,6 +58,7 @@ class Routes:
         self,
         engine: PackagedEngine,
         options: ServerOptions,
+        callers: Callers,
         admission: Admission,
         jobs: Jobs,
         metrics: Metrics,
@@ -65,7 +66,7 @@ class Routes:
         tell: Tell,
     ) -> None:
         self._sandbox = SandboxFusion(engine, jobs)
-        self._engine, self._options = engine, options
+        self._engine, self._options, self._callers = engine, options, callers
         self._admission, self._jobs, self._metrics = admission, jobs, metrics
         self._contents, self._fullness = contents, Fullness(tell)
 
@@ -127,10 +128,10 @@ class Routes:
             return web.Response(status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _check_token(self, request: web.Request) -> None:
-        wanted = self._options.token
+        if not self._options.asks or request.path in _OPEN:
+            return
         given = _token_of(request.headers.get("Authorization", ""))
-        told = given.encode(errors="surrogateescape")  # a header may hold any bytes
-        if wanted and request.path not in _OPEN and not hmac.compare_digest(told, wanted.encode()):
+        if self._callers.of(given) is None:
             wrong = "that is not this worker's token"
             wants = "this worker wants its token: Authorization: Bearer TOKEN"
             raise piston.RefusedRequest(wrong if given else wants, status=401)
@@ -151,6 +152,7 @@ class Routes:
         text = self._metrics.text(
             running=self._admission.running,
             queued=self._admission.queued,
+            callers=self._admission.by_caller(),
             slots=self._engine.slots,
             kept=self._contents.used,
             room=self._contents.room,
@@ -169,7 +171,7 @@ class Routes:
     # --- jobs ----------------------------------------------------------------------------------------
 
     async def _execute(self, request: web.Request) -> web.StreamResponse:
-        with self._admission.visit() as visit:
+        with self._visit(request) as visit:
             by_hash = self._contents.room > 0
             asked = await self._jobs.read(await self._body(request, visit), by_hash=by_hash)
             with self._contents.held(asked) as job:
@@ -180,9 +182,13 @@ class Routes:
     async def _programs(
         self, answer: Callable[[bytes, Visit], Awaitable[bytes]], request: web.Request
     ) -> web.StreamResponse:
-        with self._admission.visit() as visit:
+        with self._visit(request) as visit:
             reply = await answer(await self._body(request, visit), visit)
             return await self._sent(request, iter((reply,)))
+
+    def _visit(self, request: web.Request) -> Visit:
+        given = _token_of(request.headers.get("Authorization", ""))
+        return self._admission.visit(self._callers.of(given) or NOBODY)
 
     async def _body(self, request: web.Request, visit: Visit) -> bytes:
         body = b"".join([piece async for piece in pieces_of(request, self._options.max_body, visit.bring)])
@@ -247,7 +253,7 @@ class Routes:
 
     async def _named(self, request: web.Request) -> tuple[str, str]:
         """The package that a request means."""
-        with self._admission.visit() as visit:
+        with self._visit(request) as visit:
             language, version = piston.decode_package(await self._body(request, visit))
         for installed in self._installed():
             if installed[0] == language and satisfies(installed[1], version):

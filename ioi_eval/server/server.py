@@ -20,6 +20,7 @@ from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.model.digests import digest
 from ioi_eval.model.errors import InputError
+from ioi_eval.server.callers import Callers
 from ioi_eval.server.contents import Contents
 from ioi_eval.server.jobs import Admission, Jobs, Metrics, PackagedEngine
 from ioi_eval.server.log import Tell, silent
@@ -54,12 +55,13 @@ class Server:
         """`depot`: where contents are kept that clients send once; None: nowhere. `tell` gets the log."""
         self._options = options or ServerOptions()
         self.slots = engine.slots
+        callers = Callers(self._options, tell)
         self._admission = Admission(engine.slots, self._options.queue, self._options.room)
         metrics = Metrics()
         jobs = Jobs(engine, self._options, metrics, tell)
         contents = Contents(depot, self._options.max_body, metrics.contents)
         self._engine = engine
-        self._routes = Routes(engine, self._options, self._admission, jobs, metrics, contents, tell)
+        self._routes = Routes(engine, self._options, callers, self._admission, jobs, metrics, contents, tell)
         self._open = contextlib.AsyncExitStack()
         self.port, self.url = 0, ""
         self.facts = {
@@ -70,7 +72,7 @@ class Server:
             "max_bodies": self._options.room,
             "max_output": self._options.max_output,
             "max_contents": contents.room,
-            "token": bool(self._options.token),
+            "token": self._options.asks,
         }
         """What it may be told to take, for its log."""
 

@@ -151,7 +151,7 @@ def test_a_token_from_a_file_or_the_environment(cli: CommandLine, tmp_path: Path
         (("--host", "0.0.0.0"), "everybody who reaches this machine could run programs on it"),
         (("--max-body", "much"), "'much' is not a size"),
         (("--token-file", "empty"), "the file is empty"),
-        (("--token-file", "clients"), "clients: a server's own token is one word. Leave out addresses"),
+        (("--token-file", "clients"), "clients, line 1: a line that says no token"),
         (("--packages", "broken"), "broken/x/1.0.0 is no package"),
     ],
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 
 import pytest
 
 from ioi_eval.errors import EngineOverloaded
+from ioi_eval.server.callers import Caller
 from ioi_eval.server.jobs import Admission, Draining
 
 pytestmark = pytest.mark.alike
@@ -35,6 +37,41 @@ async def test_slots_then_queue_then_nobody() -> None:
     leave.set()
     assert await asyncio.gather(*stays) == ["done"] * 3
     assert (admission.running, admission.queued) == (0, 0)
+
+
+async def test_a_slot_goes_to_the_caller_with_the_least_for_its_part() -> None:
+    """One who came first with many requests does not keep another from its part."""
+    admission, order, leave = Admission(slots=4, queue=40, room=100), list[str](), asyncio.Semaphore(0)
+
+    async def visit(caller: Caller) -> None:
+        with admission.visit(caller) as stay:
+            await stay.slot()
+            order.append(caller.name)
+            await leave.acquire()
+
+    callers = [Caller(name="many", part=0.25)] * 9 + [Caller(name="few", part=0.75)] * 7
+    stays = [asyncio.create_task(visit(one)) for one in callers]
+    await settle()
+    assert order == ["many"] * 4
+    for _ in callers:
+        leave.release()
+        await settle()
+    await asyncio.gather(*stays)
+    # Of four slots three are those of the one with three quarters, as soon as that many came free.
+    assert order[4:7] == ["few"] * 3
+    assert admission.served == {"many": 9, "few": 7} and not +admission.free.taken
+    assert (admission.running, admission.queued) == (0, 0)
+
+
+def test_a_caller_fills_its_part_of_the_queue_only() -> None:
+    admission, caller = Admission(slots=2, queue=6, room=100), Caller(name="a", part=0.5)
+    with contextlib.ExitStack() as stays:
+        for _ in range(4):
+            stays.enter_context(admission.visit(caller))
+        with pytest.raises(EngineOverloaded, match="a has 4 requests here, its part of 8"):
+            admission.visit(caller)
+        stays.enter_context(admission.visit(Caller(name="b", part=0.5)))
+    assert admission.refused == {"a": 1} and not +admission.inside
 
 
 def test_all_that_visits_bring_is_bounded_together() -> None:
