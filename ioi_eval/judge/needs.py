@@ -89,9 +89,16 @@ def is_script(program: Checker | Manager) -> bool:
     return find(program.language).syntax == "python"
 
 
+def has_scripts(program: Checker | Manager) -> bool:
+    """Tell whether a program is built by a script of its own, called `build`, and is what it calls `run`."""
+    return PurePosixPath(program.sources[0].name).name in ("build", "run")
+
+
 def refuse_script(program: Checker | Manager, kind: str, profile: Profile) -> None:
     """Raise JudgeFailure for a checker or manager in Python that cannot start on an engine."""
     tool = profile.tool(find(program.language).command, f"running a {kind}")
+    if has_scripts(program):
+        return
     own = {PurePosixPath(part).stem for file in program.sources for part in PurePosixPath(file.name).parts}
     refuse_imports(program.sources[0].content.read(), own, tool, f"the {kind}")
 

@@ -12,13 +12,14 @@ from typing import TypeVar
 import msgspec
 
 from ioi_eval.engines.contract import Built, Engine, Program, Recipe, Rejected
-from ioi_eval.judge.needs import is_script, refuse_script, trusted_programs
+from ioi_eval.judge.needs import has_scripts, is_script, refuse_script, trusted_programs
 from ioi_eval.judge.recipes import (
     CHECKER,
     GRADER,
     MANAGER,
     check_sources,
     proctor_recipe,
+    scripts_recipe,
     submission_recipe,
     trusted_recipe,
 )
@@ -158,16 +159,27 @@ class Artifacts:
         language = find(program.language, where=where, field=kind)
         if is_script(program):
             refuse_script(program, kind, await self.engine.profile())
-            file = JobFile(name=f"{kind}.py", content=script_of(program))
+            content = (
+                await self._built(problem, program, kind) if has_scripts(program) else script_of(program)
+            )
+            file = JobFile(name=f"{kind}.py", content=content)
             return Trusted(file=file, argv=(language.command, file.name))
         if language.run() != (language.artifact_name,):
             raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_WRITE_IT_IN)
-        engine = await self.builder()
-        built = await engine.build(trusted_recipe(problem, program, kind, self._limits))
+        content = await self._built(problem, program, kind)
+        file = JobFile(name=kind, content=content, executable=True, recurs=True)
+        return Trusted(file=file, argv=(kind,))
+
+    async def _built(self, problem: Problem, program: Checker | Manager, kind: str) -> Blob:
+        if has_scripts(program):
+            packer = Blob.of_file(graders() / "python" / "scripts.py")
+            recipe = scripts_recipe(program, kind, self._limits, packer)
+        else:
+            recipe = trusted_recipe(problem, program, kind, self._limits)
+        built = await (await self.builder()).build(recipe)
         if isinstance(built, Rejected):
             raise _broken(problem, program, kind, built)
-        file = JobFile(name=kind, content=built.artifact, executable=True, recurs=True)
-        return Trusted(file=file, argv=(kind,))
+        return built.artifact
 
     async def submission(self, problem: Problem, submission: Submission) -> Built | Rejected:
         try:

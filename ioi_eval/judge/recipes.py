@@ -26,6 +26,7 @@ from ioi_eval.rules.limits import MOST_SOURCE
 from ioi_eval.store.compiling import proctor_arguments
 
 CHECKER, MANAGER, GRADER, PROCTOR = "checker", "manager", "grader", "proctor"
+_SCRIPTS = "ioi-eval-scripts.py"
 _PROGRAM = ".out"  # packages have a folder called checker
 
 # Standard output as on a terminal: written at the end of each line, and before standard input is read. It
@@ -134,6 +135,22 @@ def _source_name(problem: Problem, language: Language, taken: Collection[str]) -
     suffix = suffixes(language)[0]
     name = f"graders/{stem}{suffix}"
     return f"graders/{stem}-main{suffix}" if name in taken else name
+
+
+def scripts_recipe(program: Checker | Manager, kind: str, limits: BuildLimits, packer: Blob) -> Recipe:
+    """Return the build of a program that has scripts of its own: the archive that Python starts it from."""
+    helper = NamedBlob(name=_SCRIPTS, content=packer)
+    first, *others = program.sources
+    python = find("python")
+    folder = str(PurePosixPath(first.name).parent)
+    return Recipe(
+        kind=kind,
+        output=kind + _PROGRAM,
+        command=(python.command, "-I", f"./{_SCRIPTS}", kind + _PROGRAM, folder),
+        sources=(helper, *others, first),
+        control=_control(python),
+        limits=limits.at_least(TRUSTED_SECONDS),
+    )
 
 
 def trusted_recipe(problem: Problem, program: Checker | Manager, kind: str, limits: BuildLimits) -> Recipe:

@@ -405,9 +405,11 @@ def _only_program(folder: Path, place: str, remedy: str, faults: Faults) -> Pack
 
 def _program(folder: Path, program: Path, files: Sequence[Path], faults: Faults) -> PackageProgram | None:
     place = program.relative_to(folder).as_posix()
-    if program.is_dir() and any(file.name in _SCRIPTS and file.parent == program for file in files):
-        faults.add("it has its own build or run script", place, remedy="Only sources can be built")
-        return None
+    if own := [file for file in files if file.name in _SCRIPTS and file.parent == program != file]:
+        # Python starts what its scripts make.
+        ordered = [own[0], *(file for file in files if file != own[0])]
+        names = [file.relative_to(folder).as_posix() for file in ordered]
+        return PackageProgram(sources=named(folder, names), language="python")
     main = program if program.is_file() else _main_source(program, files)
     if main is None:
         name = "grade" if place.startswith(_GRADERS) else "validate"

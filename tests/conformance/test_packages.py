@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from support.runs import read_rows, result_of
 
 from ioi_eval import EmbeddedEngine, InputError, Scorer, Store, Submission, load_problems, validate
+from ioi_eval.model.errors import ProgramBroken
 from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.validation import validation
@@ -263,6 +264,36 @@ async def test_an_interactor_that_is_there_in_both_runs(tmp_path: Path, shared_c
     (package / "problem.xml").write_text(header.replace(end, f"{runs}\n{end}"))
     found = (await validated(package, tmp_path / "run", shared_cache)).validation
     assert (len(found.solutions), found.unjudged, found.differences) == (4, (), 0)
+
+
+MADE = """#!/bin/sh
+set -e
+mv hidden.txt made.py
+printf '#!/bin/sh\\nexec python3 "${0%%/*}/made.py" "$@"\\n' > run
+chmod +x run
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "validator"),
+    [("berries", "output_validators"), ("cairns", "output_validator")],
+)
+async def test_validators_with_scripts_of_their_own(
+    name: str, validator: str, tmp_path: Path, shared_cache: Path
+) -> None:
+    package = tmp_path / name
+    shutil.copytree(FOLDER / name, package)
+    (source,) = (package / validator).iterdir()
+    folder = package / validator if name == "cairns" else package / validator / "judge"
+    folder.mkdir(exist_ok=True)
+    source.rename(folder / "hidden.txt")
+    (folder / "build").write_text(MADE)
+    found = (await validated(package, tmp_path / "run", shared_cache)).validation
+    assert (found.unjudged, found.differences) == ((), 0)
+    assert found.expectations >= 3
+    (folder / "build").write_text("#!/bin/sh\nexit 3\n")
+    with pytest.raises(ProgramBroken, match="build does not compile: error: the script build ended with 3"):
+        await validated(package, tmp_path / "broken", shared_cache)
 
 
 async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, shared_cache: Path) -> None:

@@ -286,7 +286,6 @@ def test_a_wrong_field_is_named(tmp_path: Path, header: str, field: str, words: 
         ),
         ({}, CUSTOM, "output_validators", "no program"),
         ({**VALIDATOR, "output_validators/b.py": ""}, CUSTOM, "output_validators", "2 programs"),
-        ({"output_validators/v/run": ""}, CUSTOM, "output_validators/v", "build or run script"),
         (
             {"output_validators/v/a.cpp": "", "output_validators/v/b.cpp": ""},
             CUSTOM,

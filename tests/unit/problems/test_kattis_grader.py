@@ -61,7 +61,6 @@ def test_a_grader_above_others_hears_of_all_groups(tmp_path: Path) -> None:
     [
         ({}, "graders", "", "no program in it. A custom grading needs exactly one grader"),
         ({**GRADER, "graders/b.py": "\n"}, "graders", "", "2 programs in it"),
-        ({"graders/own/run": "\n"}, "graders/own", "", "its own build or run script"),
         ({**GRADER, "data/secret/group1/testdata.yaml": "grading: custom\n"}, None, "range", "is not said"),
     ],
 )
