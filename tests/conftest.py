@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import signal
 import sys
@@ -17,13 +18,16 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 
 import leftovers  # only now can they be found
+from building import SOURCES, built_once
 from cost import Costs
 from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
 from repeating import Repeating
 from support.engines import toolchains
 from support.warm_command import end_warm_command
 
-from ioi_eval import private_folder
+from ioi_eval import EmbeddedEngine, Store, private_folder
+from ioi_eval.engines.embedded.toolchains import find_compiler
+from ioi_eval.store.compiling import sources_digest
 
 __all__ = ["bench", "binaries", "compiled", "kept", "library", "proctor", "shared", "workshop"]
 
@@ -48,11 +52,24 @@ def nothing_is_left() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def shared_cache(kept: Path) -> Path:
-    """One cache for all tests, in whichever worker they run, so that the proctor is built once.
+    """One cache for all tests, in whichever worker they run, with what engines build first.
 
     It is what `private_folder()` gives a process whose TMPDIR is the folder above.
     """
-    return private_folder(kept)
+    cache = private_folder(kept)
+
+    def build(mark: Path) -> None:
+        if find_compiler() is not None:
+            asyncio.run(_entered(EmbeddedEngine(store=Store(cache), slots=1)))
+        mark.touch()
+
+    built_once(kept / f"built-{sources_digest(SOURCES.parent)[:16]}", build)
+    return cache
+
+
+async def _entered(engine: EmbeddedEngine) -> None:
+    async with engine:
+        pass
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -262,11 +262,13 @@ close_all()
         "import networkx\nword = networkx.WORD\n",
     ],
 )
-def test_a_program_has_the_caller_s_packages_where_its_evaluator_is_replaced(python: Path, code: str) -> None:
+def test_a_program_has_the_caller_s_packages_where_its_evaluator_is_replaced(
+    python: Path, code: str, shared_cache: Path
+) -> None:
     """As in the packages, which run programs with the interpreter that runs them."""
-    done = subprocess.run(
-        [sys.executable, "-c", EVALUATED, python, code], capture_output=True, text=True, check=False
-    )
+    environment = {**os.environ, "TMPDIR": str(shared_cache.parent)}
+    words = [sys.executable, "-c", EVALUATED, python, code]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
