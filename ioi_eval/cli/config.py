@@ -79,7 +79,10 @@ class Config(BenchmarkOptions, kw_only=True):
     concurrency: Annotated[Count, Said(metavar="N", help="Requests or agents at a time.")] = 8
     turns: Annotated[
         Count,
-        Said(metavar="N", help="Programs that a model may submit for a problem, with feedback in between."),
+        Said(
+            metavar="N",
+            help="Programs that a model or an agent may submit for a problem, with feedback in between.",
+        ),
     ] = 1
     feedback: Annotated[
         Feedback | None, Said(typed=Feedback, help="What it is told of each.", unset="full")

@@ -27,7 +27,7 @@ from ioi_eval.cli.options import AllowSuspicious, OutputOptions, RunningOptions,
 from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import leave_if_suspicious, show_scores
 from ioi_eval.contest import Feedback, Rules, Turns, compete
-from ioi_eval.generate import ModelOptions
+from ioi_eval.generate import AgentOptions
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import counted, visible
 from ioi_eval.runs.authors import INSTANCES, GeneratedRun, prompts_of
@@ -145,19 +145,22 @@ def _generated(
 def _compete(
     config: Config, engine: EngineOptions, options: RunOptions, output: OutputOptions, rejudge: bool
 ) -> None:
-    """Let a model submit several times, told of each. Exit code 3: it stopped early somewhere."""
+    """Let a model or an agent submit several times, told of each. Exit code 3: it stopped early somewhere."""
     author = author_of(config, os.environ)
-    if not isinstance(author, ModelOptions) or rejudge:
-        what = "only a model is told of its programs" if config.command else "turns cannot be judged again"
-        remedy = "Leave it out; agents take part by `ioi-eval contest serve`"
-        raise InputError(what, field="turns", remedy=remedy)
+    if rejudge:
+        raise InputError("turns cannot be judged again", field="turns", remedy="Leave it out")
+    agent, serving = isinstance(author, AgentOptions), None
+    if agent:
+        from ioi_eval.integrations import mcp  # its package may be missing
+
+        serving = mcp.serving
     done, _ = watched(
         output,
         lambda tell: compete(
             config.benchmark,
             author,
             Turns(number=config.turns, template=config.feedback_prompt),
-            Rules(submissions=None, feedback=config.feedback or Feedback.FULL),
+            Rules(submissions=config.turns if agent else None, feedback=config.feedback or Feedback.FULL),
             out=config.out or None,
             key=os.environ.get(config.model.api_key_env, ""),
             budget=config.budget,
@@ -167,6 +170,7 @@ def _compete(
             options=options,
             store=open_store(),
             on_event=tell,
+            serving=serving,
         ),
     )
     if output.as_json:

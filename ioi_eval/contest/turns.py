@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
-from collections.abc import Mapping
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -14,7 +16,18 @@ from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.contest.contest import Contest, Session
 from ioi_eval.contest.hosting import open_contest
 from ioi_eval.contest.rules import NotJudged, Place, Refused, Rules, Submitted
-from ioi_eval.generate import Ask, BudgetOptions, ModelOptions, Prompts, Spending
+from ioi_eval.generate import (
+    SOLUTIONS,
+    Agent,
+    AgentOptions,
+    Ask,
+    BudgetOptions,
+    ModelOptions,
+    Prompts,
+    Spending,
+    name_of,
+)
+from ioi_eval.generate.agents import Access
 from ioi_eval.generate.asks import Author, GenerationFailed, OutOfBudget, Text, filled, open_template
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find
@@ -37,6 +50,16 @@ from ioi_eval.store.folder import TURNS, decoded
 _TEMPLATE = "_feedback.md.j2"
 _ODD = re.compile(r"[^A-Za-z0-9_.@-]+")
 _LONGEST_NAME = 56
+# Beside the statement, for an agent.
+_TAKING_PART = """
+
+You may submit programs while you work, and are told what they are worth: the MCP server `contest` of the
+file `.mcp.json` (also in the variables IOI_EVAL_MCP_URL and IOI_EVAL_MCP_TOKEN) has the tools.
+The problem is called `{problem}`.
+{rules}
+"""
+# Serves a contest to participants with these tokens, and yields the address.
+Serving = Callable[[Contest, Mapping[str, str]], contextlib.AbstractAsyncContextManager[str]]
 
 
 class Turns(Value):
@@ -57,7 +80,7 @@ class Competed(Value):
 
 async def compete(
     problems: Source,
-    model: ModelOptions,
+    author: ModelOptions | AgentOptions,
     turns: Turns | None = None,
     rules: Rules | None = None,
     *,
@@ -70,6 +93,7 @@ async def compete(
     options: RunOptions | None = None,
     store: Store | None = None,
     on_event: OnEvent = ignore,
+    serving: Serving | None = None,
 ) -> Competed:
     """Let a model take part in a contest; called again, go on where the last call stopped.
 
@@ -77,17 +101,21 @@ async def compete(
         print(done.scoreboard)
 
     A model goes on with a problem until it has full marks, or has had its turns. Each sample is a participant
-    of its own. Replies are kept in turns.jsonl, and none is asked for twice.
+    of its own. Replies are kept in turns.jsonl, and none is asked for twice. An agent works once on each
+    problem, and submits meanwhile over MCP: `serving` is `ioi_eval.integrations.mcp.serving`. The solution
+    that it leaves is submitted, too.
     """
-    from ioi_eval.generate.chat import ChatModel, check_model  # loads what talks to servers
-
     wanted, told, secret = asking or Asking(), turns or Turns(), Secret(key)
-    check_model(model, secret)
-    folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(model.name)}-turns")
-    names = _names(model.name, wanted.samples)
+    if isinstance(author, ModelOptions):
+        from ioi_eval.generate.chat import check_model  # loads what talks to servers
+
+        check_model(author, secret)
+    called = author.name if isinstance(author, ModelOptions) else name_of(author.command)
+    folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(called)}-turns")
+    names = _names(called, wanted.samples)
     holding = open_contest(
         problems,
-        rules or Rules(submissions=None),
+        rules or Rules(submissions=None if isinstance(author, ModelOptions) else told.number),
         out=folder,
         participants=names,
         choice=choice,
@@ -102,9 +130,10 @@ async def compete(
         spending = Spending(budget)
         with _Kept(folder / TURNS, spending) as kept:
             room = asyncio.Semaphore(wanted.concurrency)
-            async with ChatModel(model, spending, key=secret) as author:
+            async with _writing(author, folder, names, contest, serving, spending, secret) as writer:
+                number_of = told.number if isinstance(author, ModelOptions) else 1
                 talks = [
-                    _Competing(contest, problems, label, number, told.number, author, kept, feedback, wanted)
+                    _Competing(contest, problems, label, number, number_of, writer, kept, feedback, wanted)
                     for number in range(len(names))
                     for label in contest.problems
                 ]
@@ -132,8 +161,33 @@ def _names(model: str, samples: int) -> tuple[str, ...]:
     return (name,) if samples == 1 else tuple(f"{name}.{number}" for number in range(1, samples + 1))
 
 
+@contextlib.asynccontextmanager
+async def _writing(
+    author: ModelOptions | AgentOptions,
+    folder: Path,
+    names: Sequence[str],
+    contest: Contest,
+    serving: Serving | None,
+    spending: Spending,
+    key: Secret,
+) -> AsyncIterator[Author]:
+    if isinstance(author, ModelOptions):
+        from ioi_eval.generate.chat import ChatModel
+
+        async with ChatModel(author, spending, key=key) as model:
+            yield model
+        return
+    if serving is None:
+        remedy = "Give serving=ioi_eval.integrations.mcp.serving"
+        raise InputError("nothing serves the contest to agents", field="serving", remedy=remedy)
+    own = msgspec.structs.replace(author, folder=author.folder or str((folder / "agents").absolute()))
+    tokens = {name: secrets.token_urlsafe(24) for name in names}
+    async with serving(contest, tokens) as address:
+        yield Agent(own, Access(address=address, tokens=tuple(tokens.values())))
+
+
 class _Competing(NamedTuple):
-    """A model at one problem."""
+    """A model or an agent at one problem."""
 
     contest: Contest
     source: Source
@@ -161,7 +215,14 @@ class _Competing(NamedTuple):
         ).language
         benchmark = benchmark_of(self.source)
         name = "" if benchmark is None else benchmark.name
-        prompt = Prompts(self.asking.prompt, benchmark=name, language=spoken)(problem)
+        agent = isinstance(self.author, Agent)
+        if agent and spoken not in SOLUTIONS:
+            remedy = f"Choose {' or '.join(SOLUTIONS)}"
+            raise InputError(f"agents cannot write {spoken}", field="language", remedy=remedy)
+        file = SOLUTIONS[spoken] if agent else ""
+        prompt = Prompts(self.asking.prompt, benchmark=name, language=spoken, file=file)(problem)
+        if agent:
+            prompt += _TAKING_PART.format(problem=self.label, rules=self.contest.rules.told())
         earlier, seen = tuple[tuple[str, str], ...](), set[int]()
         for turn in range(1, self.turns + 1):
             key = f"{session.participant}/{self.label}#{turn}"
@@ -175,10 +236,12 @@ class _Competing(NamedTuple):
                 earlier=earlier,
             )
             reply = await self.kept.written(ask, self.author)
-            code = extract(reply.generation, find(spoken))
+            code = extract(reply.generation, find(spoken)) if reply.code is None else reply.code
             told = None
+            if agent and any(one.id == self.label and one.left == 0 for one in session.problems()):
+                return  # all are used up: the program that is left is none of them, or was one
             if code is not None and code.strip():
-                told = await session.submit(self.label, code, spoken, cost=reply.cost)
+                told = await session.submit(self.label, code, reply.language or spoken, cost=reply.cost)
                 told = msgspec.structs.replace(told, repeats=told.number in seen)  # not of an earlier call
                 seen.add(told.number)
                 if told.verdict is Verdict.AC or (told.points is not None and told.points >= told.of):

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import re
 import shlex
 import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 
 from ioi_eval.generate.asks import Ask, GenerationFailed, Text
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
 
-STATEMENT, LOG = "problem.md", "agent.log"
+STATEMENT, LOG, _VARIABLES = "problem.md", "agent.log", ".mcp.env"
 SOLUTIONS: Mapping[str, str] = {
     "python": "solution.py",
     "c++": "solution.cpp",
@@ -36,11 +38,29 @@ class AgentOptions(Value):
     timeout: float = 600.0  # seconds
 
 
+class Access(Value):
+    """The MCP server of a contest in which an agent takes part while it works."""
+
+    address: str
+    tokens: tuple[str, ...]  # by the number of the sample
+
+    def files(self, number: int) -> dict[str, str]:
+        """Return the files that tell an agent of it: where agents look for servers, and variables."""
+        token = self.tokens[number]
+        headers = {"Authorization": f"Bearer {token}"}
+        server = {"type": "http", "url": self.address, "headers": headers}
+        variables = f"export IOI_EVAL_MCP_URL={quote(self.address)} IOI_EVAL_MCP_TOKEN={quote(token)}\n"
+        return {
+            ".mcp.json": json.dumps({"mcpServers": {"contest": server}}, indent=2) + "\n",
+            _VARIABLES: variables,
+        }
+
+
 class Agent:
     """An author that is a program. Its folder stays, with what it left and its log."""
 
-    def __init__(self, options: AgentOptions) -> None:
-        self._options = options
+    def __init__(self, options: AgentOptions, access: Access | None = None) -> None:
+        self._options, self._access = options, access
 
     @property
     def name(self) -> str:
@@ -51,15 +71,18 @@ class Agent:
         plain = re.sub(r"[^\w.@#-]|^\.", "_", ask.key, flags=re.ASCII)[:100]
         name = plain if plain == ask.key else f"{plain}-{hashlib.sha256(ask.key.encode()).hexdigest()[:8]}"
         folder = Path(self._options.folder) / name
-        await asyncio.to_thread(_lay_out, folder, ask)
+        files = {} if self._access is None else self._access.files(ask.number)
+        await asyncio.to_thread(_lay_out, folder, {STATEMENT: ask.prompt, **files})
         ended = await self._run(folder)
         return await asyncio.to_thread(_left, folder, ended)
 
     async def _run(self, folder: Path) -> str:
         """Run the agent and return its exit code, or that it took too long. Nothing of it is left."""
+        # By a file: a command line is read by every user of the machine.
+        told = "" if self._access is None else f". ./{_VARIABLES}\n"
         with (folder / LOG).open("wb") as log:
             keeper = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", str(_KEEPER), str(_LARGEST_LOG), self._options.command),
+                *(sys.executable, "-I", "-S", str(_KEEPER), str(_LARGEST_LOG), told + self._options.command),
                 cwd=folder,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=log,
@@ -99,12 +122,14 @@ def name_of(command: str) -> str:
     return Path(next(programs, "")).name
 
 
-def _lay_out(folder: Path, ask: Ask) -> None:
+def _lay_out(folder: Path, files: Mapping[str, str]) -> None:
     """A fresh folder, whatever an earlier attempt left."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        (folder / STATEMENT).write_text(ask.prompt, encoding="utf-8")
+        for name, text in files.items():
+            (folder / name).touch(0o600 if name.startswith(".") else 0o666)  # tokens are the agent's alone
+            (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"no folder for the agent: {error.strerror or error}", where=str(folder)) from error
 

@@ -186,6 +186,44 @@ def environment(cache: Path) -> dict[str, str]:
     return {**os.environ, "IOI_EVAL_CACHE": str(cache), "PYTHONPATH": ":".join(filter(None, sys.path))}
 
 
+# An agent: it submits what it is told to, and leaves another program.
+AGENT = """
+import asyncio, json, os, pathlib, httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+async def work():
+    server = json.loads(pathlib.Path(".mcp.json").read_text())["mcpServers"]["contest"]
+    assert server["url"] == os.environ["IOI_EVAL_MCP_URL"]
+    assert server["headers"]["Authorization"] == "Bearer " + os.environ["IOI_EVAL_MCP_TOKEN"]
+    async with httpx2.AsyncClient(headers=server["headers"], timeout=120) as http:
+        async with Client(streamable_http_client(server["url"], http_client=http)) as contest:
+            code = {"problem": "lanterns", "code": "int main() {}"}
+            print((await contest.call_tool("submit", code)).content[0].text)
+
+asyncio.run(work())
+pathlib.Path("solution.cpp").write_text("int main() { return 0; }")
+"""
+
+
+def test_the_command_with_an_agent_that_submits_while_it_works(shared_cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(AGENT)
+    agent = f"{sys.executable} {tmp_path}/agent.py"
+    words = ("run", "-b", LANTERNS, "--command", agent, "--out", "cup", "--turns")
+    cli = CommandLine(tmp_path, shared_cache)
+    done = cli(*words, "2")
+    (folder,) = (tmp_path / "cup" / "agents").iterdir()
+    assert done.returncode == 0, done.stderr + (folder / "agent.log").read_text()
+    rows = [json.loads(line) for line in (tmp_path / "cup" / "results.jsonl").open()]
+    assert [row["code"] for row in rows] == ["int main() {}", "int main() { return 0; }"]
+    assert "The problem is called `lanterns`." in (folder / "problem.md").read_text()
+    assert '"left": 1' in (folder / "agent.log").read_text()
+    assert (
+        cli(*words, "2").returncode == 0
+        and len((tmp_path / "cup" / "turns.jsonl").read_text().splitlines()) == 1
+    )
+
+
 async def test_the_command_over_standard_input(shared_cache: Path, tmp_path: Path) -> None:
     parameters = StdioServerParameters(
         command=sys.executable,
