@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from msgspec import Struct, ValidationError, convert, to_builtins
@@ -123,14 +123,6 @@ class Episode:
             language: The language of the program.
         """
         return await self._answer(self._submitted(code, language))
-
-    @property
-    def tools(self) -> tuple[Callable[..., Coroutine[Any, Any, dict[str, Any]]], ...]:
-        return (self.run, self.test, self.submit)
-
-    def call(self, work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
-        """Wait for a tool's answer, for callers that cannot await."""
-        return self._runtime.call(work)
 
     async def _submitted(self, code: str, language: str) -> Submitted:
         try:

@@ -1,0 +1,97 @@
+"""Contests as environments of TRL's GRPO trainer, with a tiny random model that is handed its calls."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+trl = pytest.importorskip("trl", reason="TRL is not installed")
+
+from tiny import dataset, model, tokenizer  # noqa: E402
+from transformers.utils import get_json_schema  # noqa: E402
+from trl.chat_template_utils import qwen3_chat_template  # noqa: E402
+
+from ioi_eval.contest import NotJudged, Refused  # noqa: E402
+from ioi_eval.integrations.runtime import close_all  # noqa: E402
+from ioi_eval.integrations.trl import ContestEnvironment, make_environment  # noqa: E402
+
+PACKAGES = Path(__file__).resolve().parents[2] / "examples" / "problems"
+TIDE = (PACKAGES / "tide" / "solutions" / "model_solution" / "backwards.cpp").read_text()
+NOTHING = "int main() {}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_runtime() -> Iterator[None]:
+    yield
+    close_all()
+
+
+def test_tools_are_described_and_an_episode_has_its_reward() -> None:
+    environment = make_environment(str(PACKAGES), submissions=2)()
+    assert "Problem `tide`" in environment.reset(problem_id="tide", prompt="a column")
+    for tool in (environment.run, environment.test, environment.submit):
+        told = get_json_schema(tool)["function"]
+        assert told["description"] and all(
+            one["description"] for one in told["parameters"]["properties"].values()
+        )
+    assert asyncio.run(environment.run(NOTHING, input="1"))["ended"] == "completed"
+    with pytest.raises(Refused, match="no language"):
+        asyncio.run(environment.submit(NOTHING, "klingon"))
+    assert asyncio.run(environment.submit(NOTHING))["left"] == 1 and environment.get_reward() == 0
+    assert asyncio.run(environment.submit(TIDE))["points"] == 100 and environment.get_reward() == 1
+
+
+def test_a_failure_of_the_judge_is_no_reward(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGES / "threes", tmp_path / "threes")
+    [checker] = (tmp_path / "threes" / "checker").glob("checker.cpp")
+    checker.write_text("no program\n")
+    environment = make_environment(str(tmp_path))()
+    environment.reset("threes")
+    with pytest.raises(NotJudged):
+        asyncio.run(environment.submit(NOTHING))
+    assert environment.get_reward() is None
+
+
+class Submitting(ContestEnvironment):
+    """Submits at its end what the model would have: every second one is right."""
+
+    ends = 0
+
+    def get_reward(self) -> float | None:
+        Submitting.ends += 1
+        asyncio.run(self.submit(TIDE if Submitting.ends % 2 else NOTHING))
+        return super().get_reward()
+
+
+def test_a_step_of_the_trainer(tmp_path: Path) -> None:
+    words = tokenizer()
+    words.chat_template = qwen3_chat_template  # one that the trainer reads calls of
+    tiny = model(len(words))
+    tiny.config.max_position_embeddings = 1 << 14
+    made = make_environment(str(PACKAGES), submissions=2)()
+    trainer = trl.GRPOTrainer(
+        model=tiny,
+        args=trl.GRPOConfig(
+            output_dir=str(tmp_path),
+            use_cpu=True,
+            bf16=False,
+            per_device_train_batch_size=4,
+            num_generations=4,
+            max_completion_length=8,
+            max_steps=1,
+            logging_steps=1,
+            save_strategy="no",
+            report_to=[],
+            disable_tqdm=True,
+        ),
+        train_dataset=dataset(4, conversational=True, problem_id="tide"),
+        processing_class=words,
+        environment_factory=lambda: Submitting(made._episodes),
+    )
+    trainer.train()
+    (logged,) = [one for one in trainer.state.log_history if "rewards/Submitting/mean" in one]
+    assert logged["rewards/Submitting/mean"] == 0.5 and Submitting.ends == 4
