@@ -42,16 +42,17 @@ def packages(folder: Path) -> Path:
     return folder
 
 
+def row(number: int, model: str = "") -> dict[str, Any]:
+    return {
+        "id": f"r{number}",
+        "problem_id": f"p{number % PROBLEMS}",
+        "model": model or f"model-{number % 8}",
+        "code": f"int main() {{ return {number}; }}\n",
+    }
+
+
 def rows(number: int, renamed: bool = False) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": f"r{n}",
-            "problem_id": f"p{n % PROBLEMS}",
-            "model": "renamed" if renamed and n % 8 == 7 else f"model-{n % 8}",
-            "code": f"int main() {{ return {n}; }}\n",
-        }
-        for n in range(number)
-    ]
+    return [row(n, "renamed" if renamed and n % 8 == 7 else "") for n in range(number)]
 
 
 def call(folder: Path, written: list[dict[str, Any]]) -> None:
