@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ioi_eval.engines.piston import PistonEngine
 
 GROUP = "ioi_eval.engines"
-EMBEDDED, RAY = "embedded", "ray"
+EMBEDDED, RAY, E2B = "embedded", "ray", "e2b"
 
 
 class EngineChoice(Value):
@@ -194,6 +194,8 @@ def find_engine(text: str) -> Factory:
         return factory
     if text in _BUILT_IN:
         return _BUILT_IN[text]
+    if name == E2B:
+        return _e2b
     if name == RAY:
         from ioi_eval.engines.ray.cluster import check_address
 
@@ -201,14 +203,15 @@ def find_engine(text: str) -> Factory:
         return _ray
     from ioi_eval.engines.piston.discovery import KUBERNETES, SLURM, discovery
 
-    meant = near(name.lower(), (*installed, EMBEDDED, RAY, SLURM, KUBERNETES))
+    meant = near(name.lower(), (*installed, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
     if meant and text != SLURM and re.fullmatch(r"[\w-]+", text):
         remedy = f"Did you mean {meant[0]!r}? A host of that name is http://{text}:PORT"
         raise InputError(f"there is no engine {text!r}", remedy=remedy)
     try:
         discovery(text)
     except InputError as error:
-        names = ", ".join([*sorted(installed), EMBEDDED, RAY, SLURM, f"{KUBERNETES}SERVICE", "@FILE"])
+        built_in = (EMBEDDED, RAY, SLURM, f"{KUBERNETES}SERVICE", "@FILE", f"{E2B}:TEMPLATE")
+        names = ", ".join([*sorted(installed), *built_in])
         raise error.but(remedy=f"{error.remedy}; or {names}") from None
     return piston_engine
 
@@ -235,6 +238,18 @@ def piston_engine(setup: EngineChoice) -> PistonEngine:
         per_endpoint=setup.per_endpoint,
         total=setup.slots,
         token=setup.token,
+        same_compiler=setup.same_compiler,
+    )
+
+
+def _e2b(setup: EngineChoice) -> PistonEngine:
+    from ioi_eval.engines.rented import E2b, rented
+
+    return rented(
+        setup.text,
+        E2b(),
+        per_endpoint=setup.per_endpoint,
+        total=setup.slots,
         same_compiler=setup.same_compiler,
     )
 

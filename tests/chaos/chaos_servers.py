@@ -17,14 +17,14 @@ from typing import Self
 
 import msgspec
 from aiohttp import web
-from support.wire import Runtime, decode_request, encode_result, encode_runtimes
+from support.wire import ServerRuntime, decode_request, encode_result, encode_runtimes
 
 from ioi_eval import Transport
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
 
 Fault = Callable[["Server", web.Request, bytes], Awaitable[web.StreamResponse]]
 _FIRST = 2
-_RUNTIMES = encode_runtimes([Runtime(language="ioi_eval", version="1.0.0")])
+_RUNTIMES = encode_runtimes([ServerRuntime(language="ioi_eval", version="1.0.0")])
 
 
 class Pathless:

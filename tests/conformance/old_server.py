@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
-from support.wire import Refused, Runtime, check_limits, decode_request, encode_runtimes
+from support.wire import RefusedRequest, ServerRuntime, check_limits, decode_request, encode_runtimes
 
 from ioi_eval.models import Job
 
@@ -57,7 +57,7 @@ class OldServer:
         await self._runner.cleanup()
 
     async def _runtimes(self, request: web.Request) -> web.Response:
-        bash = Runtime(language="bash", version="5.1.0", aliases=("sh",))
+        bash = ServerRuntime(language="bash", version="5.1.0", aliases=("sh",))
         return web.Response(body=encode_runtimes([bash]), content_type="application/json")
 
     async def _execute(self, request: web.Request) -> web.Response:
@@ -65,8 +65,8 @@ class OldServer:
             job = decode_request(await request.read())
             check_limits(job, self._limits)
             if job.runtime not in ("bash", "sh"):
-                raise Refused(f"{job.runtime}-{job.version} runtime is unknown")
-        except Refused as refused:
+                raise RefusedRequest(f"{job.runtime}-{job.version} runtime is unknown")
+        except RefusedRequest as refused:
             return web.Response(status=refused.status, body=refused.body)
         with tempfile.TemporaryDirectory(prefix="old-piston-", ignore_cleanup_errors=True) as folder:
             return web.json_response(

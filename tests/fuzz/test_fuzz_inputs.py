@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.datasets import Problems, check_problems, open_dump
 from support.plans import decode_lines
-from support.wire import Refused, decode_package, decode_reply, decode_request, decode_runtimes
+from support.wire import RefusedRequest, decode_package, decode_reply, decode_request, decode_runtimes
 
 from ioi_eval import Store
 from ioi_eval.engines.jobs.parcels import read_delivery
@@ -115,9 +115,9 @@ def test_replies_and_requests(sample: Path, changes: Any, keep: float, status: i
     for decode in (decode_reply, decode_runtimes):
         with contextlib.suppress(EngineError):
             decode(status, body)
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(RefusedRequest):
         decode_request(body)
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(RefusedRequest):
         decode_package(body)
 
 

@@ -141,6 +141,7 @@ OTHERS_FLAGS = {
     **dict.fromkeys(("--gc-sections", "--exclude-libs"), "the linker"),
     **dict.fromkeys(("--user", "--noheader", "--states", "--format"), "squeue"),
     "--head": "ray start, in a remedy",
+    **dict.fromkeys(("--host", "--port"), "a worker that is started in a rented box"),
     "--shm-size": "docker run, in a remedy",
 }
 _FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")

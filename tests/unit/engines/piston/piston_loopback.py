@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from aiohttp import web
 from support.servers import Patience
-from support.wire import Refused, Runtime, decode_request, encode_result, encode_runtimes
+from support.wire import RefusedRequest, ServerRuntime, decode_request, encode_result, encode_runtimes
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.pool import Endpoint, Pool
@@ -111,13 +111,13 @@ class Loopback:
 
     async def _runtimes(self, request: web.Request) -> web.Response:
         self.asked += 1
-        runtimes = [Runtime(language=name, version="1.0.0") for name in PROFILE.runtimes]
+        runtimes = [ServerRuntime(language=name, version="1.0.0") for name in PROFILE.runtimes]
         return web.Response(body=encode_runtimes(runtimes), status=self.runtimes_status)
 
     async def _execute(self, request: web.Request) -> web.StreamResponse:
         try:
             asked = decode_request(await request.read())
-        except Refused as refused:
+        except RefusedRequest as refused:
             return web.Response(status=refused.status, body=refused.body)
         self.executed.append(asked)
         self.headers.append(dict(request.headers))

@@ -1,0 +1,149 @@
+"""Boxes of others, by a fake of E2B's calls whose workers are servers on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import types
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import pytest
+from piston_loopback import PROFILE, QUICK, Loopback, fine, job
+
+from ioi_eval import Store
+from ioi_eval.engines import rented
+from ioi_eval.engines.registry import EngineChoice, open_engine
+from ioi_eval.errors import EngineUnavailable, InputError
+
+
+class SandboxException(Exception):
+    """The base of the SDK's errors."""
+
+
+class Sandbox:
+    """As much of e2b.AsyncSandbox as is called, with the names and the arguments that it has."""
+
+    made: ClassVar[list[Self]] = []
+    refuse: ClassVar[int] = 0  # the number of the box that cannot be had; 0: none
+    servers: ClassVar[list[Loopback]] = []
+
+    @classmethod
+    async def create(cls, *, template: str, **told: Any) -> Self:
+        await asyncio.sleep(0)
+        if len(cls.made) + 1 == cls.refuse:
+            raise SandboxException("quota exceeded")
+        assert told == {"timeout": 3600, "allow_internet_access": False}
+        made = cls()
+        made.template, made.commands, made.ran, made.killed = template, made, [], 0
+        cls.made.append(made)
+        return made
+
+    async def run(self, command: str, *, envs: dict[str, str], **told: Any) -> None:
+        assert told == {"background": True, "timeout": 0}, "it outlives the call"
+        self.ran.append((command, envs))
+
+    def get_host(self, port: int) -> str:
+        assert port == 2000
+        return str(self.made.index(self))
+
+    async def set_timeout(self, seconds: int) -> None: ...
+
+    async def kill(self) -> bool:
+        self.killed += 1
+        return True
+
+
+@pytest.fixture
+def sdk(monkeypatch: pytest.MonkeyPatch) -> type[Sandbox]:
+    package, errors = types.ModuleType("e2b"), types.ModuleType("e2b.exceptions")
+    package.AsyncSandbox = Sandbox  # type: ignore[attr-defined]
+    for name in ("AuthenticationException", "SandboxException", "ServiceBusyException"):
+        setattr(errors, name, SandboxException)
+    monkeypatch.setitem(sys.modules, "e2b", package)
+    monkeypatch.setitem(sys.modules, "e2b.exceptions", errors)
+    Sandbox.made, Sandbox.refuse = [], 0
+    return Sandbox
+
+
+def on(servers: list[Loopback], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the boxes' addresses lead to these servers."""
+    address = property(lambda box: servers[int(box._sandbox.get_host(2000))].url)
+    monkeypatch.setattr(rented._E2bBox, "address", address)
+
+
+async def test_boxes_judge_and_are_stopped(sdk: type[Sandbox], monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Loopback(fine) as one, Loopback(fine) as other:
+        on([one, other], monkeypatch)
+        engine = rented.rented("e2b:judge*2", rented.E2b(), patience=QUICK, profile=PROFILE)
+        async with engine:
+            result = await engine.execute(job("hello"))
+            assert result.run.stdout == "hello" and result.endpoint in (one.url, other.url)
+            assert [box.killed for box in sdk.made] == [0, 0]
+        [(command, variables)] = sdk.made[0].ran
+        assert command == "ioi-eval worker --host 0.0.0.0 --port 2000" and sdk.made[0].template == "judge"
+        token = variables["IOI_EVAL_TOKEN"]
+        headers = [*one.headers, *other.headers]
+        assert len(token) > 30 and {each.get("Authorization") for each in headers} == {f"Bearer {token}"}
+    assert [box.killed for box in sdk.made] == [1, 1]
+
+
+async def test_a_box_that_cannot_be_had_leaves_no_other(sdk: type[Sandbox]) -> None:
+    sdk.refuse = 3
+    with pytest.raises(EngineUnavailable, match="E2B: quota exceeded"):
+        await rented.rented("e2b:judge*4", rented.E2b()).__aenter__()
+    assert sdk.made and {box.killed for box in sdk.made} == {1}
+
+
+async def test_who_gives_up_while_boxes_start_leaves_none(
+    sdk: type[Sandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = asyncio.Event()
+
+    async def slow(self: Sandbox, *given: Any, **told: Any) -> None:
+        begun.set()
+        await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(Sandbox, "run", slow)
+    starting = asyncio.ensure_future(rented.rented("e2b:judge*2", rented.E2b()).__aenter__())
+    await begun.wait()
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert [box.killed for box in sdk.made] == [1, 1]
+
+
+PAGE = Path(__file__).parents[4] / "docs" / "rented.md"
+
+
+async def test_the_page_s_provider() -> None:
+    """The block of the page, with a client that starts a server on this machine."""
+    names = dict[str, Any]()
+    exec(PAGE.read_text().partition("```python\n")[2].partition("```")[0], names)
+    gone = []
+    async with Loopback(fine) as server:
+
+        class Client:
+            url = server.url
+
+            async def create(self, image: str, **told: Any) -> Self:
+                assert told["command"] == rented.WORKER and told["port"] == 2000
+                return self
+
+            async def delete(self) -> None:
+                gone.append(self.url)
+
+        engine = names["RentedEngine"](
+            names["Provider"](Client()), "ioi-eval", number=1, patience=QUICK, profile=PROFILE
+        )
+        async with engine:
+            assert (await engine.execute(job("hello"))).run.stdout == "hello"
+    assert gone == [server.url] and isinstance(names["engine"](Client()), rented.RentedEngine)
+
+
+def test_the_command_line_takes_it(store: Store) -> None:
+    opened = open_engine(EngineChoice(text="e2b:judge*3"), store)
+    assert isinstance(opened.engine, rented.RentedEngine) and opened.trusted is not None
+    for text in ("e2b", "e2b:judge*0", "e2b:a b"):
+        with pytest.raises(InputError, match=r"names no image|no box is asked for"):
+            open_engine(EngineChoice(text=text), store)
