@@ -62,6 +62,7 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
         sections=[
             _runs(runs),
             *(_of_two(runs, differ) if differ is not None else ()),
+            *([sections.board(of)] if len(of) > 1 else []),
             Section(title="Models", table=sections.models(of)),
             *_models_by_runs(runs),
             *_groups_by_models(of),

@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ioi_eval.model.values import Reason, Value, Verdict
 from ioi_eval.store.rows import bounded
@@ -193,6 +193,12 @@ class CodeLines(Value):
     sentence: str = ""
 
 
+class Drawn(Protocol):
+    """What makes HTML of itself, in which all text of others is escaped."""
+
+    def html(self) -> Any: ...
+
+
 class Section(Value):
     title: str
     anchor: str = ""  # what links call it; empty: they call it by its place
@@ -207,6 +213,7 @@ class Section(Value):
     items: Sequence[str] = ()
     lines: Sequence[CodeLines] = ()
     long: bool = False  # may be shown folded up
+    board: Drawn | None = None  # for a browser: Markdown leaves such a section out
 
 
 class Document(Value):
@@ -245,7 +252,7 @@ def _hashes(level: int) -> Markdown:
 
 
 STYLE, SCRIPT = "style.css", "script.js"  # as they lie beside pages
-_PARTS = {STYLE: ("style.css", "figures.css"), SCRIPT: ("tables.js", "saving.js")}
+_PARTS = {STYLE: ("style.css", "figures.css", "board.css"), SCRIPT: ("tables.js", "board.js", "saving.js")}
 _METER = (
     '<svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
     '<rect class="track" width="100" height="1"/><rect class="full" width="{:.2f}" height="1"/>{}</svg>'

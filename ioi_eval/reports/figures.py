@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ioi_eval.model.values import Reason, Verdict
-from ioi_eval.reports.addresses import FOLDER, model_anchor, problem_page, submission_page
+from ioi_eval.reports.addresses import FOLDER, submission_page
 from ioi_eval.reports.document import NOTHING, Figure, number
 from ioi_eval.reports.plots import Axis, Series, Square, as_csv, bars, curves, grid, stacked
 from ioi_eval.reports.records import Group, ProblemSummary
@@ -140,40 +140,12 @@ def groups(kind: str, names: Sequence[str], found: Sequence[tuple[Entry, Group]]
 # --- grids -------------------------------------------------------------------------------------------
 
 
-def problems(of: Sequence[Entry], *, linked: bool) -> list[Figure]:
-    """Shares of points: a line for each model, a column for each problem."""
-    title = "Share of points by problem and model"
-    columns = [{problem.problem_id: problem for problem in one.model.problems} for one in of]
-    names = sorted({name for column in columns for name in column})
-    squares = [
-        [_square(column.get(name), one.model.model, linked) for name in names]
-        for column, one in zip(columns, of, strict=True)
-    ]
-    numbers = [(one.name, *(square.share for square in line)) for one, line in zip(of, squares, strict=True)]
-    return [
-        Figure(
-            title=title,
-            drawing=grid(title, [one.name for one in of], names, squares),
-            numbers=as_csv(["model", *names], numbers),
-        )
-    ]
-
-
 def earned(problem: ProblemSummary) -> float | None:
     """The share of a problem's points; without subtasks the best share of tests that a submission passed."""
     if not problem.scored:
         return None
     value = problem.best_pass_rate if problem.points is None else problem.points
     return min(1.0, (value or 0.0) / (problem.max_points or 1.0))
-
-
-def _square(problem: ProblemSummary | None, model: str, linked: bool) -> Square:
-    part = None if problem is None else earned(problem)
-    if problem is None or part is None:
-        return Square(share=None, text="no submission was scored")
-    text = f"{100 * part:.0f} %" if problem.points is None else number(problem.points)
-    href = f"{FOLDER}/{problem_page(problem.problem_id)}#{model_anchor(model)}" if linked else ""
-    return Square(share=part, text=text, href=href)
 
 
 def subtasks(of: Sequence[Entry], *, linked: bool) -> list[Figure]:

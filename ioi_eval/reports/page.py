@@ -137,6 +137,8 @@ def _overview(run: Summary, *, apart: bool, pages: PagesOf) -> Iterator[Section]
     solved = (
         "A problem is solved when every subtask has full marks; without subtasks, when a submission passes "
     )
+    if several:
+        yield sections.board(of, linked=True)
     yield Section(
         title="Models" if several else "Total",
         table=sections.models(of, apart=apart),

@@ -10,6 +10,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ioi_eval.model.values import Value
@@ -96,6 +97,13 @@ class _Drawing:
     def safe(self, text: str) -> str:
         return str(self._escape(bounded(visible(text), 200)))
 
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """What is drawn meanwhile belongs to a model, and goes where that is switched off."""
+        self.raw(f'<g data-of="{self.safe(name)}">')
+        yield
+        self.raw("</g>")
+
     def legend(self, entries: Iterable[tuple[str, str]]) -> None:
         """Names with the classes of their colours, in as many lines as they take."""
         x = 0.0
@@ -105,8 +113,9 @@ class _Drawing:
             width = 30 + _LETTER * len(shown)
             if x and x + width > self.width:
                 x, self.height = 0.0, self.height + 18
-            self.add("rect", f"{style} key", x=x, y=self.height - 10, width=12, height=12)
-            self.text(x + 17, self.height, shown)
+            with self.of(name):
+                self.add("rect", f"{style} key", x=x, y=self.height - 10, width=12, height=12)
+                self.text(x + 17, self.height, shown)
             x += width
         self.height += 12
 
@@ -148,12 +157,14 @@ def curves(title: str, series: Sequence[Series], x: Axis, y: Axis, rule: tuple[f
     for place, one in enumerate(series):
         if len(one.band) > 1:
             edge = [(at, high) for at, _, high in one.band] + [(at, low) for at, low, _ in one.band[::-1]]
-            drawing.add("path", f"{_style(place)} band", d=_path(edge, across, up) + "Z")
+            with drawing.of(one.name):
+                drawing.add("path", f"{_style(place)} band", d=_path(edge, across, up) + "Z")
     for place, one in enumerate(series):
-        drawing.add("path", f"{_style(place)} curve", d=_path(one.points, across, up), title=one.name)
-        for at, value in one.points if len(one.points) <= 20 else ():
-            what = f"{one.name}: {y.label(round(value, 4))} at {x.label(at)}"
-            drawing.add("circle", f"{_style(place)} dot", cx=across(at), cy=up(value), r=3, title=what)
+        with drawing.of(one.name):
+            drawing.add("path", f"{_style(place)} curve", d=_path(one.points, across, up), title=one.name)
+            for at, value in one.points if len(one.points) <= 20 else ():
+                what = f"{one.name}: {y.label(round(value, 4))} at {x.label(at)}"
+                drawing.add("circle", f"{_style(place)} dot", cx=across(at), cy=up(value), r=3, title=what)
     drawing.height = bottom + 40
     return drawing.svg(title)
 
@@ -182,16 +193,15 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[int]]], kinds: Sequen
     drawing.legend(kinds)
     left = _margin(name for name, _ in rows)
     for name, counts in rows:
-        drawing.text(left - 8, drawing.height + 16, bounded(visible(name), _NAME), "end")
-        whole, x = sum(counts), left
-        for (kind, style), count in zip(kinds, counts, strict=True):
-            width = (_WIDTH - left) * count / whole if whole else 0.0
-            what = f"{name}, {kind}: {count:,} of {whole:,} ({100 * count / (whole or 1):.1f} %)"
-            if count:
-                drawing.add(
-                    "rect", style, x=x, y=drawing.height + 2, width=max(0.5, width - 1), height=20, title=what
-                )
-            x += width
+        with drawing.of(name):
+            drawing.text(left - 8, drawing.height + 16, bounded(visible(name), _NAME), "end")
+            whole, x, y = sum(counts), left, drawing.height + 2
+            for (kind, style), count in zip(kinds, counts, strict=True):
+                width = (_WIDTH - left) * count / whole if whole else 0.0
+                what = f"{name}, {kind}: {count:,} of {whole:,} ({100 * count / (whole or 1):.1f} %)"
+                if count:
+                    drawing.add("rect", style, x=x, y=y, width=max(0.5, width - 1), height=20, title=what)
+                x += width
         drawing.height += 26
     drawing.height += 4
     return drawing.svg(title)
@@ -212,8 +222,9 @@ def bars(title: str, names: Sequence[str], groups: Sequence[tuple[str, Sequence[
                 what = f"{group}, {names[place]}: {100 * value:.1f} %"
                 style = f"{_style(place)} bar"
                 places = {"x": left, "y": drawing.height + 1, "width": width, "height": thick - 2.0}
-                drawing.add("rect", style, title=what, **places)
-                drawing.text(left + width + 4, drawing.height + thick - 2.5, f"{100 * value:.0f} %")
+                with drawing.of(names[place]):
+                    drawing.add("rect", style, title=what, **places)
+                    drawing.text(left + width + 4, drawing.height + thick - 2.5, f"{100 * value:.0f} %")
             drawing.height += thick
         drawing.height += 6
     return drawing.svg(title)

@@ -1,6 +1,6 @@
 // Figures as SVG and as CSV, tables as CSV, Markdown and LaTeX: what people put into papers.
 
-const LOOKS = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-family", "font-size"];
+const LOOKS = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-family", "font-size", "display"];
 
 function save(name, kind, text) {
   const link = document.createElement("a");

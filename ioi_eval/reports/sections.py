@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ioi_eval.model.values import Reason, Value, Verdict
 from ioi_eval.reports import figures
 from ioi_eval.reports.addresses import FOLDER, model_anchor, model_page, problem_page
+from ioi_eval.reports.board import Board
 from ioi_eval.reports.document import (
     NOTHING,
     Cell,
@@ -356,8 +357,22 @@ def by_problem(of: Sequence[Entry], *, linked: bool = False, opened: bool = True
         rows.append([first, whole(there), *cells])
     heads = ["Problem", "of", *(one.name for one in of)]
     table = TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
-    drawn = [*figures.problems(of, linked=linked), *figures.subtasks(of, linked=linked and opened)]
+    drawn = figures.subtasks(of, linked=linked and opened)
     return Section(title="Points by problem", figures=drawn, table=table, long=len(rows) > _LONG)
+
+
+def board(of: Sequence[Entry], *, linked: bool = False) -> Section:
+    """All of them by problems, to be sorted, grouped and compared in a browser."""
+    return Section(
+        title="Board",
+        anchor="board",
+        text=[
+            "The share of each problem's points, in percent; without subtasks the best share of tests. Mean: "
+            "of the row, without problems of which nothing was scored."
+            + (" A click on a cell opens its submissions." if linked else "")
+        ],
+        board=Board.of(of, linked=linked),
+    )
 
 
 def _square(problem: ProblemSummary, model: str, linked: bool) -> Cell:

@@ -48,7 +48,8 @@ def violations(browser: Any) -> list[tuple[str, str, int]]:
     return [(one["id"], one["nodes"][0]["html"][:200], len(one["nodes"])) for one in found]
 
 
-# Controls that can be seen; those inside drawings have the same links in a table below.
+# Controls that can be seen; those inside drawings have the same links in a table below, and arrows
+# lead to those of the board.
 _CONTROLS = """
     window.met = new Set();
     window.unseen = [];
@@ -58,7 +59,7 @@ _CONTROLS = """
     };
     const said = (one) => one.outerHTML.slice(0, 200);
     const every = [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")];
-    const controls = every.filter((one) => !one.closest("svg") && one.checkVisibility());
+    const controls = every.filter((one) => !one.closest("svg, .cells") && one.checkVisibility());
     const before = new Map(controls.map((one) => [one, looks(one)]));
     document.addEventListener("focusin", ({ target }) => {
       window.met.add(target);
@@ -69,7 +70,7 @@ _CONTROLS = """
 """
 
 
-TAB, ENTER = "\ue004", "\ue007"
+TAB, ENTER, RIGHT, DOWN = "\ue004", "\ue007", "\ue014", "\ue015"
 
 
 def press(browser: Any, *keys: str) -> None:

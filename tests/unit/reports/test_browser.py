@@ -12,12 +12,13 @@ from xml.etree import ElementTree
 
 import golden_images
 import pytest
-from browsing import column, find, media, pages, violations
+from browsing import DOWN, ENTER, RIGHT, column, find, media, pages, press, reach, violations
 from test_html_page import HOSTILE
 
 from ioi_eval.reports import named, summary, write_comparison
 from ioi_eval.reports.addresses import ALL
 from ioi_eval.reports.document import visible
+from ioi_eval.rules.metrics import interval
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
 
@@ -39,7 +40,73 @@ def test_a_cell_opens_a_problem_and_that_a_submission(folder: Path, browser: Any
     assert browser.title.startswith("Submission sum-0-0")
     assert find(browser, ".code .cp").value_of_css_property("color") != "rgb(0, 0, 0)"
     browser.get((folder / "report.html").as_uri())
-    browser.execute_script("document.querySelector('figure svg a').dispatchEvent(new MouseEvent('click'))")
+    find(browser, ".cells tbody td.g10").click()
+    assert browser.title.startswith("Problem ") and "#m-" in browser.current_url
+
+
+MINUS = "\u2212"
+
+
+def hidden(browser: Any) -> list[str]:
+    return browser.execute_script(
+        "return [...new Set([...document.querySelectorAll('figure [data-of]')]"
+        ".filter((one) => one.style.display === 'none').map((one) => one.dataset.of))]"
+    )
+
+
+def test_the_board_sorts_chooses_and_compares(folder: Path, browser: Any) -> None:
+    browser.get((folder / "report.html").as_uri())
+    data = json.loads(find(browser, "table[data-board]").get_attribute("data-board"))
+    rows = "document.querySelectorAll('.cells tbody tr:not([hidden]) th')"
+    names = f"return [...{rows}].map((one) => one.textContent)"
+    assert browser.execute_script(names) == data["models"]
+    heads = browser.find_elements("css selector", ".cells thead th button")
+    heads[0].click()
+    by_name = browser.execute_script(names)
+    heads[0].click()
+    assert browser.execute_script(names) == by_name[::-1] and sorted(by_name) == sorted(data["models"])
+    # One choice for the table and all figures, kept in the address.
+    find(browser, ".choice summary").click()
+    find(browser, ".models input").click()
+    assert hidden(browser) == [data["models"][0]] and len(browser.execute_script(names)) == 2
+    find(browser, ".tools .act").click()
+    address = browser.current_url
+    assert "#board;off=" in address
+    assert ";a=" in address and ";b=" in address
+    browser.get("about:blank")
+    browser.get(address)
+    assert hidden(browser) == [data["models"][0]]
+    assert find(browser, ".answer strong").text.startswith("There is no difference: ")
+
+
+def test_two_models_are_compared_as_runs_are(recorded: Path, browser: Any) -> None:
+    browser.get((recorded / "report.html").as_uri())
+    scores = json.loads(find(browser, "table[data-board]").get_attribute("data-board"))["scores"][
+        "mean score"
+    ]
+    low, high = interval([b - a for a, b in zip(*scores[:2], strict=True)])
+    assert low is not None and high is not None
+    find(browser, ".tools .act").click()
+    rows = browser.find_elements("css selector", ".answer tbody tr")
+    [cells] = [row.find_elements("css selector", "td") for row in rows if row.text.startswith("mean score")]
+    said = [float(one.replace(MINUS, "-")) / 100 for one in cells[3].text.split(" to ")]
+    assert said == pytest.approx([low, high], abs=0.05)
+    words = "The difference is real" if low > 0 or high < 0 else "No difference is shown"
+    assert find(browser, ".answer strong").text.startswith(words)
+
+
+def test_the_board_is_walked_with_arrows_and_its_names_stay(folder: Path, browser: Any) -> None:
+    browser.set_window_size(400, 900)
+    browser.get((folder / "report.html").as_uri())
+    reach(browser, ".board > .scroll")
+    press(browser, DOWN, RIGHT, RIGHT)
+    focused = "const one = document.activeElement; return [one.tagName, one.cellIndex, one.title !== '']"
+    assert browser.execute_script(focused) == ["TD", 3, True]
+    left = "return document.querySelector('.cells tbody th').getBoundingClientRect().left"
+    before = browser.execute_script(left)
+    browser.execute_script("document.querySelector('.board > .scroll').scrollLeft = 60")
+    assert browser.execute_script(left) == before, "the first column is sticky"
+    press(browser, ENTER)
     assert browser.title.startswith("Problem ")
 
 
@@ -93,7 +160,7 @@ def test_figures_are_saved_for_papers(folder: Path, browser: Any) -> None:
 
 def test_tables_are_saved_for_papers(folder: Path, browser: Any) -> None:
     browser.get((folder / "report.html").as_uri())
-    table = "section table ~ *, section .scroll + .tools"
+    table = "section:not(#board) .scroll + .tools"
     text = saved(browser, f"{table} button:nth-of-type(1)")
     assert next(csv.reader(io.StringIO(text)))[:2] == ["Model", "Points"]
     assert saved(browser, f"{table} button:nth-of-type(2)").startswith("| Model | Points | of |")

@@ -53,8 +53,20 @@ HOSTILE = [
 TAGS = {"html", "head", "meta", "title", "style", "body", "main", "header", "nav", "a", "h1", "h2", "h3", "p"}
 TAGS |= {"strong", "div", "section", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "ul", "li"}
 TAGS |= {"pre", "details", "summary", "script", "form", "input", "button"}
-TAGS |= {"figure", "figcaption", "line", "path", "circle", "text"}
-ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "id", "class", "href", "tabindex"}
+TAGS |= {"figure", "figcaption", "line", "path", "circle", "text", "g"}
+ATTRIBUTES = {
+    "data-of",
+    "data-board",
+    "lang",
+    "charset",
+    "http-equiv",
+    "content",
+    "name",
+    "id",
+    "class",
+    "href",
+    "tabindex",
+}
 ATTRIBUTES |= {
     "viewbox",
     "preserveaspectratio",

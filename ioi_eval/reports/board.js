@@ -1,0 +1,398 @@
+// The board: sorts, groups and narrows its columns, switches models off for all figures of the page, compares two.
+// What is chosen stands behind the address: report.html#board;off=...;by=year;only=2024;a=...;b=...
+
+const DRAWS = 300_000, SAMPLES = 1000, FEWEST = 200; // of a bootstrap: values drawn, and samples
+const PRINTED = 24; // columns of problems in one table on paper
+const KINDS = ["difficulty", "tag", "year"];
+
+const made = (name, more = {}, ...inner) => {
+  const one = Object.assign(document.createElement(name), more);
+  one.append(...inner);
+  return one;
+};
+const average = (values) => (values.length ? values.reduce((sum, one) => sum + one, 0) / values.length : null);
+const inPercent = (value, digits = 1) => (value === null ? "–" : (100 * value).toFixed(digits));
+const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(100 * value).toFixed(1)}`;
+const several = (number, one) => `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`;
+
+function dice(seed) { // mulberry32, so that the same choice gets the same interval
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let found = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    found = (found + Math.imul(found ^ (found >>> 7), 61 | found)) ^ found;
+    return ((found ^ (found >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+// The 95 % interval of a mean, by a bootstrap over problems: as the comparison of runs has it.
+function interval(values) {
+  if (values.length < 2) return null;
+  const next = dice(1);
+  const means = new Float64Array(Math.max(FEWEST, Math.min(SAMPLES, Math.floor(DRAWS / values.length))));
+  for (let place = 0; place < means.length; place += 1) {
+    let sum = 0;
+    for (let drawn = 0; drawn < values.length; drawn += 1) sum += values[Math.floor(next() * values.length)];
+    means[place] = sum / values.length;
+  }
+  means.sort();
+  const at = (share) => {
+    const place = share * (means.length - 1), low = Math.floor(place);
+    return means[low] + (place - low) * ((means[low + 1] ?? means[low]) - means[low]);
+  };
+  return [at(0.025), at(0.975)];
+}
+
+function list(name, entries, value, chosen) {
+  const shown = made("select");
+  for (const [own, text] of entries) shown.add(new Option(text, own));
+  shown.value = value;
+  shown.addEventListener("change", chosen);
+  made("label", {}, `${name} `, shown);
+  return shown;
+}
+
+class Board {
+  constructor(table) {
+    this.table = table;
+    this.data = JSON.parse(table.dataset.board);
+    this.rows = [...table.tBodies[0].rows];
+    this.heads = [...table.tHead.rows[0].cells].slice(3);
+    this.sorted = { column: 1, sign: -1 };
+    this.off = new Set();
+    this.by = this.only = "";
+    this.a = this.b = 0;
+    if (this.rows.length > 1) this.b = 1;
+    this.read();
+    this.controls();
+    this.table.tHead.addEventListener("click", (event) => this.clickHead(event));
+    this.table.tBodies[0].addEventListener("click", (event) => this.open(event.target.closest("td")));
+    this.table.tBodies[0].addEventListener("mouseover", ({ target }) => this.explain(target.closest("td")));
+    this.table.closest(".scroll").addEventListener("keydown", (event) => this.key(event));
+    listings.set(table, this);
+    this.draw();
+  }
+
+  get found() { return [...this.table.tBodies[0].rows].filter((row) => !row.hidden); }
+
+  read() {
+    const { models } = this.data;
+    if (!location.hash.startsWith("#board;")) return;
+    let given;
+    try {
+      given = Object.fromEntries(location.hash.split(";").slice(1).map((part) => {
+        const [name, ...value] = part.split("=");
+        return [name, value.join("=")];
+      }));
+      const text = (name) => decodeURIComponent(given[name] ?? "");
+      const place = (name, otherwise) => (models.includes(text(name)) ? models.indexOf(text(name)) : otherwise);
+      this.off = new Set((given.off ?? "").split(",").map((name) => models.indexOf(decodeURIComponent(name))).filter((one) => one >= 0));
+      this.by = KINDS.includes(text("by")) ? text("by") : "";
+      this.only = text("only");
+      [this.a, this.b] = [place("a", this.a), place("b", this.b)];
+    } catch {
+      // somebody else's address
+    }
+  }
+
+  write() {
+    const { models } = this.data;
+    const kept = { off: [...this.off].map((one) => encodeURIComponent(models[one])).join(",") };
+    kept.by = this.by;
+    kept.only = encodeURIComponent(this.only);
+    if (this.compared) Object.assign(kept, { a: encodeURIComponent(models[this.a]), b: encodeURIComponent(models[this.b]) });
+    const parts = Object.entries(kept).filter(([, value]) => value).map(([name, value]) => `;${name}=${value}`);
+    history.replaceState(null, "", parts.length ? `#board${parts.join("")}` : "#board");
+  }
+
+  // --- what is chosen
+
+  controls() {
+    const { models, groups } = this.data;
+    const kinds = KINDS.filter((kind) => new Set(groups[kind].flat()).size > 1);
+    const tools = made("div", { className: "tools" });
+    if (kinds.length) {
+      this.byList = list("Columns", [["", "Problems"], ...kinds.map((kind) => [kind, `By ${kind}`])], this.by, () => this.choose());
+      const names = kinds.flatMap((kind) => [...new Set(groups[kind].flat())].sort(WORDS.compare)
+        .map((name) => [`${kind}:${name}`, `${kind}: ${name || "(none)"}`]));
+      this.onlyList = list("Only", [["", "All problems"], ...names], this.only, () => this.choose());
+      tools.append(this.byList.parentNode, this.onlyList.parentNode);
+      if (!this.onlyList.value) this.only = "";
+      if (!this.byList.value) this.by = "";
+    }
+    const boxes = models.map((name, model) => {
+      const box = made("input", { type: "checkbox", checked: !this.off.has(model) });
+      box.addEventListener("change", () => {
+        if (box.checked) this.off.delete(model); else this.off.add(model);
+        this.hide();
+        this.write();
+      });
+      return box;
+    });
+    const every = made("button", { type: "button", className: "save", textContent: "all or none" });
+    every.addEventListener("click", () => {
+      this.off = this.off.size ? new Set() : new Set(models.keys());
+      boxes.forEach((box, model) => { box.checked = !this.off.has(model); });
+      this.hide();
+      this.write();
+    });
+    this.counted = made("summary");
+    const chosen = made("div", { className: "models" }, ...boxes.map((box, model) => made("label", {}, box, ` ${models[model]}`)), every);
+    const folded = made("details", { className: "choice" }, this.counted, chosen);
+    tools.append(folded);
+    this.table.closest(".scroll").before(tools);
+    if (models.length > 1) this.comparison();
+  }
+
+  choose() {
+    [this.by, this.only, this.sorted] = [this.byList.value, this.onlyList.value, { column: 1, sign: -1 }];
+    this.draw();
+    this.write();
+  }
+
+  get problems() {
+    const [kind, ...name] = this.only.split(":");
+    const wanted = name.join(":");
+    return [...this.data.problems.keys()].filter((one) => !this.only || this.data.groups[kind][one].includes(wanted));
+  }
+
+  get columns() { // each with a name and its problems
+    const problems = this.problems;
+    if (!this.by) return problems.map((one) => ({ name: this.data.problems[one], of: [one], page: this.data.pages[one] }));
+    const groups = this.data.groups[this.by];
+    return [...new Set(problems.flatMap((one) => groups[one]))].sort(WORDS.compare)
+      .map((name) => ({ name: name || "(none)", of: problems.filter((one) => groups[one].includes(name)), only: `${this.by}:${name}` }));
+  }
+
+  // --- what is shown
+
+  // New columns: their heads, and the cells of each row.
+  draw() {
+    const { models, shares } = this.data;
+    this.drawn = this.columns;
+    const of = (model, problems) => average(problems.map((one) => shares[model][one]).filter((one) => one !== null));
+    const problems = this.problems;
+    this.lines = models.map((_, model) => ({
+      model,
+      mean: of(model, problems),
+      solved: problems.filter((one) => shares[model][one] === 1).length,
+      cells: this.drawn.map((column) => of(model, column.of)),
+    }));
+    const heads = this.drawn.map(({ name, page, of: own }) => {
+      const head = made("th", { className: "turned number", scope: "col", title: this.by ? `${name}: ${several(own.length, "problem")}` : name });
+      head.append(made("button", { type: "button", tabIndex: -1, textContent: name, ariaLabel: `Sort by ${name}` }));
+      if (page) head.append(made("a", { href: page, tabIndex: -1, textContent: "↗", ariaLabel: `Open ${name}` }));
+      return head;
+    });
+    const first = ["Model", "Mean", "Solved"].map((name, place) =>
+      made("th", { scope: "col", className: place ? "number" : "" }, made("button", { type: "button", tabIndex: -1, textContent: name })));
+    this.table.tHead.rows[0].replaceChildren(...first, ...heads);
+    // Nothing but numbers, so they are HTML as they are: that takes half as long as elements made one by one.
+    const cell = (value) => (value === null ? "<td>–</td>" : `<td class="g${Math.round(10 * value)}">${Math.floor(100 * value + 1e-6)}</td>`);
+    const asMade = this.drawn.length === this.data.problems.length && !this.by && !this.table.dataset.drawn;
+    this.table.dataset.drawn = "yes";
+    for (const line of asMade ? [] : this.lines) {
+      const row = this.rows[line.model];
+      row.replaceChildren(row.cells[0]);
+      row.insertAdjacentHTML("beforeend", `<td>${inPercent(line.mean)}</td><td>${line.solved}</td>${line.cells.map(cell).join("")}`);
+    }
+    this.table.classList.toggle("opens", Boolean(this.by || this.data.pages.length));
+    this.sort();
+    this.hide();
+    if (this.compared) this.compare();
+  }
+
+  sort() {
+    const { models } = this.data;
+    const { column, sign } = this.sorted;
+    const key = (line) => (column === 1 ? line.mean : column === 2 ? line.solved : line.cells[column - 3]) ?? -1;
+    const other = (a, b) => (column ? key(a) - key(b) : WORDS.compare(models[a.model], models[b.model]));
+    const lines = [...this.lines].sort((a, b) => sign * other(a, b) || a.model - b.model);
+    this.table.tBodies[0].replaceChildren(...lines.map((line) => this.rows[line.model]));
+    this.table.tHead.querySelector("[aria-sort]")?.removeAttribute("aria-sort");
+    this.table.tHead.rows[0].cells[column].ariaSort = sign < 0 ? "descending" : "ascending";
+  }
+
+  hide() {
+    const { models } = this.data;
+    this.rows.forEach((row, model) => { row.hidden = this.off.has(model); });
+    this.counted.textContent = `Models: ${models.length - this.off.size} of ${models.length}`;
+    for (const piece of document.querySelectorAll("figure [data-of]")) {
+      piece.style.display = this.off.has(models.indexOf(piece.dataset.of)) ? "none" : "";
+    }
+  }
+
+  clickHead(event) {
+    const button = event.target.closest("button");
+    if (!button) return;
+    const column = button.parentNode.cellIndex;
+    const first = column ? -1 : 1;
+    this.sorted = { column, sign: this.sorted.column === column ? -this.sorted.sign : first };
+    this.sort();
+    if (event.detail === 0) this.table.tHead.rows[0].cells[column].firstChild.focus(); // by the keyboard
+  }
+
+  place(cell) {
+    const model = this.rows.indexOf(cell.parentNode);
+    return [model, this.drawn[cell.cellIndex - 3]];
+  }
+
+  explain(cell) {
+    if (!cell || cell.title || cell.cellIndex < 3) return;
+    const [model, column] = this.place(cell);
+    const value = cell.textContent === "–" ? "nothing was scored" : `${cell.textContent} % of the points`;
+    cell.title = `${this.data.models[model]}, ${column.name}: ${value}`;
+  }
+
+  open(cell) {
+    if (!cell || cell.cellIndex < 3) return;
+    const [model, column] = this.place(cell);
+    if (column.page && cell.textContent !== "–") location.href = `${column.page}#${this.data.anchors[model]}`;
+    if (column.only) {
+      [this.byList.value, this.onlyList.value] = ["", column.only];
+      this.choose();
+    }
+  }
+
+  key(event) {
+    const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    const now = document.activeElement.closest("td, th");
+    if (event.key === "Enter" && now?.tagName === "TD") this.open(now);
+    if (!(event.key in moves)) return;
+    event.preventDefault();
+    const rows = [this.table.tHead.rows[0], ...this.found];
+    const [down, right] = now ? moves[event.key] : [0, 0];
+    const row = now ? rows.indexOf(now.parentNode) + down : 1;
+    const column = now ? now.cellIndex + right : 1;
+    const cell = rows[Math.max(0, Math.min(rows.length - 1, row))]?.cells[Math.max(0, column)];
+    if (!cell) return;
+    const target = cell.querySelector("button") ?? cell;
+    target.tabIndex = -1;
+    if (cell.tagName === "TD") this.explain(cell);
+    target.focus();
+    cell.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+
+  // --- two models
+
+  showComparison() {
+    this.compared = true;
+    this.compare();
+    this.write();
+  }
+
+  comparison() {
+    const { models } = this.data;
+    const entries = models.map((name, model) => [String(model), name]);
+    const chosen = (name) => ({ target }) => {
+      this[name] = Number(target.value);
+      this.showComparison();
+    };
+    this.compared = location.hash.includes(";a=");
+    const lists = ["a", "b"].map((name) => list(`Model ${name.toUpperCase()}`, entries, String(this[name]), chosen(name)));
+    const button = made("button", { type: "button", className: "act", textContent: "Compare" });
+    button.addEventListener("click", () => this.showComparison());
+    this.answer = made("div", { className: "answer", role: "status" });
+    const tools = made("div", { className: "tools two" }, ...lists.map((list) => list.parentNode), button);
+    this.table.closest(".board").append(tools, this.answer);
+  }
+
+  compare() {
+    const { models, shares, scores } = this.data;
+    const [a, b, problems] = [this.a, this.b, this.problems];
+    const measured = Object.entries({ "share of points": shares, ...scores }).map(([name, of]) => {
+      const both = problems.filter((one) => of[a][one] !== null && of[b][one] !== null);
+      const differences = both.map((one) => of[b][one] - of[a][one]);
+      return {
+        name, problems: both.length, sure: interval(differences), mean: average(differences),
+        a: average(both.map((one) => of[a][one])), b: average(both.map((one) => of[b][one])),
+      };
+    }).filter((one) => one.problems);
+    const solves = (model, other) => problems.filter((one) => shares[model][one] === 1 && shares[other][one] !== 1);
+    this.answer.replaceChildren(
+      made("p", {}, made("strong", { textContent: this.verdict(measured.find((one) => one.name === "mean score")) })),
+      this.measures(measured),
+      this.solved(`${models[a]} solves, ${models[b]} does not`, solves(a, b)),
+      this.solved(`${models[b]} solves, ${models[a]} does not`, solves(b, a)),
+      made("p", { className: "quiet", textContent: this.crossing() }),
+    );
+  }
+
+  verdict(found) {
+    const { models } = this.data;
+    const [a, b] = [models[this.a], models[this.b]];
+    if (this.a === this.b) return "Choose two models.";
+    if (!found) return "No problem has scored submissions of both.";
+    const over = `over ${several(found.problems, "problem")}`;
+    if (!found.sure) return `One problem says nothing about others: ${b} has ${signed(found.mean)} points of 100 there.`;
+    const [low, high] = found.sure;
+    const band = `95 % interval ${signed(low)} to ${signed(high)}, ${over}`;
+    if (low === 0 && high === 0) return `There is no difference: both have the same mean score for every problem (${several(found.problems, "problem")}).`;
+    if (low > 0 || high < 0) {
+      const [better, worse] = low > 0 ? [b, a] : [a, b];
+      return `The difference is real: ${better} is better than ${worse} by ${(100 * Math.abs(found.mean)).toFixed(1)} points of 100 in mean score (${band}).`;
+    }
+    return `No difference is shown: ${b} has ${signed(found.mean)} points of 100 in mean score, and chance alone explains as much (${band}).`;
+  }
+
+  measures(measured) {
+    const { models } = this.data;
+    const cell = (text) => made("td", { className: "number", textContent: text });
+    const heads = ["In percent", models[this.a], models[this.b], "Difference", "95 % interval", "Problems"];
+    const rows = measured.map((one) => made("tr", {}, made("th", { scope: "row", textContent: one.name }),
+      cell(inPercent(one.a)), cell(inPercent(one.b)), cell(signed(one.mean)),
+      cell(one.sure ? `${signed(one.sure[0])} to ${signed(one.sure[1])}` : "–"), cell(one.problems)));
+    const head = made("thead", {}, made("tr", {}, ...heads.map((text, place) => made("th", { scope: "col", className: place ? "number" : "", textContent: text }))));
+    const scroll = made("div", { className: "scroll", tabIndex: 0, role: "group", ariaLabel: "Table: two models" });
+    scroll.append(made("table", {}, head, made("tbody", {}, ...rows)));
+    return scroll;
+  }
+
+  solved(title, problems) {
+    const { pages, problems: names } = this.data;
+    const links = problems.flatMap((one, place) => [place ? ", " : "", pages.length ? made("a", { href: pages[one], textContent: names[one] }) : names[one]]);
+    return made("p", {}, `${title} (${problems.length})${problems.length ? ": " : "."}`, ...links);
+  }
+
+  crossing() {
+    const { models, steps } = this.data;
+    const other = new Map(steps[this.b]);
+    const both = steps[this.a].filter(([number]) => other.has(number)).map(([number, points]) => [number, other.get(number) - points]);
+    if (!both.length || this.a === this.b) return "";
+    const crossed = both.filter(([, difference], place) => {
+      const before = both.slice(0, place).findLast(([, one]) => one)?.[1] ?? 0;
+      return before * difference < 0;
+    });
+    const ahead = (difference) => (difference > 0 ? models[this.b] : difference < 0 ? models[this.a] : "neither");
+    const start = `By points with the first submissions for each problem, ${ahead(both[0][1])} is ahead with ${both[0][0]}`;
+    if (!crossed.length) return `${start}, and the two curves never cross.`;
+    return `${start}; ${crossed.map(([number, difference]) => `from ${number} on ${ahead(difference)}`).join(", ")}.`;
+  }
+
+  // --- paper
+
+  print() {
+    if (this.drawn.length <= PRINTED) return;
+    this.pieces = made("div", { className: "pieces" });
+    for (let start = 3; start < this.drawn.length + 3; start += PRINTED) {
+      const copy = this.table.cloneNode(true);
+      for (const row of copy.rows) {
+        [...row.cells].forEach((cell, place) => { if (place > 2 && (place < start || place >= start + PRINTED)) cell.remove(); });
+      }
+      copy.removeAttribute("data-board");
+      this.pieces.append(copy);
+    }
+    this.table.hidden = true;
+    this.table.before(this.pieces);
+  }
+
+  unprint() {
+    this.pieces?.remove();
+    this.table.hidden = false;
+  }
+}
+
+for (const table of document.querySelectorAll("table[data-board]")) {
+  const board = new Board(table);
+  addEventListener("beforeprint", () => board.print());
+  addEventListener("afterprint", () => board.unprint());
+}
