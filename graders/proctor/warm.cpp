@@ -128,7 +128,7 @@ std::string key(const plan::Plan& plan) {
 Interpreter::Interpreter(const room::Room& room, const plan::Plan& plan, const sys::Fd& library,
     const std::string& folder) {
   try {
-    if (!room.pid) sys::fail("it takes namespaces");
+    if (!room.pid) sys::fail("it takes namespaces" + (room.missing.empty() ? "" : ": " + room.missing.front()));
     start(room, plan, library, folder);
     wire::Message ready;
     // It may have said what is wrong, and ended, before it was told everything.

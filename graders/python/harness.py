@@ -128,7 +128,8 @@ def load(path):
     with open(path, "rb") as stream:
         code = compile(stream.read(), path, "exec", dont_inherit=True)
     module = types.ModuleType(NAME)
-    module.__dict__.update(usual_names())
+    # Below the module's own names: a problem's function called `gcd` is none that the program has not written.
+    module.__dict__["__builtins__"] = usual_names()
     sys.modules[NAME] = module  # dataclasses and the like look it up
     exec(code, module.__dict__)
     return module
@@ -141,7 +142,7 @@ def usual_names():
     for module in modules.values():
         names.update((name, getattr(module, name)) for name in public_names(module))
     own = vars(importlib.import_module("builtins"))
-    return {name: value for name, value in {**names, **modules}.items() if name not in own}
+    return {**names, **modules, **own}
 
 
 def public_names(module):

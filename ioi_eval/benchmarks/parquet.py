@@ -19,6 +19,7 @@ _MOST_ROWS, _PIECE = 1 << 12, 16 << 20  # in memory: rows, and their bytes, but 
 _SMALL = 128 << 20  # bytes of a column's part that fit anywhere, whatever its pages are
 _GIB = 1 << 30
 _DICTIONARY = 2  # a type of pages
+_LONGEST = 63  # bits of a number
 _TYPE, _UNPACKED, _PACKED = 1, 2, 3  # fields of a page's header
 
 
@@ -70,9 +71,9 @@ def _unpacked(part: Any, data: mmap.mmap) -> int:
     while place < end:
         try:
             header, place = _numbers(data, place)
-            size, place = header[_UNPACKED], place + header[_PACKED]
+            size, place = header[_UNPACKED], max(place, place + header[_PACKED])
             is_dictionary = header[_TYPE] == _DICTIONARY
-        except (IndexError, KeyError, ValueError):
+        except (IndexError, KeyError, ValueError, RecursionError):
             break  # pyarrow says what is wrong with it
         dictionary, largest = (2 * size, largest) if is_dictionary else (dictionary, max(largest, size))
     return dictionary + (0 if part.compression == "UNCOMPRESSED" else largest)
@@ -112,6 +113,6 @@ def _signed(data: mmap.mmap, place: int) -> tuple[int, int]:
 
 def _varint(data: mmap.mmap, place: int) -> tuple[int, int]:
     number = shift = 0
-    while (byte := data[place]) > 127:
+    while (byte := data[place]) > 127 and shift < _LONGEST:
         number, shift, place = number | (byte & 127) << shift, shift + 7, place + 1
     return number | byte << shift, place + 1

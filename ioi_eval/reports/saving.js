@@ -50,7 +50,8 @@ function markdown(table) {
 
 function latex(table) {
   const WORDS = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--" };
-  const safe = (text) => text.replace(/[\\~^–]|[&%$#_{}]/g, (one) => WORDS[one] ?? `\\${one}`);
+  const escaped = (text) => text.replace(/[\\~^–]|[&%$#_{}]/g, (one) => WORDS[one] ?? `\\${one}`);
+  const safe = (text) => escaped(text).replace(/^[[*]/, "{}$&"); // behind an end of a line they would be its options
   const line = (row) => `${row.map(safe).join(" & ")} \\\\`;
   const [heads, ...rows] = cells(table);
   const lines = [`\\begin{tabular}{${aligned(table, "r", "l").join("")}}`, "\\toprule", line(heads), "\\midrule"];

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 
@@ -15,7 +14,6 @@ from ioi_eval.model.job import Job, JobFile
 from ioi_eval.store.depot import Depot
 
 _AT_ONCE = 16  # contents on their way
-_GRACE, _SLOWEST = 60.0, 1 << 14  # seconds for each, and bytes a second beyond: nobody holds a place by less
 
 
 class Contents:
@@ -47,15 +45,12 @@ class Contents:
         if self._coming >= _AT_ONCE:
             raise EngineOverloaded(f"{_AT_ONCE} contents are on their way already")
         self._coming += 1
-        begun = time.monotonic()
         try:
             with self._depot.arrival(name) as arrival:
                 async with contextlib.aclosing(pieces):
                     async for piece in pieces:
                         if not arrival.write(piece):
                             raise EngineOverloaded("no room for this content beside those in use")
-                        if time.monotonic() - begun > _GRACE + arrival.size / _SLOWEST:
-                            raise piston.RefusedRequest("the content comes too slowly", status=408)
                 if (found := arrival.keep()) != name:
                     raise piston.RefusedRequest(f"this content has the SHA-256 {found}, and is not {name}")
         finally:

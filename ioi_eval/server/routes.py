@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from functools import partial
 from http import HTTPStatus
@@ -287,6 +288,7 @@ def _message(text: str, *, status: int = 200, headers: dict[str, str] | None = N
 
 _ENCODINGS = ("", "identity", "gzip", "deflate")
 _SILENT = 60.0  # seconds without a byte
+_GRACE, _SLOWEST = 60.0, 1 << 14  # seconds for each, and bytes a second beyond: nobody holds a place by less
 
 
 async def pieces_of(
@@ -300,11 +302,13 @@ async def pieces_of(
     if told > limit:
         raise too_large(limit)
     bring(told)
-    size = 0
+    size, begun = 0, time.monotonic()
     while piece := await _next(request):
         size += len(piece)
         if size > limit:
             raise too_large(limit)
+        if time.monotonic() - begun > _GRACE + size / _SLOWEST:
+            raise RefusedRequest("the request's body comes too slowly", status=408)
         bring(max(0, size - told))
         told = max(told, size)
         yield piece

@@ -32,6 +32,7 @@ _THEIRS = (*_SCRIPTS, "cpp", "java", "go", "rust", "nodejs")  # of their languag
 _LANGUAGES = (*_THEIRS, "pascal", "haskell", "kotlin")
 _BROKEN = "SandboxError"
 _RUNTIME, _STDIN = "ioi_eval", ".ioi-eval-stdin"
+_NO_LIMIT = 1 << 24  # MB: more than machines have
 _MOST_FETCHED = 64 << 20  # bytes of all files of a reply
 _GRACE = 5.0  # seconds beyond both timeouts for which clients wait at the least; verl's: 10
 _TOLERANCE, _TINY = 1e-5, 1e-10  # relative, of numbers in a line of their own
@@ -213,7 +214,7 @@ class _Program:
         self._asked, self._language, self._builder, self._runner = asked, language, builder, runner
         self._main = f"main{language.suffixes[0]}" if asked.language != "bash" else "main.sh"
         self._is_script = asked.language in _SCRIPTS
-        self._memory = asked.memory_limit_MB << 20 if asked.memory_limit_MB > 0 else None
+        self._memory = asked.memory_limit_MB << 20 if 0 < asked.memory_limit_MB < _NO_LIMIT else None
 
     @property
     def to_build(self) -> Job | None:

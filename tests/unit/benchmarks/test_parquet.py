@@ -5,13 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ioi_eval.benchmarks.parquet import batches
+from ioi_eval.benchmarks.parquet import _check, batches
 from ioi_eval.errors import InputError
 
 pytestmark = pytest.mark.once
@@ -100,3 +101,17 @@ def test_memory_is_that_of_a_page_and_some_rows(tmp_path: Path, options: dict[st
         [sys.executable, "-c", READS, str(path)], capture_output=True, text=True, check=True
     )
     assert int(done.stdout) < most
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"\x15\x00\x15\x02\x15\x0d\x00", b"\x1c" * 50_000, b"\x15" + b"\xff" * 100_000],
+    ids=["leads back to itself", "nests", "has a number without end"],
+)
+def test_a_hostile_header_is_read_to_an_end(tmp_path: Path, header: bytes) -> None:
+    """Only a column's part is asked, which says anything of its size as well."""
+    place = {"dictionary_page_offset": None, "data_page_offset": 4, "total_compressed_size": len(header)}
+    part = SimpleNamespace(path_in_schema="text", total_uncompressed_size=MB << 10, compression="X", **place)
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(b"PAR1" + header)
+    _check(path, 0, [part], MB)

@@ -18,7 +18,7 @@ from server_helpers import API, Caller, until
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.errors import InputError
 from ioi_eval.model.secret import Secret
-from ioi_eval.server import Server, ServerOptions, serve
+from ioi_eval.server import Server, ServerOptions, routes, serve
 from ioi_eval.server import contents as contents_module
 from ioi_eval.store.depot import Arrival, Depot
 
@@ -265,7 +265,8 @@ async def test_what_inflates_to_more_than_there_is_room_stops(
 async def test_who_sends_too_slowly_does_not_hold_a_place(
     call: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contents_module, "_GRACE", 0.0)
+    """A content as well as a job."""
+    monkeypatch.setattr(routes, "_GRACE", 0.0)
 
     async def trickle() -> AsyncIterator[bytes]:
         for _ in range(6000):
@@ -273,7 +274,9 @@ async def test_who_sends_too_slowly_does_not_hold_a_place(
             await asyncio.sleep(0.01)
 
     status, reply = await call.put(trickle(), NAME)
-    assert (status, reply["message"]) == (408, "the content comes too slowly")
+    assert (status, reply["message"]) == (408, "the request's body comes too slowly")
+    posted = await call.post("/run_code", data=trickle(), headers={"Content-Type": "application/json"})
+    assert posted[0] == 408
 
 
 async def test_only_so_many_are_on_their_way(call: Client, monkeypatch: pytest.MonkeyPatch) -> None:

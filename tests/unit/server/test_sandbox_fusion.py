@@ -193,6 +193,10 @@ async def test_an_endless_loop_is_one_however_long_it_waited(server: Server, cal
     assert (await waiting)["run_result"]["status"] == "TimeLimitExceeded"
 
 
+async def test_more_memory_than_machines_have_is_no_limit(call: Caller) -> None:
+    assert (await run(call, "print(1)", memory_limit_MB=1 << 50))["run_result"]["stdout"] == "1\n"
+
+
 async def test_times_may_be_texts(call: Caller) -> None:
     reply = await run(call, "while True: pass", run_timeout="0.3", memory_limit_MB="64")
     assert reply["run_result"]["status"] == "TimeLimitExceeded"
