@@ -128,7 +128,7 @@ def load(path):
     with open(path, "rb") as stream:
         code = compile(stream.read(), path, "exec", dont_inherit=True)
     module = types.ModuleType(NAME)
-    # Below the module's own names: a problem's function called `gcd` is none that the program has not written.
+    # Below its own names: `gcd` as the function of a problem has to be the program's.
     module.__dict__["__builtins__"] = usual_names()
     sys.modules[NAME] = module  # dataclasses and the like look it up
     exec(code, module.__dict__)
