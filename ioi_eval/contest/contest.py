@@ -380,6 +380,8 @@ class Session:
         )
 
     def _language(self, problem: Problem, asked: str) -> str:
+        if not isinstance(asked, str):
+            raise Refused("the language is no text")
         there = [one.name for one in admitted(problem) if one.name in self._contest.languages]
         try:
             known = find(asked)

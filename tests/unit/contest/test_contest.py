@@ -278,6 +278,7 @@ async def test_samples_alone_are_tested(session: Session) -> None:
         (lambda one: one.submit("sum", "\ud800"), "halves of characters"),
         (lambda one: one.submit("sum", "x" * 100_001), "has 100001 bytes, and may have 100000"),
         (lambda one: one.submit("sum", "x", "klingon"), "no language 'klingon' here: there are "),
+        (lambda one: one.submit("sum", "x", 7), "the language is no text"),
         (lambda one: one.submit("graded", "x", "go"), "no language 'go' here"),
         (lambda one: one.submit("sum", "x", outputs={"1-a": "3"}), "takes a program, not files"),
         (lambda one: one.run("sum", "x", input="7" * (1 << 20) + "7"), "the input has 1048577 bytes"),
