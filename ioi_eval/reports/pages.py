@@ -47,6 +47,7 @@ from ioi_eval.reports.document import (
     asset,
     counted,
     number,
+    visible,
 )
 from ioi_eval.reports.plots import Square, as_csv, grid
 from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary
@@ -274,9 +275,9 @@ def _submission(
         ],
         sections=[
             *_facts(row, result, task, opened),
-            *_code(row, coloured),
-            *_judgement(result),
             *_wrong_output(row),
+            *_judgement(result),
+            *_code(row, coloured),
             *_generation(row),
         ],
     )
@@ -301,7 +302,14 @@ def _facts(
     ]
     rows += [[what, limit] for what, limit in (limits(task) if task else ())]
     shown = [line for line in rows if line[1] != NOTHING]
-    yield Section(title="Result", table=TableBlock(heads=["What", "Value"], rows=shown, align="ll"))
+    first = next((test for test in result.tests if test.status not in _PASSED), None)
+    lead = f"{ending(result)}: {number(result.points)} of {number(worth)} points."
+    if result.compiles and first is not None:
+        says = f": {bounded(visible(first.feedback), _MAX_FEEDBACK)}" if first.feedback else ""
+        lead += f" The first test that it fails is {first.test_name} ({first.status}){says}"
+    yield Section(
+        title="Result", lead=lead, table=TableBlock(heads=["What", "Value"], rows=shown, align="ll")
+    )
 
 
 def _code(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
@@ -348,9 +356,17 @@ def _judgement(result: SubmissionResult) -> Iterator[Section]:
             test.feedback or NOTHING,
         ]
         for test in result.tests
+        if test.status is not Verdict.SKIPPED
     ]
+    skipped = [test.test_name for test in result.tests if test.status is Verdict.SKIPPED]
     heads = ["Test", "Verdict", "Score", "CPU time", "Wall time", "Memory", "Feedback"]
-    yield Section(title="Tests", table=TableBlock(heads=heads, rows=rows, align="llrrrrl"))
+    yield Section(
+        title="Tests",
+        table=TableBlock(heads=heads, rows=rows, align="llrrrrl"),
+        notes=[f"{counted(len(skipped), 'test')} skipped, as no score depends on it: {', '.join(skipped)}."]
+        if skipped
+        else [],
+    )
 
 
 def _wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
@@ -364,7 +380,11 @@ def _wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
         return
     long = max(len(output.encode()), len(expected.encode())) >= MAX_OUTPUT
     notes = [f"The first {MAX_OUTPUT:,} bytes of each."] if long else []
-    notes += ["They differ further on."] if long and output.split() == expected.split() else []
+    if output.split() == expected.split():
+        notes.append("They differ further on." if long else "Only blanks and line ends differ.")
+    if not long and output.endswith("\n") != expected.endswith("\n"):
+        which = ("output", "expected one") if expected.endswith("\n") else ("expected one", "output")
+        notes.append("The {} has no line break at its end, the {} has one.".format(*which))
     yield Section(title=title, outputs=Outputs(output=output, expected=expected), notes=notes)
 
 

@@ -21,6 +21,7 @@ from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports import pages as pages_of_report
 from ioi_eval.reports.addresses import ALL, part_page, problem_page, submission_page
 from ioi_eval.reports.document import Code, TableBlock, compared, numbered, rows_of, visible
+from ioi_eval.reports.pages import _wrong_output
 from ioi_eval.reports.records import PagesOf
 from ioi_eval.store import folder as store_folder
 from ioi_eval.store.files import draft_of
@@ -109,6 +110,7 @@ def test_a_submission_has_its_code_and_every_test(tmp_path: Path) -> None:
         "ac",
         "wa",
     ]
+    assert re.search(r"<strong>WA: \S+ of \S+ points. The first test that it fails is 2-a \(WA\)", page)
     assert 'class="status pa"' not in page and ">51.17" not in page
 
 
@@ -118,6 +120,20 @@ def test_a_wrong_output_stands_beside_the_expected_one(tmp_path: Path) -> None:
     assert "<td>1</td><td>1 <del>2</del> 3</td><td>1 <ins>7</ins> 3</td>" in table
     assert '<td>2</td><td class="none"></td><td><ins>yes</ins></td>' in table
     assert "Output of test" not in (tmp_path / "run" / "report" / submission_page("sum-1-0")).read_text()
+
+
+@pytest.mark.parametrize(
+    ("output", "expected", "notes"),
+    [
+        ("1\n", "2\n", []),
+        ("1 2\n", "1  2\n", ["Only blanks and line ends differ."]),
+        ("2", "1\n", ["The output has no line break at its end, the expected one has one."]),
+        ("2\n", "1", ["The expected one has no line break at its end, the output has one."]),
+    ],
+)
+def test_blanks_and_line_ends_that_differ_are_told(output: str, expected: str, notes: list[str]) -> None:
+    [section] = _wrong_output({"wrong_output": {"test_name": "a", "output": output, "expected": expected}})
+    assert section.notes == notes
 
 
 @pytest.mark.parametrize(
