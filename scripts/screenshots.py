@@ -23,7 +23,7 @@ RECORDED = ROOT / "examples" / "recorded.tar.xz"
 # Name, page or its title, light or dark, width, from which section on, height.
 PICTURES = (
     ("report.png", "report.html", "light", 1400, "", 1260),
-    ("grid.png", "report.html", "dark", 1100, "Points by problem", 1000),
+    ("grid.png", "report.html", "dark", 1100, "Board", 1000),
     ("problem.png", "Problem lanterns", "light", 1100, "", 1400),
 )
 
