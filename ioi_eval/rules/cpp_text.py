@@ -1,4 +1,4 @@
-"""Sources in C++ without their comments: the text that is compiled, and by which builds are equal.
+"""Sources in C++ without their comments, which is the text that is compiled, and their first includes.
 
 Nothing may hang on what is left out, neither what a program does nor what its compiler says. So a text is
 taken only where a lexer is sure of every comment, and where no word could look at comments, columns or the
@@ -42,8 +42,48 @@ _LOOKS = re.compile(
     # Words may be pasted together. The comma that goes with missing arguments makes none.
     r"|%:%:|(?<!,)(?<!, )##|##(?![ ]?__VA_ARGS__)"
 )
+_COMMENTS = r"(?:\s|//(?:[^\n\\]|\\[^\n])*\n|/\*.*?\*/)*+"
+_INCLUDE = re.compile(rf"{_COMMENTS}#[ \t]*include[ \t]*<([\w./+]+)>(?=[ \t]*(?:[\r\n/]|\Z))", re.DOTALL)
+_MOST_INCLUDES = 64
+# Headers that say the same when they are read again.
+_NAMES = """
+    algorithm any array atomic barrier bit bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono
+    cinttypes ciso646 climits clocale cmath codecvt compare complex concepts condition_variable coroutine
+    csetjmp csignal cstdalign cstdarg cstdbool cstddef cstdint cstdio cstdlib cstring ctgmath ctime cuchar
+    cwchar cwctype deque exception execution expected filesystem format forward_list fstream functional future
+    initializer_list iomanip ios iosfwd iostream istream iterator latch limits list locale map memory
+    memory_resource mutex new numbers numeric optional ostream print queue random ranges ratio regex
+    scoped_allocator semaphore set shared_mutex source_location span spanstream sstream stack stacktrace
+    stdexcept stdfloat stop_token streambuf string string_view syncstream system_error thread tuple
+    type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant vector version
+    assert.h complex.h ctype.h errno.h fenv.h float.h inttypes.h iso646.h limits.h locale.h math.h setjmp.h
+    signal.h stdalign.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h tgmath.h time.h uchar.h
+    wchar.h wctype.h bits/stdc++.h
+"""
+_STANDARD = frozenset(_NAMES.split())
 _OLD = re.compile(r"(?:98|03|0x|11)$")  # standards without digit separators, or without raw strings
 _NEW = re.compile(r"""\d'\w|R\"""")
+
+
+def starts_with(header: str, source: str) -> bool:
+    """Return True if the first thing in a source, after comments, is the header's include."""
+    found = _INCLUDE.match(source)
+    return found is not None and found[1] == header
+
+
+def leading_includes(text: str) -> tuple[str, ...]:
+    """Return the standard headers that a source includes before all else, in its order.
+
+    None of them where the source could see files that lie beside it.
+    """
+    if len(text) > _LONGEST or _ODD.search(text) or _LOOKS.search(text):
+        return ()
+    names = list[str]()
+    found = _INCLUDE.match(text)
+    while found is not None and found[1] in _STANDARD and len(names) < _MOST_INCLUDES:
+        names.append(found[1])
+        found = _INCLUDE.match(text, found.end())
+    return tuple(names)
 
 
 def without_comments(text: str, standard: str) -> str | None:

@@ -42,6 +42,7 @@ from ioi_eval.model.options import TRUSTED_SECONDS, BuildOptions
 from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines, encode_plan
 from ioi_eval.model.values import Blob, NamedBlob, Value
 from ioi_eval.rules.builds import MACHINE_AT_FAULT, Ending, ending, lacked_room, log_of
+from ioi_eval.rules.cpp_text import leading_includes, starts_with
 from ioi_eval.rules.limits import milliseconds, plan_limits
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin
@@ -55,19 +56,25 @@ _CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", "ioi-eval-control", ".ioi-eval
 _QUICK_LOG = ".ioi-eval-quick.log"
 
 
-def compile_script(recipe: Recipe, *, tool: Toolchain, headers: str = "", linked: bool = False) -> str:
+def compile_script(
+    recipe: Recipe, *, tool: Toolchain, headers: str = "", linked: bool = False, included: bool = False
+) -> str:
     """`headers`: a folder with a precompiled header, searched first; it never changes what comes out.
 
     `linked`: whether the shared source is there as an object, too. What fails with that is built without.
+    `included`: whether the source's own first includes are there, precompiled. If the compiler then says
+    anything, it compiles the source alone: it has other words for what was included elsewhere.
     """
     # Options that are in no key, because they do not change what comes out.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
     options += ["-I", headers] if headers else []
     build = shlex.join([tool.path, *options, *recipe.command[1:]])
-    if linked:
-        words = (OBJECT if word == recipe.shared else word for word in recipe.command[1:])
-        quick = shlex.join([tool.path, *options, *words])
-        build = f"{{ {quick} > {_QUICK_LOG} 2>&1 && cat {_QUICK_LOG}; }} || {build}"
+    if linked or included:
+        shared = recipe.shared if linked else None
+        words = (OBJECT if word == shared else word for word in recipe.command[1:])
+        quick = shlex.join([tool.path, *options, *(("-include", INCLUDED) if included else ()), *words])
+        taken = f"[ ! -s {_QUICK_LOG} ]" if included else f"cat {_QUICK_LOG}"
+        build = f"{{ {quick} > {_QUICK_LOG} 2>&1 && {taken}; }} || {build}"
     control = shlex.join([tool.path, *control_command(recipe)[1:]])
     return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
 ulimit -f {recipe.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
@@ -103,7 +110,9 @@ def control_command(recipe: Recipe) -> tuple[str, ...]:
 def compiling(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile]) -> str:
     names = {file.name for file in ahead}
     headers = FOLDER if header_name(recipe) in names else ""
-    return compile_script(recipe, tool=tool, headers=headers, linked=OBJECT in names)
+    linked = OBJECT in names
+    included = f"{INCLUDED}.gch" in names and (linked or not recipe.shared)  # else the grader includes it
+    return compile_script(recipe, tool=tool, headers=headers, linked=linked, included=included)
 
 
 def sources(recipe: Recipe) -> Iterable[JobFile]:
@@ -118,16 +127,12 @@ def sources(recipe: Recipe) -> Iterable[JobFile]:
 
 
 FOLDER = "ioi-eval-headers"  # in a build's folder; searched before the compiler's own
+INCLUDED = f"{FOLDER}/included.hpp"
+INCLUDES_PAY_AFTER = 1  # builds
+_MOST_INCLUDED = 16  # such headers that are made for one run: each has 40 MB or more
 
-_COMMENTS = r"(?:\s|//(?:[^\n\\]|\\[^\n])*\n|/\*.*?\*/)*+"
 _ONCE = re.compile(rb"#[ \t]*pragma[ \t]+once\b")
 _PRAGMA = re.compile(rb"#[ \t]*pragma\b|\b_Pragma\b|\?\?=|%:")
-
-
-def starts_with(header: str, source: str) -> bool:
-    """Return True if the first thing in a source, after comments, is the header's include."""
-    include = rf"{_COMMENTS}#[ \t]*include[ \t]*<{re.escape(header)}>"
-    return re.match(include, source, re.DOTALL) is not None
 
 
 def serves(recipe: Recipe) -> bool:
@@ -139,6 +144,18 @@ def serves(recipe: Recipe) -> bool:
         return False
     others = (file.content.read() for file in recipe.sources[:-1])
     return not any(_PRAGMA.search(_ONCE.sub(b"", text)) for text in others)
+
+
+def own_includes(recipe: Recipe) -> tuple[str, ...]:
+    """Return the standard headers that the one source which is compiled begins with.
+
+    The source includes them again, which says nothing new. None where it names our files.
+    """
+    units = {file.name for file in recipe.sources} & {*recipe.command}
+    if not recipe.precompile or units - {recipe.main.name, recipe.shared}:
+        return ()
+    text = recipe.main.content.read().decode(errors="replace")
+    return () if FOLDER in text else leading_includes(text)
 
 
 # --- graders as objects ------------------------------------------------------------------------------
@@ -165,29 +182,42 @@ def object_recipe(recipe: Recipe) -> Recipe:
     )
 
 
-class Demand:
-    """Counts the builds that each header, or each grader's object, would have served."""
+_MOST_COUNTED = 10_000  # keys, which submissions decide
 
-    def __init__(self, pays_after: int | None) -> None:
-        self._pays_after = pays_after
+
+class Demand:
+    """Counts the builds that each header, or each grader's object, would have served.
+
+    No more than `most` of them pay.
+    """
+
+    def __init__(self, pays_after: int | None, most: int = _MOST_COUNTED) -> None:
+        self._pays_after, self._most = pays_after, most
         self._builds: Counter[str] = Counter()
+        self._paying = set[str]()
 
     def pays(self, key: str) -> bool:
         """To be asked once per build: whether what lies under this key is worth making now."""
+        if len(self._builds) >= _MOST_COUNTED:
+            self._builds.clear()
         self._builds[key] += 1
-        return self._pays_after is not None and self._builds[key] > self._pays_after
+        enough = self._pays_after is not None and self._builds[key] > self._pays_after
+        if enough and len(self._paying) < self._most:
+            self._paying.add(key)
+        return key in self._paying
 
 
 def header_name(recipe: Recipe) -> str:
     return f"{FOLDER}/{recipe.header}.gch"
 
 
-def header_recipe(recipe: Recipe) -> Recipe:
-    """The big header that a recipe's sources include, precompiled for its flags.
+def header_recipe(recipe: Recipe, names: Sequence[str] = ()) -> Recipe:
+    """The headers of these names, or else the language's big one, precompiled for a recipe's flags.
 
-    The compiled file includes the real one: where the compiler keeps that need not be known.
+    The compiled file includes the real ones: where the compiler keeps them need not be known.
     """
-    wrapper = NamedBlob(name=WRAPPER, content=Blob.of(f"#include <{recipe.header}>\n"))
+    text = "".join(f"#include <{name}>\n" for name in names or (recipe.header,))
+    wrapper = NamedBlob(name=WRAPPER, content=Blob.of(text))
     return Recipe(
         kind=HEADER,
         output=HEADER,
@@ -371,6 +401,7 @@ class Builds:
         self._under_way: Shared[Built | Rejected] = Shared()
         self._ahead_of_none = options.precompile_after is None
         self._headers, self._graders = Demand(options.precompile_after), Demand(GRADERS_PAY_AFTER)
+        self._included = Demand(options.precompile_after and INCLUDES_PAY_AFTER, _MOST_INCLUDED)
         self._background: dict[str, asyncio.Task[Built | Rejected]] = {}
 
     async def close(self) -> None:
@@ -430,11 +461,14 @@ class Builds:
         ahead = await self._ahead(recipe, profile)
         made = await self._carrier.build(recipe, ahead, profile, alone=False, attempts=self._attempts)
         end = ending(made.ended, recipe.refusals)
-        if end not in _ONCE_MORE:
+        # With its includes made ahead a source may be compiled twice under the limits of one build.
+        cut_short = end is Ending.CUT_SHORT and any(file.name == f"{INCLUDED}.gch" for file in ahead)
+        if end not in _ONCE_MORE and not cut_short:
             return await self._take(recipe, profile, made, lasting=True)
         made.discard()
         # Once more, with nothing made ahead. What crashes or is stopped twice is the source's fault.
-        alone = end is not Ending.CRASHED or lacked_room(made.ended)  # another may have had it
+        crashed = end in (Ending.CRASHED, Ending.CUT_SHORT)
+        alone = not crashed or lacked_room(made.ended)  # another may have had it
         made = await self._carrier.build(recipe, (), profile, alone=alone, attempts=self._attempts)
         return await self._take(recipe, profile, made, lasting=False)
 
@@ -497,6 +531,9 @@ class Builds:
         # A header is too large to travel with every build.
         if self._carrier.is_here and serves(recipe):
             files[header_name(recipe)] = await self._made_ahead(header_recipe(recipe), profile, self._headers)
+        elif self._carrier.is_here and (names := own_includes(recipe)):
+            made = await self._made_ahead(header_recipe(recipe, names), profile, self._included)
+            files[f"{INCLUDED}.gch"] = made if made is None or not made.log else None  # it would warn no more
         if recipe.shared and len(profile.offered(recipe.tool)) == 1:
             files[OBJECT] = await self._made_ahead(object_recipe(recipe), profile, self._graders, wait=True)
         return tuple(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.builds import HELLO, graded_problem, opened, plain_problem, submitted
 
-from ioi_eval.engines.jobs.build import OBJECT
+from ioi_eval.engines.jobs.build import INCLUDED, OBJECT
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import (
     BuildOptions,
@@ -83,6 +83,29 @@ async def test_a_header_in_the_making_ends_with_the_artifacts(tmp_path: Path) ->
         engine.delay = 30
         await task
     assert engine.running == 0
+
+
+# --- a source's own first includes -------------------------------------------------------------------
+
+
+async def test_includes_are_precompiled_from_the_second_source_on_that_begins_with_them(
+    tmp_path: Path,
+) -> None:
+    engine = FakeEngine()
+    lines = "#include <cstdio>\n#include <vector>\n", "#include <vector>\n#include <cstdio>\n"
+    async with opened(tmp_path, engine) as artifacts:
+        for index, beginning in enumerate(
+            (lines[0], lines[1], *[lines[0]] * 3, *["#include <unknown>\n"] * 3)
+        ):
+            await artifacts.submission(plain_problem(), submitted(f"{beginning}int n{index};\n"))
+            while artifacts.engine.builds.busy:  # noqa: ASYNC110 - a header is made in the background
+                await asyncio.sleep(0.001)
+    [header] = [job for job in engine.builds if job.keep == ("header",)]
+    assert [file.content.read().decode() for file in header.files if file.name == "wrapper.hpp"] == [lines[0]]
+    builds = [job for job in engine.builds if job.keep == ("submission",)]
+    served = [any(file.name == f"{INCLUDED}.gch" for file in job.files) for job in builds]
+    assert served[0] is served[1] is False and served[3:] == [True, True, False, False, False]
+    assert f"-include {INCLUDED}" in builds[4].files[0].content.read().decode()
 
 
 # --- graders as objects ------------------------------------------------------------------------------

@@ -230,8 +230,11 @@ async def test_a_standard_that_the_compiler_lacks_is_no_compile_error(scorer: Sc
 
 
 @pytest.mark.long
-async def test_a_precompiled_header_changes_nothing_but_the_time(tmp_path: Path, store: Store) -> None:
-    source = "#include <bits/stdc++.h>\n" + ADD
+@pytest.mark.parametrize("beginning", ["bits/stdc++.h", "vector"])
+async def test_a_precompiled_header_changes_nothing_but_the_time(
+    tmp_path: Path, store: Store, beginning: str
+) -> None:
+    source = f"#include <{beginning}>\n" + ADD
     async with EmbeddedEngine(store=store) as engine:
         async with artifacts_on(
             engine, Store(tmp_path / "plain"), BuildOptions(precompile_after=None)

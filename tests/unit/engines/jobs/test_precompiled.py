@@ -12,20 +12,27 @@ from support.engines import Recipe, submission_recipe
 from ioi_eval.engines.contract import Profile
 from ioi_eval.engines.jobs.build import (
     FOLDER,
+    INCLUDED,
     OBJECT,
     Demand,
     compile_script,
     header_name,
     header_recipe,
     object_recipe,
+    own_includes,
     serves,
-    starts_with,
 )
 from ioi_eval.models import BuildLimits, Problem, Toolchain
+from ioi_eval.rules.cpp_text import starts_with
 
 pytestmark = pytest.mark.once
 
 HEADER = "bits/stdc++.h"
+MANY = """<algorithm>
+#include <bitset>
+#include <cassert>
+#include <iostream>
+#include <bits/stdc++.h>"""
 GRADER = "int add(int a, int b);\nint main() { return add(1, 2) - 3; }\n"
 
 
@@ -91,6 +98,53 @@ def test_demand_is_counted_by_key() -> None:
     demand = Demand(2)
     assert [demand.pays(key) for key in "aabab"] == [False, False, False, True, False]
     assert not any(Demand(None).pays("a") for _ in range(100))
+    few = Demand(1, most=2)
+    assert [few.pays(key) for key in "abcabca"] == [False, False, False, True, True, False, True]
+
+
+# --- a source's own first includes -------------------------------------------------------------------
+
+FEW = ("cstdio", "vector")
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("#include <cstdio>\n#include <vector>\nint a;\n", FEW),
+        ("// one\n# include<cstdio> /* a */\n\n/* b\n */#include <vector> // c\n#define A\n", FEW),
+        ("#include <cstdio>\n#define A 1\n#include <vector>\n", ("cstdio",)),
+        ("#include <cstdio>\n#line 7\n#include <vector>\n", ("cstdio",)),
+        ("#include <cstdio>\n#ifdef A\n#include <vector>\n#endif\n", ("cstdio",)),
+        ("#include <cstdio>\n#include <vector> int a;\n", ("cstdio",)),
+        ('#include <cstdio>\n#include "vector"\n', ("cstdio",)),
+        ("#include <cstdio>\n#include <sys/mman.h>\n", ("cstdio",)),
+        ("#pragma GCC optimize(3)\n#include <cstdio>\n", ()),
+        ("#define NDEBUG\n#include <cassert>\n", ()),
+        ("int a;\n#include <cstdio>\n", ()),
+        ("#include </etc/passwd>\n", ()),
+        ("#include <../vector>\n", ()),
+        ("#include <immintrin.h>\n", ()),
+        # What could look at files that lie beside it, by any name.
+        (f'#include <cstdio>\n#include "{FOLDER}/included.hpp"\n', ()),
+        (f'#include <cstdio>\n#if __has_include("{FOLDER}/included.hpp.gch")\n#endif\n', ()),
+        ('#include <cstdio>\n#define A "a.gch"\n#if __has_include(A)\n#endif\n', ()),
+        ('#include <cstdio>\n#define A "a.hpp"\n#include A\n', ()),
+        ('#include <cstdio>\nasm(".inc" "bin \\"a\\"");\n', ()),
+        ("#include <cstdio>\n#define A(x, y) x##y\n", ()),
+    ],
+)
+def test_the_includes_that_a_source_begins_with(source: str, names: tuple[str, ...]) -> None:
+    assert own_includes(recipe(source)) == names
+
+
+def test_includes_are_of_the_one_source_that_is_compiled() -> None:
+    source = "#include <cstdio>\n"
+    assert own_includes(recipe(source, graded(GRADER))) == ("cstdio",)
+    many = msgspec.structs.replace(submitted(source), files=(named("graders/b.cpp", ""),))
+    assert own_includes(submission_recipe(plain_problem(), many, BuildLimits())) == ()
+    for language in ("c", "python"):
+        other = submission_recipe(plain_problem(), submitted(source, language), BuildLimits())
+        assert own_includes(other) == ()
 
 
 # --- with the compiler itself ------------------------------------------------------------------------
@@ -117,7 +171,12 @@ def compiler() -> Toolchain:
 
 
 def run_build(
-    box: Path, recipe: Recipe, header: Path | None = None, shared: bytes | None = None, refused: str = ""
+    box: Path,
+    recipe: Recipe,
+    header: Path | None = None,
+    shared: bytes | None = None,
+    refused: str = "",
+    included: bytes | None = None,
 ) -> bytes:
     for file in (recipe.control, *recipe.sources):
         (box / file.name).parent.mkdir(parents=True, exist_ok=True)
@@ -127,9 +186,19 @@ def run_build(
         (box / header_name(recipe)).symlink_to(header)  # as the engine puts large files into a box
     if shared is not None:
         (box / OBJECT).write_bytes(shared)
-    linked = shared is not None
-    script = compile_script(recipe, tool=compiler(), headers=FOLDER if header else "", linked=linked)
+    if included is not None:
+        (box / FOLDER).mkdir()
+        (box / f"{INCLUDED}.gch").write_bytes(included)
+    script = compile_script(
+        recipe,
+        tool=compiler(),
+        headers=FOLDER if header else "",
+        linked=shared is not None,
+        included=included is not None,
+    )
     done = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, check=False)
+    if refused == "?":
+        return done.stdout
     if refused:
         assert done.returncode == 1 and done.stdout.decode().count(refused) == 1
         return b""
@@ -179,6 +248,86 @@ def test_the_header_is_really_used(tmp_path: Path, header: Path) -> None:
         [compiler().path, "-I", FOLDER, *flags], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stderr.startswith(f"! {FOLDER}/bits/stdc++.h.gch")
+
+
+@pytest.fixture(scope="module")
+def included(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return run_build(tmp_path_factory.mktemp("included"), header_recipe(recipe(HELLO), FEW))
+
+
+BEGINNING = "".join(f"#include <{name}>\n" for name in FEW)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize("grader", ["", GRADER])
+def test_own_includes_change_no_byte(
+    tmp_path: Path, included: bytes, shared: bytes, grader: str, broken: bool
+) -> None:
+    """A header that cannot be read is done without."""
+    text = "int add(int a, int b) { std::vector<int> c(3, __LINE__); return a + b + int(c.size()) - 3; }\n"
+    build = recipe(BEGINNING + text + ("" if grader else ALONE), graded(grader) if grader else None)
+    assert own_includes(build) == FEW
+    (tmp_path / "with").mkdir()
+    (tmp_path / "without").mkdir()
+    header = b"broken" if broken else included
+    made = run_build(tmp_path / "with", build, included=header, shared=shared if grader else None)
+    assert made == run_build(tmp_path / "without", build)
+
+
+def test_own_includes_are_really_used(tmp_path: Path) -> None:
+    """Another header than the source's own would show in what comes out."""
+    wrapper = named("wrapper.hpp", "#define A 7\n")
+    other = msgspec.structs.replace(header_recipe(recipe(HELLO)), sources=(wrapper,))
+    (tmp_path / "header").mkdir()
+    header = run_build(tmp_path / "header", other)
+    build = recipe("#ifndef A\n#define A 8\n#endif\nint main() { return A; }\n")
+    (tmp_path / "with").mkdir()
+    run_build(tmp_path / "with", build, included=header)
+    assert subprocess.run([tmp_path / "with" / build.output], check=False).returncode == 7
+
+
+@pytest.mark.parametrize("text", ["int f() {}\nint main() {}\n", "int main() { vector<int> a; }\n"])
+def test_words_are_those_about_the_source_alone(tmp_path: Path, included: bytes, text: str) -> None:
+    build, told = recipe(BEGINNING + text), []
+    for name, header in (("with", included), ("without", None)):
+        (tmp_path / name).mkdir()
+        told.append(run_build(tmp_path / name, build, included=header, refused="?"))
+    assert told[0] and told[0] == told[1]
+
+
+@pytest.mark.long
+def test_own_includes_change_no_byte_of_the_examples(tmp_path: Path) -> None:
+    examples = Path(__file__).parents[4] / "examples/problems"
+    corpus = Path(__file__).parents[2] / "judge/cpp_corpus"
+    texts = {path: path.read_text() for path in examples.rglob("*.cpp") if "checker" not in path.name}
+    texts |= {
+        Path(path.name): path.read_text().replace("<bits/stdc++.h>", MANY) for path in corpus.glob("*.cpp")
+    }
+    assert len(texts) > 190
+    headers = dict[tuple[str, ...], Path]()
+    tried, other = 0, list[Path]()
+    for path, text in sorted(texts.items()):
+        if not (names := own_includes(recipe(text))):
+            continue
+        if names not in headers:
+            headers[names] = tmp_path / str(len(headers))
+            (headers[names] / "made").mkdir(parents=True)
+            wanted = header_recipe(recipe(HELLO), names)
+            (headers[names] / "a.hpp.gch").write_bytes(run_build(headers[names] / "made", wanted))
+        (tmp_path / "a.cpp").write_text(text)
+        beside = str(path.parents[1] / "graders") if path.is_absolute() else "."
+        words = ("-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-I", beside, "-c", "a.cpp", "-o", "a.o")
+        ways = list[tuple[int, bytes, bytes]]()
+        for more in ((), ("-include", f"{headers[names]}/a.hpp")):
+            (tmp_path / "a.o").unlink(missing_ok=True)
+            command = [compiler().path, *more, *words]
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+            there = b"" if done.returncode else (tmp_path / "a.o").read_bytes()
+            ways.append((done.returncode, done.stderr, there))
+        tried += ways[1][:2] == (0, b"")
+        if ways[0][0] != ways[1][0] or (not ways[1][1] and ways[0] != ways[1]):
+            other.append(path)
+    assert tried > 100 and other == []
 
 
 # --- graders as objects ------------------------------------------------------------------------------
