@@ -99,7 +99,7 @@ class _Drawing:
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:
-        """What is drawn meanwhile belongs to a model, and goes where that is switched off."""
+        """Draw what belongs to a model: a reader may switch it off."""
         self.raw(f'<g data-of="{self.safe(name)}">')
         yield
         self.raw("</g>")

@@ -1,4 +1,4 @@
-"""Who may send jobs to a worker: one token for all, or several with names and shares, in a file."""
+"""Callers that may send jobs to a worker: one token for all, or several with names and shares in a file."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def packages(tmp_path: Path) -> Path:
 
 
 async def looked(packages: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> list[Condition]:
-    monkeypatch.setattr(needs_module, "open_engine", lambda choice, store: Opening(engine))
+    monkeypatch.setattr(needs_module, "open_engine", lambda choice, store, packages: Opening(engine))
     store = Store(packages.parent / "store")
     return list(await needs(str(packages), BenchmarkOptions(), EngineChoice(), store=store))
 
