@@ -192,6 +192,18 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     Entry(
+        name="code_contests_o",
+        about="11,682 problems of CodeContests with tests that were refined on solutions, and checkers",
+        dataset="caijanfeng/CodeContests-O",
+        split="test",
+        language="c++",
+        comparison="tokens",
+        known_by=("input_constraints_summary",),
+        columns=Columns(
+            id="name", title="name", statement="description", tests="corner_cases", checker="checker"
+        ),
+    ),
+    Entry(
         name="cf_div2_stepfun",
         about="Codeforces Div. 2 problems of StepFun in C++ (its columns are not confirmed)",
         dataset="stepfun-ai/CF-Div2-Stepfun",
@@ -347,12 +359,17 @@ def _decoded(value: Any) -> Any:
         return literal_in(value)
 
 
+def _piped(value: Any, stream: str) -> Any:
+    return value[stream] if isinstance(value, dict) and value.keys() == {stream} else value
+
+
 def cases_of(value: Any, function: str = "") -> Cases:
     """Return tests in any of the forms in use. CasesError.
 
     An object of lists (`inputs`, `outputs`, `fn_name`, or `input`, `output`), or a list of objects with
-    `input` and `output`: texts of programs; or of a function's arguments as LiveCodeBench writes them
-    (`testtype` is `functional`), or as values (`type` is `function_call`).
+    `input` and `output`: texts of programs, also as `{"stdin": text}` and `{"stdout": text}`; or of a
+    function's arguments as LiveCodeBench writes them (`testtype` is `functional`), or as values (`type` is
+    `function_call`).
     """
     value = _decoded(value)
     if isinstance(value, dict):
@@ -369,7 +386,7 @@ def cases_of(value: Any, function: str = "") -> Cases:
     if len(kinds) > 1:
         raise broken(f"several kinds in one problem: {', '.join(sorted(kinds))}")
     [kind] = kinds
-    pairs = [(one.get("input"), one.get("output")) for one in value]
+    pairs = [(_piped(one.get("input"), "stdin"), _piped(one.get("output"), "stdout")) for one in value]
     if kind not in ("functional", "function_call"):
         return read_cases({"inputs": [one for one, _ in pairs], "outputs": [one for _, one in pairs]})
     own = (_decoded(value[0].get("metadata")) or {}).get("func_name") or value[0].get("fn_name")

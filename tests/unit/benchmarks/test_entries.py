@@ -117,6 +117,18 @@ ROWS: dict[str, tuple[dict[str, Any], str, str, str, int]] = {
         ADD.replace("+", "-"),
         1,
     ),
+    "code_contests_o": (
+        {
+            "name": "1575_A. Sum",
+            "description": "Add.",
+            "input_constraints_summary": "",
+            "corner_cases": [{"input": {"stdin": "1 2\n"}, "output": {"stdout": "3\n"}}],
+        },
+        "1575_A. Sum",
+        "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }",
+        "int main() {}",
+        1,
+    ),
     "cf_div2_stepfun": (
         {"id": "2000/A", "description": "Add.", "test_cases": PAIRS, "time_limit": 1.5},
         "2000/A",
