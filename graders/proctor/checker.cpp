@@ -67,7 +67,8 @@ opinion::Opinion Checker::believed(const Files& files, const std::vector<std::st
   try {
     return opinion::read(description_.kind, statement);
   } catch (const sys::Failure& failure) {
-    if (description_.passes > 1 && description_.kind == "icpc") throw;  // what it made of the answer would depend on what it left of other passes
+    // What it made of the answer would depend on what it left of other passes.
+    if (description_.passes > 1 && description_.kind == "icpc") throw;
     const bool provoked = opinion::may_be_provoked(description_.kind, statement) && desk_->room().layers.on("blame") &&
         takes_the_answer(files, arguments);
     // A machine that was busy is not busy twice.
@@ -92,7 +93,8 @@ bool Checker::takes_the_answer(const Files& files, const std::vector<std::string
 opinion::Statement Checker::run(const Files& files, const std::vector<std::string>& further) {
   const sys::Fd said = ::files::memory("said"), told = ::files::memory("told");
   desk_->lay(files.input, files.answer, files.output);
-  process::Program program = desk_->program(description_.given.empty() ? arguments(description_.kind) : description_.given);
+  const std::vector<std::string>& given = description_.given;
+  process::Program program = desk_->program(given.empty() ? arguments(description_.kind) : given);
   program.argv.insert(program.argv.end(), further.begin(), further.end());
   program.output = said.get();
   program.error = told.get();

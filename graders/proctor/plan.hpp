@@ -30,7 +30,7 @@ struct Checker {
   double absolute = -1, relative = -1;
   double full = 1;                                      // icpc: the number in score.txt that is worth everything
   std::vector<std::string> given;                       // arguments in the place of its kind's; empty: its kind's
-  int passes = 1;                                       // icpc: how often it, or the interactor, may let a submission run
+  int passes = 1;                                       // icpc: how often a submission may run
 };
 
 // The program on the other side: a Communication task's manager, an interactor.

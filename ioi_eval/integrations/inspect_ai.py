@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from ioi_eval.benchmarks.inspect_logs import reasoning_of
 from ioi_eval.errors import InputError
-from ioi_eval.integrations.inspect_contest import contest
 from ioi_eval.integrations.inspect_scores import (
     explanation_of,
     metadata_of,
@@ -38,6 +37,8 @@ with needs("inspect-ai"):
     from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, mean, metric, scorer, stderr
     from inspect_ai.solver import TaskState, generate
     from inspect_ai.util import concurrency
+
+    from ioi_eval.integrations.inspect_contest import contest
 
 __all__ = ["contest", "judged", "pass_at", "points", "problems"]
 

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -15,6 +16,9 @@ from ioi_eval.store.contents import Store
 
 T = TypeVar("T")
 _RECORD = "record.msgpack"
+_FIRST = (
+    Lock()
+)  # two threads that decode a Struct for the first time can meet what msgspec knows of it half made
 
 
 def recalled(store: Store, key: str, kind: type[T]) -> tuple[T, Path] | None:
@@ -25,8 +29,10 @@ def recalled(store: Store, key: str, kind: type[T]) -> tuple[T, Path] | None:
     folder = store.get(key)
     if folder is None:
         return None
+    with _FIRST:
+        decoder = msgspec.msgpack.Decoder(kind)
     try:
-        return msgspec.msgpack.decode((folder / _RECORD).read_bytes(), type=kind), folder
+        return decoder.decode((folder / _RECORD).read_bytes()), folder
     except (OSError, msgspec.DecodeError):
         store.remove(key)
         return None

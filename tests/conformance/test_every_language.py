@@ -359,7 +359,7 @@ async def test_a_missing_toolchain_is_no_compilation_error(
     store: Store, language: Language, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = {name: tool for name, tool in THERE.items() if name == "g++"}
-    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda _python: kept)
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: kept)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         with pytest.raises(JudgeFailure) as caught:
             await score(scorer, example(language), language.name)

@@ -30,7 +30,9 @@ def perl(monkeypatch: pytest.MonkeyPatch) -> languages.Language:
     for module in (languages, toolchains):
         monkeypatch.setattr(module, "LANGUAGES", (*languages.LANGUAGES, found["PERL"]))
     asked = toolchains.toolchains
-    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda python="": asked(python))
+    monkeypatch.setattr(
+        "ioi_eval.engines.embedded.engine.toolchains", lambda python="", *promised: asked(python, *promised)
+    )
     return found["PERL"]
 
 
@@ -56,7 +58,7 @@ async def test_a_language_that_the_machine_lacks(
     perl: languages.Language, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = {name: tool for name, tool in toolchains.toolchains().items() if name != perl.command}
-    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda _python: kept)
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: kept)
     store = Store(shared_cache)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         with pytest.raises(JudgeFailure, match="apt-get install perl"):

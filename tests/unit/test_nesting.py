@@ -114,7 +114,10 @@ def test_a_tower_does_no_harm_whatever_the_limit_of_recursion_is(tmp_path: Path)
     """In a process of its own, which a decoder without the check would end with a signal."""
     done = subprocess.run([sys.executable, "-c", HOSTILE, tmp_path / "dump"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    replies, rows = ["BrokenReply", "Refused", "BrokenReply", "Fault", "Fault"], ["InputError", "InputError"]
+    replies, rows = (
+        ["BrokenReply", "RefusedRequest", "BrokenReply", "Fault", "Fault"],
+        ["InputError", "InputError"],
+    )
     assert done.stdout.split() == [*replies, *rows, "[[["]
 
 

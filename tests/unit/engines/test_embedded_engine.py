@@ -274,7 +274,7 @@ async def test_leaving_ends_what_runs_and_what_waits(store: Store, base: Path) -
 async def test_an_entry_that_fails_leaves_nothing(
     store: Store, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", dict)
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: {})
     with pytest.raises(EngineUnavailable, match=r"apt-get install g\+\+"):
         async with EmbeddedEngine(store=store, boxes=base):
             pass

@@ -68,7 +68,7 @@ def busy(own: Runtime) -> bool:
     """A program is in its box."""
     here = own._here
     assert here is not None
-    return here._running is not None and bool(here._running.leashes)
+    return here._running is not None and bool(here._running.slots.jobs)
 
 
 def test_interrupted_it_cancels_what_runs() -> None:

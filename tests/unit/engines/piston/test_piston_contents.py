@@ -22,7 +22,7 @@ from ioi_eval.engines.piston.sending import HttpEndpoint as Endpoint
 from ioi_eval.engines.piston.sending import ServerTimes, Wire
 from ioi_eval.errors import EngineError, JobRejected
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
-from ioi_eval.server import HttpEndpoint, ServerOptions
+from ioi_eval.server import Server, ServerOptions
 from ioi_eval.server.server import listening
 from ioi_eval.store.depot import Depot
 
@@ -51,7 +51,7 @@ def place(tmp_path: Path) -> Path:
     return place
 
 
-def known(server: HttpEndpoint | Loopback | str, slots: int, room: int = ROOM) -> Endpoint:
+def known(server: Server | Loopback | str, slots: int, room: int = ROOM) -> Endpoint:
     """An endpoint as a probe found it. `room`: for contents."""
     url = server if isinstance(server, str) else server.url
     endpoint = Endpoint(url)
@@ -62,9 +62,9 @@ def known(server: HttpEndpoint | Loopback | str, slots: int, room: int = ROOM) -
 @asynccontextmanager
 async def worker(
     engine: EmbeddedEngine, place: Path | None, *, port: int = 0, room: int = ROOM
-) -> AsyncIterator[HttpEndpoint]:
+) -> AsyncIterator[Server]:
     depot = None if place is None else Depot(place, room)
-    async with HttpEndpoint(engine, ServerOptions(port=port), depot=depot) as server:
+    async with Server(engine, ServerOptions(port=port), depot=depot) as server:
         yield server
 
 
@@ -74,13 +74,13 @@ async def sender() -> AsyncIterator[Sender]:
         yield Sender(wire, QUICK)
 
 
-async def counts(server: HttpEndpoint) -> dict[str, float]:
+async def counts(server: Server) -> dict[str, float]:
     async with aiohttp.ClientSession() as session, session.get(f"{server.url}/metrics") as reply:
         lines = (line for line in (await reply.text()).splitlines() if not line.startswith("#"))
         return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
-async def received(server: HttpEndpoint) -> tuple[float, float]:
+async def received(server: Server) -> tuple[float, float]:
     """Contents that came, and bytes of bodies."""
     counted = await counts(server)
     contents = counted.get('ioi_eval_contents_total{event="received"}', 0)
@@ -205,7 +205,7 @@ async def test_no_room_now_is_asked_for_again_later(
     now = 1000.0
     monkeypatch.setattr(contents_module, "monotonic", lambda: now)
     depot = Depot(place, ROOM)
-    async with HttpEndpoint(engine, ServerOptions(port=0), depot=depot) as server, sender() as client:
+    async with Server(engine, ServerOptions(port=0), depot=depot) as server, sender() as client:
         there = known(server, 2)
         depot.reserve(ROOM)
         assert told(await client.execute(there, await job())) == HASH
