@@ -148,6 +148,8 @@ real_path() { "$1" -c 'import os, sys; print(os.path.realpath(sys.executable))' 
 
 new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
+runs_harbor() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; }
+
 has_venv() { "$1" -c 'import ensurepip, venv' 2>/dev/null; }
 
 open_to_all() { ! is_root || nobody "$(real_path "$1")" -c '' 2>/dev/null; }

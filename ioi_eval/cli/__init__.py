@@ -29,6 +29,7 @@ COMMANDS = {
     "calibrate": "Propose a time factor for this hardware from SOURCE's own solutions.",
     "report": "Write the reports of runs again, also of unfinished ones, and compare runs.",
     "view": "Show a run in a browser while it goes on: progress, verdicts, failures.",
+    "export": "Write problem packages as tasks of Harbor, whose tests call `ioi-eval judge`.",
     "problems": "List the problems of SOURCE with their tests, subtasks and limits, and check them.",
     "worker": "Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.",
     "package": "Write the Piston package that runs jobs: scripts and matching limits.",
@@ -55,7 +56,7 @@ _GROUPS = (
 # What most people use of commands with many options: all that `--help` shows.
 _USUAL = {
     "score": "problems problem year difficulty limit engine workers time-factor out results dry-run",
-    "judge": "problems problem year language all-tests time-factor engine",
+    "judge": "problems problem year language all-tests time-factor engine json",
     "run": "config problems problem difficulty limit model base-url samples command workers out",
     "validate": "problems problem year limit engine workers time-factor out json",
     "contest": "problem year difficulty duration feedback port engine workers out",

@@ -7,7 +7,7 @@ import sys
 import textwrap
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,7 @@ from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import SOURCE_HELP, AllTests, OneProblem, TimingOptions
+from ioi_eval.cli.options import SOURCE_HELP, AllTests, Json, OneProblem, TimingOptions
 from ioi_eval.cli.progress import Signals
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
@@ -88,6 +88,7 @@ def judge(
     engine: Engine,
     language: _Language = None,
     all_tests: AllTests = False,
+    as_json: Json = False,
 ) -> None:
     """Judge one program and show a table of its tests.
 
@@ -117,7 +118,10 @@ def judge(
         except JudgeFailure as failure:
             console.complain(console.as_called(f"not judged: {failure}"))
             raise typer.Exit(console.UNSCORED) from None
-        _show(problem, result, spoken)
+        if as_json:
+            console.show_json(_described(problem, result, spoken))
+        else:
+            _show(problem, result, spoken)
     if not is_solved(result):
         raise typer.Exit(_NOT_FULL)
 
@@ -200,6 +204,34 @@ async def _judged(
 
 
 # --- what is shown -----------------------------------------------------------------------------------
+
+
+def _described(problem: Problem, result: SubmissionResult, language: str) -> dict[str, Any]:
+    return {
+        "problem": problem.id,
+        "language": language,
+        "compiler": result.compiler,
+        "compiles": result.compiles,
+        "compile_output": result.compile_output,
+        "verdict": submission_status(result),
+        "solved": is_solved(result),
+        "points": result.points,
+        "of": max_points(problem),
+        "subtasks": [
+            {"name": one.subtask, "verdict": one.status, "points": one.weighted_score, "of": one.points}
+            for one in result.subtasks
+        ],
+        "tests": [
+            {
+                "name": one.test_name,
+                "verdict": one.status,
+                "score": one.score,
+                "cpu_time": one.cpu_time,
+                "memory": one.memory,
+            }
+            for one in result.tests
+        ],
+    }
 
 
 def _show(problem: Problem, result: SubmissionResult, language: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -70,6 +71,18 @@ def test_a_wrong_answer(cli: CommandLine, problems: Path) -> None:
     assert contents_shown[:2] == ["input:", "10000000000 1"]
     assert contents_shown[2] == "output:" and contents_shown[3] not in ("", "10000000001")
     assert contents_shown[4:] == ["expected:", "10000000001"]
+
+
+def test_as_json(cli: CommandLine, problems: Path) -> None:
+    done = cli("judge", program(cli, SMALL), "--problems", problems, "--json")
+    assert (done.returncode, done.stderr) == (1, "")
+    told = json.loads(done.stdout)
+    assert (told["problem"], told["points"], told["of"], told["solved"]) == ("add", 40, 100, False)
+    assert [(one["name"], one["verdict"], one["points"]) for one in told["subtasks"]] == [
+        ("01-small", "AC", 40),
+        ("02-large", "WA", 0),
+    ]
+    assert "WA" in [one["verdict"] for one in told["tests"]]
 
 
 def test_all_tests_run_where_they_are_asked_for(cli: CommandLine, problems: Path) -> None:

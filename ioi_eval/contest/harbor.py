@@ -1,0 +1,154 @@
+"""Problem packages as tasks of Harbor: an instruction, an environment, and tests that call `ioi-eval judge`.
+
+    write_tasks("packages", "tasks", store=Store())
+
+The tests have a container of their own, with the whole package; the agent's has what contestants are handed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from contextlib import ExitStack
+from importlib.metadata import version
+from pathlib import Path
+
+from ioi_eval.benchmarks import BenchmarkOptions
+from ioi_eval.contest.handed import as_markdown, samples, statement_of
+from ioi_eval.contest.rules import Statement
+from ioi_eval.generate import SOLUTIONS
+from ioi_eval.model.digests import problem_digest
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Problem, TaskType, Value
+from ioi_eval.problems.collection import load_problems, package_folders
+from ioi_eval.rules.expectations import must_be_right
+from ioi_eval.runs.sources import benchmark_of, no_problem, opened
+from ioi_eval.store import Store
+from ioi_eval.store.files import draft_of, make_folder, refused
+
+_AGENT_SECONDS = 3600
+_BUILD_SECONDS, _TEST_SECONDS = 600, 60  # of the verifier: for building, and for a test without a limit
+_ODD = re.compile(r"[^A-Za-z0-9_-]+")
+_FILES = Path(__file__).with_name("harbor_files")
+_CONFIG = """\
+schema_version = "1.4"
+artifacts = {artifacts}
+
+[task]
+name = {name}
+description = {description}
+
+[metadata]
+problem = {problem}
+points = {points}
+
+[agent]
+timeout_sec = {agent_seconds}
+
+[verifier]
+timeout_sec = {verifier_seconds}
+environment_mode = "separate"
+"""
+_ASKED = """
+Write the whole program to {files}. It is judged on hidden tests when you are done; your score is the share of
+the points that it gets. The files that the problem hands out are in `/app`.
+"""
+
+
+class Exported(Value):
+    tasks: tuple[Path, ...]  # their folders
+    left_out: Mapping[str, str]  # why, by problem
+
+
+def write_tasks(
+    source: str, out: str | Path, *, choice: BenchmarkOptions | None = None, store: Store
+) -> Exported:
+    """Write a task for each package of a source. InputError where one is there already."""
+    if benchmark_of(source) is not None:
+        remedy = "Name a folder or a zip of problem packages"
+        raise InputError("only packages can be exported", where=source, remedy=remedy)
+    left_out, wanted = dict[str, str](), list[tuple[Path, Path, Problem, Statement]]()
+    with ExitStack() as kept:
+        problems = kept.enter_context(opened(source, choice, store))
+        folders = {where: folder for folder, where in package_folders(source, store.root / "packages", kept)}
+        for label, problem in problems.items():
+            statement = statement_of(problem, label, SOLUTIONS)
+            if problem.unusable or problem.task_type is TaskType.OUTPUT_ONLY or not statement.languages:
+                asks = f"it takes no program in {' or '.join(SOLUTIONS)}"
+                left_out[label] = problem.unusable or asks
+            elif not statement.text.strip():
+                left_out[label] = "it has no statement in text"
+            else:
+                name = _ODD.sub("-", label).strip("-_") or "problem"
+                wanted.append((Path(out) / name, folders[problem.source], problem, statement))
+        if not wanted and not left_out:
+            raise no_problem(source)
+        if not wanted:
+            reasons = "; ".join(f"{label}: {reason}" for label, reason in left_out.items())
+            raise InputError("no package can be a task", where=source, remedy=reasons)
+        targets = [target for target, *_ in wanted]
+        for target in targets:
+            if target.exists() or targets.count(target) > 1:
+                what = "exists already" if target.exists() else "two problems have this name"
+                raise InputError(what, where=str(target), remedy="Remove it, or name another folder")
+        make_folder(Path(out))
+        for target, folder, problem, statement in wanted:
+            draft = draft_of(target)
+            try:
+                _write(draft, folder, target.name, problem, statement)
+                draft.rename(target)
+            except OSError as error:
+                raise refused(target, error) from error
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+    return Exported(tasks=tuple(targets), left_out=left_out)
+
+
+def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Statement) -> None:
+    """Write a task's files. InputError where a copy of the package would be read as another problem."""
+    copy = task / "tests" / "package" / problem.id  # some formats call a problem as its folder
+    shutil.copytree(folder, copy)
+    if [problem_digest(one) for one in load_problems(copy).values()] != [problem_digest(problem)]:
+        raise InputError("a copy of it is read as another problem", where=problem.source)
+    files = [file for language, file in SOLUTIONS.items() if language in statement.languages]
+    text = as_markdown(statement)
+    seconds = problem.limits.wall_time or _TEST_SECONDS
+    quoted = {
+        "artifacts": [f"/app/{file}" for file in files],
+        "name": f"ioi-eval/{name}",
+        "description": statement.title.replace("\x7f", ""),
+        "problem": problem.id,
+        "points": statement.points,
+        "agent_seconds": float(_AGENT_SECONDS),
+        "verifier_seconds": _BUILD_SECONDS + seconds * len(problem.tests),
+    }
+    config = _CONFIG.format_map({key: json.dumps(one, ensure_ascii=False) for key, one in quoted.items()})
+    written: dict[str, str | bytes] = {
+        "task.toml": config,
+        "instruction.md": text + _ASKED.format(files=" or ".join(f"`/app/{file}`" for file in files)),
+        "environment/files/problem.md": text,
+        "tests/requirements.txt": f"ioi-eval=={version('ioi-eval')}\n",
+        "tests/judged.json": json.dumps({"problem": problem.id, "files": files}),
+    }
+    written |= {f"environment/files/{file}": content for file, content in statement.attachments.items()}
+    for test in samples(problem):  # whole, where a statement has the beginning
+        written |= {f"environment/files/samples/{test.name}.in": test.input.read()}
+        written |= {f"environment/files/samples/{test.name}.out": test.answer.read() if test.answer else b""}
+    ours = {
+        "environment/Dockerfile": "agent.Dockerfile",
+        "tests/Dockerfile": "tests.Dockerfile",
+        "tests/test.sh": "test.sh",
+        "tests/reward.py": "reward",
+    }
+    right = (one for one in problem.solutions if must_be_right(one.expected) and not one.files)
+    if (known := next((one for one in right if one.language in statement.languages), None)) is not None:
+        written |= {f"solution/{SOLUTIONS[known.language]}": known.code}
+        ours |= {"solution/solve.sh": "solve.sh"}
+    written |= {path: (_FILES / name).read_bytes() for path, name in ours.items()}
+    for path, content in written.items():
+        (task / path).parent.mkdir(parents=True, exist_ok=True)
+        (task / path).write_bytes(content.encode() if isinstance(content, str) else content)
+        if path.endswith(".sh"):
+            (task / path).chmod(0o755)

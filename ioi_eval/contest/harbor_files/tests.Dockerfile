@@ -1,0 +1,5 @@
+FROM python:3.13-slim
+RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
+COPY . /tests
+RUN pip install --no-cache-dir -r /tests/requirements.txt
+WORKDIR /app

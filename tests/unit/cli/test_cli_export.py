@@ -1,0 +1,90 @@
+"""`ioi-eval export harbor`: the folders of tasks, and what their tests write."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from support.command_line import RIGHT, SMALL, CommandLine, contents, write_package
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture
+def task(cli: CommandLine, problems: Path) -> Path:
+    (problems / "add" / "statement.md").write_text("Print the sum of two numbers.\n")
+    done = cli("export", "harbor", problems, "tasks")
+    assert (done.returncode, done.stdout) == (0, "1 task in tasks\n"), done.stderr
+    return cli.folder / "tasks" / "add"
+
+
+def rewarded(cli: CommandLine, task: Path, **files: str | bytes) -> float | None:
+    """Call a task's tests as Harbor does, in other places; None where they write no reward."""
+    app, logs, programs = cli.folder / "app", cli.folder / "logs", cli.folder / "bin"
+    for folder in (app, logs, programs):
+        folder.mkdir(exist_ok=True)
+    command = programs / "ioi-eval"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m ioi_eval.cli "$@"\n')
+    command.chmod(0o755)
+    for name, code in files.items():
+        content = code.encode() if isinstance(code, str) else code
+        (app / f"solution.{name}").write_bytes(content)
+    environment = {**cli.env, "PATH": f"{programs}:{os.environ['PATH']}"}
+    subprocess.run([task / "tests" / "test.sh", app, logs], env=environment, check=False)
+    written = logs / "reward.json"
+    return float(json.loads(written.read_text())["reward"]) if written.exists() else None
+
+
+def test_a_task(task: Path) -> None:
+    config = tomllib.loads((task / "task.toml").read_text())
+    assert config["task"]["name"] == "ioi-eval/add"
+    assert config["artifacts"] == ["/app/solution.py", "/app/solution.cpp"]
+    assert config["verifier"]["environment_mode"] == "separate"
+    asked = (task / "instruction.md").read_text()
+    assert "Print the sum of two numbers." in asked and "`/app/solution.cpp`" in asked
+    handed = {path.name for path in (task / "environment").rglob("*") if path.is_file()}
+    assert handed == {"Dockerfile", "problem.md"}  # nothing of the tests
+    assert (task / "tests" / "package" / "add" / "tests" / "1-1.in").exists()
+
+
+def test_the_reward_is_the_share_of_the_points(cli: CommandLine, task: Path) -> None:
+    assert rewarded(cli, task, cpp=SMALL) == 0.4
+    assert rewarded(cli, task, cpp=RIGHT) == 1.0
+
+
+@pytest.mark.parametrize("code", [None, b" \n", b"\xff\xfe"])
+def test_no_program_is_worth_nothing(cli: CommandLine, task: Path, code: bytes | None) -> None:
+    assert rewarded(cli, task, **({} if code is None else {"cpp": code})) == 0.0
+
+
+def test_a_link_is_no_program(cli: CommandLine, task: Path) -> None:
+    (cli.folder / "app").mkdir()
+    (cli.folder / "right.cpp").write_text(RIGHT)
+    (cli.folder / "app" / "solution.cpp").symlink_to(cli.folder / "right.cpp")
+    assert rewarded(cli, task) == 0.0
+
+
+def test_a_judge_that_fails_gives_no_reward(cli: CommandLine) -> None:
+    package = write_package(cli.folder / "add", checker="int main() { return 7; }")
+    (package / "statement.md").write_text("Add.")
+    assert cli("export", "harbor", package, "tasks").returncode == 0
+    assert rewarded(cli, cli.folder / "tasks" / "add", cpp=RIGHT) is None
+
+
+def test_what_cannot_be_a_task(cli: CommandLine, problems: Path, task: Path) -> None:
+    write_package(problems / "mute")
+    written = contents(task)
+    for arguments, words in (
+        ((problems, "tasks"), "exists already. Remove it, or name another folder"),
+        ((problems, "others", "--problem", "mute"), "mute: it has no statement in text"),
+        (("apps", "others"), "only packages can be exported"),
+        ((problems / "none", "others"), "no such file or folder"),
+    ):
+        done = cli("export", "harbor", *arguments)
+        assert (done.returncode, done.stdout) == (2, "") and words in done.stderr, done.stderr
+    assert contents(task) == written and not (cli.folder / "others").exists()

@@ -1,0 +1,52 @@
+"""Exported tasks, read by Harbor's own models (Python 3.12 or newer)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("harbor", reason="Harbor is not installed")
+
+from harbor.models.task.config import VerifierEnvironmentMode
+from harbor.models.task.task import Task
+from harbor.models.task.verifier_mode import resolve_verifier_environment_definition
+
+from ioi_eval.contest.harbor import Exported, write_tasks
+from ioi_eval.store import Store
+
+PACKAGES = Path(__file__).resolve().parents[2] / "examples" / "problems"
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    place = tmp_path_factory.mktemp("harbor")
+    return write_tasks(str(PACKAGES), place / "tasks", store=Store(place / "cache"))
+
+
+def test_every_task_is_one_of_harbors(exported: Exported) -> None:
+    assert len(exported.tasks) >= 20 and set(exported.left_out) == {"postman"}  # it asks for files
+    for folder in exported.tasks:
+        task = Task(folder)
+        assert Task.is_valid_dir(folder)
+        assert task.name == f"ioi-eval/{folder.name}"
+        assert task.config.verifier.environment_mode is VerifierEnvironmentMode.SEPARATE
+        assert task.instruction.startswith("# ")
+
+
+def test_the_tests_have_an_image_of_their_own(exported: Exported) -> None:
+    """The agent's image is made of `environment` alone, which has none of the package's tests."""
+    for folder in exported.tasks:
+        task = Task(folder)
+        definition = resolve_verifier_environment_definition(task.config, task.paths)
+        assert definition is not None and definition.bundled_tests
+        assert definition.directory == task.paths.tests_dir
+        assert task.paths.test_path.stat().st_mode & 0o111
+
+
+def test_what_the_oracle_copies_is_collected(exported: Exported) -> None:
+    with_solutions = [one for one in map(Task, exported.tasks) if one.paths.discovered_solve_path]
+    assert len(with_solutions) >= 20
+    for task in with_solutions:
+        (solution,) = (file for file in task.paths.solution_dir.iterdir() if file.name != "solve.sh")
+        assert f"/app/{solution.name}" in [str(one) for one in task.config.artifacts]
