@@ -50,7 +50,7 @@ _MB = 1 << 20
 _Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
-class Columns(ColumnNames, kw_only=True, forbid_unknown_fields=True):
+class EntryColumns(ColumnNames, kw_only=True, forbid_unknown_fields=True):
     """An entry's columns. Empty: there is none."""
 
     id: str = ""  # empty: rows are known by their numbers
@@ -66,7 +66,7 @@ class Columns(ColumnNames, kw_only=True, forbid_unknown_fields=True):
     solution: str = ""  # the dataset's own: a program, a reply with one, or several
 
 
-class Entry(Value, kw_only=True, forbid_unknown_fields=True):
+class BenchmarkEntry(Value, kw_only=True, forbid_unknown_fields=True):
     """A benchmark by its columns."""
 
     name: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_]*$")]
@@ -83,18 +83,18 @@ class Entry(Value, kw_only=True, forbid_unknown_fields=True):
     time_limit: _Positive = 4.0  # seconds
     memory_limit: _Positive = 512.0  # MiB
     cpp_standard: str = "gnu++17"
-    columns: Columns = Columns()
+    columns: EntryColumns = EntryColumns()
 
 
-ENTRIES: tuple[Entry, ...] = (
-    Entry(
+ENTRIES: tuple[BenchmarkEntry, ...] = (
+    BenchmarkEntry(
         name="humaneval",
         about="HumanEval: 164 functions in Python with a few assertions each",
         dataset="openai/openai_humaneval",
         split="test",
         time_limit=3.0,
         memory_limit=4096,
-        columns=Columns(
+        columns=EntryColumns(
             id="task_id",
             statement="prompt",
             starter="prompt",
@@ -103,7 +103,7 @@ ENTRIES: tuple[Entry, ...] = (
             solution="prompt+canonical_solution",
         ),
     ),
-    Entry(
+    BenchmarkEntry(
         name="mbpp",
         about="MBPP: 974 functions in Python with three assertions each",
         dataset="google-research-datasets/mbpp",
@@ -112,7 +112,7 @@ ENTRIES: tuple[Entry, ...] = (
         prefix="Mbpp/",
         time_limit=3.0,
         memory_limit=4096,
-        columns=Columns(
+        columns=EntryColumns(
             id="task_id",
             statement="text|prompt",
             assertions="test_list",
@@ -120,7 +120,7 @@ ENTRIES: tuple[Entry, ...] = (
             solution="code",
         ),
     ),
-    Entry(
+    BenchmarkEntry(
         name="deepcoder",
         about="DeepCoder's 24,000 problems for reinforcement learning in Python, by config",
         dataset="agentica-org/DeepCoder-Preview-Dataset",
@@ -130,7 +130,7 @@ ENTRIES: tuple[Entry, ...] = (
         time_limit=6.0,
         memory_limit=1024,
         ids="deepcoder_[0-9]+",
-        columns=Columns(
+        columns=EntryColumns(
             statement="problem",
             starter="starter_code",
             tests="tests",
@@ -138,13 +138,13 @@ ENTRIES: tuple[Entry, ...] = (
             solution="solutions|solution",
         ),
     ),
-    Entry(
+    BenchmarkEntry(
         name="verifiable_coding_problems",
         about="verifiable coding problems of PrimeIntellect and open-r1 in Python",
         dataset="open-r1/verifiable-coding-problems-python",
         comparison="stripped-lines",
         time_limit=5.0,
-        columns=Columns(
+        columns=EntryColumns(
             id="problem_id",
             statement="problem_statement|problem|prompt",
             tests="verification_info.test_cases",
@@ -153,22 +153,22 @@ ENTRIES: tuple[Entry, ...] = (
             solution="gold_standard_solution",
         ),
     ),
-    Entry(
+    BenchmarkEntry(
         name="synthetic_2",
         about="the code problems of SYNTHETIC-2-RL in Python",
         dataset="PrimeIntellect/SYNTHETIC-2-RL",
         comparison="stripped-lines",
         time_limit=5.0,
-        columns=Columns(
+        columns=EntryColumns(
             id="problem_id", statement="prompt", tests="verification_info.test_cases", tags=("task_type",)
         ),
     ),
-    Entry(
+    BenchmarkEntry(
         name="kodcode",
         about="KodCode's functions in Python, where their tests are plain assertions",
         dataset="KodCode/KodCode-V1",
         known_by=("gpt_difficulty",),
-        columns=Columns(
+        columns=EntryColumns(
             id="question_id",
             statement="question",
             assertions="test_code|test",
@@ -177,12 +177,12 @@ ENTRIES: tuple[Entry, ...] = (
             solution="solution",
         ),
     ),
-    Entry(
+    BenchmarkEntry(
         name="rstar_coder",
         about="rStar-Coder's seed problems with generated tests",
         dataset="microsoft/rStar-Coder",
         config="seed_testcase",
-        columns=Columns(
+        columns=EntryColumns(
             id="question_id",
             statement="question",
             starter="starter_code",
@@ -191,7 +191,7 @@ ENTRIES: tuple[Entry, ...] = (
             function="func_name",
         ),
     ),
-    Entry(
+    BenchmarkEntry(
         name="code_contests_o",
         about="11,682 problems of CodeContests with tests that were refined on solutions, and checkers",
         dataset="caijanfeng/CodeContests-O",
@@ -199,18 +199,18 @@ ENTRIES: tuple[Entry, ...] = (
         language="c++",
         comparison="tokens",
         known_by=("input_constraints_summary",),
-        columns=Columns(
+        columns=EntryColumns(
             id="name", title="name", statement="description", tests="corner_cases", checker="checker"
         ),
     ),
-    Entry(
+    BenchmarkEntry(
         name="cf_div2_stepfun",
         about="Codeforces Div. 2 problems of StepFun in C++ (its columns are not confirmed)",
         dataset="stepfun-ai/CF-Div2-Stepfun",
         split="test",
         language="c++",
         comparison="tokens",
-        columns=Columns(
+        columns=EntryColumns(
             id="id",
             statement="description",
             tests="test_cases",
@@ -222,10 +222,10 @@ ENTRIES: tuple[Entry, ...] = (
 )
 
 
-class Listed(Benchmark):
+class ListedBenchmark(Benchmark):
     """A benchmark made of an entry."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: BenchmarkEntry) -> None:
         told = entry.columns
         needed = (told.id, told.statement, told.tests, told.inputs, told.outputs, told.assertions)
         certain = (one.partition(".")[0] for one in needed if one and "|" not in one)
@@ -401,17 +401,17 @@ def cases_of(value: Any, function: str = "") -> Cases:
     return read_cases({"inputs": list(given), "outputs": list(wanted), "fn_name": function})
 
 
-def entry_in(path: Path) -> Listed:
+def entry_in(path: Path) -> ListedBenchmark:
     """Return the benchmark of an entry in a file. InputError."""
     try:
         told = tomllib.loads(path.read_text())
-        entry = msgspec.convert(told, Entry)
+        entry = msgspec.convert(told, BenchmarkEntry)
         CheckerKind.built_in(entry.comparison)
-        return Listed(entry)
+        return ListedBenchmark(entry)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"no TOML ({error})", where=str(path), remedy="Correct it in the file") from error
     except msgspec.ValidationError as error:
-        message, known = str(error), [*Entry.__struct_fields__, *Columns.__struct_fields__]
+        message, known = str(error), [*BenchmarkEntry.__struct_fields__, *EntryColumns.__struct_fields__]
         unknown = re.search(r"unknown field `([^`]*)`", message)
         remedy = nearest(unknown[1], known) if unknown else "docs/benchmarks.md lists the keys of an entry"
         raise InputError(message, where=str(path), remedy=remedy) from error

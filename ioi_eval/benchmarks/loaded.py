@@ -32,7 +32,7 @@ from ioi_eval.benchmarks.benchmark import (
 from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus
 from ioi_eval.benchmarks.code_contests import CodeContests
 from ioi_eval.benchmarks.codeforces import Codeforces
-from ioi_eval.benchmarks.entries import ENTRIES, Listed
+from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark
 from ioi_eval.benchmarks.evalplus import EvalPlus, HumanEvalPlus, MbppPlus
 from ioi_eval.benchmarks.ioi import Ioi
 from ioi_eval.benchmarks.livecodebench import LiveCodeBench
@@ -73,7 +73,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Usaco(),
     LiveOIBench(),
     OJBench(),
-    *map(Listed, ENTRIES),
+    *map(ListedBenchmark, ENTRIES),
 )
 
 

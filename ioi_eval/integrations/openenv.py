@@ -43,7 +43,7 @@ class Begun(Observation):
     prompt: str  # the statement and the rules
 
 
-class ContestEnvironment(MCPEnvironment):
+class OpenContest(MCPEnvironment):
     """One problem at a time, with the tools `statement`, `run`, `test` and `submit`."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
@@ -109,7 +109,7 @@ class ContestEnvironment(MCPEnvironment):
 
     def _tool(self, call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(call)
-        async def tool(self: ContestEnvironment, **arguments: Any) -> dict[str, Any]:
+        async def tool(self: OpenContest, **arguments: Any) -> dict[str, Any]:
             try:
                 return dict(await call(self.episode, **arguments))
             except (Refused, NotJudged) as error:
@@ -130,7 +130,7 @@ def app(source: str = "", **options: Any) -> Any:
         raise InputError(f"is no JSON: {error}", field=OPTIONS) from error
     episodes = Episodes(told, options)
     return create_app(
-        lambda: ContestEnvironment(episodes),
+        lambda: OpenContest(episodes),
         CallToolAction,
         CallToolObservation,
         env_name=_NAME,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MAX_NAME = 200  # characters
 
 
-class Row(Value):
+class BoardRow(Value):
     """A model's shares of points by problem, in [0, 1]; None: nothing was scored."""
 
     name: str
@@ -43,7 +43,7 @@ class Board(Value):
     """Models, with the best mean first, by problems."""
 
     problems: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[BoardRow, ...]
     data: Mapping[str, Any]  # for board.js, of models and problems in this order
     linked: bool  # pages of problems lie beside it
 
@@ -52,7 +52,7 @@ class Board(Value):
         names = sorted({problem.problem_id for one in entries for problem in one.model.problems})
         there = {one.name: {each.problem_id: each for each in one.model.problems} for one in entries}
         found = [
-            (Row(name=one.name, shares=tuple(_share(there[one.name].get(name)) for name in names)), one)
+            (BoardRow(name=one.name, shares=tuple(_share(there[one.name].get(name)) for name in names)), one)
             for one in entries
         ]
         found.sort(key=lambda pair: -(pair[0].mean or 0.0))

@@ -107,7 +107,7 @@ class Group(Value):
     pass_at: tuple[PassAtK, ...]
 
 
-class Standing(Value):
+class PeopleStanding(Value):
     """A model's place among people: of each contest the share of contestants with fewer points, and a rating.
 
     It is that of one submission for each problem, on average. Intervals hold in 95 % of cases.
@@ -173,7 +173,7 @@ class ModelSummary(Value):
     pass_curve: tuple[PassAtK, ...] = ()  # every problem and subtask has k scored submissions
     share_low: float | None = None  # the 95 % interval of `share`; None: one problem has none
     share_high: float | None = None
-    standing: Standing | None = None  # None: the benchmark brings no results of people
+    standing: PeopleStanding | None = None  # None: the benchmark brings no results of people
 
     @property
     def share(self) -> float | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ioi_eval.model.values import Value
-from ioi_eval.reports.records import ProblemSummary, Standing
+from ioi_eval.reports.records import PeopleStanding, ProblemSummary
 from ioi_eval.rules.metrics import interval
 from ioi_eval.store.people import ContestResults, People
 
@@ -20,10 +20,10 @@ class _Estimate(Value):
     high: float | None = None
 
 
-def standing(people: People, problems: Sequence[ProblemSummary]) -> Standing:
+def standing(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
     """Return the standing of a model that hands in one submission for each problem, on average."""
     if people.missing:
-        return Standing(source=people.source, remark=people.missing)
+        return PeopleStanding(source=people.source, remark=people.missing)
     if people.rated:
         return _rated(people, problems)
     scored = {
@@ -41,7 +41,7 @@ def standing(people: People, problems: Sequence[ProblemSummary]) -> Standing:
             ratings.append(rating)
     place, elo = _mean(percentiles), _mean(ratings)
     left = len(met) - len(whole)
-    return Standing(
+    return PeopleStanding(
         source=people.source,
         of=len(whole),
         percentile=place.value,
@@ -83,7 +83,7 @@ def _rating(total: float, contest: ContestResults) -> float | None:
     return low
 
 
-def _rated(people: People, problems: Sequence[ProblemSummary]) -> Standing:
+def _rated(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
     """The rating at which a person would solve as many of these problems as the model does.
 
     Each problem counts once. The interval is that of the estimate over problems.
@@ -97,7 +97,7 @@ def _rated(people: People, problems: Sequence[ProblemSummary]) -> Standing:
     if not pairs or solved in (0, number):
         what = "all problems are solved" if pairs and solved else "no problem is solved"
         remark = f"{what}, so that there is no bound" if pairs else "no problem with a rating was scored"
-        return Standing(source=people.source, of=number, remark=remark)
+        return PeopleStanding(source=people.source, of=number, remark=remark)
     low, high = _LOWEST, _HIGHEST
     while high - low > 0.5:
         middle = (low + high) / 2
@@ -109,7 +109,7 @@ def _rated(people: People, problems: Sequence[ProblemSummary]) -> Standing:
     spread = math.sqrt(math.fsum((rate - _chance(low, difficulty)) ** 2 for difficulty, rate in pairs))
     half = _SURE * spread / (slope * math.log(10) / 400)
     few = number < 2
-    return Standing(
+    return PeopleStanding(
         source=people.source,
         of=number,
         elo=low,

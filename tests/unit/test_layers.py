@@ -301,3 +301,19 @@ def test_files_of_tests_have_names_of_their_own() -> None:
     """pytest imports them by these names, so that two of one name cannot be collected together."""
     names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
     assert [name for name in set(names) if names.count(name) > 1] == []
+
+
+# Classes of other packages, which are called as they are there.
+PEERS = {"integrations/open_r1.py", "integrations/eval_protocol_types.py"}
+
+
+def test_each_class_has_a_name_of_its_own() -> None:
+    """Who searches for one finds it. Names that begin with `_` are of one file."""
+    names = [
+        node.name
+        for path in FILES
+        if path.relative_to(PACKAGE).as_posix() not in PEERS
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert [name for name in set(names) if names.count(name) > 1] == []
