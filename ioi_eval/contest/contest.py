@@ -17,6 +17,7 @@ import msgspec
 from ioi_eval.contest.handed import (
     compiled_alone,
     has_secrets,
+    in_hand,
     own_fault,
     sample_names,
     statement_of,
@@ -245,10 +246,13 @@ class Session:
         """Run a program on an input of the participant's own."""
         about, given = self._problem(problem), _encoded(input, self._rules.input_bytes, "input")
         submission = self._submission(problem, about, code, language)
-        if has_secrets(about):
+        own = in_hand(about)
+        if own is None:
             raise Refused(
                 f"{problem} is judged with a program that only the judge has: own inputs cannot be run"
             )
+        if find(language) not in admitted(own):
+            raise Refused(f"{problem} hands out no grader for {language}: own inputs cannot be run")
         attempts = self._own.of(problem)
         async with self._turn():
             limit, at = self._rules.runs, self._contest.seconds
@@ -256,7 +260,9 @@ class Session:
                 raise Refused(f"all {limit} runs for {problem} are used up")
             attempts.runs += 1
             try:
-                result, _ = await self._judged(about, submission, lambda one: with_own_input(one, given))
+                result, _ = await self._judged(
+                    about, submission, lambda one: with_own_input(in_hand(one) or one, given)
+                )
                 self._keep("ran", {PARTICIPANT: self.participant, "problem_id": problem, AT: at})
             except BaseException:
                 attempts.runs -= 1

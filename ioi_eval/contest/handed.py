@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 import msgspec
@@ -25,7 +26,10 @@ from ioi_eval.rules.languages import admitted
 OWN = "own input"
 _HEADERS = frozenset({".h", ".hpp"})
 _READ_ALONE = frozenset({TaskType.BATCH, TaskType.FUNCTION, TaskType.BATCH_AND_OUTPUT})
+_GRADED = frozenset({TaskType.BATCH, TaskType.BATCH_AND_OUTPUT, TaskType.COMMUNICATION})
+_SAMPLE_GRADERS = frozenset({"grader", "stub"})  # names of attachments, without their endings
 _MOST_SHOWN = 1 << 16  # bytes of a sample's file
+_LONGEST = 1 << 20  # bytes of an attachment
 # A message of the compiler about the source itself; what a linker says names what is missing elsewhere.
 _COMPILER_ERROR = re.compile(r":\d+(:\d+)?: (fatal )?error:")
 
@@ -36,8 +40,33 @@ def headers(problem: Problem) -> tuple[NamedBlob, ...]:
 
 def has_secrets(problem: Problem) -> bool:
     """Return True if a submission is built or runs with sources that only the judge has."""
-    others = len(problem.grader_files) > len(headers(problem)) or problem.included
+    handed = {file.content.sha256 for file in (*headers(problem), *problem.attachments)}
+    others = any(file.content.sha256 not in handed for file in problem.grader_files) or problem.included
     return bool(others) or problem.manager is not None or problem.task_type not in _READ_ALONE
+
+
+def in_hand(problem: Problem) -> Problem | None:
+    """Return the problem as participants can build it: where it must be, with the sample grader handed out.
+
+    None where the judge has secrets and the package hands out no sample grader.
+    """
+    if not has_secrets(problem):
+        return problem
+    files = dict[str, NamedBlob]()
+    for file in (*headers(problem), *problem.attachments):
+        path = PurePosixPath(file.name)
+        if path.suffix in _HEADERS or path.stem in _SAMPLE_GRADERS:
+            name = path.name if path.suffix in _HEADERS else f"grader{path.suffix}"
+            files[name] = NamedBlob(name=f"graders/{name}", content=file.content)
+    own = msgspec.structs.replace(
+        problem,
+        task_type=TaskType.BATCH,
+        manager=None,
+        included=(),
+        grader_files=tuple(files.values()),
+        options=TaskOptions(with_grader=True, prelude=problem.options.prelude),
+    )
+    return own if problem.task_type in _GRADED and admitted(own) else None
 
 
 def sample_names(problem: Problem) -> frozenset[str]:
@@ -66,8 +95,8 @@ def statement_of(problem: Problem, label: str, known: Collection[str]) -> Statem
         output_file=options.output_file,
         function=options.function if problem.task_type is TaskType.FUNCTION else "",
         starter_code=problem.starter_code,
-        own_inputs=not has_secrets(problem),
-        attachments={PurePosixPath(name).name: text for name, text in _attachments(problem)},
+        own_inputs=in_hand(problem) is not None,
+        attachments=dict(_attachments(problem)),
         samples=tuple(
             Sample(
                 name=test.name,
@@ -80,8 +109,14 @@ def statement_of(problem: Problem, label: str, known: Collection[str]) -> Statem
 
 
 def _attachments(problem: Problem) -> Iterator[tuple[str, str]]:
+    """Yield what can be shown as text: of the package's own attachments neither documents nor archives."""
     for file in headers(problem):
-        yield file.name, file.content.read().decode(errors="replace")
+        yield PurePosixPath(file.name).name, file.content.read().decode(errors="replace")
+    for file in problem.attachments:
+        text = file.content.read() if file.content.size <= _LONGEST else b"\0"
+        with suppress(UnicodeDecodeError):
+            if b"\0" not in text:
+                yield visible(file.name), text.decode()
     for test in problem.tests:  # what is to be answered with files is in every participant's hands
         if problem.task_type is TaskType.OUTPUT_ONLY or test.name in problem.options.output_tests:
             yield f"{test.name}.in", test.input.read().decode(errors="replace")

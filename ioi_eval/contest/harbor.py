@@ -133,6 +133,7 @@ def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Sta
         "tests/judged.json": json.dumps({"problem": problem.id, "files": files}),
     }
     written |= {f"environment/files/{file}": content for file, content in statement.attachments.items()}
+    written |= {f"environment/files/{file.name}": file.content.read() for file in problem.attachments}
     for test in samples(problem):  # whole, where a statement has the beginning
         written |= {f"environment/files/samples/{test.name}.in": test.input.read()}
         written |= {f"environment/files/samples/{test.name}.out": test.answer.read() if test.answer else b""}

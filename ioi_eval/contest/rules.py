@@ -128,8 +128,8 @@ class Statement(Value):
     output_file: str = ""  # empty: standard output
     function: str = ""  # which function is called; empty: a program is run
     starter_code: str = ""
-    own_inputs: bool = True  # False: a program that only the judge has takes part
-    attachments: Mapping[str, str] = {}  # headers that a program includes, inputs to answer with files
+    own_inputs: bool = True  # False: it takes a program that only the judge has
+    attachments: Mapping[str, str] = {}  # headers, what the package hands out, inputs to answer with files
     samples: tuple[Sample, ...] = ()
 
 

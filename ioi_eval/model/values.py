@@ -307,6 +307,7 @@ class Problem(Value):
     tags: tuple[str, ...] = ()
     statement: Blob | None = None  # what a model is asked, as the dataset has it
     starter_code: str = ""
+    attachments: tuple[NamedBlob, ...] = ()  # what the package hands to contestants, by its own names
     unusable: str = ""  # why nothing can be said of its submissions: they are judge failures
 
 

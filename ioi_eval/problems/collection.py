@@ -14,14 +14,14 @@ import msgspec
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
-from ioi_eval.model.values import Blob, Problem
+from ioi_eval.model.values import Blob, NamedBlob, Problem
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
 from ioi_eval.problems.cms import Cms
 from ioi_eval.problems.dmoj import Dmoj
 from ioi_eval.problems.italy import Italy
 from ioi_eval.problems.kattis import Kattis
 from ioi_eval.problems.lightcp import LightCp
-from ioi_eval.problems.package import ARCHIVES, Package, visible
+from ioi_eval.problems.package import ARCHIVES, Package, files_below, visible
 from ioi_eval.problems.polygon import Polygon
 from ioi_eval.problems.tps import Tps
 from ioi_eval.store import private_folder
@@ -240,7 +240,11 @@ def _id(folder: Path, where: str) -> str | None:
 def _read(folder: Path, where: str) -> Package:
     found = format_of(folder)
     assert found is not None, "only what has a format is taken for a package"
-    return _with_statement(found.read_package(folder, where), folder)
+    package = found.read_package(folder, where)
+    if package.problem is not None and (attachments := attachments_of(folder)):
+        problem = msgspec.structs.replace(package.problem, attachments=attachments)
+        package = msgspec.structs.replace(package, problem=problem)
+    return _with_statement(package, folder)
 
 
 def _with_statement(package: Package, folder: Path) -> Package:
@@ -340,6 +344,7 @@ def _folders(
 
 _TEXTS = (".md", ".tex", ".txt")
 _FOLDERS = ("statement", "statements", "problem_statement", "statement-sections", "statements/english")
+_HANDED_OUT = ("att", "attachments", "public")  # of the Italian and the contest system's, Kattis, TPS
 _NAMES = re.compile(r"(?:problem|statement|index|english|en)(?:[.-]en(?:glish)?)?", re.I)
 _ENGLISH = re.compile(r"(?:^|[.-])en(?:glish)?$", re.I)
 
@@ -348,6 +353,13 @@ def statement_of(folder: Path) -> Blob | None:
     """Return the statement, the English one of several; None where there is none, or only a PDF."""
     found = sorted((path for path in _named(folder) if path.suffix.lower() in _TEXTS), key=_rank)
     return Blob.of_file(found[0]) if found else None
+
+
+def attachments_of(folder: Path) -> tuple[NamedBlob, ...]:
+    """Return the files that a package hands to contestants. A link that leads out of the package is none."""
+    found = (file for part in _HANDED_OUT for file in files_below(folder, part))
+    inside = (file for file in found if (folder / file.name).resolve().is_relative_to(folder.resolve()))
+    return tuple(NamedBlob(name=file.name.partition("/")[2], content=file.content) for file in inside)
 
 
 def has_document(folder: Path) -> bool:

@@ -45,6 +45,20 @@ RIGHT = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); print
 ADDS = '#include "graded.h"\nint add(int a, int b) { return a + b; }\n'
 
 
+SAMPLE_GRADER = """#include <cstdio>
+#include "graded.h"
+int main() { int a, b; scanf("%d %d", &a, &b); printf("the sample grader got %d\\n", add(a, b)); }
+"""
+HANDED = msgspec.structs.replace(
+    GRADED,
+    id="handed",
+    attachments=(
+        NamedBlob(name="cpp/grader.cpp", content=Blob.of(SAMPLE_GRADER)),
+        NamedBlob(name="notes.pdf", content=Blob.of(b"%PDF\0")),
+    ),
+)
+
+
 @pytest.fixture(scope="module")
 def store(shared_cache: Path) -> Store:
     return Store(shared_cache)
@@ -53,7 +67,7 @@ def store(shared_cache: Path) -> Store:
 @pytest.fixture
 async def session(store: Store) -> AsyncIterator[Session]:
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
-        problems = {"sum": SUM, "graded": GRADED}
+        problems = {"sum": SUM, "graded": GRADED, "handed": HANDED}
         yield Contest(problems, Rules(output_bytes=40), judge=scorer.judge).session("otter")
 
 
@@ -123,3 +137,17 @@ async def test_nothing_shows_the_judges_own_grader(session: Session) -> None:
     answers = [*told, tested, await session.submit("graded", shouting), session.statement("graded")]
     assert SECRET not in "".join(msgspec.json.encode(one).decode() for one in answers)
     assert (await session.submit("graded", ADDS)).points == 100
+
+
+async def test_own_inputs_run_through_the_sample_grader_that_a_package_hands_out(session: Session) -> None:
+    statement = session.statement("handed")
+    assert set(statement.attachments) == {"graded.h", "cpp/grader.cpp"} and statement.own_inputs
+    header = '#include "graded.h"\n'
+    ran = await session.run("handed", header + "int add(int a, int b) { return a * b; }", input="3 4")
+    assert (ran.ended, ran.output) == ("completed", "the sample grader got 12\n")
+    wrong = '#include "grader.cpp"\nextern const char *marker;\nint add(int, int) { puts(marker); return 0; }'
+    told = [await session.run("handed", wrong), await session.submit("handed", wrong)]
+    assert SECRET not in "".join(msgspec.json.encode(one).decode() for one in told)
+    with pytest.raises(Refused, match="no language"):
+        await session.run("handed", "print(1)", "python")
+    assert (await session.submit("handed", ADDS)).points == 100  # the judge's own grader judges

@@ -8,7 +8,7 @@ import pytest
 from support.command_line import write_package
 
 from ioi_eval import load_problems
-from ioi_eval.problems import check_problems
+from ioi_eval.problems import check_problems, fingerprint
 from ioi_eval.problems.collection import statement_of
 from ioi_eval.store.resources import examples
 
@@ -75,3 +75,22 @@ def test_problems_are_chosen_before_they_are_read(tmp_path: Path) -> None:
     assert list(chosen) == ["a", "b"]
     only = load_problems(tmp_path / "p", cache=tmp_path, only={"b"}, choose=lambda ids: [*ids, "b"])
     assert list(only) == ["b"]
+
+
+def test_attachments_are_what_a_package_hands_out(tmp_path: Path) -> None:
+    package = write_package(tmp_path / "p" / "add")
+    (before,) = fingerprint(load_problems(package)).values()
+    folder(
+        package, "att/grader.cpp", "attachments/add.h", "public/cpp/stub.cpp", "public/.hidden", "graders/x.h"
+    )
+    (tmp_path / "secret").write_text("secret")
+    (package / "att" / "link.txt").symlink_to(tmp_path / "secret")
+    (problem,) = load_problems(package).values()
+    handed = {file.name: file.content.read().decode() for file in problem.attachments}
+    assert handed == {
+        "grader.cpp": "of att/grader.cpp",
+        "add.h": "of attachments/add.h",
+        "cpp/stub.cpp": "of public/cpp/stub.cpp",
+    }
+    (package / "graders" / "x.h").unlink()
+    assert fingerprint(load_problems(package)) == {"add": before}  # they change no score
