@@ -1,0 +1,124 @@
+"""opencode, an agent program of npm, takes part in a contest; a server on loopback stands for its model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="MCP's SDK is not installed")
+
+from ioi_eval import Scorer, load_problems
+from ioi_eval.contest import Contest
+from ioi_eval.integrations.mcp import serving
+from ioi_eval.testing import FakeEngine
+
+OPENCODE = shutil.which("opencode")
+if OPENCODE is None:
+    pytest.skip("opencode is not installed", allow_module_level=True)
+
+TIDE = Path(__file__).resolve().parents[2] / "examples" / "problems" / "tide"
+LONGEST = 600  # seconds for the program, on a machine that others use too
+CALLS = (
+    ("contest_statement", {"problem": "tide"}),
+    ("contest_submit", {"problem": "tide", "code": "half", "language": "c++"}),
+    ("contest_submit", {"problem": "tide", "code": "whole", "language": "c++"}),
+)
+ASKED: list[dict[str, Any]] = []
+
+
+class Model(BaseHTTPRequestHandler):
+    """Calls the tools of CALLS, one a turn, and ends."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        ASKED.append(asked)
+        turn = sum(one["role"] == "tool" for one in asked["messages"])
+        delta: dict[str, Any] = {"role": "assistant", "content": "Done."}
+        if asked.get("tools") and turn < len(CALLS):
+            name, arguments = CALLS[turn]
+            function = {"name": name, "arguments": json.dumps(arguments)}
+            call = {"index": 0, "id": f"call{turn}", "type": "function", "function": function}
+            delta = {"role": "assistant", "tool_calls": [call]}
+        ended = "tool_calls" if "tool_calls" in delta else "stop"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        for choice in ({"delta": delta, "finish_reason": None}, {"delta": {}, "finish_reason": ended}):
+            chunk = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+            line = json.dumps({**chunk, "choices": [{"index": 0, **choice}], "usage": usage})
+            self.wfile.write(f"data: {line}\n\n".encode())
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def model() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Model) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+async def test_it_finds_the_tools_submits_and_gets_points(model: str, tmp_path: Path) -> None:
+    engine = FakeEngine(lambda test: float("whole" in test.source or test.index < 7))
+    async with Scorer(engine) as scorer:
+        contest = Contest(load_problems(TIDE), judge=scorer.judge, participants=["otter"])
+        async with serving(contest, {"otter": "otters-token"}) as address:
+            headers = {"Authorization": "Bearer otters-token"}
+            configuration = {
+                "provider": {
+                    "script": {
+                        "npm": "@ai-sdk/openai-compatible",
+                        "options": {"baseURL": model, "apiKey": "none"},
+                        "models": {"m": {"name": "m"}},
+                    }
+                },
+                "mcp": {"contest": {"type": "remote", "url": address, "headers": headers, "oauth": False}},
+                "share": "disabled",
+                "autoupdate": False,
+            }
+            (tmp_path / "opencode.json").write_text(json.dumps(configuration))
+            away = dict.fromkeys(("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"), "1")
+            process = await asyncio.create_subprocess_exec(
+                str(OPENCODE),
+                *("run", "--auto", "--pure", "-m", "script/m", "Take part in the contest."),
+                cwd=tmp_path,
+                env={
+                    **os.environ,
+                    **{f"OPENCODE_DISABLE_{name}": value for name, value in away.items()},
+                    "HOME": str(tmp_path),
+                    "PWD": str(tmp_path),  # where it works
+                    **{
+                        f"XDG_{kind}_HOME": str(tmp_path / kind)
+                        for kind in ("DATA", "CACHE", "CONFIG", "STATE")
+                    },
+                },
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+            )
+            try:
+                async with asyncio.timeout(LONGEST):
+                    said = (await process.communicate())[0].decode()
+            finally:
+                if process.returncode is None:
+                    process.kill()
+        assert process.returncode == 0, said
+        (state,) = contest.session("otter").problems()
+    assert (state.attempts, state.points) == (2, 100), said
+    offered = {tool["function"]["name"] for asked in ASKED for tool in asked.get("tools") or ()}
+    assert {"contest_statement", "contest_run", "contest_test", "contest_submit"} <= offered
+    answers = [one["content"] for one in ASKED[-1]["messages"] if one["role"] == "tool"]
+    assert len(answers) == 3 and "Tide" in str(answers[0]) and '"points":' in str(answers[1]).replace(" ", "")
