@@ -58,7 +58,8 @@ def test_it_has_every_command_option_and_public_name(site: Path) -> None:
         part = commands.partition(f'<h2 id="{name}">')[2].partition("<h2 ")[0]
         for parameter in loaded(name).params:
             if parameter.param_type_name == "option":
-                assert all(option in part for option in parameter.opts), f"{name} {parameter.opts}"
+                shown = [one for one in parameter.opts if one.startswith("--")]  # other names only work
+                assert shown[0] in part, f"{name} {parameter.opts}"
     for module in MODULES:
         missing = [one for one in import_module(module).__all__ if f'id="{module}.{one}"' not in api]
         assert missing == []

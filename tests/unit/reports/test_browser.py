@@ -79,8 +79,8 @@ def test_the_board_sorts_chooses_and_compares(folder: Path, browser: Any) -> Non
     assert find(browser, ".answer strong").text.startswith("There is no difference: ")
 
 
-def test_two_models_are_compared_as_runs_are(recorded: Path, browser: Any) -> None:
-    browser.get((recorded / "report.html").as_uri())
+def test_two_models_are_compared_as_runs_are(recorded_run: Path, browser: Any) -> None:
+    browser.get((recorded_run / "report.html").as_uri())
     scores = json.loads(find(browser, "table[data-board]").get_attribute("data-board"))["scores"][
         "mean score"
     ]
@@ -169,13 +169,18 @@ def test_tables_are_saved_for_papers(folder: Path, browser: Any) -> None:
     assert "100.0 \\%" in latex and not re.search(r"(?<!\\)%", latex)
 
 
+WIDE = """return [...document.querySelectorAll("body *")]
+    .filter(one => one.getBoundingClientRect().right > innerWidth && !one.closest(".scroll"))
+    .map(one => `${one.tagName}.${one.className}`).slice(0, 5)"""
+
+
 @pytest.mark.parametrize("width", [400, 1400])
 def test_no_page_scrolls_sideways(folder: Path, recorded_run: Path, browser: Any, width: int) -> None:
     browser.set_window_size(width, 900)
     for page in [*pages(folder), *pages(recorded_run)]:
         browser.get(page.as_uri())
         wide = browser.execute_script("return document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, f"{page.name} at {width} pixels"
+        assert wide <= 0, f"{page.name} at {width} pixels: {browser.execute_script(WIDE)}"
 
 
 @pytest.mark.parametrize(
