@@ -35,7 +35,7 @@ def by_number(of: Sequence[Entry]) -> list[Figure]:
         Series(name=one.name, points=[(step.submissions, step.points) for step in one.model.steps])
         for one in there
     ]
-    x = Axis(title="Submissions for each problem", most=limit, least=1)
+    x = Axis(title="Submissions for each problem", most=limit, least=1, whole=True)
     y = Axis(title="Points", most=most)
     rows: list[tuple[Any, ...]] = [
         (one.name, step.submissions, step.points) for one in there for step in one.model.steps
@@ -69,7 +69,7 @@ def passes(of: Sequence[Entry]) -> list[Figure]:
         for one in there
     ]
     highest = max(found.high or found.value or 0.0 for found in every)
-    x = Axis(title="k", most=max(found.k for found in every), least=1)
+    x = Axis(title="k", most=max(found.k for found in every), least=1, whole=True)
     y = Axis(title="pass@k", most=max(0.1, highest), percent=True)
     rows = [
         (one.name, found.k, found.value, found.low, found.high, found.problems)

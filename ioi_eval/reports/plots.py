@@ -52,16 +52,26 @@ class Estimate(Value):
     high: float | None
 
 
+def short(name: str) -> str:
+    """A name for a figure. The middle is cut: names of models often begin, or end, alike."""
+    text = visible(name)
+    return text if len(text) <= _NAME else f"{text[: _NAME // 2]}…{text[1 - _NAME // 2 :]}"
+
+
 class Axis(Value):
     title: str
     most: float
     percent: bool = False
     least: float = 0.0
+    whole: bool = False  # no tick between two whole numbers
 
     def ticks(self) -> list[float]:
         span = self.most - self.least
         step = 10 ** math.floor(math.log10(span / 4)) if span > 0 else 1.0
-        step *= next((factor for factor in (1, 2, 2.5, 5, 10) if span / (step * factor) <= 6), 10)
+        if self.whole:
+            step = max(1.0, step)
+        factors = (1, 2, 5, 10) if self.whole else (1, 2, 2.5, 5, 10)
+        step *= next((factor for factor in factors if span / (step * factor) <= 6), 10)
         first = math.ceil(self.least / step)
         return [step * place for place in range(first, math.floor(self.most / step + 1e-9) + 1)]
 
@@ -109,7 +119,7 @@ class _Drawing:
         x = 0.0
         self.height += 14
         for name, style in entries:
-            shown = bounded(visible(name), _NAME)
+            shown = short(name)
             width = 30 + _LETTER * len(shown)
             if x and x + width > self.width:
                 x, self.height = 0.0, self.height + 18
@@ -194,7 +204,7 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[int]]], kinds: Sequen
     left = _margin(name for name, _ in rows)
     for name, counts in rows:
         with drawing.of(name):
-            drawing.text(left - 8, drawing.height + 16, bounded(visible(name), _NAME), "end")
+            drawing.text(left - 8, drawing.height + 16, short(name), "end")
             whole, x, y = sum(counts), left, drawing.height + 2
             for (kind, style), count in zip(kinds, counts, strict=True):
                 width = (_WIDTH - left) * count / whole if whole else 0.0
@@ -214,7 +224,7 @@ def bars(title: str, names: Sequence[str], groups: Sequence[tuple[str, Sequence[
     left, right, thick = _margin(group for group, _ in groups), _WIDTH - 48.0, 12 if len(names) > 2 else 16
     for group, values in groups:
         middle = drawing.height + 6 + thick * len(values) / 2
-        drawing.text(left - 8, middle + 4, bounded(visible(group), _NAME), "end")
+        drawing.text(left - 8, middle + 4, short(group), "end")
         drawing.height += 6
         for place, value in enumerate(values):
             if value is not None:
@@ -231,7 +241,7 @@ def bars(title: str, names: Sequence[str], groups: Sequence[tuple[str, Sequence[
 
 
 def _margin(names: Iterable[str]) -> float:
-    longest = max((len(bounded(visible(name), _NAME)) for name in names), default=0)
+    longest = max((len(short(name)) for name in names), default=0)
     return 14 + _LETTER * longest
 
 
@@ -256,7 +266,7 @@ def intervals(title: str, rows: Sequence[Estimate]) -> str:
     drawing.add("line", "rule", x1=across(0), x2=across(0), y1=4, y2=bottom)
     for place, one in enumerate(rows):
         y = 22.0 + 26 * place
-        drawing.text(left - 16, y + 4, bounded(visible(one.name), _NAME), "end")
+        drawing.text(left - 16, y + 4, short(one.name), "end")
         what = f"{one.name}: {100 * one.value:+.1f} %"
         if one.low is not None and one.high is not None:
             what += f" ({100 * one.low:+.1f} to {100 * one.high:+.1f})"
@@ -274,7 +284,7 @@ def grid(title: str, rows: Sequence[str], columns: Sequence[str], squares: Seque
     """A line for each row, a coloured cell for each column; where there are many, in several blocks."""
     named = len(columns) <= _MAX_NAMED
     left = _margin(rows)
-    longest = max((len(bounded(visible(name), _NAME)) for name in columns), default=0) if named else 0
+    longest = max((len(short(name)) for name in columns), default=0) if named else 0
     space = _MOST_WIDE - left - _SLANTED * longest
     cell = _NARROW if not named else max(_CELL, min(_WIDE, space / max(1, len(columns))))
     most = max(1, int(space / cell))
@@ -296,14 +306,14 @@ def _block(
 ) -> None:
     start, left, cell, named = form
     if named:
-        longest = max(len(bounded(visible(name), _NAME)) for name in columns)
+        longest = max(len(short(name)) for name in columns)
         drawing.height += 12 + _SLANTED * longest
         for place, name in enumerate(columns):
             x, y = left + cell * (place + 0.5), drawing.height - 5
             turned = f' transform="rotate(-45 {x:g} {y:g})"'
-            drawing.text(x, y, bounded(visible(name), _NAME), more=turned)
+            drawing.text(x, y, short(name), more=turned)
     for name, line in zip(rows, squares, strict=True):
-        drawing.text(left - 8, drawing.height + 15, bounded(visible(name), _NAME), "end")
+        drawing.text(left - 8, drawing.height + 15, short(name), "end")
         for place, column in enumerate(columns):
             _square(drawing, line[start + place], f"{name}, {column}", left + cell * place, cell)
         drawing.height += 22

@@ -16,7 +16,7 @@ from ioi_eval.models import Verdict
 from ioi_eval.reports import figures, sections
 from ioi_eval.reports.board import Board
 from ioi_eval.reports.document import Figure
-from ioi_eval.reports.plots import Axis, Series, Square, as_csv, bars, curves, grid, stacked
+from ioi_eval.reports.plots import Axis, Series, Square, as_csv, bars, curves, grid, short, stacked
 from ioi_eval.rules.selection import Budget
 
 pytestmark = pytest.mark.once
@@ -115,6 +115,18 @@ def test_curves_are_drawn_to_scale() -> None:
 def test_ticks_are_few_and_within(least: float, most: float) -> None:
     ticks = Axis(title="x", least=least, most=most).ticks()
     assert 1 <= len(ticks) <= 7 and all(least <= tick <= most + 1e-9 for tick in ticks)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 13, 50, 1000])
+def test_ticks_of_counts_are_whole(most: int) -> None:
+    ticks = Axis(title="k", least=1, most=most, whole=True).ticks()
+    assert 1 <= len(ticks) <= 7 and all(tick == int(tick) for tick in ticks)
+
+
+def test_names_that_differ_only_at_their_end_are_told_apart() -> None:
+    names = [short(f"organisation/model-large-70b-instruct-v{number}") for number in (1, 2)]
+    assert len(set(names)) == 2 and all(len(name) == 30 for name in names)
+    assert short("m") == "m"
 
 
 def test_a_grid_of_many_columns_is_in_blocks() -> None:
