@@ -47,7 +47,7 @@ class Episodes:
 
 
 class Episode:
-    """What a participant may call, and what it has reached. Refused and NotJudged come to its caller."""
+    """A participant's calls and points. Raises Refused and NotJudged."""
 
     def __init__(self, made_of: Episodes, label: str) -> None:
         self.label, self._runtime = label, made_of.asked.runtime()

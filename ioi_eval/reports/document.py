@@ -194,7 +194,7 @@ class CodeLines(Value):
 
 
 class Drawn(Protocol):
-    """What makes HTML of itself, in which all text of others is escaped."""
+    """A part that writes its own HTML and escapes all text of others."""
 
     def html(self) -> Any: ...
 

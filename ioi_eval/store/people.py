@@ -1,4 +1,4 @@
-"""What people reached at the contests that a run's problems are of, for its report."""
+"""Results of people at the contests of a run's problems, for its report."""
 
 from __future__ import annotations
 

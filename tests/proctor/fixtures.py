@@ -38,7 +38,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def kept(request: pytest.FixtureRequest, shared: Path) -> Path:
-    """What all the processes of a session share, and where it was asked for the next sessions, too."""
+    """A folder that all workers share; the next runs do, too, where that was asked for."""
     chosen = request.config.getoption("--kept")
     return Path(chosen) if chosen else shared
 

@@ -22,7 +22,7 @@ from ioi_eval.store.resources import graders
     ],
 )
 def test_a_problems_function_is_written_by_the_program(tmp_path: Path, source: str, said: str) -> None:
-    """What needs no import may be used, and is no answer by itself."""
+    """Programs may use names that need no import; such a name alone is no answer."""
     (tmp_path / "program.py").write_text(source)
     command = [sys.executable, str(graders() / "python" / "harness.py"), "program.py", "gcd", "1"]
     done = subprocess.run(
