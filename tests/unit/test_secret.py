@@ -11,9 +11,10 @@ from pathlib import Path
 
 import huggingface_hub.constants
 import pytest
-from repeating_server import HOW, RepeatingServer, repeating
+from repeating_server import HOW, repeating
 from support.asks import Ask, ChatModel, GenerationFailed, ModelOptions, Spending
 from support.servers import ServerOptions
+from support.stub_server import StubServer
 
 from ioi_eval.benchmarks.exports import publish
 from ioi_eval.engines.piston.discovery import endpoint_url
@@ -113,8 +114,8 @@ async def test_what_comes_back_goes_nowhere(
     with repeating(how) as (server, other):
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.url)
         said = await told(call, server, tmp_path)
-    assert any(SECRET in one for one in server.received), "it was sent where it belongs"
-    assert SECRET not in repr(other.received), "and to nobody else"
+    assert any(SECRET in str(asked.headers) for asked in server.asked), "it was sent where it belongs"
+    assert SECRET not in repr([str(asked.headers) for asked in other.asked]), "and to nobody else"
     assert SECRET not in said + logged(caplog)
     assert SECRET[:8] not in said, "no part of it"
 
@@ -134,7 +135,7 @@ async def test_a_password_of_an_address_is_in_no_message(
         options = ModelOptions(name="m", base_url=url)
         async with ChatModel(options, Spending()) as model:
             await model.write(Ask(key="a", problem_id="a", prompt="?", language="python", number=0))
-    assert "authorization: Basic" in server.received[0].replace("Authorization", "authorization")
+    assert "authorization: Basic" in str(server.asked[0].headers).replace("Authorization", "authorization")
     assert "pass-word" not in caplog.text
     with pytest.raises(InputError) as caught:
         ChatModel(ModelOptions(name="m", base_url="http://me:pass/word@host"), Spending())
@@ -150,7 +151,7 @@ def test_a_password_of_a_judge_s_address_is_not_repeated(address: str) -> None:
     assert "pass-word" not in repr(caught.value)
 
 
-async def told(call: Call, server: RepeatingServer, folder: Path) -> str:
+async def told(call: Call, server: StubServer, folder: Path) -> str:
     """All that can be known of how it ended."""
     try:
         return repr(await call(server.url, folder))

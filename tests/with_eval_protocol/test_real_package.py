@@ -6,9 +6,7 @@ Runs where eval-protocol is installed; scripts/test makes such an environment be
 # Without `from __future__ import annotations`: the decorator looks at the types themselves.
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 models = pytest.importorskip("eval_protocol.models", reason="eval-protocol is not installed")
 
 from eval_protocol.pytest import SingleTurnRolloutProcessor, evaluation_test  # noqa: E402
+from support.stub_server import Answer, Asked, model_server, says  # noqa: E402
 
 from ioi_eval.integrations.eval_protocol import (  # noqa: E402
     EvaluateResult,
@@ -38,43 +37,19 @@ asked: list[dict[str, Any]] = []
 scores: dict[str, float] = {}
 
 
-class Model(BaseHTTPRequestHandler):
-    """Answers chat completions as OpenAI's servers do."""
-
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        asked.append(request)
-        message = {"role": "assistant", "content": ANSWERS[request["messages"][-1]["content"]]}
-        body = {
-            "id": "1",
-            "object": "chat.completion",
-            "created": 0,
-            "model": request["model"],
-            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-        }
-        content = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+def reply(request: Asked) -> Answer:
+    asked.append(request.body)
+    return says(
+        ANSWERS[request.prompt], usage={"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    )
 
 
 @pytest.fixture(scope="module", autouse=True)
 def model() -> Iterator[None]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    patch = pytest.MonkeyPatch()
-    patch.setenv("EP_LLM_API_BASE", f"http://127.0.0.1:{server.server_port}/v1")
-    patch.setenv("OPENAI_API_KEY", "none")
-    yield
-    patch.undo()
-    server.shutdown()
-    server.server_close()
+    with model_server(reply) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EP_LLM_API_BASE", server.url)
+        patch.setenv("OPENAI_API_KEY", "none")
+        yield
 
 
 def test_the_types_are_the_packages_own() -> None:

@@ -6,15 +6,15 @@ import asyncio
 import json
 import os
 import shutil
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("mcp", reason="MCP's SDK is not installed")
+
+from support.stub_server import Answer, Asked, model_server
 
 from ioi_eval import Scorer, load_problems
 from ioi_eval.contest import Contest
@@ -35,40 +35,29 @@ CALLS = (
 ASKED: list[dict[str, Any]] = []
 
 
-class Model(BaseHTTPRequestHandler):
-    """Calls the tools of CALLS, one a turn, and ends."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        ASKED.append(asked)
-        turn = sum(one["role"] == "tool" for one in asked["messages"])
-        delta: dict[str, Any] = {"role": "assistant", "content": "Done."}
-        if asked.get("tools") and turn < len(CALLS):
-            name, arguments = CALLS[turn]
-            function = {"name": name, "arguments": json.dumps(arguments)}
-            call = {"index": 0, "id": f"call{turn}", "type": "function", "function": function}
-            delta = {"role": "assistant", "tool_calls": [call]}
-        ended = "tool_calls" if "tool_calls" in delta else "stop"
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.end_headers()
-        for choice in ({"delta": delta, "finish_reason": None}, {"delta": {}, "finish_reason": ended}):
-            chunk = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-            line = json.dumps({**chunk, "choices": [{"index": 0, **choice}], "usage": usage})
-            self.wfile.write(f"data: {line}\n\n".encode())
-        self.wfile.write(b"data: [DONE]\n\n")
-
-    def log_message(self, *_: Any) -> None:
-        pass
+def reply(request: Asked) -> Answer:
+    """Call the tools of CALLS, one a turn, and end."""
+    ASKED.append(request.body)
+    turn = sum(message["role"] == "tool" for message in request.body["messages"])
+    delta: dict[str, Any] = {"role": "assistant", "content": "Done."}
+    if request.body.get("tools") and turn < len(CALLS):
+        name, arguments = CALLS[turn]
+        function = {"name": name, "arguments": json.dumps(arguments)}
+        call = {"index": 0, "id": f"call{turn}", "type": "function", "function": function}
+        delta = {"role": "assistant", "tool_calls": [call]}
+    ended = "tool_calls" if "tool_calls" in delta else "stop"
+    chunk = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    choices = ({"delta": delta, "finish_reason": None}, {"delta": {}, "finish_reason": ended})
+    lines = [json.dumps({**chunk, "choices": [{"index": 0, **choice}], "usage": usage}) for choice in choices]
+    events = "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"])
+    return Answer(200, events.encode(), {"Content-Type": "text/event-stream"})
 
 
 @pytest.fixture
 def model() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Model) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-        server.shutdown()
+    with model_server(reply) as server:
+        yield server.url
 
 
 async def test_it_finds_the_tools_submits_and_gets_points(model: str, tmp_path: Path) -> None:

@@ -6,9 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.request import urlopen
 
@@ -27,6 +25,7 @@ from support.command_line import (
 )
 from support.runs import read_failures
 from support.servers import Condition, EndpointReport
+from support.stub_server import StubServer, page
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store
 from ioi_eval.cli.doctor import summed_up
@@ -252,22 +251,10 @@ def test_a_run_without_servers_says_so_before_it_begins(cli: CommandLine, proble
 EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 
 
-class _Website(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_error(404)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
 def website() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Website) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with StubServer(lambda asked: page(404)).running() as server:
+        yield server.url
 
 
 def test_what_is_no_piston_is_called_that(cli: CommandLine, problems: Path, website: str) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from model_server import Answer, Asked, as_json, fenced, model_server, says
 from support.command_line import (
     RIGHT,
     CommandLine,
@@ -27,6 +26,7 @@ from support.command_line import (
     wait_until_gone,
     write_package,
 )
+from support.stub_server import Answer, Asked, as_json, fenced, model_server, says
 
 pytestmark = pytest.mark.once
 

@@ -13,9 +13,9 @@ from typing import Any, get_args
 
 import leftovers
 import pytest
-from model_server import Answer, Asked, as_json, fenced, model_server
 from repeating_server import repeating
 from support.command_line import RIGHT, CommandLine, results, row, wait_for_rows, write_dump
+from support.stub_server import Answer, Asked, as_json, fenced, model_server
 from test_cli_run import copies, place, tasks, write_config
 from test_cli_worker import working
 
@@ -148,7 +148,7 @@ def test_the_hub_s_token_is_nowhere_to_be_seen(loud: CommandLine, problems: Path
     with repeating("401") as (hub, _):
         loud = replace(loud, environment={**loud.environment, "HF_ENDPOINT": hub.url})
         done = loud("score", "me/x", "--problems", problems)
-    assert any(HUB in headers for headers in hub.received), "it was sent where it belongs"
+    assert any(HUB in str(asked.headers) for asked in hub.asked), "it was sent where it belongs"
     assert done.returncode == 2 and "error: me/x: " in done.stderr
     assert seen(loud, done.stdout, done.stderr) == []
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from model_server import Answer, Asked, ModelServer, as_json, model_server, says
 from support.command_line import CommandLine
+from support.stub_server import Answer, Asked, StubServer, as_json, model_server, says
 
 from ioi_eval import InputError
 from ioi_eval.contest import Competed, Feedback, Rules, Turns, compete
@@ -45,7 +45,7 @@ async def competed(
     rules: Rules | None = None,
     **more: object,
 ) -> Competed:
-    server = ModelServer(answer)
+    server = StubServer(answer, "/v1")
     with server.running():
         model = ModelOptions(name="otter/32b", base_url=server.url, attempts=1, pause=0.0)
         try:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from generate_helpers import ask, until
-from model_server import Answer, Asked, ModelServer, as_json, model_server, page, says
 from support.asks import GenerationFailed, OutOfBudget, Text
+from support.stub_server import Answer, Asked, StubServer, as_json, model_server, page, says
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import BudgetOptions, ModelOptions, Sampling, Spending
@@ -24,14 +24,14 @@ BROKEN = Answer(200, b'{"choices": [', {"Content-Type": "application/json"}, cut
 
 
 def model(
-    server: ModelServer | str, budget: Spending | None = None, key: str = "", **options: Any
+    server: StubServer | str, budget: Spending | None = None, key: str = "", **options: Any
 ) -> ChatModel:
     url = server if isinstance(server, str) else server.url
     values = {"name": "m", "base_url": url, "pause": 0.001, "attempts": 3, **options}
     return ChatModel(ModelOptions(**values), budget or Spending(), key=key)
 
 
-async def written(server: ModelServer | str, **options: Any) -> Text:
+async def written(server: StubServer | str, **options: Any) -> Text:
     async with model(server, **options) as author:
         return await author.write(ask())
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ from pyarrow import table
 from pyarrow.parquet import write_table
 from support.datasets import Problems
 from support.engines import fake_profile
+from support.stub_server import Answer, Asked, StubServer, as_json
 
 from ioi_eval import Store
 from ioi_eval.engines.registry import EngineChoice
@@ -306,33 +304,18 @@ async def test_tests_of_subtasks_at_the_same_time(options: dict[str, int], most:
     assert (result.score, client.runs, client.most) == (1, 5, most)
 
 
-class Server(BaseHTTPRequestHandler):
-    """Speaks of runtimes and packages as Piston does."""
-
-    def do_GET(self) -> None:
-        self.reply(200, [{"language": "cms_ioi", "version": "1.0.0"}] if "runtimes" in self.path else {})
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        known = self.path == "/api/v2/packages" and asked["language"] == "cms_ioi"
-        self.reply(*((200, asked) if known else (500, {"message": "no such package"})))
-
-    def reply(self, status: int, said: Any) -> None:
-        content = json.dumps(said).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+def package_server(asked: Asked) -> Answer:
+    """Speak of runtimes and packages as Piston does."""
+    if asked.method == "GET":
+        return as_json([{"language": "cms_ioi", "version": "1.0.0"}] if "runtimes" in asked.path else {})
+    if asked.path == "/api/v2/packages" and asked.body["language"] == "cms_ioi":
+        return as_json(asked.body)
+    return as_json({"message": "no such package"}, 500)
 
 
 async def test_runtimes_and_packages_of_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with StubServer(package_server).running() as server:
+        url = server.url
         client = open_r1.PistonClient(f"{url}/api/v2")
         assert await client.get_supported_runtimes() == [[{"language": "cms_ioi", "version": "1.0.0"}]]
         package = {"language": "cms_ioi", "version": "1.0.0"}
@@ -341,8 +324,5 @@ async def test_runtimes_and_packages_of_servers(monkeypatch: pytest.MonkeyPatch)
             await client.install_package("none", "1")
         monkeypatch.setenv("PISTON_ENDPOINTS", url)
         assert len(await open_r1.get_piston_client_from_env().get_supported_runtimes()) == 1
-    finally:
-        server.shutdown()
-        server.server_close()
     with pytest.raises(open_r1.PistonError):
         await client.get_supported_runtimes()

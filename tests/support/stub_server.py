@@ -1,0 +1,141 @@
+"""The HTTP server of all stubs: a function answers, and what was asked is kept."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.message import Message
+from functools import cached_property
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request; `number` counts from 0."""
+
+    number: int
+    method: str
+    path: str
+    headers: Message
+    content: bytes
+
+    @cached_property
+    def body(self) -> Any:
+        return json.loads(self.content)
+
+    @property
+    def prompt(self) -> str:
+        return str(self.body["messages"][-1]["content"])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response. `cut`: bytes that are promised and never come; `raw`: sent as it is, instead."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: int = 0
+    raw: bytes = b""
+    reset: bool = False
+
+
+def as_json(value: Any, status: int = 200, **headers: str) -> Answer:
+    return Answer(status, json.dumps(value).encode(), {"Content-Type": "application/json", **headers})
+
+
+def page(status: int = 200, title: str = "Welcome") -> Answer:
+    text = f"<!DOCTYPE html><html><head><title>{title}</title></head><body>{'x' * 2000}</body></html>"
+    return Answer(status, text.encode(), {"Content-Type": "text/html"})
+
+
+def says(content: Any, *, stop: str | None = "stop", usage: Any = None, **message: Any) -> Answer:
+    """A model's reply to a chat."""
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": content, **message},
+        "finish_reason": stop,
+    }
+    about = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
+    return as_json({**about, "choices": [choice], **({"usage": usage} if usage else {})})
+
+
+def fenced(code: str) -> Answer:
+    return says(f"Here it is:\n```python\n{code}```\n", usage={"prompt_tokens": 10, "completion_tokens": 5})
+
+
+class StubServer:
+    def __init__(self, answer: Callable[[Asked], Answer], under: str = "") -> None:
+        self.asked: list[Asked] = []
+        self.over = threading.Event()  # for answers that wait: nobody listens any more
+        self._answer, self._lock = answer, threading.Lock()
+        handler = type("Handler", (_Handler,), {"stub": self})
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._http.daemon_threads, self._http.block_on_close = True, False
+        self.url = f"http://127.0.0.1:{self._http.server_port}{under}"
+
+    def answer(self, method: str, path: str, headers: Message, content: bytes) -> Answer:
+        with self._lock:
+            asked = Asked(len(self.asked), method, path, headers, content)
+            self.asked.append(asked)
+        return self._answer(asked)
+
+    @contextmanager
+    def running(self) -> Iterator[StubServer]:
+        thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.over.set()
+            self._http.shutdown()
+            self._http.server_close()
+            thread.join()
+
+
+@contextmanager
+def model_server(*answers: Answer | Callable[[Asked], Answer]) -> Iterator[StubServer]:
+    """Gives the answers in their order, and the last one for ever. A function makes its own."""
+
+    def answer(asked: Asked) -> Answer:
+        chosen = answers[min(asked.number, len(answers) - 1)]
+        return chosen if isinstance(chosen, Answer) else chosen(asked)
+
+    with StubServer(answer, "/v1").running() as server:
+        yield server
+
+
+class _Handler(BaseHTTPRequestHandler):
+    stub: StubServer
+    protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 16  # one packet: the second one would wait for a late acknowledgement
+    disable_nagle_algorithm = True
+
+    def do_POST(self) -> None:
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        answer = self.stub.answer(self.command, self.path, self.headers, content)
+        if answer.reset or answer.raw:
+            if answer.reset:
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.wfile.write(answer.raw)
+            self.close_connection = True
+            return
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer.body) + answer.cut))
+        self.end_headers()
+        self.wfile.write(b"" if self.command == "HEAD" else answer.body)
+        self.wfile.flush()
+        self.close_connection = self.close_connection or answer.cut > 0
+
+    do_GET = do_HEAD = do_POST
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
