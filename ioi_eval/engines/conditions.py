@@ -19,10 +19,9 @@ from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.embedded.boxes import (
     IN_MEMORY,
     ROOM_NEEDED,
+    Disk,
     choose_base,
     is_in_memory,
-    room_in,
-    slots_with_room,
     why_not_in_memory,
 )
 from ioi_eval.engines.embedded.commands import STAGE_PATH
@@ -203,14 +202,17 @@ def other_languages(found: Mapping[str, Toolchain]) -> list[Condition]:
 def boxes_folder(chosen: Path | None = None) -> list[Condition]:
     wanted = len(os.sched_getaffinity(0))
     base = chosen or choose_base(wanted)
-    slots, room = slots_with_room(base, wanted), room_in(base) >> 20
+    disk = Disk.look(base)
+    slots = disk.slots(wanted)
     reason = None if chosen or is_in_memory(base) else why_not_in_memory(wanted)
-    detail = f"{base}, {room} MB free" + (f" on a disk: {reason}" if reason else "")
+    detail = f"{base}, {disk.words}" + (f" on a disk: {reason}" if reason else "")
     remedy = f"Give {IN_MEMORY} more room, without noexec (in a container: --shm-size=1g)" if reason else ""
     if slots < wanted:
         least = ROOM_NEEDED >> 20
         detail += f": room for {slots} of {wanted} slots, no more start"
         remedy = f"Give {base} {least * wanted} MB ({least} MB for each slot), or take fewer slots"
+        if disk.held:
+            remedy = f"Wait until the other engines end. {remedy}"
     ok = None if reason or slots < wanted else True
     return [Condition(name="folder for boxes", ok=ok, detail=detail, remedy=remedy)]
 

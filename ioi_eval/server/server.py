@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -17,7 +16,7 @@ from typing import Self
 from aiohttp import web
 
 from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.engines.embedded.boxes import Boxes
+from ioi_eval.engines.embedded.boxes import Boxes, Disk
 from ioi_eval.model.digests import digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.server.callers import Callers
@@ -184,7 +183,8 @@ def _depot(options: ServerOptions) -> Iterator[Depot | None]:
     boxes = Boxes(folder, entered=False)
     boxes.open()
     try:
-        share = min(_CONTENTS, shutil.disk_usage(boxes.folder).free // _SHARE)
+        share = min(_CONTENTS if limit is None else limit, Disk.look(folder).left // _SHARE)
+        boxes.hold(share)
         yield Depot(boxes.folder / "kept", share if limit is None else limit)
     finally:
         boxes.close()

@@ -6,6 +6,8 @@ import asyncio
 import dataclasses
 import os
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,12 +72,33 @@ def test_what_found_room_is_judged_all_the_same(small: Bench) -> None:
     assert small.one(by_stream, "", ANSWER, limits=LARGE).score == 1
 
 
+# Twice as large in its build.
+LARGE_PROGRAM = "static char data[120 << 20] = {NUMBER};\nint main() { return *data - NUMBER; }"
+JUDGED = f"""
+import asyncio, sys
+from pathlib import Path
+from ioi_eval import EmbeddedEngine, Problem, Scorer, Store, Submission, Test
+from ioi_eval.errors import EngineUnavailable
+from ioi_eval.models import Blob
+async def main(disk, cache, number):
+    problem = Problem(id="large", tests=(Test(name="1", input=Blob.of("1"), answer=Blob.of("")),))
+    code = {LARGE_PROGRAM!r}.replace("NUMBER", number)
+    store = Store(Path(cache))
+    try:
+        async with Scorer(EmbeddedEngine(store=store, slots=2, boxes=Path(disk)), store=store) as scorer:
+            print(scorer.slots, "slots", flush=True)
+            await asyncio.to_thread(sys.stdin.readline)
+            result = await scorer.score(problem, Submission(key="1", problem_id="large", code=code))
+            print(result.tests[0].status)
+    except EngineUnavailable as error:
+        print(error)
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
 async def test_neighbours_never_take_each_others_room(workshop: Path, shared_cache: Path) -> None:
     """Two programs of 120 MB, where there is room for one at a time."""
-    codes = [
-        f"static char data[120 << 20] = {{{number}}};\nint main() {{ return *data - {number}; }}"
-        for number in (1, 2)
-    ]
+    codes = [LARGE_PROGRAM.replace("NUMBER", str(number)) for number in (1, 2)]
     problem = Problem(id="large", tests=(Test(name="1", input=Blob.of("1"), answer=Blob.of("")),))
     with mounted(workshop / "neighbours", "320m") as disk:
         async with EmbeddedEngine(store=Store(shared_cache), slots=2, boxes=disk) as engine:
@@ -87,3 +110,54 @@ async def test_neighbours_never_take_each_others_room(workshop: Path, shared_cac
                 ]
                 results = await asyncio.gather(*judged)
     assert [result.tests[0].status for result in results] == ["AC", "AC"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("uid", [0, 65534])
+def test_engines_never_take_each_others_room(workshop: Path, uid: int) -> None:
+    """The same from two processes: each has a slot, or is told that it has none. A killed one holds nothing."""
+    with tempfile.TemporaryDirectory() as name, mounted(workshop / "engines", "320m") as disk:
+        home = Path(name)
+        os.chown(home, uid, uid)
+        disk.chmod(0o777)
+
+        def engine(number: int) -> subprocess.Popen[str]:
+            return subprocess.Popen(
+                (sys.executable, "-c", JUDGED, str(disk), str(home / "cache"), str(number)),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=home,
+                env={**os.environ, "HOME": str(home)},
+                user=uid,
+                group=uid,
+                extra_groups=[],
+            )
+
+        def line(process: subprocess.Popen[str], send: str = "") -> str:
+            assert process.stdin is not None and process.stdout is not None
+            process.stdin.write(send)
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+
+        with engine(1) as killed:
+            assert line(killed) == "1 slots"
+            killed.kill()
+        with engine(2) as first:
+            assert line(first) == "1 slots"
+            with engine(3) as second:
+                assert "no room for a slot: 0 MB left: " in line(second)
+            assert line(first, "\n") == "AC"
+        subprocess.run(("mount", "-o", "remount,size=600m", str(disk)), check=True, timeout=_SECONDS)
+        with engine(4) as first:
+            assert line(first) == "2 slots"
+            with engine(5) as second:
+                assert "no room for a slot" in line(second)
+        subprocess.run(("mount", "-o", "remount,size=1200m", str(disk)), check=True, timeout=_SECONDS)
+        with engine(6) as first, engine(7) as second:
+            assert [line(first), line(second)] == ["2 slots", "2 slots"]
+            for each in (first, second):
+                assert each.stdin is not None
+                each.stdin.write("\n")
+                each.stdin.flush()
+            assert [line(first), line(second)] == ["AC", "AC"]

@@ -1,7 +1,8 @@
 """The folder of an engine's boxes, and their uids; no crash keeps either taken.
 
 The engine holds a lock on the file `owner` in its folder for as long as it lives. A folder whose lock is free
-belongs to an engine that was killed: the next engine that starts removes it.
+belongs to an engine that was killed: the next engine that starts removes it. The file says how many bytes of
+the disk the engine may fill. Other engines leave these out, in whatever process they are.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ import os
 import secrets
 import stat
 import tempfile
+import time
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+
+import msgspec
 
 from ioi_eval.engines.embedded.commands import everybody_may_enter
 from ioi_eval.engines.embedded.placing import remove_tree
@@ -23,6 +28,9 @@ from ioi_eval.store import private_folder
 IN_MEMORY = Path("/dev/shm")
 ROOM_NEEDED = 256 << 20  # bytes for each slot; containers often have a shared memory of 64 MB
 _OWNER = "owner"
+_DIGITS = 20  # of a number of bytes
+_PAUSE = 0.01  # seconds
+_TURN = 5.0  # seconds to wait while other engines choose their shares
 _ENTER_ONLY = 0o711  # a box that runs under another uid gets through, and sees no names
 
 
@@ -37,20 +45,86 @@ def why_not_in_memory(slots: int, folder: Path = IN_MEMORY) -> str | None:
         return f"{folder} is not there or cannot be written"
     if os.statvfs(folder).f_flag & os.ST_NOEXEC:
         return f"{folder} is mounted noexec"
-    if slots_with_room(folder, slots) == slots:
+    disk = Disk.look(folder)
+    if disk.slots(slots) == slots:
         return None
-    return f"{folder} has only {room_in(folder) >> 20} MB left, and each slot takes {ROOM_NEEDED >> 20} MB"
+    return f"{folder} has only {disk.words}, and each slot takes {ROOM_NEEDED >> 20} MB"
 
 
-def room_in(folder: Path) -> int:
-    """Return how many bytes are left."""
-    facts = os.statvfs(folder)
-    return facts.f_bavail * facts.f_frsize
+class Shares(msgspec.Struct, frozen=True):
+    """An engine's part of a disk: its slots, further ones to lend, and the bytes that each may fill."""
+
+    slots: int
+    spare: int
+    each: int
+
+    @property
+    def whole(self) -> int:
+        return (self.slots + self.spare) * self.each
 
 
-def slots_with_room(folder: Path, slots: int) -> int:
-    """Return for how many slots there is room that no two of them share; one slot has what there is."""
-    return max(1, min(slots, room_in(folder) // ROOM_NEEDED))
+class Disk(msgspec.Struct, frozen=True):
+    """The room on a disk, in bytes: what is free, and what engines that run may still fill."""
+
+    free: int
+    held: int = 0
+
+    @classmethod
+    def look(cls, folder: Path) -> Disk:
+        facts = os.statvfs(folder)
+        return cls(facts.f_bavail * facts.f_frsize, sum(_held_beside(folder)))
+
+    @property
+    def left(self) -> int:
+        return max(0, self.free - self.held)
+
+    @property
+    def words(self) -> str:
+        others = f": {self.free >> 20} MB are free, and other engines hold {self.held >> 20} MB"
+        return f"{self.left >> 20} MB left{others if self.held else ''}"
+
+    def slots(self, wanted: int) -> int:
+        """Return for how many slots there is room that no two of them share.
+
+        Where nobody else is, one slot has what there is, however little.
+        """
+        return min(wanted, max(self.left // ROOM_NEEDED, 0 if self.held else 1))
+
+    def shares(self, wanted: int, *, spare: int, most: int) -> Shares:
+        """Return shares that leave room for other engines, if there is more than the slots need."""
+        slots = self.slots(wanted)
+        spare = max(0, min(spare, self.left // 2 // ROOM_NEEDED - slots))
+        count = max(1, slots + spare)
+        each = max(ROOM_NEEDED, self.left // 4 // count)
+        if self.left - count * each < ROOM_NEEDED:  # the rest is no slot for anybody else
+            each = self.left // count
+        return Shares(slots, spare, min(most, each))
+
+
+def _held_beside(folder: Path) -> Iterator[int]:
+    """Yield what each engine holds that runs on the disk of this folder.
+
+    They are looked for there and where boxes lie by default. Another user's entry counts as well: whoever can
+    make one could fill the disk instead.
+    """
+    disk = folder.stat().st_dev
+    for base in {folder.resolve(), IN_MEMORY, Path(tempfile.gettempdir()).resolve()}:
+        for owner in base.glob(f"ioi-eval-*/{_OWNER}"):
+            with contextlib.suppress(OSError, ValueError):  # it ends at this moment, or is none of ours
+                handle = os.open(owner, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                try:
+                    if os.fstat(handle).st_dev == disk and not _has_locked(handle, fcntl.LOCK_SH):
+                        yield max(0, int(os.pread(handle, _DIGITS, 0) or b"0"))
+                finally:
+                    os.close(handle)
+
+
+def _has_locked(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def is_in_memory(folder: Path) -> bool:
@@ -96,13 +170,30 @@ class Boxes:
         folder = Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=base))
         folder.chmod(_ENTER_ONLY)
         try:
-            lock = _locked(folder / _OWNER, os.O_CREAT)
+            lock = _locked(folder / _OWNER, os.O_CREAT, 0o644)  # others read what it holds
         except FileNotFoundError:
             return False
         if lock is None:
             return False
         self._folder, self._lock = folder, lock
         return True
+
+    def share(self, wanted: int, *, spare: int, most: int) -> Shares:
+        """Hold room for slots until this is closed. Raises EngineUnavailable where other engines have it."""
+        with _alone_in(self.folder.parent):
+            disk = Disk.look(self.folder.parent)
+            shares = disk.shares(wanted, spare=spare, most=most)
+            if not shares.slots:
+                raise EngineUnavailable(
+                    f"{self.folder.parent} has no room for a slot: {disk.words}, and a slot takes"
+                    f" {ROOM_NEEDED >> 20} MB. Wait until they end, or give boxes another disk"
+                )
+            self.hold(shares.whole)
+        return shares
+
+    def hold(self, size: int) -> None:
+        """Say to other engines how many bytes of the disk this one may fill."""
+        os.pwrite(self._lock, str(size).encode(), 0)
 
     def make(self, uid: int | None) -> Path:
         """A new, empty box that only `uid` (None: we) may enter."""
@@ -154,9 +245,22 @@ def _sweep_one(folder: Path) -> None:
         os.close(lock)
 
 
-def _locked(path: Path, flags: int = 0) -> int | None:
+@contextlib.contextmanager
+def _alone_in(base: Path) -> Iterator[None]:
+    """One engine after the other. Anybody may hold this lock, so nobody waits long for it."""
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(PermissionError):  # who may not look into it sees no engines either
+            handle = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            held.callback(os.close, handle)
+            end = time.monotonic() + _TURN
+            while not _has_locked(handle) and time.monotonic() < end:
+                time.sleep(_PAUSE)
+        yield
+
+
+def _locked(path: Path, flags: int = 0, mode: int = 0o600) -> int | None:
     """A descriptor with the lock on the file; None: another has it. Raises FileNotFoundError."""
-    lock = os.open(path, os.O_RDWR | flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    lock = os.open(path, os.O_RDWR | flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with contextlib.suppress(OSError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if path.stat().st_ino == os.fstat(lock).st_ino:  # not one that was removed before we had it

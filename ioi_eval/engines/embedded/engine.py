@@ -17,7 +17,7 @@ import msgspec
 
 from ioi_eval.engines.contract import CLASSIC, Profile
 from ioi_eval.engines.embedded.box import Caps, Leash
-from ioi_eval.engines.embedded.boxes import Boxes, Uids, room_in, slots_with_room
+from ioi_eval.engines.embedded.boxes import Boxes, Uids
 from ioi_eval.engines.embedded.job import (
     BUILT_IN,
     ENDPOINT,
@@ -189,10 +189,11 @@ class EmbeddedEngine:
         boxes, uids = Boxes(self._boxes, slots=self._wanted), Uids()
         self._held.push_async_callback(to_its_end, boxes.close)
         await to_its_end(boxes.open)
-        # What one slot's program writes never takes the room of another's, nor of those that are lent.
-        count = slots_with_room(boxes.folder, self._wanted + min(self._wanted, MOST_LENT))
-        self._slots = min(self._wanted, count)
-        share = msgspec.structs.replace(self._room, disk=min(self._room.disk, room_in(boxes.folder) // count))
+        # A program never takes the room of another's, in this engine or in any other.
+        lent = min(self._wanted, MOST_LENT)
+        shares = await to_its_end(partial(boxes.share, self._wanted, spare=lent, most=self._room.disk))
+        self._slots, count = shares.slots, shares.slots + shares.spare
+        room = msgspec.structs.replace(self._room, disk=shares.each)
         tools = await to_its_end(partial(toolchains, self._python, self._promised))
         packages = await to_its_end(partial(self._find_packages, tools, boxes.folder))
         proctor = boxes.folder / "proctor"
@@ -203,7 +204,7 @@ class EmbeddedEngine:
         self._held.callback(uids.release)
         read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
         how = self._layers, self._allow_unconfined
-        ground = Ground(boxes, proctor, self._caps, share, Lock(), *how, read)
+        ground = Ground(boxes, proctor, self._caps, room, Lock(), *how, read)
         all_slots = tuple(Slot(ground, uid) for uid in uids.reserve(count))
         for slot in all_slots:
             self._held.push_async_callback(to_its_end, slot.standing.close)

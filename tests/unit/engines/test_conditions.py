@@ -12,7 +12,7 @@ from ioi_eval import Store
 from ioi_eval.engines import conditions as doctor
 from ioi_eval.engines.conditions import conditions, described
 from ioi_eval.engines.contract import Condition
-from ioi_eval.engines.embedded.boxes import IN_MEMORY, is_in_memory
+from ioi_eval.engines.embedded.boxes import IN_MEMORY, Disk, is_in_memory
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.models import Toolchain
 
@@ -151,17 +151,21 @@ def test_boxes_folder(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen.ok is True and str(base) in chosen.detail
     monkeypatch.setattr(doctor, "why_not_in_memory", lambda _slots: "/dev/shm is mounted noexec")
     monkeypatch.setattr(doctor, "choose_base", lambda _slots: Path("/proc"))  # wherever it is, not in memory
-    monkeypatch.setattr(doctor, "slots_with_room", lambda _base, slots: slots)
+    monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=1 << 40))
     [disk] = doctor.boxes_folder()
     assert disk.ok is None and "noexec" in disk.detail and disk.remedy
 
 
 def test_slots_that_lack_room_are_told(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: range(4))
-    monkeypatch.setattr(doctor, "slots_with_room", lambda _base, slots: slots - 1)
+    monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=1000 << 20))
     [told] = doctor.boxes_folder(base)
-    assert told.ok is None and told.detail.endswith("room for 3 of 4 slots, no more start")
+    assert told.ok is None and told.detail == f"{base}, 1000 MB left: room for 3 of 4 slots, no more start"
     assert told.remedy == f"Give {base} 1024 MB (256 MB for each slot), or take fewer slots"
+    monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=2000 << 20, held=1500 << 20))
+    [beside] = doctor.boxes_folder(base)
+    assert "500 MB left: 2000 MB are free, and other engines hold 1500 MB: room for 1 of 4" in beside.detail
+    assert beside.remedy.startswith("Wait until the other engines end. Give")
 
 
 @pytest.mark.skipif(not is_in_memory(IN_MEMORY), reason="/dev/shm is no file system of memory")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ioi_eval.engines.embedded import placing
-from ioi_eval.engines.embedded.boxes import ROOM_NEEDED, Boxes, slots_with_room, sweep, why_not_in_memory
+from ioi_eval.engines.embedded.boxes import ROOM_NEEDED, Boxes, Disk, sweep, why_not_in_memory
 from ioi_eval.errors import EngineUnavailable
 
 
@@ -98,9 +98,48 @@ def test_memory_is_refused_with_a_reason(base: Path) -> None:
 
 
 def test_each_slot_needs_room_of_its_own(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioi_eval.engines.embedded.boxes.room_in", lambda folder: 3 * ROOM_NEEDED - 1)
-    assert [slots_with_room(base, slots) for slots in (1, 2, 3, 64)] == [1, 2, 2, 2]
+    disk = Disk(free=3 * ROOM_NEEDED - 1)
+    assert [disk.slots(slots) for slots in (1, 2, 3, 64)] == [1, 2, 2, 2]
+    monkeypatch.setattr(Disk, "look", lambda folder: disk)
     assert why_not_in_memory(2, base) is None
     assert "has only 767 MB left, and each slot takes 256 MB" in (why_not_in_memory(3, base) or "")
-    monkeypatch.setattr("ioi_eval.engines.embedded.boxes.room_in", lambda folder: 1)
-    assert slots_with_room(base, 2) == 1
+    assert Disk(free=1).slots(2) == 1
+
+
+SHARES = [  # free, held, then slots, spare ones and the share of each
+    (1 << 20, 0, (1, 0, 1 << 20)),
+    (320 << 20, 0, (1, 0, 320 << 20)),
+    (320 << 20, 80 << 20, (0, 0, 240 << 20)),
+    (640 << 20, 0, (2, 0, 320 << 20)),
+    (1 << 30, 0, (2, 0, 256 << 20)),
+    (24 << 30, 0, (2, 2, 3 << 29)),
+    (24 << 30, 23 << 30, (2, 0, 256 << 20)),
+    (1 << 40, 0, (2, 2, 4 << 30)),
+]
+
+
+@pytest.mark.parametrize(("free", "held", "given"), SHARES)
+def test_shares_leave_room_for_other_engines(free: int, held: int, given: tuple[int, int, int]) -> None:
+    shares = Disk(free=free, held=held).shares(2, spare=2, most=4 << 30)
+    assert (shares.slots, shares.spare, shares.each) == given
+    assert not shares.slots or shares.whole <= free - held
+
+
+def test_what_an_engine_holds_is_left_out_while_it_lives(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Not what runs on this machine beside the tests.
+    monkeypatch.setattr("ioi_eval.engines.embedded.boxes.IN_MEMORY", base / "none")
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(base / "none"))
+    (dead := base / "ioi-eval-1-1-dead").mkdir()
+    (dead / "owner").write_text("1000000000")
+    first, second, late = Boxes(base), Boxes(base), Boxes(base)
+    first.open(), second.open(), late.open()
+    assert Disk.look(base).held == 0
+    assert first.share(2, spare=0, most=1 << 20).whole == Disk.look(base).held == 1 << 21
+    second.hold(1 << 20)
+    assert Disk.look(base).held == 3 << 20
+    first.close()
+    assert Disk.look(base).held == 1 << 20
+    second.hold(1 << 60)
+    with pytest.raises(EngineUnavailable, match=r" 0 MB left: .* other engines hold .* takes 256 MB"):
+        late.share(1, spare=0, most=1 << 30)
+    second.close(), late.close()
