@@ -1,10 +1,15 @@
-"""Submissions that try to be unscored by their own text: each gets a verdict, here and on a worker."""
+"""Submissions that try to be unscored, or to hold up a run, by their own text: each gets a verdict.
+
+On this machine, on a worker, and on real servers: scripts/real_servers gives these as `--real KIND=URL`.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from support.servers import Fixed
 
@@ -33,7 +38,35 @@ PYTHON = {
     "blocks in blocks": "".join(f"{' ' * n}try:\n" for n in range(19))
     + f"{' ' * 19}pass\n"
     + "".join(f"{' ' * n}finally: pass\n" for n in reversed(range(19))),
+    "a list of six megabytes": f"all = [{'[0],' * 1_500_000}]\n",
+    "an end by the compiler's own code": "raise SystemExit(137)\n",
 }
+CPP = {
+    "a compiler that reads what it writes": '#include "/dev/stdout"\n' + ECHO,
+    "templates that fill memory": """template <int N, class T> struct Twice { Twice<N - 1, Twice<N, T>> one; };
+template <class T> struct Twice<0, T> {}; template <int N> struct All { Twice<N, int> a; All<N - 1> b; };
+template <> struct All<0> {}; All<800> all; int main() {}""",
+    "words of a machine at fault": '#error "No space left on device: Cannot allocate memory"\n',
+}
+STALLS = {
+    "sleep": ("python", "import time\ntime.sleep(9999)\n"),
+    "stopped by itself": ("python", "import os\nos.kill(os.getpid(), 19)\nimport time\ntime.sleep(9999)\n"),
+    "membarrier": (
+        "c++",
+        "#include <unistd.h>\n#include <sys/syscall.h>\n"
+        "int main() { for (;;) if (syscall(SYS_membarrier, 1, 0)) sleep(1); }\n",
+    ),
+    "vfork of a thread": (
+        "python",
+        "import ctypes, os\nlibc = ctypes.CDLL(None)\nstack = ctypes.create_string_buffer(1 << 16)\n"
+        "top = ctypes.addressof(stack) + (1 << 16) & ~15\nfor _ in range(1000):\n"
+        f"    libc.clone(libc.usleep, ctypes.c_void_p(top), {0x00054F00}, ctypes.c_void_p(900_000))\n"
+        "    libc.usleep(900_000)\n",
+    ),
+}
+# Each takes twice its size while it is built.
+LARGE = "static char data[60 << 20] = {NUMBER};\n" + ECHO.replace("{ int", "{ data[1] = 1; int", 1)
+REFUSED = (Verdict.CE, Verdict.MLE, Verdict.TLE)  # by a compiler, or by the check of a source
 NAMES = {
     "a name that is too long": ("b" * 300 + ".h",),
     "a name with a zero": ("b\0.h",),
@@ -48,33 +81,63 @@ def cache(shared_cache: Path) -> Store:
     return Store(shared_cache)
 
 
-@pytest.fixture(params=["here", pytest.param("a worker", marks=pytest.mark.long)])
-async def scorer(request: pytest.FixtureRequest, cache: Store, tmp_path: Path) -> AsyncIterator[Scorer]:
-    engine = EmbeddedEngine(store=cache, slots=1)
-    if request.param == "here":
-        async with Scorer(engine, store=cache) as opened:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    real = metafunc.config.getoption("--real", default=None) or []
+    places = [each for each in real if not each.startswith("stock=")]  # whose own limits are too low
+    metafunc.parametrize("place", places or ["here", pytest.param("a worker", marks=pytest.mark.long)])
+
+
+@pytest.fixture
+async def scorer(place: str, cache: Store, tmp_path: Path) -> AsyncIterator[Scorer]:
+    if "=" in place:
+        engine = PistonEngine(Fixed([place.partition("=")[2]]))
+        async with Scorer(engine, store=Store(tmp_path / "store")) as opened:
+            yield opened
+        return
+    here = EmbeddedEngine(store=cache, slots=1)
+    if place == "here":
+        async with Scorer(here, store=cache) as opened:
             yield opened
         return
     async with (
-        engine,
-        Server(engine, ServerOptions(port=0)) as server,
+        here,
+        Server(here, ServerOptions(port=0)) as server,
         Scorer(PistonEngine(Fixed([server.url])), store=Store(tmp_path / "store")) as opened,
     ):
         yield opened
 
 
-async def verdict(scorer: Scorer, code: str, language: str, *names: str) -> Verdict:
+async def verdict(
+    scorer: Scorer, code: str, language: str, *names: str, problem: Problem = PROBLEM
+) -> Verdict:
     files = tuple(NamedBlob(name=name, content=Blob.of("//\n")) for name in names)
     own = Submission(key="k", problem_id="echo", code=code, language=language, files=files)
-    (test,) = (await scorer.score(PROBLEM, own)).tests
+    (test,) = (await scorer.score(problem, own)).tests
     return test.status
 
 
 async def test_none_is_unscored(scorer: Scorer) -> None:
-    """On one engine after the other: a worker is probed once."""
+    """On one engine after the other: a server is probed once."""
     for name, code in PYTHON.items():
-        assert await verdict(scorer, code, "python") in (Verdict.RE, Verdict.CE, Verdict.WA), name
+        assert await verdict(scorer, code, "python") in (*REFUSED, Verdict.WA, Verdict.RE), name
+    for name, code in CPP.items():
+        assert await verdict(scorer, code, "c++") in REFUSED, name
     for name, names in NAMES.items():
         assert await verdict(scorer, ECHO, "c++", *names) is Verdict.CE, name
     # It runs where it fits a request, or is refused: it is scored either way.
     assert await verdict(scorer, NOISE + ECHO, "c++") in (Verdict.AC, Verdict.CE)
+
+
+@pytest.mark.long
+async def test_none_stalls(scorer: Scorer) -> None:
+    short = msgspec.structs.replace(PROBLEM, limits=Limits.contest(0.5, 256 << 20))
+    for name, (language, code) in STALLS.items():
+        assert await verdict(scorer, code, language, problem=short) is Verdict.TLE, name
+
+
+@pytest.mark.long
+async def test_none_takes_the_room_of_its_neighbours(scorer: Scorer) -> None:
+    codes = [LARGE.replace("NUMBER", str(number)) for number in range(3)]
+    alone = await verdict(scorer, codes[0], "c++")
+    both = await asyncio.gather(*(verdict(scorer, code, "c++") for code in codes[1:]))
+    assert alone in (Verdict.AC, Verdict.CE) and both == [alone] * 2
