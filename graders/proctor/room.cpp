@@ -186,8 +186,12 @@ bool starts_by_name_only() {
   return syscall(SYS_execveat, no_program.get(), "", none, none, AT_EMPTY_PATH) != 0 && errno == ENOENT;
 }
 
-// What a process that tries namespaces ends with.
-constexpr int all_there = 0, by_name_there = 1, refused = 2;
+// What a process that tries namespaces ends with; with anything else it died of something, as sanitizers' 1.
+constexpr int all_there = 60, by_name_there = 61, refused = 62;
+
+bool has_said(int status) {
+  return WIFEXITED(status) && WEXITSTATUS(status) >= all_there && WEXITSTATUS(status) <= refused;
+}
 
 int refusal(int told, const std::string& why) {
   const ssize_t ignored = write(told, why.data(), why.size());
@@ -212,7 +216,7 @@ int try_pid_namespace(int told) {
   }
   int status = 0;
   waitpid(static_cast<pid_t>(child), &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : refusal(told, "pid namespace: its first process died");
+  return has_said(status) ? WEXITSTATUS(status) : refusal(told, "pid namespace: its first process died");
 }
 
 struct Trial {
@@ -238,7 +242,7 @@ Trial try_namespaces() {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  const int found = WIFEXITED(status) ? WEXITSTATUS(status) : refusal(ends[1], "user namespace: whoever tried it died");
+  const int found = has_said(status) ? WEXITSTATUS(status) : refusal(ends[1], "user namespace: whoever tried it died");
   char why[256];
   const ssize_t length = found == refused ? read(reading.get(), why, sizeof why) : 0;
   return {std::string(why, length > 0 ? static_cast<size_t>(length) : 0), found == by_name_there};

@@ -43,9 +43,7 @@ PYTHON = {
 }
 CPP = {
     "a compiler that reads what it writes": '#include "/dev/stdout"\n' + ECHO,
-    "templates that fill memory": """template <int N, class T> struct Twice { Twice<N - 1, Twice<N, T>> one; };
-template <class T> struct Twice<0, T> {}; template <int N> struct All { Twice<N, int> a; All<N - 1> b; };
-template <> struct All<0> {}; All<800> all; int main() {}""",
+    "data of gigabytes": "char data[6l << 30] = {1};\n" + ECHO,
     "words of a machine at fault": '#error "No space left on device: Cannot allocate memory"\n',
 }
 STALLS = {
