@@ -81,7 +81,7 @@ const std::vector<Line> lines = {
      {CALL(mmap)},
      "shared memory without a file leaves the resident set and stays; huge pages are a store of the machine's"},
     {ours, Check::none, {CALL(mmap)}, "memory of what we start"},
-    {threaded | ours, Check::none, {CALL(mlock), CALL(munlock)}, "Java tries; the limit of 0 refuses it"},
+    {threads | ours, Check::none, {CALL(mlock), CALL(munlock)}, "Java tries; the limit of 0 refuses it"},
 
     // --- this process ---
     {everybody, Check::none,
@@ -124,10 +124,14 @@ const std::vector<Line> lines = {
 
     // --- signals, time ---
     {everybody, Check::none,
-     {CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(rt_sigreturn), CALL(sigaltstack), CALL(rt_sigpending),
+     {CALL(rt_sigprocmask), CALL(rt_sigreturn), CALL(sigaltstack), CALL(rt_sigpending),
       CALL(rt_sigtimedwait), CALL(rt_sigsuspend), X86(pause)},
      "one's own signals"},
-    {submission, Check::own_process,
+    {alone | ours, Check::none, {CALL(rt_sigaction)}, "the same"},
+    {forks, Check::not_of_children,
+     {CALL(rt_sigaction)},
+     "the same; of a child that nobody waits for the kernel forgets what it used"},
+    {alone, Check::own_process,
      {CALL(kill), CALL(tkill), CALL(tgkill)},
      "abort() and assert(); Go and Java stop their threads so"},
     {ours, Check::none,
@@ -145,10 +149,10 @@ const std::vector<Line> lines = {
      "timers are counted per user, as signals to come"},
 
     // --- threads, waiting ---
-    {lone, Check::private_futex,
+    {lone | forking, Check::private_futex,
      {CALL(futex)},
      "locks of one's own; by a file that both may read two programs could talk"},
-    {threaded, Check::joining_futex,
+    {threads, Check::joining_futex,
      {CALL(futex)},
      "waking is for threads of the same process; joining one waits for the kernel to wake"},
     {ours, Check::none, {CALL(futex)}, "what we start may share memory"},
@@ -157,17 +161,26 @@ const std::vector<Line> lines = {
     {threaded, Check::only_threads,
      {CALL(clone)},
      "threads, which are counted by who watches; with CLONE_VFORK the caller would wait as if for a disk"},
+    {forking, Check::only_forks,
+     {CALL(clone)},
+     "processes, each of which is asked for and counted; none that shares memory, or for which the caller waits as if "
+     "for a disk"},
+    {forking_threads, Check::threads_or_forks, {CALL(clone)}, "both"},
+    {forks, Check::none, {X86(fork)}, "the same as clone"},
     {ours & ~stage, Check::no_namespaces, {CALL(clone)}, "processes, in the namespaces that are there"},
     {ours, Check::none, {X86(fork) X86(vfork)}, "processes"},
     {everybody, Check::not_there,
      {YOUNGER(nr_clone3, clone3)},
      "its flags are behind a pointer, where no filter sees them"},
     {everybody, Check::none, {CALL(pselect6), CALL(ppoll), X86(select) X86(poll)}, "to wait for input"},
-    {threaded | ours, Check::none,
-     {CALL(pipe2), CALL(epoll_create1), CALL(epoll_ctl), CALL(epoll_pwait), CALL(eventfd2), CALL(timerfd_create),
-      CALL(timerfd_settime), CALL(timerfd_gettime), X86(pipe) X86(epoll_create) X86(epoll_wait) X86(eventfd)},
-     "runtimes wake their threads; pages of pipes and watches are counted per user, inodes per machine"},
-    {threaded, Check::unix_pair,
+    {threads | forking | ours, Check::none,
+     {CALL(pipe2), X86(pipe)},
+     "runtimes wake their threads, processes talk; pages of pipes are counted per user, inodes per machine"},
+    {threads | ours, Check::none,
+     {CALL(epoll_create1), CALL(epoll_ctl), CALL(epoll_pwait), CALL(eventfd2), CALL(timerfd_create),
+      CALL(timerfd_settime), CALL(timerfd_gettime), X86(epoll_create) X86(epoll_wait) X86(eventfd)},
+     "runtimes wake their threads; watches are counted per user, inodes per machine"},
+    {threads, Check::unix_pair,
      {CALL(socketpair)},
      "two ends in one process, and no call to hand one on: Java's channels want a pair before they read a file"},
     {ours, Check::none,
@@ -208,6 +221,9 @@ const char* words(Check check) {
     case Check::plain_ioctl: return "TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX";
     case Check::plain_prctl: return "names, PR_GET_DUMPABLE, PR_CAPBSET_READ";
     case Check::only_threads: return "threads, without CLONE_VFORK";
+    case Check::only_forks: return "as fork calls it, as often as granted";
+    case Check::threads_or_forks: return "threads, without CLONE_VFORK; as fork calls it, as often as granted";
+    case Check::not_of_children: return "not SIGCHLD";
     case Check::own_barrier: return "private ones";
     case Check::no_namespaces: return "no namespaces";
     case Check::unix_pair: return "AF_UNIX";
@@ -221,13 +237,13 @@ const std::vector<Line>& table() { return lines; }
 
 std::string described() {
   std::string text =
-      "| calls | submission | with threads | tool | stage | stage without namespaces | on condition | why |\n"
-      "|---|---|---|---|---|---|---|---|\n";
+      "| calls | submission | with threads | that forks | that forks, with threads | tool | stage "
+      "| stage without namespaces | on condition | why |\n|---|---|---|---|---|---|---|---|---|---|\n";
   for (const Line& line : lines) {
     if (line.calls.empty()) continue;  // of another architecture
     text += "|";
     for (const Call& call : line.calls) text += std::string(" ") + call.name;
-    for (const unsigned who : {lone, threaded, tool, stage, flat_stage}) text += line.who & who ? " | yes" : " |";
+    for (const unsigned who : {lone, threaded, forking, forking_threads, tool, stage, flat_stage}) text += line.who & who ? " | yes" : " |";
     text += std::string(" | ") + words(line.check) + " | " + line.reason + " |\n";
   }
   return text;

@@ -8,9 +8,10 @@ namespace calls {
 
 // Whose line it is. A submission's threads are a profile of their own: what only runtimes need, a program without
 // threads has not.
-constexpr unsigned lone = 1, threaded = 2, tool = 4, stage = 8, flat_stage = 16;
-constexpr unsigned submission = lone | threaded, stages = stage | flat_stage, ours = tool | stages,
-    everybody = submission | ours;
+// that may fork, whose package ships what forks, are two more.
+constexpr unsigned lone = 1, threaded = 2, tool = 4, stage = 8, flat_stage = 16, forking = 32, forking_threads = 64;
+constexpr unsigned forks = forking | forking_threads, threads = threaded | forking_threads, alone = lone | threaded,
+    submission = alone | forks, stages = stage | flat_stage, ours = tool | stages, everybody = submission | ours;
 
 // What is looked at before a call is allowed. seccomp.cpp makes programs of them.
 enum class Check {
@@ -33,6 +34,9 @@ enum class Check {
   plain_ioctl,
   plain_prctl,
   only_threads,      // clone
+  only_forks,        // clone
+  threads_or_forks,  // clone
+  not_of_children,   // rt_sigaction: what comes of a child's end stays
   own_barrier,       // membarrier: of the caller's own threads
   no_namespaces,     // clone
   unix_pair,         // socketpair

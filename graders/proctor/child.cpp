@@ -10,6 +10,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "elf.hpp"
@@ -50,7 +51,7 @@ int64_t all_tasks(const room::Room& room) {
 // looks leaves numbers for the others, most of all for who judges them.
 int64_t most_tasks(const room::Room& room, const Program& program) {
   const int64_t others_may_start = program.nests ? 16384 : 4096;
-  const int64_t limit = program.limits.processes;
+  const int64_t limit = program.profile == seccomp::Profile::submission ? unlimited : program.limits.processes;
   if (limit == unlimited || room.counts) return limit;
   const int64_t tasks = all_tasks(room);
   return tasks == unlimited ? unlimited : tasks + limit + others_may_start;
@@ -251,23 +252,40 @@ void go_on(const Program& program, int news) {
   program.instead(program);
 }
 
-void filter_calls(const room::Room& room, const Program& program) {
+// Hands on a descriptor, the only one that ever goes this way.
+void hand_forks(int socket, const sys::Fd& asked) {
+  char letter = 0, room[CMSG_SPACE(sizeof(int))] = {};
+  iovec text = {&letter, 1};
+  msghdr message = {};
+  message.msg_iov = &text, message.msg_iovlen = 1, message.msg_control = room, message.msg_controllen = sizeof room;
+  cmsghdr* const head = CMSG_FIRSTHDR(&message);
+  head->cmsg_level = SOL_SOCKET, head->cmsg_type = SCM_RIGHTS, head->cmsg_len = CMSG_LEN(sizeof(int));
+  const int handed = asked.get();
+  std::memcpy(CMSG_DATA(head), &handed, sizeof handed);
+  if (sendmsg(socket, &message, 0) != 1) sys::fail_errno("tell the supervisor who asks for processes");
+}
+
+void filter_calls(const room::Room& room, const Program& program, int forks) {
+  if (program.processes > 1 && !room.seccomp) sys::fail("processes cannot be counted without seccomp");
   if (!room.seccomp) return;
+  if (program.processes > 1) hand_forks(forks, seccomp::ask_for_forks());
+  close(forks);
   const bool flat = program.profile == seccomp::Profile::stage && !room.user;
   const std::string wrong =
-      seccomp::install(flat ? seccomp::Profile::flat_stage : program.profile, program.threads, getpid());
+      seccomp::install(flat ? seccomp::Profile::flat_stage : program.profile, granted(program), getpid());
   if (!wrong.empty()) sys::fail(wrong);
 }
 
 // All but its own are gone for the program; `news` and the program's file close when it starts.
-void keep_descriptors(const room::Room& room, const Program& program, int news) {
+void keep_descriptors(const room::Room& room, const Program& program, int news, int forks) {
   if (!room.layers.on("descriptors")) {
     for (int fd = 3; fd < 4096; ++fd)
-      if (fd != news) fcntl(fd, F_SETFD, 0);
+      if (fd != news && fd != forks) fcntl(fd, F_SETFD, 0);
     return;
   }
   std::vector<int> kept = program.inherited;
   kept.push_back(news);
+  if (forks >= 0) kept.push_back(forks);
   if (program.file >= 0) kept.push_back(program.file);
   close_others(kept);
 }
@@ -297,16 +315,16 @@ void arrange_shared_mounts(const room::Room& room) {
   arrange_mounts(room, any);
 }
 
-void become(const room::Room& room, const Program& program, int proc, int news) {
+void become(const room::Room& room, const Program& program, int proc, int news, int forks) {
   News message = {own_pid(proc), 0};
   try {
     confine(room, program);
-    keep_descriptors(room, program, news);
+    keep_descriptors(room, program, news, forks);
     reset_signals(program);
     if (program.instead) be_as_after_a_start();
     message.started_us = sys::now_us();
     if (write(news, &message, sizeof message) != sizeof message) sys::fail_errno("tell the supervisor");
-    filter_calls(room, program);
+    filter_calls(room, program, forks);
     program.instead ? go_on(program, news) : execute(room, program);
   } catch (const sys::Failure& failure) {
     // Behind a message whatever comes next is what went wrong; before one, an empty message goes first.
@@ -315,6 +333,19 @@ void become(const room::Room& room, const Program& program, int proc, int news) 
     static_cast<void>(ignored);
   }
   _exit(127);
+}
+
+sys::Fd take_forks(int socket) {
+  char letter, room[CMSG_SPACE(sizeof(int))] = {};
+  iovec text = {&letter, 1};
+  msghdr message = {};
+  message.msg_iov = &text, message.msg_iovlen = 1, message.msg_control = room, message.msg_controllen = sizeof room;
+  const cmsghdr* const head = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) == 1 ? CMSG_FIRSTHDR(&message)
+      : nullptr;
+  int taken = -1;
+  if (head && head->cmsg_type == SCM_RIGHTS) std::memcpy(&taken, CMSG_DATA(head), sizeof taken);
+  if (taken < 0) sys::fail("the program's processes cannot be counted");
+  return sys::Fd(taken);
 }
 
 News await_start(int news) {

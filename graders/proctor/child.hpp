@@ -9,8 +9,9 @@ namespace process {
 // job's nor /proc.
 void arrange_shared_mounts(const room::Room& room);
 
-// Becomes the program; `news` is the pipe to the supervisor. Does not return.
-[[noreturn]] void become(const room::Room& room, const Program& program, int proc, int news);
+// Becomes the program; `news` is the pipe to the supervisor. `forks`: the socket that leads there, where the program may
+// start others. Does not return.
+[[noreturn]] void become(const room::Room& room, const Program& program, int proc, int news, int forks);
 
 // What the supervisor hears of a program that is about to run.
 struct News {
@@ -20,6 +21,9 @@ struct News {
 
 // The supervisor's side: waits until the program runs. Fails with the step that failed when it could not be started.
 News await_start(int news);
+
+// The supervisor's side of `forks`, once the program runs.
+sys::Fd take_forks(int socket);
 
 // Closes all but the standard descriptors and those kept. Before a program starts everything else is marked
 // close-on-exec already; this is the second lock.

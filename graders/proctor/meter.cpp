@@ -211,6 +211,17 @@ std::vector<pid_t> descendants(int proc, pid_t self) {
   return found;
 }
 
+int64_t shared_once(int proc, const std::vector<pid_t>& pids) {
+  int64_t bytes = 0;
+  for (const pid_t pid : pids) {
+    const std::string rollup = read_small(proc, std::to_string(pid) + "/smaps_rollup");
+    const int64_t kilobytes = counted(rollup, "\nPss:") + counted(rollup, "\nSwapPss:");
+    const int64_t tables = counted(status_of(proc, pid), "\nVmPTE:");
+    bytes += kilobytes > 0 ? (kilobytes + tables) * 1024 : resident(proc, pid) + beside_resident(status_of(proc, pid));
+  }
+  return bytes;
+}
+
 Usage of_descendants(int proc, pid_t self) {
   Usage usage;
   int64_t most = -1;

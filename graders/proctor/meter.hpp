@@ -55,6 +55,9 @@ int64_t threads_of(int proc, pid_t pid);
 // All descendants of the calling process, whose own pid there is `self`. Counts CPU time in ticks of 10 ms.
 Usage of_descendants(int proc, pid_t self);
 
+// The memory of processes, where each page counts once that several of them share.
+int64_t shared_once(int proc, const std::vector<pid_t>& pids);
+
 struct Contents {
   int64_t bytes = 0, names = 0;
 };

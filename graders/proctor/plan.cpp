@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t version = 2;
 constexpr int64_t backstop = 4LL << 30;
-constexpr int64_t most_processes = 100;
+constexpr int64_t most_processes = 100, most_started = 16;
 constexpr int64_t most_echo = 1 << 16;
 
 int64_t micro(const json::Value& milliseconds, const char* what) {
@@ -37,6 +37,10 @@ Submission read_submission(const json::Value& value) {
   for (const auto& variable : value.at("env").object)
     submission.env.push_back(variable.first + "=" + variable.second.as_text("submission.env"));
   submission.threads = static_cast<int>(value.at("threads").whole_or(1, "submission.threads"));
+  const int64_t processes = value.at("processes").whole_or(1, "submission.processes");
+  if (processes < 1 || processes > most_started)
+    sys::fail("submission.processes: a number from 1 to " + std::to_string(most_started) + " expected");
+  submission.processes = static_cast<int>(processes);
   submission.proc = value.at("proc").boolean_or(false, "submission.proc");
   submission.warm = read_warm(value.at("warm"));
   submission.address_space = value.at("address_space").boolean_or(false, "submission.address_space");

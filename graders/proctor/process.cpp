@@ -39,6 +39,7 @@ Outcome Running::wait() {
   outcome.waited_us = report.waited_us;
   outcome.stalled = report.stalled;
   outcome.written = report.written;
+  outcome.processes = report.processes;
   outcome.failure = report.failure;
   return outcome;
 }
@@ -52,7 +53,7 @@ Running start(const room::Room& room, const Program& program) {
 }
 
 pid_t start_supervisor(const room::Room& room, const Program& program, int report, int flags) {
-  if (room.seccomp) seccomp::prepare(program.profile, program.threads);
+  if (room.seccomp) seccomp::prepare(program.profile, granted(program));
   const int namespaces = !room.pid ? 0 : room.shared.empty() ? CLONE_NEWPID | CLONE_NEWNS : CLONE_NEWPID;
   const long supervisor =
       sys::made([&] { return syscall(SYS_clone, SIGCHLD | namespaces | flags, nullptr, nullptr, nullptr, nullptr); });

@@ -45,6 +45,7 @@ struct Program {
   std::string tmp_size;                // of a /tmp of its own, such as "64m"; empty: none
   bool proc = false;                   // sees /proc
   bool threads = false;
+  int processes = 1;                   // of a submission, itself and all that it ever starts
   seccomp::Profile profile = seccomp::Profile::submission;
   int kept = -1;                       // a file that it can write and read again: what it holds there is memory, too
   bool talks = false;                  // to who judges it: what it wrote is counted
@@ -57,6 +58,8 @@ struct Program {
   size_t member = 0;                   // of that clock
 };
 
+inline seccomp::Granted granted(const Program& program) { return {program.threads, program.processes > 1}; }
+
 enum class Killed { no, cpu, wall, memory, processes, threads, leash, disk };
 
 struct Outcome {
@@ -67,6 +70,7 @@ struct Outcome {
   int64_t waited_us = 0;  // all its processes, for a processor or a disk
   bool stalled = false;   // killed, which is told as `wall`, at the hard stop, or because it may have idled
   int64_t written = 0;  // bytes, of one that talks; 0 where the kernel does not count them
+  int processes = 0;      // that there ever were, where it may start some
   std::string failure;  // not empty: the box could not be made, nothing else here counts
 };
 

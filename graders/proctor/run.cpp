@@ -232,6 +232,7 @@ class Waiting {
 
  private:
   static std::string reason_against(const plan::Plan& plan) {
+    if (plan.submission.processes > 1) return "a program that may start others is started itself";
     for (const char* alone : {"Batch", "BatchAndOutput", "Function"})
       if (plan.task_type == alone) return "";
     return "programs that run together are started";

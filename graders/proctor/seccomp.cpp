@@ -1,6 +1,7 @@
 #include "seccomp.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -91,6 +92,23 @@ Program thread_only() {
           jump(BPF_JMP | BPF_JSET | BPF_K, new_namespaces | CLONE_VFORK, 0, 1), give(answer(EAGAIN)), give(allowed)};
 }
 
+// What libc's fork asks for.
+const std::vector<uint32_t> plain_forks = {SIGCHLD, SIGCHLD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID};
+
+Program threads_or_forks() {
+  Program program = {load_argument(0), jump(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0)};
+  const Program forks = one_of(0, plain_forks, EPERM), threads = thread_only();
+  program.push_back(statement(BPF_JMP | BPF_JA, static_cast<uint32_t>(threads.size())));
+  program.insert(program.end(), threads.begin(), threads.end());
+  program.insert(program.end(), forks.begin(), forks.end());
+  return program;
+}
+
+// Who lets its children's ends be ignored has none to wait for: what they used would be in nobody's account.
+Program not_of_children() {
+  return {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, SIGCHLD, 0, 1), give(answer(EPERM)), give(allowed)};
+}
+
 // Of membarrier: to ask what there is, and what stays among the caller's own threads. Their names are younger than the
 // headers.
 const std::vector<uint32_t> own_barriers = {0 /* QUERY */, 1 << 3 /* PRIVATE_EXPEDITED */, 1 << 4 /* to register it */,
@@ -176,6 +194,9 @@ Program decide(calls::Check check, pid_t self) {
     case Check::plain_prctl: return one_of(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA},
         EPERM);
     case Check::only_threads: return thread_only();
+    case Check::only_forks: return one_of(0, plain_forks, EPERM);
+    case Check::threads_or_forks: return threads_or_forks();
+    case Check::not_of_children: return not_of_children();
     case Check::own_barrier: return one_of(0, own_barriers, EINVAL);
     case Check::no_namespaces: return bits(0, new_namespaces, false, EPERM);
     case Check::unix_pair: return one_of(0, {AF_UNIX}, EPERM);
@@ -189,9 +210,11 @@ struct Rule {
   Program decide;
 };
 
-unsigned who(Profile profile, bool threads) {
+unsigned who(Profile profile, Granted granted) {
   switch (profile) {
-    case Profile::submission: return threads ? calls::threaded : calls::lone;
+    case Profile::submission:
+      if (granted.forks) return granted.threads ? calls::forking_threads : calls::forking;
+      return granted.threads ? calls::threaded : calls::lone;
     case Profile::tool: return calls::tool;
     case Profile::stage: return calls::stage;
     case Profile::flat_stage: return calls::flat_stage;
@@ -303,14 +326,73 @@ void name(Program& program, pid_t self) {
 
 }  // namespace
 
-void prepare(Profile profile, bool threads) { draft(who(profile, threads)); }
+void prepare(Profile profile, Granted granted) { draft(who(profile, granted)); }
 
-std::string install(Profile profile, bool threads, pid_t self) {
-  Program program = draft(who(profile, threads));
+std::string install(Profile profile, Granted granted, pid_t self) {
+  Program program = draft(who(profile, granted));
   name(program, self);
   const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return sys::reason("seccomp");
   return "";
+}
+
+// Headers that know filters may not know these, which came with 5.0, 5.5 and 5.19.
+namespace {
+
+constexpr unsigned with_listener = 1 << 3;
+constexpr unsigned undisturbed = 1 << 5;  // by signals while it waits for the answer
+constexpr uint32_t ask = 0x7fc00000U;
+constexpr uint32_t go_on = 1;
+
+struct Question {
+  uint64_t id;
+  uint32_t pid, flags;
+  seccomp_data call;
+};
+
+struct Answer {
+  uint64_t id;
+  int64_t value;
+  int32_t error;
+  uint32_t flags;
+};
+
+constexpr unsigned long receive = _IOWR('!', 0, Question), reply = _IOWR('!', 1, Answer);
+
+}  // namespace
+
+sys::Fd ask_for_forks() {
+  Program program = {load_argument(0), jump(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1), give(allowed), give(ask)};
+  const Program number = {statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+#if defined(__x86_64__)
+  const Program which = {jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_fork, 0, 1), give(ask),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0), give(allowed)};
+#else
+  const Program which = {jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0), give(allowed)};
+#endif
+  program.insert(program.begin(), which.begin(), which.end());
+  program.insert(program.begin(), number.begin(), number.end());
+  const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
+  const auto install = [&](unsigned flags) {
+    return sys::Fd(static_cast<int>(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter)));
+  };
+  sys::Fd asked = install(with_listener | undisturbed);
+  if (!asked.valid() && errno == EINVAL) asked = install(with_listener);
+  if (!asked.valid()) sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
+  return asked;
+}
+
+void Forks::answer() {
+  alignas(Question) char room[512] = {};  // younger kernels may say more
+  auto& question = *reinterpret_cast<Question*>(room);
+  if (ioctl(asked_.get(), receive, room) != 0) return;  // who asked is gone
+  const bool granted = left_ > 0;
+  Answer answer = {question.id, 0, granted ? 0 : -EAGAIN, granted ? go_on : 0};
+  if (ioctl(asked_.get(), reply, &answer) != 0) {
+    if (errno == ENOENT) return;  // the same
+    sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
+  }
+  granted ? (--left_, ++granted_) : ++refused_;
 }
 
 bool available() {

@@ -4,21 +4,50 @@
 #include <string>
 #include <sys/types.h>
 
+#include "sys.hpp"
+
 namespace seccomp {
 
 enum class Profile {
-  submission,  // one process; threads if it was granted more than one
+  submission,  // one process, more if they were granted; threads if it was granted more than one
   tool,        // compilers, checkers: processes and files of their own, no new namespaces, no network
   stage,       // a stage of a job, which may itself start a proctor: namespaces, mounts, further filters
   flat_stage,  // the same where namespaces are not to be had: none may be tried either
 };
 
+// Beyond one.
+struct Granted {
+  bool threads, forks;
+};
+
 // Works the filter out, so that programs started from here on need not.
-void prepare(Profile profile, bool threads);
+void prepare(Profile profile, Granted granted);
 
 // Installs the filter for the calling process, for good. `self` is its pid as it sees it: the only target that a
 // submission's kill may have. no_new_privs must be set. Returns an empty string or what went wrong.
-std::string install(Profile profile, bool threads, pid_t self);
+std::string install(Profile profile, Granted granted, pid_t self);
+
+// Lets each start of another process by the caller, and by all that come of it, wait for an answer of whoever holds
+// the descriptor. Comes before the other filter, which decides what a start is. Fails (sys::Failure) where the kernel
+// cannot.
+sys::Fd ask_for_forks();
+
+// The other end: who may start how many.
+class Forks {
+ public:
+  // `most` in all, whatever became of those before.
+  Forks(sys::Fd asked, int most) : asked_(std::move(asked)), left_(most) {}
+
+  int descriptor() const { return asked_.get(); }
+  void answer();  // the one who asks; EAGAIN where nothing is left
+  int granted() const { return granted_; }
+  // Asked for again and again, which costs us more than whoever asks.
+  bool too_many() const { return refused_ > 16; }
+
+ private:
+  sys::Fd asked_;
+  int left_, granted_ = 0, refused_ = 0;
+};
 
 // Whether this kernel takes filters at all.
 bool available();

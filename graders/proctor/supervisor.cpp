@@ -5,10 +5,13 @@
 #include <ctime>
 #include <fcntl.h>
 #include <optional>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "child.hpp"
@@ -38,7 +41,8 @@ class Supervisor {
       : room_(room),
         program_(program),
         clock_(program.clock ? *program.clock : own_clock_.emplace(1)),
-        alone_(program.profile == seccomp::Profile::submission),
+        submission_(program.profile == seccomp::Profile::submission),
+        alone_(submission_ && program.processes == 1),
         proc_(room.proc.get()),
         report_fd_(report),
         account_(clock_, program.member, patience(program)) {}
@@ -65,6 +69,7 @@ class Supervisor {
     report_.cpu_us = reaped_cpu_us_;
     report_.memory = std::max(report_.memory, largest_reaped_);
     if (ended_by_the_kernel()) report_.killed = Killed::cpu;
+    if (forks_) report_.processes = 1 + forks_->granted();
     return report_;
   }
 
@@ -96,6 +101,7 @@ class Supervisor {
     sigaddset(&watched, SIGTERM);
     sigprocmask(SIG_SETMASK, &watched, nullptr);
     watched_ = watched;
+    if (submission_ && !alone_) signals_ = sys::Fd(signalfd(-1, &watched_, SFD_CLOEXEC));
     if (room_.pid && room_.shared.empty()) {
       if (!mount_proc()) sys::fail_errno("own /proc");
       own_proc_ = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -119,12 +125,18 @@ class Supervisor {
     if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");
     sys::Fd reading(ends[0]), writing(ends[1]);
     clock_.stay_here();
+    int talk[2] = {-1, -1};
+    if (submission_ && !alone_ && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk) != 0)
+      sys::fail_errno("socketpair");
+    sys::Fd hearing(talk[0]), telling(talk[1]);
     child_ = static_cast<pid_t>(sys::made(fork));
     if (child_ < 0) sys::fail_errno("fork");
-    if (child_ == 0) become(room_, program_, proc_, writing.get());
+    if (child_ == 0) become(room_, program_, proc_, writing.get(), telling.get());
     writing.reset();
     const News news = await_start(reading.get());
     reading.reset();
+    if (hearing.valid()) forks_.emplace(take_forks(hearing.get()), program_.processes - 1);
+    hearing.reset(), telling.reset();
     forget_its_files();
     child_there_ = news.there;
     started_at_ = news.started_us;
@@ -146,15 +158,25 @@ class Supervisor {
   // The program's own descriptors are its own from here on.
   void forget_its_files() const {
     if (room_.layers.on("descriptors"))
-      close_others({report_fd_, proc_, program_.kept, own_proc_.get(), folder_.get()});
+      close_others({report_fd_, proc_, program_.kept, own_proc_.get(), folder_.get(), signals_.get(),
+          forks_ ? forks_->descriptor() : -1});
   }
 
   void wait_for_news() {
-    const timespec patience = {0, crowded_ || alone_ ? poll_ns : poll_tree_ns};
+    const timespec patience = {0, crowded_ || submission_ ? poll_ns : poll_tree_ns};
     const int64_t began = sys::now_us();
-    const int news = sigtimedwait(&watched_, nullptr, &patience);
+    const int news = forks_ ? next_signal(patience) : sigtimedwait(&watched_, nullptr, &patience);
     account_.slept(std::min<int64_t>(sys::now_us() - began, patience.tv_nsec / 1000));
     if (news == SIGTERM) finish(Killed::leash);
+  }
+
+  // The same, and answers whoever asks for another process.
+  int next_signal(const timespec& patience) {
+    pollfd both[] = {{signals_.get(), POLLIN, 0}, {forks_->descriptor(), POLLIN, 0}};
+    ppoll(both, 2, &patience, nullptr);
+    if (both[1].revents & POLLIN) forks_->answer();
+    const timespec none = {};
+    return both[0].revents ? sigtimedwait(&watched_, nullptr, &none) : 0;
   }
 
   // Collects every process that has ended. Orphans come here too: this process is the first of its namespace, or a
@@ -206,7 +228,10 @@ class Supervisor {
     const int64_t kept = program_.kept >= 0 ? files::blocks(program_.kept) : 0;
     const bool mostly_written = kept > usage.memory;
     const Limits& limits = program_.limits;
-    const bool too_much = limits.memory != unlimited && usage.memory + kept > limits.memory;
+    const auto over = [&] { return limits.memory != unlimited && usage.memory + kept > limits.memory; };
+    // What several share counts once; to find that out takes long.
+    if (forks_ && over()) usage.memory = meter::shared_once(proc_, processes());
+    const bool too_much = over();
     if (!mostly_written) usage.memory += kept;
     report_.memory = std::max(report_.memory, usage.memory);
     const int64_t disk_work = account_.asks_for_disk_work(usage.at_disk) ? meter::disk_work(proc_, child_there_) : 0;
@@ -217,7 +242,7 @@ class Supervisor {
       report_.stalled = end == idling::Account::End::stalled, finish(Killed::wall);
     else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > limits.cpu_us)
       finish(Killed::cpu);
-    else if (limits.processes != unlimited && usage.processes > limits.processes)
+    else if ((limits.processes != unlimited && usage.processes > limits.processes) || (forks_ && forks_->too_many()))
       finish(Killed::processes);
     else if (too_many_threads())
       finish(Killed::threads);
@@ -230,7 +255,10 @@ class Supervisor {
   // RLIMIT_NPROC would count the threads of everything that the same user runs, so they are counted here.
   bool too_many_threads() const {
     const int64_t limit = program_.limits.threads;
-    return limit != unlimited && meter::threads_of(proc_, child_there_) > limit + threads_about_to_end;
+    if (limit == unlimited) return false;
+    int64_t threads = 0;
+    for (const pid_t pid : processes()) threads += meter::threads_of(proc_, pid) - 1;
+    return threads + 1 > limit + threads_about_to_end;
   }
 
   // Looking at a large folder takes long, so that it is done the less often the longer it takes.
@@ -248,7 +276,7 @@ class Supervisor {
   // As the kernel does when a memory group is full: the largest process dies, a shell that started it may live and say
   // so. Not a compiler's: nobody could tell from what the shell says who killed it.
   void relieve(const meter::Usage& usage) {
-    if (usage.largest == child_there_ || program_.profile == seccomp::Profile::tool) {
+    if (usage.largest == child_there_ || submission_ || program_.profile == seccomp::Profile::tool) {
       finish(Killed::memory);
       return;
     }
@@ -295,9 +323,11 @@ class Supervisor {
   const Program& program_;
   std::optional<idling::Clock> own_clock_;
   idling::Clock& clock_;
+  const bool submission_;
   const bool alone_;  // its filter allows no second process
+  std::optional<seccomp::Forks> forks_;  // asked for by one that may start others
   int proc_, report_fd_;
-  sys::Fd own_proc_, folder_;
+  sys::Fd own_proc_, folder_, signals_;
   sigset_t watched_;
   Report report_ = {};
   pid_t child_ = -1, child_there_ = -1, self_there_ = -1;

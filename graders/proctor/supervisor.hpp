@@ -14,6 +14,7 @@ struct Report {
   Killed killed;
   int code, signal;
   int64_t cpu_us, wall_us, memory, idle_us, waited_us, written;
+  int processes;
   bool stalled;
   char failure[256];
 };

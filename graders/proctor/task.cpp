@@ -20,9 +20,13 @@ process::Program Task::submission() const {
   program.proc = plan_.submission.proc;
   program.threads = plan_.submission.threads > 1;
   program.quiet = plan_.alone;
+  program.processes = plan_.submission.processes;
   program.limits = plan_.limits;
   program.limits.open_files = most_open_files;
   if (program.threads) program.limits.threads = plan_.submission.threads;
+  // The second lock: each start is asked for.
+  if (program.processes > 1)
+    program.limits.processes = program.processes + (program.threads ? 2 * plan_.submission.threads + 8 : 0);
   // One byte more than allowed may be written, so that an output over the limit can be told from one that just fits.
   if (plan_.limits.file_size != process::unlimited) program.limits.file_size = plan_.limits.file_size + 1;
   if (!plan_.submission.files.empty()) program.folder = own_folder;
@@ -133,7 +137,7 @@ verdict::End end_of(const process::Outcome& outcome, const process::Limits& limi
   if (outcome.killed == Killed::cpu || outcome.signal == SIGXCPU || over(outcome.cpu_us, limits.cpu_us))
     return verdict::End::cpu;
   if (outcome.killed == Killed::wall || over(outcome.idle_us, limits.wall_us)) return verdict::End::wall;
-  if (outcome.killed == Killed::threads) return verdict::End::threads;
+  if (outcome.killed == Killed::threads || outcome.killed == Killed::processes) return verdict::End::threads;
   if (outcome.killed == Killed::disk || outcome.signal == SIGXFSZ || over(written, limits.file_size))
     return verdict::End::output;
   if (outcome.signal != 0) return verdict::End::signal;

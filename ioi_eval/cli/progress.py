@@ -229,7 +229,14 @@ def again(event: JudgedAgain) -> Iterator[str]:
 
 
 def measured(limit: MeasuredLimit) -> str:
-    return (
+    several = counted(limit.processes, "process", "processes")
+    forks = (
+        f"{limit.problem}: {several} in all, which accepted solutions need with {', '.join(limit.forks_by)}; "
+        "CPU time and memory are limited for all together"
+    )
+    if not limit.multiplier:
+        return forks
+    return (f"{forks}\n" if limit.forks_by else "") + (
         f"{limit.problem}: time limit {limit.cpu_time:g} s, {limit.multiplier:g} times the slowest accepted "
         f"solution ({limit.solution}: {limit.slowest:.3f} s on test {limit.test})"
     )

@@ -304,9 +304,24 @@ def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
         | (_ONE_THREAD if language.syntax == "python" else {})
         | dict(language.online_environment if online else ()),
         threads=language.threads,
+        processes=_processes(problem, language),
         proc=language.proc,
         address_space=language.address_space,
     )
+
+
+def _processes(problem: Problem, language: Language) -> int:
+    """Return how many processes a submission may be: several where a file of the package starts some."""
+    theirs = [name for name in problem.forks_by if name.partition("/")[0] in ("default", language.name)]
+    if not theirs:
+        return 1
+    if problem.options.forks is None:
+        raise JudgeFailure(
+            f"{theirs[0]} of the package starts processes, and how many is not measured",
+            phase="judging",
+            remedy="Runs, validate and judge measure it on accepted solutions; else set options.forks",
+        )
+    return 1 + problem.options.forks
 
 
 def _outputs(problem: Problem, submission: Submission) -> Iterator[tuple[str, Blob]]:

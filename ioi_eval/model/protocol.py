@@ -41,6 +41,7 @@ class PlanSubmission(Message):
     files: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     threads: int = 1
+    processes: int = 1  # itself and all that it starts; 1 forbids others
     proc: bool = False
     address_space: bool = False
     warm: PlanWarm | None = None
@@ -125,6 +126,7 @@ class Line(Message):
     wall_us: int = 0
     waited_us: int = 0  # all programs of the test, for a processor or a disk
     memory: int = 0
+    processes: int = 0  # that there were in all, where it may start some
     code: int = 0
     signal: int = 0
     stalled: bool = False  # it did more than sleep; before the test has run alone, `wall` is no verdict

@@ -88,6 +88,7 @@ class TaskOptions(Value):
     manager_args: tuple[str, ...] = ()  # Communication, Interactive: behind the arguments of the task type
     output_tests: tuple[str, ...] = ()  # BatchAndOutput: tests that are judged by a file that was handed in
     function: str = ""  # Function: the name of what is called
+    forks: int | None = None  # processes that a file of the package starts, in all; None: not measured yet
     prelude: str = ""  # lines that submissions in C and C++ begin with
     # Names of submissions' files without endings; the first is the code. Empty: one file, called as the id.
     source_names: tuple[str, ...] = ()
@@ -293,6 +294,9 @@ class Problem(Value):
     options: TaskOptions = TaskOptions()
     limits: Limits = Limits()
     time_from_solutions: float | None = None  # cpu_time is to be measured: slowest accepted times this
+    forks_by: tuple[
+        str, ...
+    ] = ()  # those of `included` that start processes: options.forks is to be measured
     grader_files: tuple[NamedBlob, ...] = ()  # names as in the package: graders/grader.cpp, graders/<id>.h
     included: tuple[NamedBlob, ...] = ()  # beside every submission: `<language>/name`, `default/name`
     checker: Checker = Checker()
@@ -374,6 +378,7 @@ class TestResult(Value):
     wall_time: float | None = None  # seconds
     waited_time: float | None = None  # seconds for processors and disks, all programs of the test together
     memory: int | None = None  # bytes
+    processes: int | None = None  # in all, where it may start some
     output: str = ""  # what a wrong answer began with, where somebody asked for it
     error: str = ""  # what the error text began with, where somebody asked for it
     points: float | None = None  # where the problem's own grader makes the score of them; `score` is 1 then

@@ -56,6 +56,7 @@ from ioi_eval.problems.package import (
     visible,
 )
 from ioi_eval.rules.grading import Bounds, bounds, each_behind, has_grader, most, tests_of
+from ioi_eval.store.folder import accepted
 
 _VERSIONS = frozenset({"legacy", "legacy-icpc"})
 _NEW_VERSIONS = frozenset({"2023-07", "2023-07-draft", "2025-09", "2025-09-draft"})
@@ -69,6 +70,7 @@ _MOST_MEMORY = 1 << 20  # MiB; above it the number is not meant in MiB
 
 # Calls that start another process, and comments, in which they are no calls.
 _CALLS = r"v?fork|posix_spawnp?|popen|system|os\.(?:fork|system|popen|spawn\w+)|subprocess\.\w+"
+_FORKS = frozenset({"fork", "os.fork"})  # which are counted; others start programs, too
 _STARTS = re.compile(rf"(?<![\w.>:])(?:(?:std)?::)?({_CALLS})\s*\(")
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*#(?!\s*(?:include|define)).*?$", re.DOTALL | re.MULTILINE)
 
@@ -100,16 +102,19 @@ class Kattis(DeclaredFormat):
         if not validation.custom:
             _check_flags(data, alike)
         program = read_validator(folder, faults, new=new) if validation.custom else None
+        included = tuple(_included(folder, faults))
+        forks_by = tuple(_forking(included))
         names = [test.name for group in groups_of(data) for test in group.tests]
         time = _time_limit(folder, header, faults)
-        return Problem(
+        problem = Problem(
             id=plain_name(folder, where, faults),
             name=_title(header) or named_by_place(folder, where),
             source=where,
             task_type=TaskType.INTERACTIVE if validation.interactive else TaskType.BATCH,
             options=TaskOptions(manager_args=flags if validation.interactive else ()),
             limits=_limits(header, time, cuts_output=domjudge),
-            included=tuple(_included(folder, faults)),
+            included=included,
+            forks_by=forks_by,
             time_from_solutions=None if time is not None else _multiplier(header, faults, new=new),
             checker=_checker(header, validation, flags, program, scores.full),
             manager=_manager(validation, program, scores.full),
@@ -120,6 +125,8 @@ class Kattis(DeclaredFormat):
                 folder, scores.secret, PackageRules(folder, names, faults, new=new), faults, scoring=scoring
             ),
         )
+        _check_forks(folder, problem, faults)
+        return problem
 
 
 def _scores(
@@ -164,17 +171,52 @@ def _included(folder: Path, faults: Faults) -> Iterator[NamedBlob]:
     """Yield the files in include/, a folder for each language or `default`, under our names of languages."""
     for path in visible((folder / "include").glob("*/")):
         name = path.name
-        try:
-            known = name if name == "default" else find(name).name
-        except InputError:
+        known = _language_of_folder(name)
+        if not known:
             faults.note("left out: no language that is known", f"include/{name}")
             continue
         for file in files_below(folder, f"include/{name}"):
             rest = file.name.removeprefix(f"include/{name}/")
-            if started := _STARTS.search(_COMMENTS.sub("", source_text(folder / file.name))):
-                words = f"submissions are built with it, and it calls {started[1]}"
-                faults.add(words, file.name, remedy="Submissions are one process: no package may start more")
+            if started := sorted(_starts(file) - _FORKS):
+                words = f"submissions are built with it, and it calls {started[0]}"
+                faults.add(words, file.name, remedy="It may fork; submissions start no other programs")
             yield NamedBlob(name=f"{known}/{rest}", content=file.content)
+
+
+def _language_of_folder(name: str) -> str:
+    """Return the language that a folder of include/ is for, or `default`; empty where none is known."""
+    try:
+        return name if name == "default" else find(name).name
+    except InputError:
+        return ""
+
+
+def _starts(file: NamedBlob) -> set[str]:
+    """Return the calls in a source that start processes."""
+    return set(_STARTS.findall(_COMMENTS.sub("", file.content.read().decode(errors="replace"))))
+
+
+def _forking(included: Iterable[NamedBlob]) -> Iterator[str]:
+    """Yield the files beside submissions that fork."""
+    return (file.name for file in included if _starts(file) & _FORKS)
+
+
+def _check_forks(folder: Path, problem: Problem, faults: Faults) -> None:
+    """Check that accepted solutions can tell how many processes a file of the package starts."""
+    languages = {solution.language for solution in accepted(problem)}
+    for name in problem.forks_by:
+        of, _, rest = name.partition("/")
+        places = (path for path in visible((folder / "include").glob(f"*/{rest}")))
+        place = next(path for path in places if _language_of_folder(path.relative_to(folder).parts[1]) == of)
+        where = place.relative_to(folder).as_posix()
+        words = "submissions are built with it, and it forks"
+        if of != "default" and of not in languages:
+            remedy = f"Add an accepted solution in {of}: it shows how many processes are needed"
+            faults.add(f"{words}; no accepted solution in {of} is there", where, remedy=remedy)
+        elif not languages:
+            faults.add(f"{words}; no accepted solution is there", where, remedy="Add one")
+        else:
+            faults.note(f"{words}: as many processes in all as accepted solutions need", where)
 
 
 def _title(header: Fields) -> str:

@@ -26,6 +26,7 @@ COLUMNS = {
     "wall_time": "float64",
     "waited_time": "float64",
     "memory": "int64",
+    "processes": "int64",
     "points": "float64",
 }
 _HELD = 20_000  # tests in memory, and in a row group

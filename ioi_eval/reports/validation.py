@@ -336,5 +336,11 @@ def sections(found: Validation) -> Iterator[Section]:
 
 def _limits(found: Validation) -> Iterator[str]:
     for problem, limit in found.limits.items():
+        if limit.forks_by:
+            files = ", ".join(limit.forks_by)
+            needed = f"{limit.processes} in all, which accepted solutions need with {files}"
+            yield f"Processes of {problem}: {needed}."
+        if not limit.multiplier:
+            continue
         slowest = f"the {limit.slowest:.3f} s of {limit.solution} on test {limit.test}"
         yield f"Time limit of {problem}: {limit.cpu_time:g} s, {limit.multiplier:g} times {slowest}."

@@ -128,6 +128,7 @@ def test_result(test_name: str, line: Line, *, limits: Limits, company: Company 
         wall_time=line.wall_us / _MICROSECONDS,
         waited_time=line.waited_us / _MICROSECONDS,
         memory=line.memory,
+        processes=line.processes or None,
         output=line.output,
         error=line.error,
     )
@@ -137,12 +138,13 @@ def _end(test_name: str, line: Line, limits: Limits, company: Company) -> tuple[
     """Return the verdict of a program's ending, and words about the limit that it exceeded."""
     said = f": {line.feedback}" if line.feedback else ""  # before it failed, such as the name of an exception
     several = company.processes > 1
+    started = f" of all {line.processes} processes" if line.processes > 1 else ""
     match line.end:
         case "cpu" if company.each:
             of = "" if limits.cpu_time is None else f" more than {limits.cpu_time:.3f} s"
             return Verdict.TLE, f"Time limit exceeded (CPU time of one of {company.processes} processes{of})"
         case "cpu":
-            what = f"CPU time of {company.processes} processes" if several else "CPU time"
+            what = f"CPU time of {company.processes} processes" if several else f"CPU time{started}"
             return Verdict.TLE, _too_long(what, line.cpu_us, limits.cpu_time)
         case "wall":
             return Verdict.TLE, _too_long("wall time", line.wall_us, limits.wall_time)
@@ -151,7 +153,7 @@ def _end(test_name: str, line: Line, limits: Limits, company: Company) -> tuple[
             used = f"{_mebibytes(line.memory)}{most and f' of {most}'}"
             # The line has what they used together, the limit is for each.
             used = f"of one of {company.processes} processes more than {most}" if several else used
-            return Verdict.MLE, f"Memory limit exceeded (resident memory {used})"
+            return Verdict.MLE, f"Memory limit exceeded (resident memory{started} {used})"
         case "output":
             most = "" if limits.output is None else f" (more than {_mebibytes(limits.output)})"
             return Verdict.OLE, f"Output limit exceeded{most}"
@@ -161,7 +163,8 @@ def _end(test_name: str, line: Line, limits: Limits, company: Company) -> tuple[
             name = f", {_SIGNALS[line.signal]}" if line.signal in _SIGNALS else ""
             return Verdict.RE, f"Runtime error (signal {line.signal}{name}){said}"
         case "threads":
-            return Verdict.RE, "Runtime error (too many threads)"
+            of = "threads or processes" if line.processes else "threads"
+            return Verdict.RE, f"Runtime error (too many {of})"
     raise JudgeFailure(f"the proctor reports no known end: {line.end!r}", phase="judging", test=test_name)
 
 

@@ -1,4 +1,7 @@
-"""Time limits of problems that leave them to their solutions: measured at the first submission."""
+"""Limits of problems that leave them to their solutions: measured at the first submission.
+
+The time limit where the package has none, and the number of processes where its own file starts some.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,20 @@ from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResul
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.expectations import measured_limit
 from ioi_eval.runs.runner import Judging
-from ioi_eval.store.folder import MeasuredLimit, accepted, identity, is_measured, with_limit
+from ioi_eval.store.folder import (
+    MeasuredLimit,
+    accepted,
+    identity,
+    is_measured,
+    is_timed,
+    with_forks,
+    with_limit,
+)
 
 _LONGEST = 60.0  # seconds of CPU that a solution may take on a test while it is measured
+_MOST_FORKS = 15  # processes beside the first one while a solution is measured
 _PHASE = "measuring the time limit"
+_COUNTING = "counting processes"
 _REMEDY = "Give the package a time limit, or set time_limit=..."
 _ENDED_WELL = frozenset({Verdict.AC, Verdict.PA})
 
@@ -52,7 +65,12 @@ class TimeLimits:
                 )
             if key not in self._known:
                 self._known[key] = await self._measured(key, problem)
-        return with_limit(problem, self._known[key].cpu_time)
+        found = self._known[key]
+        if problem.forks_by:
+            problem = with_forks(problem, found.processes - 1)
+        if is_timed(problem):
+            return with_limit(problem, found.cpu_time)
+        return problem if self._factor == 1 else with_time_factor(problem, self._factor)
 
     async def _measured(self, key: str, problem: Problem) -> MeasuredLimit:
         try:
@@ -68,8 +86,11 @@ class TimeLimits:
 
         One in a language that is not here is left out; the others set the limit.
         """
-        roomy = with_limit(problem, _LONGEST)
-        times, left_out = list[tuple[float, str, str]](), list[str]()
+        roomy = (
+            with_limit(problem, _LONGEST) if is_timed(problem) else with_time_factor(problem, self._factor)
+        )
+        roomy = with_forks(roomy, _MOST_FORKS) if problem.forks_by else roomy
+        times, left_out, processes = list[tuple[float, str, str]](), list[str](), 1
         for solution in accepted(problem):
             try:
                 if solution.language:
@@ -82,14 +103,21 @@ class TimeLimits:
                     raise
                 left_out.append(f"{solution.name}: {unknown.problem}")
             else:
+                if problem.forks_by and not all(test.status in _ENDED_WELL for test in result.tests):
+                    left_out.append(f"{solution.name}: {_not_right(result)}")
+                    continue
                 times.extend(_times(solution, result))
+                processes = max(processes, *(test.processes or 1 for test in result.tests))
         if not times:
             raise _no_measure(problem, left_out)
         slowest, solution_name, test = max(times)
-        multiplier = problem.time_from_solutions or 1.0
+        multiplier = (problem.time_from_solutions or 1.0) if is_timed(problem) else 0.0
+        own = problem.limits.cpu_time or 0.0
         return MeasuredLimit(
             problem=problem.id,
-            cpu_time=measured_limit(slowest, multiplier),
+            processes=processes,
+            forks_by=problem.forks_by,
+            cpu_time=measured_limit(slowest, multiplier) if is_timed(problem) else own,
             slowest=slowest,
             solution=solution_name,
             test=test,
@@ -118,8 +146,22 @@ def _times(solution: Solution, result: SubmissionResult) -> Iterator[tuple[float
             yield test.cpu_time or 0.0, solution.name, test.test_name
 
 
+def _not_right(result: SubmissionResult) -> str:
+    wrong = next((test for test in result.tests if test.status not in _ENDED_WELL), None)
+    return (
+        "it does not compile" if wrong is None else f"{wrong.status} on {wrong.test_name}, {wrong.feedback}"
+    )
+
+
 def _no_measure(problem: Problem, left_out: Sequence[str]) -> JudgeFailure:
     why = f" ({'; '.join(left_out)})" if left_out else ""
+    if problem.forks_by:
+        return JudgeFailure(
+            f"{problem.forks_by[0]} starts processes, and no accepted solution passes with fork, pipe and "
+            f"wait alone, so their number is unknown{why}",
+            phase=_COUNTING,
+            remedy="Only files that need no other calls can be judged",
+        )
     without = f"problem {problem.id} has no time limit"
     return JudgeFailure(
         f"{without}, and no accepted solution that a limit could be taken from{why}",

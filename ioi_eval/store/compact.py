@@ -17,8 +17,9 @@ from ioi_eval.model.errors import InputError
 
 TEST_COLUMNS = "test_columns"
 _TESTS, _SUBTASKS, _CONFINEMENT = "test_results", "all_subtasks_results", "confinement"
-# Fields of few tests, with what stands for them in others: of those that ran again, that a grader counts.
-_RARE: Mapping[str, Any] = {"cpu_times": [], "points": None}
+# Fields of few tests, with what stands for them in others: of those that ran again, that a grader counts,
+# that start processes.
+_RARE: Mapping[str, Any] = {"cpu_times": [], "points": None, "processes": None}
 _NEVER = object()
 _Row = dict[str, Any]
 _OWN = "uid"  # of a box, which says nothing

@@ -270,17 +270,30 @@ LIMITS = "limits.json"
 
 
 class MeasuredLimit(Value, kw_only=True):
+    """The limits that accepted solutions set: of time, of processes, or both."""
+
     problem: str
-    cpu_time: float  # seconds: the limit
+    processes: int = 1  # that the package's own file starts, with the first one
+    forks_by: tuple[str, ...] = ()  # those files; empty: none does
+    cpu_time: float  # seconds: the limit; where the package has one, that
     slowest: float  # seconds that the slowest accepted solution took
     solution: str
     test: str
-    multiplier: float
+    multiplier: float  # 0: the package has a time limit
+
+
+def is_timed(problem: Problem) -> bool:
+    """Return True if the problem's solutions set its time limit."""
+    return problem.limits.cpu_time is None and problem.time_from_solutions is not None
 
 
 def is_measured(problem: Problem) -> bool:
-    """Return True if the problem's solutions set its time limit."""
-    return problem.limits.cpu_time is None and problem.time_from_solutions is not None
+    """Return True if the problem's solutions set its time limit or its number of processes."""
+    return is_timed(problem) or bool(problem.forks_by)
+
+
+def with_forks(problem: Problem, forks: int) -> Problem:
+    return msgspec.structs.replace(problem, options=msgspec.structs.replace(problem.options, forks=forks))
 
 
 def with_limit(problem: Problem, seconds: float) -> Problem:
@@ -306,6 +319,11 @@ def identity(problem: Problem) -> str:
         problem.id,
         problem.year,
         problem.time_from_solutions,
+        *(
+            [[problem.forks_by, [file.content.sha256 for file in problem.included]]]
+            if problem.forks_by
+            else []
+        ),
         [test.input.sha256 for test in problem.tests],
         [
             (one.name, one.language, one.code, *(file.content.sha256 for file in one.files))

@@ -155,7 +155,7 @@ def _test_row(result: TestResult) -> dict[str, Any]:
     """The fields of published result sets. The beginnings of texts are for who asks for them."""
     left_out = {"output", "error"}
     left_out |= set() if result.cpu_times else {"cpu_times"}
-    left_out |= {"points"} if result.points is None else set()
+    left_out |= {name for name in ("points", "processes") if getattr(result, name) is None}
     return {name: getattr(result, name) for name in TestResult.__struct_fields__ if name not in left_out}
 
 

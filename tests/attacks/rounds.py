@@ -70,11 +70,12 @@ async def programs(
     alone: bool = False,
     way: Way | None = None,
     compared: bool = False,
+    forks: int = 0,
 ) -> Round:
     """Attacks in one language, on one kind of task, are one submission; after each of them it behaves once.
 
     `alone`: the program has no others in it. `way`: how Python must run; None: it is not asked. `compared`: no
-    checker quotes what it reads.
+    checker quotes what it reads. `forks`: processes that the package's own file is there to start.
     """
     language = attacks[0].language
     code = PROGRAM_IN[language](attacks if alone else PROGRAMS)
@@ -84,6 +85,12 @@ async def programs(
     options = TaskOptions(output_file=OUT_FILE) if attacks[0].writes_file else TaskOptions()
     tests = _tests(ground, orders, fine="fine\n" if compared else None)
     problem = Problem(id="attacked", tests=tests, limits=limits, checker=checker, options=options)
+    if forks:
+        runner = _named("c++/runner.h", "int started = fork();")
+        granted = msgspec.structs.replace(options, forks=forks)
+        problem = msgspec.structs.replace(
+            problem, included=(runner,), forks_by=(runner.name,), options=granted
+        )
     return _round(attacks, await _score(scorer, problem, code, language), ground, way)
 
 

@@ -85,6 +85,17 @@ async def test_no_program_succeeds(scorer: Scorer, ground: Ground, part: str) ->
     assert not faults(await programs(scorer, ground, PARTS[part]))
 
 
+# What a package that forks gives to its submissions.
+GRANTED = {"numbers-of-inodes", "pipes-that-are-counted"}  # both by pipes, which programs with threads have
+
+
+@pytest.mark.sample("everything-two")
+@pytest.mark.parametrize("half", ["one", "two"])
+async def test_no_program_that_may_fork_succeeds(scorer: Scorer, ground: Ground, half: str) -> None:
+    attacks = [attack for attack in PARTS[f"c++ {half}"] if attack.name not in GRANTED]
+    assert not faults(await programs(scorer, ground, attacks, forks=2))
+
+
 @pytest.mark.sample("everything-forked")
 @pytest.mark.parametrize("third", THIRDS)
 @pytest.mark.parametrize("way", Way, ids=lambda way: way.value)

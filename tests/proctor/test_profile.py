@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-PROFILES = ["submission", "with threads", "tool", "stage", "stage without namespaces"]
+PROFILES = [
+    "submission",
+    "with threads",
+    "that forks",
+    "that forks, with threads",
+    "tool",
+    "stage",
+    "stage without namespaces",
+]
 
 
 @pytest.fixture

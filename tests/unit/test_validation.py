@@ -14,10 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.runs import submission_result
 
+from ioi_eval.cli.progress import measured
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.model.errors import ToolMissing
 from ioi_eval.model.values import WordOfTests
-from ioi_eval.models import Limits, Problem, Solution, Submission, SubmissionResult, TestResult, Verdict
+from ioi_eval.models import (
+    Blob,
+    Limits,
+    NamedBlob,
+    Problem,
+    Solution,
+    Submission,
+    SubmissionResult,
+    TestResult,
+    Verdict,
+)
 from ioi_eval.reports.records import Validation, read_validation, write_validation
 from ioi_eval.reports.validation import compared, conclusion, numbers, validation
 from ioi_eval.rules.expectations import ExpectedScore, KeyedExpectation, max_points, of_packages
@@ -393,3 +404,65 @@ async def test_problems_with_a_limit_are_left_alone() -> None:
     assert await TimeLimits(judge).limited(problem) is problem
     await judge.judge(problem, submit(1))
     assert [seconds for _, seconds in judge.asked] == [3]
+
+
+# --- processes that a package's own file starts ------------------------------------------------------
+
+RUNNER = NamedBlob(name="c++/runner.cpp", content=Blob.of(b"fork();"))
+
+
+class Forking(Timed):
+    """Its submissions start three processes on each test, and one more for each second that they take."""
+
+    def __init__(self, failing: str = "") -> None:
+        super().__init__()
+        self.failing = failing
+
+    async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
+        result = await super().judge(problem, submission)
+        number = 3 + int(float(submission.code or 0))
+        granted = 1 + (problem.options.forks or 0)
+        status = RE if number > granted or submission.key.endswith(self.failing or "?") else AC
+        tests = {
+            test.test_name: msgspec.structs.replace(
+                test, processes=number, status=status, score=float(status is AC), feedback="as it ended"
+            )
+            for test in result.tests
+        }
+        return submission_result(problem, submission, tests)
+
+
+def forking(*times: str, **fields: Any) -> Problem:
+    solutions = [solution(f"{number}.cpp", "accepted") for number, _ in enumerate(times)]
+    solutions = [msgspec.structs.replace(one, code=code) for one, code in zip(solutions, times, strict=True)]
+    return with_solutions(*solutions, included=(RUNNER,), forks_by=(RUNNER.name,), **fields)
+
+
+async def test_processes_are_counted_on_accepted_solutions(tmp_path: Path) -> None:
+    told = list[MeasuredLimit]()
+    problem = forking("0", "2", limits=Limits.contest(4.0, 1 << 28))
+    limits = TimeLimits(Forking(), on_measured=lambda key, limit: told.append(limit), factor=2)
+    limited = await limits.limited(problem)
+    assert (limited.options.forks, limited.limits.cpu_time) == (4, 8.0)
+    (found,) = told
+    assert (found.processes, found.forks_by, found.multiplier) == (5, ("c++/runner.cpp",), 0)
+    assert "5 processes in all, which accepted solutions need with c++/runner.cpp" in measured(found)
+    write_limits(tmp_path, {identity(problem): found})
+    judge = Forking()
+    assert (await TimeLimits(judge, read_limits(tmp_path)).limited(problem)).options.forks == 4
+    assert judge.asked == []
+
+
+async def test_both_are_measured_at_once() -> None:
+    problem = forking("1", limits=Limits(memory=1 << 28), time_from_solutions=5)
+    limited = await TimeLimits(Forking()).limited(problem)
+    assert (limited.options.forks, limited.limits.cpu_time) == (3, 5.0)
+
+
+async def test_a_solution_that_fails_does_not_count() -> None:
+    problem = forking("0", "2", limits=Limits.contest(4.0, 1 << 28))
+    assert (await TimeLimits(Forking("1.cpp")).limited(problem)).options.forks == 2
+    with pytest.raises(
+        JudgeFailure, match=r"c\+\+/runner\.cpp starts processes, and no accepted solution passes"
+    ):
+        await TimeLimits(Forking(".cpp")).limited(problem)

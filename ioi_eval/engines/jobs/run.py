@@ -378,6 +378,8 @@ def waiting(program: Program, profile: Profile) -> Program:
     submission = program.submission
     if profile.waiting is None or not submission.argv or submission.argv[0] != COMMAND:
         return program
+    if submission.processes > 1:  # which is started for each test
+        return program
     own = {*submission.files} - {_HARNESS}  # which imports some only when it needs them
     named = _named(file.content for file in program.files if file.name in own)
     modules = _OF_HARNESS + named if _HARNESS in submission.files else named

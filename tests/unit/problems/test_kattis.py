@@ -367,10 +367,10 @@ def test_validators_that_ask_for_more_passes(tmp_path: Path, header: str, passes
 @pytest.mark.parametrize(
     ("file", "source", "call"),
     [
-        ("include/cpp/runner.cpp", "int main() {\n  if (!fork()) phase(1);\n}\n", "fork"),
+        ("include/cpp/runner.cpp", "int main() {\n  if (!vfork()) phase(1);\n}\n", "vfork"),
         ("include/c/runner.c", 'int main() { return ::system ("./again"); }\n', "system"),
         ("include/c/runner.c", 'int main() { return system ("./again"); }\n', "system"),
-        ("include/python3/runner.py", "import os\nif os.fork() == 0:\n    phase()\n", "os.fork"),
+        ("include/python3/runner.py", "import os\nos.system('phase')\n", "os.system"),
         ("include/cpp/runner.cpp", "// no fork() here\n/* nor\n fork() */ int main() { road.fork(); }\n", ""),
         ("include/python3/runner.py", "# fork() is not called\nprint(1)\n", ""),
     ],
@@ -382,4 +382,24 @@ def test_runners_that_start_processes(tmp_path: Path, file: str, source: str, ca
         return
     error = only_error(folder, "p")
     assert error.where == f"p/{file}"
-    assert f"it calls {call}. Submissions are one process" in str(error)
+    assert f"it calls {call}. It may fork; submissions start no other programs" in str(error)
+
+
+FORKS = {"include/cpp/runner.cpp": "int main() {\n  if (!fork()) phase(1);\n}\n"}
+
+
+def test_a_runner_that_forks_is_measured_on_accepted_solutions(tmp_path: Path) -> None:
+    problem = sound(write(tmp_path / "p", FORKS))
+    assert problem.forks_by == ("c++/runner.cpp",)
+    assert problem.options.forks is None
+
+
+@pytest.mark.parametrize("solution", ["submissions/accepted/two.py", "submissions/wrong_answer/one.cpp"])
+def test_a_runner_that_forks_needs_an_accepted_solution_of_its_language(
+    tmp_path: Path, solution: str
+) -> None:
+    folder = write(tmp_path / "p", {**FORKS, solution: ""})
+    (folder / "submissions/accepted/best.cpp").unlink()
+    error = only_error(folder, "p")
+    assert error.where == "p/include/cpp/runner.cpp"
+    assert "it forks; no accepted solution in c++ is there. Add an accepted solution in c++" in str(error)

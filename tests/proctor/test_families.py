@@ -1,0 +1,263 @@
+"""A submission that may start processes, because its package ships what forks: how many, and what of them counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from harness import Bench
+from support.plans import PlanLimits, PlanSubmission
+
+# What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
+pytestmark = pytest.mark.sample("everything")
+
+START = """
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <initializer_list>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+void burn(double seconds) {
+  timespec t;
+  do clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); while (t.tv_sec + t.tv_nsec / 1e9 < seconds);
+}
+"""
+TWO_PHASES = (
+    START
+    + """
+int main() {
+  int to[2], back[2], n;
+  if (pipe(to) != 0 || pipe(back) != 0 || scanf("%d", &n) != 1) return 1;
+  const int child = fork();
+  if (child < 0) return 2;
+  if (child == 0) {
+    close(to[1]), close(back[0]);
+    int got;
+    if (read(to[0], &got, sizeof got) != sizeof got) _exit(3);
+    got *= 2;
+    _exit(write(back[1], &got, sizeof got) == sizeof got ? 0 : 4);
+  }
+  close(to[0]), close(back[1]);
+  if (write(to[1], &n, sizeof n) != sizeof n || read(back[0], &n, sizeof n) != sizeof n) return 5;
+  int status;
+  if (waitpid(child, &status, 0) != child || status != 0) return 6;
+  printf("%d", n);
+}
+"""
+)
+LIMITS = PlanLimits(cpu_ms=5000, wall_ms=20000, memory=512 << 20, output=1 << 20)
+
+
+def family(processes: int, threads: int = 1) -> PlanSubmission:
+    return PlanSubmission(argv=("submission",), processes=processes, threads=threads)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_two_phases_of_one_solution(bench: Bench, threads: int) -> None:
+    submission = family(2, threads)
+    line = bench.one(TWO_PHASES, given="21\n", answer="42", submission=submission, limits=LIMITS)
+    assert (line.end, line.score, line.processes) == ("ok", 1, 2)
+
+
+def test_without_a_grant_there_is_none(bench: Bench) -> None:
+    line = bench.one(TWO_PHASES, given="21\n", answer="42", limits=LIMITS)
+    assert (line.end, line.processes) == ("exit", 0)
+
+
+# It says what it got, one word after the other.
+TRIES = (
+    START + 'void tell(const char* what, bool got) { printf("%s %s\\n", what, got ? "got" : "refused"); }\n'
+)
+
+
+def told(source: str, answer: str, bench: Bench, processes: int = 3) -> None:
+    given = family(processes)
+    line = bench.one(TRIES + source, answer=answer, submission=given, limits=LIMITS, echo=1000)
+    assert (line.end, line.output, line.score) == ("ok", "", 1)
+
+
+def test_those_that_have_ended_count_too(bench: Bench) -> None:
+    source = """
+    int main() {
+      int made = 0;
+      for (int i = 0; i < 10; ++i) {
+        const int child = fork();
+        if (child == 0) _exit(0);
+        if (child < 0 && errno != EAGAIN) return 1;
+        if (child > 0) ++made, waitpid(child, nullptr, 0);
+      }
+      printf("%d", made);
+    }
+    """
+    told(source, "2", bench)
+
+
+def test_grandchildren_count_too(bench: Bench) -> None:
+    source = """
+    int main() {
+      if (fork() == 0) {
+        const int inner = fork(), more = fork();
+        _exit(inner == 0 || (inner > 0 && more < 0) ? 0 : 1);
+      }
+      int status;
+      wait(&status);
+      printf("%d %d", status, fork() < 0);
+    }
+    """
+    told(source, "0 1", bench)
+
+
+def test_a_bomb_ends(bench: Bench) -> None:
+    line = bench.one(START + "int main() { for (;;) fork(); }", submission=family(3), limits=LIMITS)
+    assert (line.end, line.score, line.processes) == ("threads", 0, 3)
+
+
+def test_only_plain_forks(bench: Bench) -> None:
+    """No process that shares memory, stops its parent, or is another's child; and nothing that reaches another."""
+    source = """
+    static long made(unsigned long flags) {
+      const long pid = syscall(SYS_clone, flags, 0, 0, 0, 0);
+      if (pid == 0) _exit(0);
+      return pid;
+    }
+    int main() {
+      for (const unsigned long more : std::initializer_list<unsigned long>{
+               CLONE_VM, CLONE_VFORK, CLONE_PARENT, CLONE_FILES, CLONE_NEWPID, CLONE_NEWUSER, CLONE_THREAD,
+               CLONE_PTRACE, 0x1000 /* PIDFD */, CLONE_FS})
+        if (made(more | SIGCHLD) >= 0) printf("%lx got\\n", more);
+      if (made(0) >= 0 || made(SIGUSR1) >= 0 || syscall(SYS_clone3, nullptr, 0) >= 0 || vfork() >= 0) puts("got");
+      tell("system", system("exit 7") == 7 << 8);
+      tell("popen", popen("exit 0", "r") != nullptr);
+      fflush(stdout);
+      const int child = fork();
+      if (child == 0) _exit(0);
+      tell("fork", child > 0);
+    }
+    """
+    told(source, "system refused\npopen refused\nfork got\n", bench, 2)
+
+
+def test_relatives_are_left_alone(bench: Bench) -> None:
+    source = """
+    int main() {
+      const int main_one = getpid(), child = fork();
+      if (child == 0) {
+        tell("stop", kill(main_one, SIGSTOP) == 0);
+        tell("end", kill(main_one, SIGKILL) == 0 || kill(0, SIGKILL) == 0 || kill(-1, SIGKILL) == 0);
+        tell("thread", syscall(SYS_tgkill, main_one, main_one, SIGSTOP) == 0);
+        tell("trace", ptrace(PTRACE_ATTACH, main_one, 0, 0) == 0 || ptrace(PTRACE_SEIZE, main_one, 0, 0) == 0);
+        char byte;
+        tell("memory", syscall(SYS_process_vm_readv, main_one, &byte, 0, &byte, 0, 0) >= 0);
+        tell("priority", setpriority(PRIO_PROCESS, main_one, 5) == 0 || nice(5) == 5);
+        fflush(stdout);
+        _exit(0);
+      }
+      waitpid(child, nullptr, 0);
+      const int other = fork();
+      if (other == 0) for (;;) pause();
+      tell("child", kill(other, SIGKILL) == 0 || ptrace(PTRACE_ATTACH, other, 0, 0) == 0);
+      tell("ignore", signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+      tell("group", setsid() >= 0 || setpgid(0, 0) == 0);
+      tell("reaper", syscall(SYS_prctl, 36 /* PR_SET_CHILD_SUBREAPER */, 1, 0, 0, 0) == 0);
+      fflush(stdout);
+      _exit(0);
+    }
+    """
+    words = ["stop", "end", "thread", "trace", "memory", "priority", "child", "ignore", "group", "reaper"]
+    told(source, "".join(f"{word} refused\n" for word in words), bench)
+
+
+AT_WORK = {
+    "at the same time": "fork(); burn(60);",
+    "a child that is not waited for": "if (fork()) for (;;) pause(); burn(60);",
+    "one behind the other": "if (fork()) { wait(nullptr); burn(60); } burn(0.4); _exit(0);",
+    "an orphan": "if (fork()) for (;;) pause(); if (fork()) _exit(0); burn(60);",
+}
+
+
+@pytest.mark.parametrize("work", AT_WORK.values(), ids=AT_WORK)
+def test_the_time_of_all_is_counted(bench: Bench, work: str) -> None:
+    limits = PlanLimits(cpu_ms=600, wall_ms=20_000, hard_ms=600_000, memory=512 << 20)
+    line = bench.one(START + f"int main() {{ {work} }}", submission=family(3), limits=limits)
+    assert (line.end, line.score) == ("cpu", 0)
+    assert line.cpu_us < 3_000_000, "ended when it was over the limit"
+
+
+def test_the_time_of_those_that_ended_is_in_the_sum(bench: Bench) -> None:
+    source = """
+    int main() {
+      for (int i = 0; i < 2; ++i) { if (fork() == 0) { burn(0.3); _exit(0); } }
+      while (wait(nullptr) > 0) {}
+      if (fork() >= 0) return 1;
+    }
+    """
+    line = bench.one(START + source, submission=family(3), limits=LIMITS)
+    assert line.end == "ok" and line.cpu_us >= 600_000
+
+
+FILL = """
+static char* volatile kept;
+static char* fill(size_t size) { kept = (char*)malloc(size); memset(kept, 1, size); return kept; }
+"""
+
+
+def test_the_memory_of_all_is_counted(bench: Bench) -> None:
+    source = FILL + "int main() { fork(); fork(); fill(120 << 20); for (;;) pause(); }"
+    limits = PlanLimits(cpu_ms=20_000, wall_ms=20_000, memory=256 << 20)
+    line = bench.one(START + source, submission=family(4), limits=limits)
+    assert (line.end, line.score) == ("memory", 0)
+
+
+def test_memory_that_processes_share_counts_once(bench: Bench) -> None:
+    source = (
+        FILL
+        + """
+    int main() {
+      char* at = fill(120 << 20);
+      if (fork() == 0) { usleep(200000); _exit(at[5]); }
+      int status;
+      wait(&status);
+      printf("%d", WEXITSTATUS(status));
+    }
+    """
+    )
+    limits = PlanLimits(cpu_ms=20_000, wall_ms=20_000, memory=200 << 20)
+    line = bench.one(START + source, answer="1", submission=family(2), limits=limits)
+    assert (line.end, line.score) == ("ok", 1)
+    assert line.memory < 200 << 20
+
+
+def test_all_end_with_the_first(bench: Bench) -> None:
+    """What a child still would have written is not in the output."""
+    source = (
+        START + 'int main() { if (fork() == 0) { usleep(300000); puts("late"); _exit(0); } puts("ended"); }'
+    )
+    line = bench.one(source, answer="ended", submission=family(2), limits=LIMITS)
+    assert (line.end, line.score) == ("ok", 1)
+
+
+def test_a_family_that_waits_idles(bench: Bench) -> None:
+    limits = PlanLimits(cpu_ms=5000, wall_ms=500, hard_ms=5000)
+    line = bench.one(START + "int main() { fork(); for (;;) pause(); }", submission=family(2), limits=limits)
+    assert line.end == "wall"
+
+
+def test_a_plan_grants_a_few_only(bench: Bench) -> None:
+    judged = bench.judge(TWO_PHASES, [("1", "2")], submission=family(17), limits=LIMITS)
+    assert "submission.processes: a number from 1 to 16 expected" in judged.boxed.stdout
+
+
+def test_without_filters_nobody_is_granted_any(bench: Bench) -> None:
+    bare = replace(bench, layers=tuple(layer for layer in bench.layers if layer != "seccomp"))
+    judged = bare.judge(TWO_PHASES, [("1", "2")], submission=family(2), limits=LIMITS)
+    assert "cannot be counted" in str(judged.tests[0].failure)
