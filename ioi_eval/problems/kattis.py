@@ -1151,6 +1151,9 @@ class _Sources(NamedTuple):
 def _folder(path: Path, place: str, entrypoint: str, faults: Faults) -> _Sources | None:
     """Return a folder's sources, which are one program in one language; None, with a note, where not."""
     files = [file for file in visible(path.rglob("*")) if file.is_file()]
+    if scripts := sorted(_SCRIPTS & {file.relative_to(path).as_posix() for file in files}):
+        faults.note(f"left out: the format gives no scripts ({', '.join(scripts)}) to submissions", place)
+        return None
     languages = {name for file in files if (name := language_of(file.name))}
     if len(languages) != 1:
         found = "sources in several languages" if languages else "no source in a known language"

@@ -197,7 +197,8 @@ class PolygonReader:
             words = (
                 f"solutions run {runs} times" if runs != "2" else "solutions run twice without an interactor"
             )
-            self._fault("judging.run-count", words, "Expected 1, or 2 with an interactor")
+            remedy = "Expected 1, or 2 with an interactor, which alone says what the second run reads"
+            self._fault("judging.run-count", words, remedy)
             return ""
         return "alone" if interactor.find("runs") is None else "together"
 

@@ -211,6 +211,7 @@ def test_submissions_of_several_files(tmp_path: Path) -> None:
     ("names", "words"),
     [
         (["a.cpp", "b.py"], "sources in several languages"),
+        (["a.cpp", "build", "run"], "the format gives no scripts (build, run) to submissions"),
         (["README"], "no source in a known language"),
         (["a.py", "b.py"], "which source is started is not clear; call it __main__"),
         (["inner/main.py", "a.py", "b.py"], "which source is started is not clear"),
