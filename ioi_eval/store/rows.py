@@ -30,7 +30,7 @@ from ioi_eval.rules import scoring
 from ioi_eval.store.compact import TEST_COLUMNS
 
 MAX_COMPILE_OUTPUT = 4096  # characters
-MAX_OUTPUT = 400  # bytes of a wrong output, and of the expected one
+MAX_OUTPUT = 400  # bytes of a wrong output, of its input, and of the expected one
 # Begins `program_sha256`: the rule by which programs are equal. Rows without it were judged by the first one,
 # which took some programs in Python for equal that were not.
 PROGRAM_RULE = "2:"
@@ -160,14 +160,19 @@ def _test_row(result: TestResult) -> dict[str, Any]:
 
 
 def _wrong_output(problem: Problem, result: SubmissionResult) -> dict[str, Any]:
-    """The beginning of the first wrong output, beside the expected one. Of others the row would grow."""
+    """The beginning of the first wrong output, of its input and of the expected one. More would cost room."""
     wrong = next((test for test in result.tests if test.output), None)
     if wrong is None:
         return {}
-    answer = next((test.answer for test in problem.tests if test.name == wrong.test_name), None)
-    expected = None if answer is None else answer.beginning(MAX_OUTPUT)
-    output = bounded(wrong.output, MAX_OUTPUT)
-    return {"wrong_output": {"test_name": wrong.test_name, "output": output, "expected": expected}}
+    test = next((test for test in problem.tests if test.name == wrong.test_name), None)
+    given, answer = (None, None) if test is None else (test.input, test.answer)
+    kept = {
+        "test_name": wrong.test_name,
+        "input": None if given is None else given.beginning(MAX_OUTPUT),
+        "output": bounded(wrong.output, MAX_OUTPUT),
+        "expected": None if answer is None else answer.beginning(MAX_OUTPUT),
+    }
+    return {"wrong_output": kept}
 
 
 def failure_row(

@@ -66,10 +66,15 @@ def test_the_first_wrong_output_is_kept_beside_the_expected_one() -> None:
     )
     found = msgspec.structs.replace(told, tests=(told.tests[0], *shown))
     kept = result_row(of, asked, found)["wrong_output"]
-    assert kept == {"test_name": "2-a", "output": "9 \ufffd</script>", "expected": "7\n" * 200}
+    [given] = [test.input.read().decode() for test in SUM.tests if test.name == "2-a"]
+    both = {"output": "9 \ufffd</script>", "expected": "7\n" * 200}
+    assert kept == {"test_name": "2-a", "input": given, **both}
     assert "wrong_output" not in result_row(of, asked, told)
     again = result_of(json.loads(json.dumps(result_row(of, asked, found))))
     assert [test.output for test in again.tests] == ["", kept["output"], "", ""]
+    huge = tuple(msgspec.structs.replace(test, input=Blob.of("1\n" * 999)) for test in asked.tests)
+    large = result_row(of, msgspec.structs.replace(asked, tests=huge), found)["wrong_output"]
+    assert large["input"] == "1\n" * (MAX_OUTPUT // 2)
     longest = msgspec.structs.replace(told, tests=shown[1:])
     assert len(result_row(of, SUM, longest)["wrong_output"]["output"]) == MAX_OUTPUT
     assert result_row(of, SUM, longest)["wrong_output"]["expected"] is None

@@ -54,6 +54,7 @@ def test_a_dump_is_scored_and_a_second_call_does_nothing_new(cli: CommandLine, p
     rows = results(run)
     assert {key: found["all_subtasks_points"] for key, found in rows.items()} == POINTS
     kept = rows["wrong"]["wrong_output"]
+    assert kept.pop("input").split() == ["1", "2"]
     assert kept == {"test_name": "1-1", "output": "0", "expected": "3\n"}
     assert {key for key, found in rows.items() if "wrong_output" in found} == {"small", "wrong"}
     assert "Scored 8 submissions (2 equal to another one)" in first.stdout
