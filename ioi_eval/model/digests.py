@@ -13,7 +13,17 @@ from ioi_eval.model.values import Blob, Problem, Test
 
 _T = TypeVar("_T")
 # What cannot change a score: labels, what is asked, and the solutions that a package brings.
-_NO_MATTER = ("name", "source", "solutions", "difficulty", "tags", "statement", "starter_code", "attachments")
+_NO_MATTER = (
+    "name",
+    "source",
+    "solutions",
+    "difficulty",
+    "tags",
+    "statement",
+    "document",
+    "starter_code",
+    "attachments",
+)
 _APART = (*_NO_MATTER, "tests")
 # Younger than runs that are there: while they say nothing, those runs' problems have not changed.
 _YOUNGER = ("prelude", "online_judge", "cuts_output", "given", "line_buffered", "source_names", "again")

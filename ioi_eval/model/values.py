@@ -310,6 +310,7 @@ class Problem(Value):
     difficulty: str = ""  # the dataset's own word
     tags: tuple[str, ...] = ()
     statement: Blob | None = None  # what a model is asked, as the dataset has it
+    document: str = ""  # the name of the package's PDF of it, which no model is asked with
     starter_code: str = ""
     attachments: tuple[NamedBlob, ...] = ()  # what the package hands to contestants, by its own names
     unusable: str = ""  # why nothing can be said of its submissions: they are judge failures

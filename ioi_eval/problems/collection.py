@@ -249,12 +249,13 @@ def _read(folder: Path, where: str) -> Package:
 
 def _with_statement(package: Package, folder: Path) -> Package:
     problem = package.problem
-    if problem is None or problem.statement is not None:
+    if problem is None:
         return package
-    if (statement := statement_of(folder)) is not None:
-        return msgspec.structs.replace(package, problem=msgspec.structs.replace(problem, statement=statement))
-    notes = ("its statement is a PDF, which no model is asked with",) if has_document(folder) else ()
-    return msgspec.structs.replace(package, notes=(*package.notes, *notes))
+    statement, document = problem.statement or statement_of(folder), document_of(folder)
+    only = document and statement is None
+    notes = ("its statement is a PDF, which no model is asked with",) if only else ()
+    problem = msgspec.structs.replace(problem, statement=statement, document=document)
+    return msgspec.structs.replace(package, problem=problem, notes=(*package.notes, *notes))
 
 
 def _sound(package: Package) -> Problem:
@@ -362,9 +363,11 @@ def attachments_of(folder: Path) -> tuple[NamedBlob, ...]:
     return tuple(NamedBlob(name=file.name.partition("/")[2], content=file.content) for file in inside)
 
 
-def has_document(folder: Path) -> bool:
-    """Return True where there is a statement that is not text."""
-    return any(path.suffix.lower() == ".pdf" for path in _named(folder))
+def document_of(folder: Path) -> str:
+    """Return the name of the statement's PDF, the English one of several; empty where there is none."""
+    found = (path for path in _named(folder) if path.suffix.lower() == ".pdf")
+    first = min(found, key=lambda path: (not _ENGLISH.search(path.stem), path.as_posix()), default=None)
+    return "" if first is None else first.relative_to(folder).as_posix()
 
 
 def _named(folder: Path) -> Iterator[Path]:

@@ -46,6 +46,7 @@ class Task(Value, kw_only=True):
     subtasks: tuple[TaskSubtask, ...] = ()
     solutions: tuple[TaskSolution, ...] = ()
     statement: str = ""
+    document: str = ""  # the name of its statement's PDF
 
     @classmethod
     def of(cls, problem: Problem, sha256: str) -> Self:
@@ -67,6 +68,7 @@ class Task(Value, kw_only=True):
                 for one in problem.solutions
             ),
             statement=_text(problem.statement),
+            document=problem.document,
         )
 
 

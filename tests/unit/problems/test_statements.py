@@ -57,7 +57,9 @@ def test_a_package_brings_its_statement_and_tells_of_a_pdf(tmp_path: Path) -> No
         and problem.statement is not None
         and problem.statement.read() == b"of statement.md"
     )
-    assert packages["text"].notes == ()
+    assert packages["text"].notes == () and problem.document == ""
+    paper = packages["paper"].problem
+    assert paper is not None and paper.document == "statement/statement.pdf" and paper.statement is None
     assert packages["paper"].notes == ("its statement is a PDF, which no model is asked with",)
 
 
