@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 
 FOLDER, ALL = "report", "submissions.html"
+EQUAL = "equal"  # the place on a problem's page that lists equal programs
 
 
 def submission_page(key: str) -> str:

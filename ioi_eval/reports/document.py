@@ -212,6 +212,8 @@ class Section(Value):
     outputs: Outputs | None = None
     items: Sequence[str] = ()
     lines: Sequence[CodeLines] = ()
+    folded: str = ""  # what opens the lines, where they are folded up
+    drawn: Drawn | None = None
     long: bool = False  # may be shown folded up
     board: Drawn | None = None  # for a browser: Markdown leaves such a section out
 
@@ -427,59 +429,76 @@ def indented(line: str) -> Any:
 
 
 # --- outputs beside answers --------------------------------------------------------------------------
-# A wrong output beside the expected one, line by line, with the words marked that differ.
+# A wrong output beside the expected one, line by line. What differs is marked, blanks and line ends too.
 
 
-_WORD = re.compile(r"\S+")
+_PIECE = re.compile(r"\n|[^\S\n]+|\S+")
+_SYMBOLS = {" ": "·", "\t": "⇥", "\r": "␍", "\n": "↵"}
 
 
 def compared(output: str, expected: str) -> Any:
     """The rows of a table as HTML: the number of a line, the line that was written, the expected one."""
     from markupsafe import Markup
 
-    pairs = enumerate(_pairs(output.splitlines(), expected.splitlines()), start=1)
-    rows = ((number, *_marked(*map(_words, pair))) for number, pair in pairs)
+    pairs = enumerate(_pairs(_ended_lines(output), _ended_lines(expected)), start=1)
+    rows = ((number, *_marked(*map(_pieces, pair))) for number, pair in pairs)
     return Markup("".join(f"<tr><td>{number}</td>{one}{other}</tr>\n" for number, one, other in rows))
 
 
+def _ended_lines(text: str) -> list[str]:
+    """Lines with their ends; the last one may have none."""
+    return [line for line in re.split(r"(?<=\n)", text) if line]
+
+
 def _pairs(output: Sequence[str], expected: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
-    """Lines that belong together; where one of the two has more of them, beside none."""
+    """Lines that belong together by their words; where one of the two has more of them, beside none."""
+    one, other = ([tuple(line.split()) for line in lines] for lines in (output, expected))
     for _, start, end, other_start, other_end in SequenceMatcher(
-        None, output, expected, autojunk=False
+        None, one, other, autojunk=False
     ).get_opcodes():
         yield from zip_longest(output[start:end], expected[other_start:other_end])
 
 
-def _words(line: str | None) -> list[str] | None:
-    return None if line is None else [visible(word) for word in _WORD.findall(line)]
+def _pieces(line: str | None) -> list[str] | None:
+    """Words, blanks between them, and the line's end."""
+    return None if line is None else _PIECE.findall(line)
 
 
 def _marked(output: list[str] | None, expected: list[str] | None) -> tuple[str, str]:
-    """Both as cells. Checkers mostly compare words, so blanks are left out."""
     if output is None or expected is None:
         return _marked_cell(output, "del"), _marked_cell(expected, "ins")
     one, other = list[str](), list[str]()
     for same, start, end, other_start, other_end in SequenceMatcher(
         None, output, expected, autojunk=False
     ).get_opcodes():
-        for pieces, words, tag in (
+        for found, pieces, tag in (
             (one, output[start:end], "del"),
             (other, expected[other_start:other_end], "ins"),
         ):
-            pieces += [_text(words)] if same == "equal" else [_in(tag, words)] if words else []
-    return f"<td>{' '.join(one)}</td>", f"<td>{' '.join(other)}</td>"
+            found += map(_plain_piece, pieces) if same == "equal" else [_in(tag, pieces)] if pieces else []
+    return f"<td>{''.join(one)}</td>", f"<td>{''.join(other)}</td>"
 
 
-def _marked_cell(words: list[str] | None, tag: str) -> str:
+def _marked_cell(pieces: list[str] | None, tag: str) -> str:
     """A line that the other side has not; or its place, where this side has none."""
-    return '<td class="none"></td>' if words is None else f"<td>{_in(tag, words)}</td>"
+    return '<td class="none"></td>' if pieces is None else f"<td>{_in(tag, pieces)}</td>"
 
 
-def _in(tag: str, words: Sequence[str]) -> str:
-    return f"<{tag}>{_text(words) or '&nbsp;'}</{tag}>"
+def _in(tag: str, pieces: Sequence[str]) -> str:
+    return f"<{tag}>{''.join(map(_seen, pieces))}</{tag}>"
 
 
-def _text(words: Sequence[str]) -> str:
+def _plain_piece(piece: str) -> str:
+    """A piece that both have. One blank between two words is a blank."""
+    if piece == " ":
+        return piece
+    return f'<span class="blank">{_seen(piece)}</span>' if piece.isspace() else _seen(piece)
+
+
+def _seen(piece: str) -> str:
+    """A piece as HTML, with a symbol for each blank."""
     from markupsafe import escape
 
-    return str(escape(" ".join(words)))
+    if piece.isspace():
+        return "".join(_SYMBOLS.get(char, "␣") for char in piece)
+    return str(escape(visible(piece)))

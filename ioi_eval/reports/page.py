@@ -50,6 +50,7 @@ from ioi_eval.reports.tests_table import TESTS, writing_tests
 from ioi_eval.reports.validation import sections as validation_sections
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.store.files import replace, sweep_drafts
+from ioi_eval.store.tasks import read_tasks
 
 _COMMAND = "command"  # the setting that says how the run was started
 _LONG, _MANY = 40, 150  # rows
@@ -362,7 +363,7 @@ def _written(
     folder: Path, stamp: Stamp, options: ReportOptions | None, place: Path, counted_rows: Counted
 ) -> Summary:
     """made.json is last: what a kill leaves is made again."""
-    lists = Lists()
+    lists = Lists(read_tasks(folder))
     if place == folder:
         with writing_tests(folder) as add:
             run = summary(folder, options, lists.add, add, counted_rows.add)

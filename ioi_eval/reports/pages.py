@@ -18,11 +18,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ioi_eval.model.errors import InputError
-from ioi_eval.model.languages import find
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.addresses import (
     ALL,
+    EQUAL,
     FOLDER,
     is_sampled,
     model_anchor,
@@ -35,30 +34,29 @@ from ioi_eval.reports.document import (
     SCRIPT,
     STYLE,
     Cell,
-    Code,
-    CodeLines,
     Document,
     Figure,
     HtmlPages,
     Link,
-    Outputs,
+    Meter,
     Section,
     TableBlock,
     asset,
     counted,
     number,
-    visible,
 )
 from ioi_eval.reports.plots import Square, as_csv, grid
-from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary
+from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary, Use
+from ioi_eval.reports.statements import Statement
+from ioi_eval.reports.submissions import MAX_FEEDBACK, PASSED, first_failed, limits, submission_document
 from ioi_eval.reports.summary import result_of_row
-from ioi_eval.rules.extraction import extract, extraction_of
+from ioi_eval.reports.tally import uses_of
 from ioi_eval.rules.scoring import ending, submission_status
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.files import draft_of, refused
 from ioi_eval.store.folder import FAILURES, RESULTS, RUN, ResultHead, decoded, read_rows
-from ioi_eval.store.rows import MAX_OUTPUT, bounded, model_of
-from ioi_eval.store.tasks import TASKS, Task, read_tasks
+from ioi_eval.store.rows import as_number, bounded, model_of
+from ioi_eval.store.tasks import TASKS, Task
 
 # Submissions of a run; of more, only the best of each model for each problem has colours, and where these are
 # more than the second number, only the best of each problem.
@@ -67,22 +65,7 @@ _SAMPLE = 10_000  # submissions of a sample; at most twice as many
 LONGEST_LIST = 10_000  # submissions on a page of the list of all
 _LISTED = 500  # submissions of a model on the page of a problem
 _HELD = 1000  # rows in memory
-_MAX_GENERATION = 8000  # characters
-_LEXERS = {
-    "c": "c",
-    "c++": "cpp",
-    "python": "python",
-    "pypy": "python",
-    "java": "java",
-    "rust": "rust",
-    "go": "go",
-    "pascal": "pascal",
-    "haskell": "haskell",
-    "javascript": "javascript",
-    "kotlin": "kotlin",
-}
-
-
+_STEPS_OF_BAR = 2  # of a limit, in a line of times
 _SORTED = "SELECT * FROM rows ORDER BY problem, model, -points, key"
 
 
@@ -112,26 +95,29 @@ class Opened:
 class Lists:
     """The material of all pages but those of submissions, gathered row by row in a file that goes away."""
 
-    def __init__(self) -> None:
+    def __init__(self, tasks: Mapping[str, Task]) -> None:
+        self.tasks = tasks
         self._rows = sqlite3.connect("")
-        self._rows.execute("CREATE TABLE rows (key, model, problem, ending, points, feedback, parts)")
+        self._rows.execute(
+            "CREATE TABLE rows (key, model, problem, ending, points, feedback, parts, attempt, repeats)"
+        )
         self._held = list[Judged]()
         self._number = 0
         self._bests: dict[tuple[str, str], tuple[float, str]] = {}  # by problem and model
         self._tests = defaultdict[str, Tests](Tests)
 
     def add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
-        one = Judged.of(result, model_of(row))
+        one = Judged.of(result, model_of(row), as_number(row.get("solution_number")))
         self._number += 1
         self._held.append(one)
         if len(self._held) == _HELD:
             self._keep()
         best, whose = (-one.points, one.key), (one.problem, one.model)
         self._bests[whose] = min(self._bests.get(whose, best), best)
-        self._tests[result.problem_id].add(result)
+        self._tests[result.problem_id].add(result, one.model, self.tasks.get(result.problem_id))
 
     def _keep(self) -> None:
-        self._rows.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)", self._held)
+        self._rows.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._held)
         self._held.clear()
 
     def _sorted(self) -> Iterator[Judged]:
@@ -149,7 +135,7 @@ class Lists:
             of_problems[problem] = min(of_problems.get(problem, best), best)
         return {key for _, key in of_problems.values()}
 
-    def write(self, draft: Path, tasks: Mapping[str, Task], page_of: HtmlPages, opened: Opened) -> None:
+    def write(self, draft: Path, page_of: HtmlPages, opened: Opened) -> None:
         def keep(name: str, page: Document) -> None:
             (draft / name).write_text(page_of(page), "utf-8")
 
@@ -166,7 +152,7 @@ class Lists:
             keep(ALL, parts_of_all(starts, self._number))
         for problem, rows in groupby(self._sorted(), lambda one: one.problem):
             of_models = {model: _first(own) for model, own in groupby(rows, lambda one: one.model)}
-            page = problem_document(problem, of_models, self._tests[problem], tasks.get(problem), opened)
+            page = problem_document(problem, of_models, self._tests[problem], self.tasks.get(problem), opened)
             keep(problem_page(problem), page)
 
 
@@ -212,7 +198,7 @@ def write_pages(
 ) -> None:
     """Writes report/ anew, and more pages into it by name. The old one stays until the new one is whole."""
     draft = draft_of(into / FOLDER)
-    page_of, tasks = HtmlPages(beside=True), read_tasks(folder)
+    page_of, tasks = HtmlPages(beside=True), lists.tasks
     try:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
@@ -220,7 +206,7 @@ def write_pages(
             (draft / name).write_text(asset(name), "utf-8")
         for name, page in more.items():
             (draft / name).write_text(page_of(page), "utf-8")
-        lists.write(draft, tasks, page_of, opened)
+        lists.write(draft, page_of, opened)
         coloured = lists.coloured()
 
         def lacks_page(row: ResultHead) -> bool:
@@ -231,7 +217,7 @@ def write_pages(
                 rows.add_page()
                 bright = coloured is None or row["key"] in coloured
                 task, result = tasks.get(row["problem_id"]), result_of_row(row)
-                page = _submission(row, result, task, opened, coloured=bright)
+                page = submission_document(row, result, task, opened, coloured=bright)
                 (draft / submission_page(row["key"])).write_text(page_of(page), "utf-8")
         stamp.write(draft)
         shutil.rmtree(into / FOLDER, ignore_errors=True)
@@ -259,153 +245,10 @@ def _link_known(folder: Path, into: Path, draft: Path, stamp: Stamp, opened: Ope
     return first
 
 
-# --- a submission ------------------------------------------------------------------------------------
-
-
-def _submission(
-    row: Mapping[str, Any], result: SubmissionResult, task: Task | None, opened: Opened, *, coloured: bool
-) -> Document:
-    return Document(
-        title=f"Submission {result.key}",
-        links=[
-            Link(text="Report", href="../report.html"),
-            Link(text="All submissions", href=ALL),
-            Link(text=result.problem_id, href=problem_page(result.problem_id)),
-            Link(text="Link to this page", href=submission_page(result.key)),
-        ],
-        sections=[
-            *_facts(row, result, task, opened),
-            *_wrong_output(row),
-            *_judgement(result),
-            *_code(row, coloured),
-            *_generation(row),
-        ],
-    )
-
-
-def _facts(
-    row: Mapping[str, Any], result: SubmissionResult, task: Task | None, opened: Opened
-) -> Iterator[Section]:
-    worth = sum(part.points for part in result.subtasks) if result.subtasks else 1.0
-    rows: list[list[Cell]] = [
-        ["Problem", Link(text=result.problem_id, href=problem_page(result.problem_id))],
-        ["Model", model_of(row) or NOTHING],
-        ["Verdict", ending(result)],
-        ["Points", f"{number(result.points)} of {number(worth)}"],
-        ["Language", str(row.get("language") or NOTHING)],
-        ["Compiled with", result.compiler or NOTHING],
-        ["Checker", result.checker or NOTHING],
-        ["Asked for subtask", str(row.get("target_subtask") or NOTHING)],
-        ["Repaired", ", ".join(result.repairs) or NOTHING],
-        # The equal submission that was judged for this one.
-        ["Judged as", opened.link(result.repeats, submission_status(result)) if result.repeats else NOTHING],
-    ]
-    rows += [[what, limit] for what, limit in (limits(task) if task else ())]
-    shown = [line for line in rows if line[1] != NOTHING]
-    first = next((test for test in result.tests if test.status not in _PASSED), None)
-    lead = f"{ending(result)}: {number(result.points)} of {number(worth)} points."
-    if result.compiles and first is not None:
-        says = f": {bounded(visible(first.feedback), _MAX_FEEDBACK)}" if first.feedback else ""
-        lead += f" The first test that it fails is {first.test_name} ({first.status}){says}"
-    yield Section(
-        title="Result", lead=lead, table=TableBlock(heads=["What", "Value"], rows=shown, align="ll")
-    )
-
-
-def _code(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
-    """The program as it was written or can be found in the generation, before any repair."""
-    try:
-        language = find(str(row.get("language") or "c++"))
-    except InputError:
-        return
-    code, written = row.get("code"), row.get("generation")
-    if not (isinstance(code, str) and code.strip()):
-        how = extraction_of(row.get("repairs") or ())
-        code = extract(written, language, how) if isinstance(written, str) else None
-    if code is None:
-        yield Section(title="Code", text=["The run's rows hold none."])
-    else:
-        yield Section(
-            title="Code", code=Code(text=code, lexer=_LEXERS.get(language.name, "") if coloured else "")
-        )
-
-
-def _judgement(result: SubmissionResult) -> Iterator[Section]:
-    if result.compile_output:
-        yield Section(title="Compiler", lines=[CodeLines(lines=result.compile_output.splitlines())])
-    if result.subtasks:
-        yield Section(
-            title="Subtasks",
-            table=TableBlock(
-                heads=["Subtask", "Points", "of", "Verdict"],
-                rows=[
-                    [part.subtask, number(part.weighted_score), number(part.points), part.status]
-                    for part in result.subtasks
-                ],
-                align="lrrl",
-            ),
-        )
-    rows = [
-        [
-            test.test_name,
-            test.status,
-            number(test.score),
-            NOTHING if test.cpu_time is None else f"{test.cpu_time:.3f} s",
-            NOTHING if test.wall_time is None else f"{test.wall_time:.3f} s",
-            NOTHING if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB",
-            test.feedback or NOTHING,
-        ]
-        for test in result.tests
-        if test.status is not Verdict.SKIPPED
-    ]
-    skipped = [test.test_name for test in result.tests if test.status is Verdict.SKIPPED]
-    heads = ["Test", "Verdict", "Score", "CPU time", "Wall time", "Memory", "Feedback"]
-    yield Section(
-        title="Tests",
-        table=TableBlock(heads=heads, rows=rows, align="llrrrrl"),
-        notes=[f"{counted(len(skipped), 'test')} skipped, as no score depends on it: {', '.join(skipped)}."]
-        if skipped
-        else [],
-    )
-
-
-def _wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
-    """Yield a wrong output beside the expected one, where the run kept it."""
-    kept = row.get("wrong_output")
-    if not (kept and kept["output"]):
-        return
-    title, output, expected = f"Output of test {kept['test_name']}", kept["output"], kept["expected"]
-    if expected is None:
-        yield Section(title=title, lines=[CodeLines(lines=output.splitlines())])
-        return
-    long = max(len(output.encode()), len(expected.encode())) >= MAX_OUTPUT
-    notes = [f"The first {MAX_OUTPUT:,} bytes of each."] if long else []
-    if output.split() == expected.split():
-        notes.append("They differ further on." if long else "Only blanks and line ends differ.")
-    if not long and output.endswith("\n") != expected.endswith("\n"):
-        which = ("output", "expected one") if expected.endswith("\n") else ("expected one", "output")
-        notes.append("The {} has no line break at its end, the {} has one.".format(*which))
-    yield Section(title=title, outputs=Outputs(output=output, expected=expected), notes=notes)
-
-
-def _generation(row: Mapping[str, Any]) -> Iterator[Section]:
-    written = row.get("generation")
-    if isinstance(written, str) and written:
-        more = (
-            [f"The first {_MAX_GENERATION:,} characters of {len(written):,}."]
-            if len(written) > _MAX_GENERATION
-            else []
-        )
-        lines = bounded(written, _MAX_GENERATION).splitlines()
-        yield Section(title="Generation", text=more, lines=[CodeLines(lines=lines)])
-
-
 # --- pages of problems -------------------------------------------------------------------------------
 
 
-_MAX_FEEDBACK = 100  # characters
 _DRAWN = 40  # submissions of a grid
-_PASSED = (Verdict.AC, Verdict.SKIPPED)
 
 
 class Judged(NamedTuple):
@@ -418,9 +261,11 @@ class Judged(NamedTuple):
     points: float
     feedback: str  # of the first test that it did not pass
     parts: bytes  # of each subtask: its name, points earned, points; JSON
+    attempt: float | None  # its number among those of the model
+    repeats: str  # the equal submission that was judged for it
 
     @classmethod
-    def of(cls, result: SubmissionResult, model: str) -> Judged:
+    def of(cls, result: SubmissionResult, model: str, attempt: float | None) -> Judged:
         parts = [(one.subtask, one.weighted_score, one.points) for one in result.subtasks if one.points]
         return cls(
             result.key,
@@ -430,28 +275,39 @@ class Judged(NamedTuple):
             result.points,
             _feedback(result),
             msgspec.json.encode(parts),
+            attempt,
+            result.repeats,
         )
 
 
 def _feedback(result: SubmissionResult) -> str:
     if not result.compiles:
-        return bounded(result.compile_output.strip().partition("\n")[0], _MAX_FEEDBACK)
-    first = next((test for test in result.tests if test.status not in _PASSED), None)
-    return "" if first is None else bounded(f"{first.test_name}: {first.feedback}", _MAX_FEEDBACK)
+        return bounded(result.compile_output.strip().partition("\n")[0], MAX_FEEDBACK)
+    first = first_failed(result)
+    return "" if first is None else bounded(f"{first.test_name}: {first.feedback}", MAX_FEEDBACK)
 
 
 class Tests:
-    """Endings of a problem's submissions on each of its tests."""
+    """How a problem's submissions end on each of its tests, whose they are, and the time that they take."""
 
     def __init__(self) -> None:
         self.ends: dict[str, Counter[Verdict]] = {}
         self.decided: Counter[str] = Counter()  # subtasks that a test alone was not passed of
+        self.judged: Counter[str] = Counter()  # by model
+        self.solved: Counter[str] = Counter()
+        self.times: Counter[tuple[int, bool]] = Counter()  # steps of the time limit, and whether it is solved
 
-    def add(self, result: SubmissionResult) -> None:
+    def add(self, result: SubmissionResult, model: str, task: Task | None) -> None:
+        solved = submission_status(result) is Verdict.AC
+        self.judged[model] += 1
+        self.solved[model] += solved
+        for what, steps in uses_of(result, task) if task else ():
+            if what == "time":
+                self.times[steps, solved] += 1
         for test in result.tests:
             self.ends.setdefault(test.test_name, Counter())[test.status] += 1
         for tests in [part.test_results for part in result.subtasks] or [result.tests]:
-            failing = [test.test_name for test in tests if test.status not in _PASSED]
+            failing = [test.test_name for test in tests if test.status not in PASSED]
             if len(failing) == 1 and result.compiles:
                 self.decided[failing[0]] += 1
 
@@ -468,7 +324,7 @@ def problem_document(
         Section(
             title=model or "Submissions without a model's name",
             anchor=model_anchor(model),
-            table=_list(own, opened, of=("key", "status", "points", "feedback")),
+            table=_list(own, opened, of=_of_model(own)),
             notes=[f"The first {len(own):,}; {more:,} more are among all submissions."] if more else [],
         )
         for model, (own, more) in of_models.items()
@@ -480,24 +336,16 @@ def problem_document(
         links=[Link(text="Report", href="../report.html"), Link(text="All submissions", href=ALL)],
         sections=[
             *(_described(task) if task else ()),
+            _solved_by(of_models, tests),
+            *(_times(tests, task) if task else ()),
+            *(_statement(task) if task else ()),
             *_best(every, number, opened),
             *lists,
+            *_equal(every, opened),
             _of_tests(tests),
             *(_solutions(task) if task else ()),
         ],
     )
-
-
-def limits(task: Task) -> Iterator[tuple[str, str]]:
-    """A problem's limits, of those that there are."""
-    if task.cpu_time is not None:
-        yield (
-            "Time limit",
-            f"{task.cpu_time:g} s of CPU time"
-            + (f", {task.wall_time:g} s on the clock" if task.wall_time else ""),
-        )
-    if task.memory is not None:
-        yield "Memory limit", f"{task.memory / (1 << 20):g} MiB"
 
 
 def _described(task: Task) -> Iterator[Section]:
@@ -509,8 +357,84 @@ def _described(task: Task) -> Iterator[Section]:
         yield Section(
             title="Subtasks", table=TableBlock(heads=["Subtask", "Points", "Tests"], rows=parts, align="lrr")
         )
+
+
+def _solved_by(of_models: Mapping[str, tuple[Sequence[Judged], int]], tests: Tests) -> Section:
+    """Models, with those first that solve most of their submissions."""
+    ranked = sorted(of_models, key=lambda model: (-tests.solved[model] / tests.judged[model], model))
+    rows: list[list[Cell]] = [
+        [
+            Link(text=model or "no model's name", href=f"#{model_anchor(model)}"),
+            Meter(part=tests.solved[model], whole=tests.judged[model]),
+            f"{tests.solved[model]:,}",
+            f"{tests.judged[model]:,}",
+            number(of_models[model][0][0].points),
+        ]
+        for model in ranked
+    ]
+    solvers = sum(tests.solved[model] > 0 for model in of_models)
+    lead = f"{counted(solvers, 'model')} of {len(of_models):,} {'solves' if solvers == 1 else 'solve'} it."
+    heads = ["Model", "Solved", "Submissions that solve it", "of", "Best points"]
+    return Section(title="Solved by", lead=lead, table=TableBlock(heads=heads, rows=rows, align="llrrr"))
+
+
+def _times(tests: Tests, task: Task) -> Iterator[Section]:
+    """Yield how many submissions take which part of the time limit on their slowest test."""
+    if not (tests.times and task.cpu_time):
+        return
+    whole, in_limit = sum(tests.times.values()), round(1 / Use.STEP)
+    rows: list[list[Cell]] = []
+    for low in (*range(0, in_limit, _STEPS_OF_BAR), in_limit):
+        high = low + _STEPS_OF_BAR if low < in_limit else 0
+        counts = [
+            sum(
+                found
+                for (steps, ending), found in tests.times.items()
+                if ending is solved and (low < steps or low == steps == 0) and (not high or steps <= high)
+            )
+            for solved in (True, False)
+        ]
+        ends = [f"{edge * Use.STEP * task.cpu_time:.3g} s" for edge in (low, high)]
+        rows.append(
+            [
+                f"{ends[0]} to {ends[1]}" if high else f"more than {ends[0]}, the limit",
+                Meter(part=sum(counts), whole=whole),
+                *(f"{count:,}" for count in counts),
+            ]
+        )
+    heads = ["CPU time", "Submissions", "Solved", "Not solved"]
+    yield Section(
+        title="Time against the limit",
+        text=[f"The CPU time of each submission's slowest test. The limit is {task.cpu_time:g} s."],
+        table=TableBlock(heads=heads, rows=rows, align="llrr"),
+    )
+
+
+def _statement(task: Task) -> Iterator[Section]:
+    pdf = f"The package also has it as a PDF: {task.document}." if task.document else ""
     if task.statement:
-        yield Section(title="Statement", lines=[CodeLines(lines=task.statement.splitlines())])
+        yield Section(title="Statement", text=[pdf] if pdf else [], drawn=Statement(text=task.statement))
+    elif pdf:
+        text = [f"The package has it only as a PDF, which no model is asked with: {task.document}."]
+        yield Section(title="Statement", text=text)
+
+
+def _equal(every: Sequence[Judged], opened: Opened) -> Iterator[Section]:
+    """Yield the programs that were judged once for several submissions."""
+    same = sorted((one for one in every if one.repeats), key=lambda one: (one.repeats, one.key))
+    rows: list[list[Cell]] = [
+        [
+            opened.link(one.repeats, one.ending),
+            opened.link(one.key, one.ending),
+            one.model or NOTHING,
+            one.ending,
+        ]
+        for one in same[:_LISTED]
+    ]
+    table = TableBlock(heads=["Judged", "Equal to it", "Model", "Verdict"], rows=rows, align="llll")
+    if rows:
+        more = [f"The first {_LISTED:,} of {len(same):,}."] if len(same) > _LISTED else []
+        yield Section(title="Equal programs", anchor=EQUAL, table=table, notes=more)
 
 
 def _solutions(task: Task) -> Iterator[Section]:
@@ -571,6 +495,11 @@ def _of_tests(tests: Tests) -> Section:
     )
 
 
+def _of_model(own: Sequence[Judged]) -> Sequence[str]:
+    attempts = ["attempt"] if any(one.attempt is not None for one in own) else []
+    return ["key", *attempts, "status", "points", "feedback"]
+
+
 _OF_ALL = ("key", "model", "problem", "status", "points", "feedback")
 _REPORT = Link(text="Report", href="../report.html")
 
@@ -623,6 +552,7 @@ def _places(part: int, of: int) -> str:
 def _list(every: Iterable[Judged], opened: Opened, *, of: Sequence[str]) -> TableBlock:
     heads = {
         "key": "Submission",
+        "attempt": "Attempt",
         "model": "Model",
         "problem": "Problem",
         "status": "Verdict",
@@ -633,6 +563,7 @@ def _list(every: Iterable[Judged], opened: Opened, *, of: Sequence[str]) -> Tabl
     for one in every:
         cells: dict[str, Cell] = {
             "key": opened.link(one.key, one.ending),
+            "attempt": number(one.attempt),
             "model": one.model or NOTHING,
             "problem": Link(text=one.problem, href=problem_page(one.problem)),
             "status": one.ending,
@@ -640,7 +571,7 @@ def _list(every: Iterable[Judged], opened: Opened, *, of: Sequence[str]) -> Tabl
             "feedback": one.feedback or NOTHING,
         }
         rows.append([cells[name] for name in of])
-    align = "".join("r" if name == "points" else "l" for name in of)
+    align = "".join("r" if name in ("points", "attempt") else "l" for name in of)
     return TableBlock(heads=[heads[name] for name in of], rows=rows, align=align)
 
 

@@ -123,7 +123,7 @@ function asked() {
 }
 
 const filters = [];
-for (const table of document.querySelectorAll("table:not(.cells)")) {
+for (const table of document.querySelectorAll("table:not(.cells, .plain, .outputs)")) {
   const listing = new Listing(table);
   listings.set(table, listing);
   // A row that goes on from the one above it, without a first cell, is nothing without that one.

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
+import msgspec
 import pytest
 from run_samples import SUM, problem, result, submission, write_run
 from support.runs import plain, result_row
@@ -21,13 +22,15 @@ from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports import pages as pages_of_report
 from ioi_eval.reports.addresses import ALL, part_page, problem_page, submission_page
 from ioi_eval.reports.document import Code, TableBlock, compared, numbered, rows_of, visible
-from ioi_eval.reports.pages import _wrong_output
 from ioi_eval.reports.records import PagesOf
+from ioi_eval.reports.submissions import wrong_output
 from ioi_eval.store import folder as store_folder
 from ioi_eval.store.files import draft_of
+from ioi_eval.store.rows import MAX_OUTPUT
 
 pytestmark = pytest.mark.once
 
+END = '<span class="blank">↵</span>'
 CODE = '#include <cstdio>\n\nint main() { puts("</script><b>&"); }\n'
 
 
@@ -44,6 +47,7 @@ def run(folder: Path, *, models: int = 3, text: str = "") -> Path:
                 )
                 judged = result(one, statuses, problem=of, compiles=number < 2, feedback=text or "fine")
                 kept = {"test_name": "2-a", "output": f"1 2 3\n{text}", "expected": f"1 7 3\nyes\n{text}x"}
+                kept["input"] = f"4 4\n{text}\n"
                 more = {"wrong_output": plain(kept)} if number == 1 else {}
                 rows.append({**result_row(one, of, judged), **more})
     write_reports(write_run(folder, rows))
@@ -117,8 +121,9 @@ def test_a_submission_has_its_code_and_every_test(tmp_path: Path) -> None:
 def test_a_wrong_output_stands_beside_the_expected_one(tmp_path: Path) -> None:
     page = (run(tmp_path / "run") / "report" / submission_page("sum-1-1")).read_text()
     [table] = re.findall(r"<h2>Output of test 2-a</h2>(.*?)</section>", page, re.S)
-    assert "<td>1</td><td>1 <del>2</del> 3</td><td>1 <ins>7</ins> 3</td>" in table
-    assert '<td>2</td><td class="none"></td><td><ins>yes</ins></td>' in table
+    end = '<span class="blank">↵</span>'
+    assert f"<td>1</td><td>1 <del>2</del> 3{end}</td><td>1 <ins>7</ins> 3{end}</td>" in table
+    assert '<td>2</td><td class="none"></td><td><ins>yes↵</ins></td>' in table
     assert "Output of test" not in (tmp_path / "run" / "report" / submission_page("sum-1-0")).read_text()
 
 
@@ -132,18 +137,74 @@ def test_a_wrong_output_stands_beside_the_expected_one(tmp_path: Path) -> None:
     ],
 )
 def test_blanks_and_line_ends_that_differ_are_told(output: str, expected: str, notes: list[str]) -> None:
-    [section] = _wrong_output({"wrong_output": {"test_name": "a", "output": output, "expected": expected}})
-    assert section.notes == notes
+    [section] = wrong_output({"wrong_output": {"test_name": "a", "output": output, "expected": expected}})
+    assert section.notes[:-1] == notes and "⇥ a tab" in section.notes[-1]
+
+
+def test_the_input_of_a_wrong_output_stands_before_it() -> None:
+    kept = {"test_name": "a", "input": "1\n" * (MAX_OUTPUT // 2), "output": "x", "expected": "y"}
+    given, output = wrong_output({"wrong_output": kept})
+    assert given.title == "Input of test a, its first 400 bytes" and output.outputs is not None
+    assert given.lines[0].lines == ["1"] * (MAX_OUTPUT // 2)
+
+
+def test_a_run_without_outputs_says_which_option_keeps_them(tmp_path: Path) -> None:
+    run(tmp_path / "run")
+    pages = {
+        name: (tmp_path / "run" / "report" / submission_page(f"sum-1-{name}")).read_text() for name in (0, 1)
+    }
+    assert not any("With --keep-outputs" in page for page in pages.values())
+    one = submission("k", row={"model": "m"})
+    write_reports(write_run(tmp_path / "bare", [result_row(one, SUM, result(one, {"2-a": Verdict.WA}))]))
+    assert "With --keep-outputs" in (tmp_path / "bare" / "report" / submission_page("k")).read_text()
+
+
+def test_the_code_is_shown_once_and_the_reply_around_it_folded(tmp_path: Path) -> None:
+    text = f"Thus I think.\n```cpp\n{CODE}```\nThat is all."
+    one = submission("k", row={"model": "m", "generation": text})
+    write_reports(write_run(tmp_path / "run", [result_row(one, SUM, result(one))]))
+    page = (tmp_path / "run" / "report" / submission_page("k")).read_text()
+    assert page.count("cstdio") == 1
+    [reply] = re.findall(r"<details><summary>The reply of [^<]*</summary>(.*?)</details>", page, re.S)
+    assert "Thus I think.\n```cpp\n[the code above]\n```\nThat is all." in reply
+
+
+def test_subtasks_are_bars_of_their_points(tmp_path: Path) -> None:
+    page = (run(tmp_path / "run") / "report" / submission_page("sum-1-0")).read_text()
+    [table] = re.findall(r"<h2>Subtasks</h2>(.*?)</section>", page, re.S)
+    assert table.count('<div class="meter">') == sum(part.points > 0 for part in SUM.subtasks)
+    assert "100.0 %" in table
+
+
+def test_attempts_and_equal_programs_are_lists_of_the_problem(tmp_path: Path) -> None:
+    rows = []
+    for number in range(3):
+        one = submission(f"k{number}", row={"model": "m", "solution_number": 7 - number})
+        judged = msgspec.structs.replace(result(one), repeats="k0" if number == 2 else "")
+        rows.append(result_row(one, SUM, judged))
+    folder = write_run(tmp_path / "run", rows)
+    write_reports(folder)
+    page = (folder / "report" / problem_page("sum")).read_text()
+    [equal] = re.findall(r'<section id="equal">(.*?)</section>', page, re.S)
+    assert submission_page("k0") in equal and submission_page("k2") in equal
+    assert ">Attempt</th>" in page and '<td class="number">5</td>' in page
+    own = (folder / "report" / submission_page("k2")).read_text()
+    assert f'href="{problem_page("sum")}#equal"' in own and f"{problem_page('sum')}#m-" in own
+    assert "#equal" not in (folder / "report" / submission_page("k1")).read_text()
 
 
 @pytest.mark.parametrize(
     ("output", "expected", "rows"),
     [
         ("", "", []),
-        ("a\nb", "b", [("<del>a</del>", None), ("b", "b")]),
-        ("a\n\nb", "a\nb", [("a", "a"), ("<del>&nbsp;</del>", None), ("b", "b")]),
-        ("1 <b>", "1 2 3", [("1 <del>&lt;b&gt;</del>", "1 <ins>2 3</ins>")]),
-        ("x  y ", "x y", [("x y", "x y")]),
+        ("a\nb", "b", [("<del>a↵</del>", None), ("b", "b")]),
+        ("a\n\nb", "a\nb", [(f"a{END}", f"a{END}"), ("<del>↵</del>", None), ("b", "b")]),
+        ("1 <b>", "1 2 3", [("1 <del>&lt;b&gt;</del>", "1 <ins>2·3</ins>")]),
+        ("x  y ", "x y", [("x<del>··</del>y<del>·</del>", "x<ins>·</ins>y")]),
+        ("x\n", "x", [("x<del>↵</del>", "x")]),
+        ("x\r\n", "x\n", [(f"x<del>␍</del>{END}", f"x{END}")]),
+        ("x\ty", "x y", [("x<del>⇥</del>y", "x<ins>·</ins>y")]),
+        ("\u2003x\u202e", "x", [("<del>␣x\ufffd</del>", "<ins>x</ins>")]),
     ],
 )
 def test_what_differs_is_marked(
@@ -161,7 +222,9 @@ def test_a_generation_keeps_its_blanks(tmp_path: Path) -> None:
     one = submission("k", row={"model": "m", "generation": code})
     write_reports(write_run(tmp_path / "run", [result_row(one, SUM, result(one))]))
     page = (tmp_path / "run" / "report" / submission_page("k")).read_text()
-    assert "<pre>for a in b:\n\tif  a:\n        print(a)\ufffd[31m\ufffd\n</pre>" in page
+    assert "<pre>for a in b:\n\tif  a:\n        print(a)\ufffd[31m\ufffd\n</pre>" in page, (
+        "no program is in it"
+    )
 
 
 def test_every_link_leads_to_a_page_or_a_place_on_it(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ PROBLEM = msgspec.structs.replace(
     name="Sum",
     limits=Limits.contest(0.4, 4 << 20),
     statement=Blob.of("# Sum\n\nAdd <b>all</b> numbers."),
+    document="statement/sum.pdf",
     solutions=(Solution(name="right.cpp", expected="model_solution"),),
 )
 
@@ -50,7 +51,13 @@ def words(page: Path) -> str:
 
 def test_a_problem_has_its_statement_limits_and_solutions(tmp_path: Path) -> None:
     page = words(run(tmp_path) / "report" / problem_page("sum"))
-    for text in ("Add <b>all</b> numbers.", "0.4 s of CPU time, 1.8 s on the clock", "4 MiB", "right.cpp"):
+    for text in (
+        "Add <b>all</b> numbers.",
+        "statement/sum.pdf",
+        "0.4 s of CPU time, 1.8 s on the clock",
+        "4 MiB",
+        "right.cpp",
+    ):
         assert text in page
     assert "model_solution" in page and "Time limit" in words(tmp_path / "report" / submission_page("s0"))
 
@@ -69,6 +76,34 @@ def test_uses_are_shares_of_the_limits(tmp_path: Path) -> None:
     assert {what: sum(use.counts) for what, use in uses.items()} == {"time": 3, "memory": 3}
     assert [uses["time"].within(share) for share in (0.2, 0.25, 1)] == [0, 1, 1]
     assert "Time and memory" in (tmp_path / "report.html").read_text()
+
+
+def test_models_that_solve_it_come_first_with_their_share(tmp_path: Path) -> None:
+    page = (run(tmp_path) / "report" / problem_page("sum")).read_text()
+    [solved] = re.findall(r"<h2>Solved by</h2>(.*?)</section>", page, re.S)
+    assert "<strong>1 model of 1 solves it.</strong>" in solved and "25.0 %" in solved
+    assert re.findall(r'<td class="number">([\d.]+)</td>', solved) == ["1", "4", "100"]
+
+
+def test_times_are_counted_by_parts_of_the_limit(tmp_path: Path) -> None:
+    page = (run(tmp_path) / "report" / problem_page("sum")).read_text()
+    [times] = re.findall(r"<h2>Time against the limit</h2>(.*?)</section>", page, re.S)
+    lines = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in re.findall(r"<tr>(<td.*?)</tr>", times)]
+    counts = {line[0]: line[2:] for line in lines}
+    # 0.1 s of 0.4 s on every test; what does not compile takes no time.
+    assert len(counts) == 11 and counts["0.08 s to 0.12 s"] == ["1", "2"]
+    assert sum(int(count) for line in counts.values() for count in line) == 3
+    assert "more than 0.4 s, the limit" in counts
+
+
+def test_a_statement_of_a_pdf_alone_is_named(tmp_path: Path) -> None:
+    folder = run(tmp_path)
+    tasks = read_tasks(folder)
+    write_tasks(folder, {"sum": msgspec.structs.replace(tasks["sum"], statement="")})
+    write_reports(folder)
+    assert "only as a PDF, which no model is asked with: statement/sum.pdf" in words(
+        folder / "report" / problem_page("sum")
+    )
 
 
 def test_without_the_file_there_is_a_report_all_the_same(tmp_path: Path) -> None:

@@ -1,0 +1,240 @@
+"""The page of a submission: its result in a sentence, the failing test, subtasks, tests, code and reply.
+
+A page is kept from one report to the next (`pages.py`), so it says only what its own row and its problem say;
+attempts beside it and equal programs are lists of the problem's page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import find
+from ioi_eval.model.values import SubmissionResult, TestResult, Verdict
+from ioi_eval.reports.addresses import ALL, EQUAL, model_anchor, problem_page, submission_page
+from ioi_eval.reports.document import (
+    NOTHING,
+    Cell,
+    Code,
+    CodeLines,
+    Document,
+    Link,
+    Meter,
+    Outputs,
+    Section,
+    TableBlock,
+    counted,
+    number,
+    visible,
+)
+from ioi_eval.rules.extraction import extract, extraction_of
+from ioi_eval.rules.scoring import ending, submission_status
+from ioi_eval.store.rows import MAX_OUTPUT, bounded, model_of
+
+if TYPE_CHECKING:
+    from ioi_eval.reports.pages import Opened
+    from ioi_eval.store.tasks import Task
+
+MAX_FEEDBACK = 100  # characters
+PASSED = (Verdict.AC, Verdict.SKIPPED)
+_MAX_GENERATION = 8000  # characters
+_SHOWN_ABOVE = "[the code above]"
+_BLANKS = "· is a blank, ⇥ a tab, ␍ a carriage return, ↵ the end of a line. What differs is underlined."
+_NOT_KEPT = (
+    "The run kept no output. With --keep-outputs it keeps how the first wrong output begins, with its input "
+    "and what was expected."
+)
+_LEXERS = {
+    "c": "c",
+    "c++": "cpp",
+    "python": "python",
+    "pypy": "python",
+    "java": "java",
+    "rust": "rust",
+    "go": "go",
+    "pascal": "pascal",
+    "haskell": "haskell",
+    "javascript": "javascript",
+    "kotlin": "kotlin",
+}
+
+
+def submission_document(
+    row: Mapping[str, Any], result: SubmissionResult, task: Task | None, opened: Opened, *, coloured: bool
+) -> Document:
+    return Document(
+        title=f"Submission {result.key}",
+        links=[
+            Link(text="Report", href="../report.html"),
+            Link(text="All submissions", href=ALL),
+            Link(text=result.problem_id, href=problem_page(result.problem_id)),
+            Link(text="Other attempts", href=_attempts(row, result)),
+            Link(text="Link to this page", href=submission_page(result.key)),
+        ],
+        sections=[
+            *_facts(row, result, task, opened),
+            *wrong_output(row),
+            *_judgement(result),
+            *_program(row, coloured),
+        ],
+    )
+
+
+def limits(task: Task) -> Iterator[tuple[str, str]]:
+    """A problem's limits, of those that there are."""
+    if task.cpu_time is not None:
+        yield (
+            "Time limit",
+            f"{task.cpu_time:g} s of CPU time"
+            + (f", {task.wall_time:g} s on the clock" if task.wall_time else ""),
+        )
+    if task.memory is not None:
+        yield "Memory limit", f"{task.memory / (1 << 20):g} MiB"
+
+
+def first_failed(result: SubmissionResult) -> TestResult | None:
+    return next((test for test in result.tests if test.status not in PASSED), None)
+
+
+def _attempts(row: Mapping[str, Any], result: SubmissionResult) -> str:
+    return f"{problem_page(result.problem_id)}#{model_anchor(model_of(row))}"
+
+
+def _facts(
+    row: Mapping[str, Any], result: SubmissionResult, task: Task | None, opened: Opened
+) -> Iterator[Section]:
+    worth = sum(part.points for part in result.subtasks) if result.subtasks else 1.0
+    same = opened.link(result.repeats, submission_status(result)) if result.repeats else NOTHING
+    others = Link(text="earlier and later ones of this model for this problem", href=_attempts(row, result))
+    equal = f"{problem_page(result.problem_id)}#{EQUAL}"
+    rows: list[list[Cell]] = [
+        ["Problem", Link(text=result.problem_id, href=problem_page(result.problem_id))],
+        ["Model", model_of(row) or NOTHING],
+        ["Verdict", ending(result)],
+        ["Points", f"{number(result.points)} of {number(worth)}"],
+        ["Language", str(row.get("language") or NOTHING)],
+        ["Compiled with", result.compiler or NOTHING],
+        ["Checker", result.checker or NOTHING],
+        ["Asked for subtask", str(row.get("target_subtask") or NOTHING)],
+        ["Repaired", ", ".join(result.repairs) or NOTHING],
+        ["Attempts", others],
+        ["Judged as", same],  # the equal submission that was judged for this one
+        ["Equal programs", Link(text="all of this problem", href=equal) if result.repeats else NOTHING],
+    ]
+    rows += [[what, limit] for what, limit in (limits(task) if task else ())]
+    shown = [line for line in rows if line[1] != NOTHING]
+    first = first_failed(result)
+    lead = f"{ending(result)}: {number(result.points)} of {number(worth)} points."
+    if result.compiles and first is not None:
+        says = f": {bounded(visible(first.feedback), MAX_FEEDBACK)}" if first.feedback else ""
+        lead += f" The first test that it fails is {first.test_name} ({first.status}){says}"
+    wrong = first is not None and first.status in (Verdict.WA, Verdict.PA)
+    yield Section(
+        title="Result",
+        lead=lead,
+        table=TableBlock(heads=["What", "Value"], rows=shown, align="ll"),
+        notes=[_NOT_KEPT] if result.compiles and wrong and not row.get("wrong_output") else [],
+    )
+
+
+def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
+    """Yield a wrong output beside the expected one, and its input, where the run kept them."""
+    kept = row.get("wrong_output")
+    if not (kept and kept["output"]):
+        return
+    name, given, output, expected = kept["test_name"], kept.get("input"), kept["output"], kept["expected"]
+    if given is not None:
+        cut = f", its first {MAX_OUTPUT:,} bytes" if len(given.encode()) >= MAX_OUTPUT else ""
+        yield Section(
+            title=f"Input of test {name}{cut}", lines=[CodeLines(lines=given.removesuffix("\n").split("\n"))]
+        )
+    title = f"Output of test {name}"
+    if expected is None:
+        yield Section(title=title, lines=[CodeLines(lines=output.splitlines())])
+        return
+    long = max(len(output.encode()), len(expected.encode())) >= MAX_OUTPUT
+    notes = [f"The first {MAX_OUTPUT:,} bytes of each."] if long else []
+    if output.split() == expected.split():
+        notes.append("They differ further on." if long else "Only blanks and line ends differ.")
+    if not long and output.endswith("\n") != expected.endswith("\n"):
+        which = ("output", "expected one") if expected.endswith("\n") else ("expected one", "output")
+        notes.append("The {} has no line break at its end, the {} has one.".format(*which))
+    yield Section(title=title, outputs=Outputs(output=output, expected=expected), notes=[*notes, _BLANKS])
+
+
+def _judgement(result: SubmissionResult) -> Iterator[Section]:
+    if result.compile_output:
+        yield Section(title="Compiler", lines=[CodeLines(lines=result.compile_output.splitlines())])
+    if result.subtasks:
+        yield Section(
+            title="Subtasks",
+            table=TableBlock(
+                heads=["Subtask", "Share", "Points", "of", "Verdict"],
+                rows=[
+                    [
+                        part.subtask,
+                        Meter(part=part.weighted_score, whole=part.points) if part.points else NOTHING,
+                        number(part.weighted_score),
+                        number(part.points),
+                        part.status,
+                    ]
+                    for part in result.subtasks
+                ],
+                align="llrrl",
+            ),
+        )
+    rows = [
+        [
+            test.test_name,
+            test.status,
+            number(test.score),
+            NOTHING if test.cpu_time is None else f"{test.cpu_time:.3f} s",
+            NOTHING if test.wall_time is None else f"{test.wall_time:.3f} s",
+            NOTHING if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB",
+            test.feedback or NOTHING,
+        ]
+        for test in result.tests
+        if test.status is not Verdict.SKIPPED
+    ]
+    skipped = [test.test_name for test in result.tests if test.status is Verdict.SKIPPED]
+    heads = ["Test", "Verdict", "Score", "CPU time", "Wall time", "Memory", "Feedback"]
+    yield Section(
+        title="Tests",
+        table=TableBlock(heads=heads, rows=rows, align="llrrrrl"),
+        notes=[f"{counted(len(skipped), 'test')} skipped, as no score depends on it: {', '.join(skipped)}."]
+        if skipped
+        else [],
+    )
+
+
+def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
+    """Yield the program as it was written, before any repair, and folded up the reply that it stands in."""
+    code, written = row.get("code"), row.get("generation")
+    written = written if isinstance(written, str) else ""
+    try:
+        language = find(str(row.get("language") or "c++"))
+    except InputError:
+        code = None
+    else:
+        if not (isinstance(code, str) and code.strip()):
+            code = extract(written, language, extraction_of(row.get("repairs") or ())) if written else None
+        lexer = _LEXERS.get(language.name, "") if coloured else ""
+        yield (
+            Section(title="Code", text=["The run's rows hold none."])
+            if code is None
+            else Section(title="Code", code=Code(text=code, lexer=lexer))
+        )
+    if not written:
+        return
+    core = code.strip("\n") if isinstance(code, str) else ""
+    around = written.replace(core, _SHOWN_ABOVE, 1) if core else written
+    if around.strip() == _SHOWN_ABOVE:
+        return
+    long = len(around) > _MAX_GENERATION
+    yield Section(
+        title="Reply",
+        folded=f"The reply of {counted(len(written), 'character')}"
+        + (f", the first {_MAX_GENERATION:,} of them" if long else ""),
+        lines=[CodeLines(lines=bounded(around, _MAX_GENERATION).splitlines())],
+    )
