@@ -433,7 +433,7 @@ def indented(line: str) -> Any:
 
 
 _PIECE = re.compile(r"\n|[^\S\n]+|\S+")
-_SYMBOLS = {" ": "·", "\t": "⇥", "\r": "␍", "\n": "↵"}
+_SYMBOLS = {" ": "·", "\t": "⇥", "\r": r"\r", "\n": "↵"}
 
 
 def compared(output: str, expected: str) -> Any:

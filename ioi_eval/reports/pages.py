@@ -47,7 +47,7 @@ from ioi_eval.reports.document import (
 )
 from ioi_eval.reports.plots import Square, as_csv, grid
 from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary, Use
-from ioi_eval.reports.statements import Statement
+from ioi_eval.reports.statements import DrawnStatement
 from ioi_eval.reports.submissions import MAX_FEEDBACK, PASSED, first_failed, limits, submission_document
 from ioi_eval.reports.summary import result_of_row
 from ioi_eval.reports.tally import uses_of
@@ -374,7 +374,7 @@ def _solved_by(of_models: Mapping[str, tuple[Sequence[Judged], int]], tests: Tes
     ]
     solvers = sum(tests.solved[model] > 0 for model in of_models)
     lead = f"{counted(solvers, 'model')} of {len(of_models):,} {'solves' if solvers == 1 else 'solve'} it."
-    heads = ["Model", "Solved", "Submissions that solve it", "of", "Best points"]
+    heads = ["Model", "Share", "Solved", "of", "Best points"]
     return Section(title="Solved by", lead=lead, table=TableBlock(heads=heads, rows=rows, align="llrrr"))
 
 
@@ -413,7 +413,7 @@ def _times(tests: Tests, task: Task) -> Iterator[Section]:
 def _statement(task: Task) -> Iterator[Section]:
     pdf = f"The package also has it as a PDF: {task.document}." if task.document else ""
     if task.statement:
-        yield Section(title="Statement", text=[pdf] if pdf else [], drawn=Statement(text=task.statement))
+        yield Section(title="Statement", text=[pdf] if pdf else [], drawn=DrawnStatement(text=task.statement))
     elif pdf:
         text = [f"The package has it only as a PDF, which no model is asked with: {task.document}."]
         yield Section(title="Statement", text=text)

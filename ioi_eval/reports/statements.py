@@ -54,7 +54,7 @@ _PARTS = {
 _VALUE = re.compile(r"-?\d?(\.\d+)?(em|ex|pt|mu|%)?|[a-z][a-z -]{0,40}")
 
 
-class Statement(Value):
+class DrawnStatement(Value):
     text: str
 
     @property

@@ -40,10 +40,10 @@ MAX_FEEDBACK = 100  # characters
 PASSED = (Verdict.AC, Verdict.SKIPPED)
 _MAX_GENERATION = 8000  # characters
 _SHOWN_ABOVE = "[the code above]"
-_BLANKS = "· is a blank, ⇥ a tab, ␍ a carriage return, ↵ the end of a line. What differs is underlined."
+_BLANKS = "· is a blank, ⇥ a tab, \\r a carriage return, ↵ the end of a line. What differs is underlined."
 _NOT_KEPT = (
-    "The run kept no output. With --keep-outputs it keeps how the first wrong output begins, with its input "
-    "and what was expected."
+    "The run kept no output. With the option keep-outputs it keeps how the first wrong output begins, with "
+    "its input and what was expected."
 )
 _LEXERS = {
     "c": "c",
@@ -73,9 +73,11 @@ def submission_document(
             Link(text="Link to this page", href=submission_page(result.key)),
         ],
         sections=[
-            *_facts(row, result, task, opened),
+            _verdict(row, result),
             *wrong_output(row),
-            *_judgement(result),
+            *_compiled(result),
+            _facts(row, result, task, opened),
+            _tests(result),
             *_program(row, coloured),
         ],
     )
@@ -101,10 +103,24 @@ def _attempts(row: Mapping[str, Any], result: SubmissionResult) -> str:
     return f"{problem_page(result.problem_id)}#{model_anchor(model_of(row))}"
 
 
-def _facts(
-    row: Mapping[str, Any], result: SubmissionResult, task: Task | None, opened: Opened
-) -> Iterator[Section]:
-    worth = sum(part.points for part in result.subtasks) if result.subtasks else 1.0
+def _verdict(row: Mapping[str, Any], result: SubmissionResult) -> Section:
+    """What there is to know first, in a sentence or two."""
+    first = first_failed(result)
+    lead = f"{ending(result)}: {number(result.points)} of {number(_worth(result))} points."
+    if result.compiles and first is not None:
+        says = f": {bounded(visible(first.feedback), MAX_FEEDBACK)}" if first.feedback else ""
+        lead += f" The first test that it fails is {first.test_name} ({first.status}){says}"
+    wrong = result.compiles and first is not None and first.status in (Verdict.WA, Verdict.PA)
+    return Section(
+        title="Result", lead=lead, notes=[_NOT_KEPT] if wrong and not row.get("wrong_output") else []
+    )
+
+
+def _worth(result: SubmissionResult) -> float:
+    return sum(part.points for part in result.subtasks) if result.subtasks else 1.0
+
+
+def _facts(row: Mapping[str, Any], result: SubmissionResult, task: Task | None, opened: Opened) -> Section:
     same = opened.link(result.repeats, submission_status(result)) if result.repeats else NOTHING
     others = Link(text="earlier and later ones of this model for this problem", href=_attempts(row, result))
     equal = f"{problem_page(result.problem_id)}#{EQUAL}"
@@ -112,7 +128,7 @@ def _facts(
         ["Problem", Link(text=result.problem_id, href=problem_page(result.problem_id))],
         ["Model", model_of(row) or NOTHING],
         ["Verdict", ending(result)],
-        ["Points", f"{number(result.points)} of {number(worth)}"],
+        ["Points", f"{number(result.points)} of {number(_worth(result))}"],
         ["Language", str(row.get("language") or NOTHING)],
         ["Compiled with", result.compiler or NOTHING],
         ["Checker", result.checker or NOTHING],
@@ -124,18 +140,7 @@ def _facts(
     ]
     rows += [[what, limit] for what, limit in (limits(task) if task else ())]
     shown = [line for line in rows if line[1] != NOTHING]
-    first = first_failed(result)
-    lead = f"{ending(result)}: {number(result.points)} of {number(worth)} points."
-    if result.compiles and first is not None:
-        says = f": {bounded(visible(first.feedback), MAX_FEEDBACK)}" if first.feedback else ""
-        lead += f" The first test that it fails is {first.test_name} ({first.status}){says}"
-    wrong = first is not None and first.status in (Verdict.WA, Verdict.PA)
-    yield Section(
-        title="Result",
-        lead=lead,
-        table=TableBlock(heads=["What", "Value"], rows=shown, align="ll"),
-        notes=[_NOT_KEPT] if result.compiles and wrong and not row.get("wrong_output") else [],
-    )
+    return Section(title="Submission", table=TableBlock(heads=["What", "Value"], rows=shown, align="ll"))
 
 
 def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
@@ -163,7 +168,7 @@ def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
     yield Section(title=title, outputs=Outputs(output=output, expected=expected), notes=[*notes, _BLANKS])
 
 
-def _judgement(result: SubmissionResult) -> Iterator[Section]:
+def _compiled(result: SubmissionResult) -> Iterator[Section]:
     if result.compile_output:
         yield Section(title="Compiler", lines=[CodeLines(lines=result.compile_output.splitlines())])
     if result.subtasks:
@@ -184,6 +189,9 @@ def _judgement(result: SubmissionResult) -> Iterator[Section]:
                 align="llrrl",
             ),
         )
+
+
+def _tests(result: SubmissionResult) -> Section:
     rows = [
         [
             test.test_name,
@@ -199,7 +207,7 @@ def _judgement(result: SubmissionResult) -> Iterator[Section]:
     ]
     skipped = [test.test_name for test in result.tests if test.status is Verdict.SKIPPED]
     heads = ["Test", "Verdict", "Score", "CPU time", "Wall time", "Memory", "Feedback"]
-    yield Section(
+    return Section(
         title="Tests",
         table=TableBlock(heads=heads, rows=rows, align="llrrrrl"),
         notes=[f"{counted(len(skipped), 'test')} skipped, as no score depends on it: {', '.join(skipped)}."]

@@ -153,10 +153,10 @@ def test_a_run_without_outputs_says_which_option_keeps_them(tmp_path: Path) -> N
     pages = {
         name: (tmp_path / "run" / "report" / submission_page(f"sum-1-{name}")).read_text() for name in (0, 1)
     }
-    assert not any("With --keep-outputs" in page for page in pages.values())
+    assert not any("option keep-outputs" in page for page in pages.values())
     one = submission("k", row={"model": "m"})
     write_reports(write_run(tmp_path / "bare", [result_row(one, SUM, result(one, {"2-a": Verdict.WA}))]))
-    assert "With --keep-outputs" in (tmp_path / "bare" / "report" / submission_page("k")).read_text()
+    assert "option keep-outputs" in (tmp_path / "bare" / "report" / submission_page("k")).read_text()
 
 
 def test_the_code_is_shown_once_and_the_reply_around_it_folded(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_attempts_and_equal_programs_are_lists_of_the_problem(tmp_path: Path) ->
         ("1 <b>", "1 2 3", [("1 <del>&lt;b&gt;</del>", "1 <ins>2·3</ins>")]),
         ("x  y ", "x y", [("x<del>··</del>y<del>·</del>", "x<ins>·</ins>y")]),
         ("x\n", "x", [("x<del>↵</del>", "x")]),
-        ("x\r\n", "x\n", [(f"x<del>␍</del>{END}", f"x{END}")]),
+        ("x\r\n", "x\n", [(f"x<del>\\r</del>{END}", f"x{END}")]),
         ("x\ty", "x y", [("x<del>⇥</del>y", "x<ins>·</ins>y")]),
         ("\u2003x\u202e", "x", [("<del>␣x\ufffd</del>", "<ins>x</ins>")]),
     ],
@@ -222,9 +222,7 @@ def test_a_generation_keeps_its_blanks(tmp_path: Path) -> None:
     one = submission("k", row={"model": "m", "generation": code})
     write_reports(write_run(tmp_path / "run", [result_row(one, SUM, result(one))]))
     page = (tmp_path / "run" / "report" / submission_page("k")).read_text()
-    assert "<pre>for a in b:\n\tif  a:\n        print(a)\ufffd[31m\ufffd\n</pre>" in page, (
-        "no program is in it"
-    )
+    assert "<pre>for a in b:\n\tif  a:\n        print(a)\ufffd[31m\ufffd\n</pre>" in page
 
 
 def test_every_link_leads_to_a_page_or_a_place_on_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from ioi_eval.reports.statements import Statement, mathml
+from ioi_eval.reports.statements import DrawnStatement, mathml
 
 pytestmark = pytest.mark.once
 
@@ -32,7 +32,7 @@ class Elements(HTMLParser):
 
 
 def shown(text: str) -> str:
-    return str(Statement(text=text).html())
+    return str(DrawnStatement(text=text).html())
 
 
 def test_markdown_is_drawn_below_the_headings_of_the_page() -> None:
@@ -77,7 +77,7 @@ def test_a_document_in_latex_is_text() -> None:
 
 def test_without_the_packages_statements_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
     mathml.cache_clear()
-    monkeypatch.setitem(sys.modules, "latex2mathml", None)
+    monkeypatch.setitem(sys.modules, "latex2mathml.converter", None)
     assert '<code class="tex">$a&lt;b$</code>' in shown("$a<b$")
     mathml.cache_clear()
 
