@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Makes docs/images/: pictures of the report of the recorded run, as Chromium shows it.
+"""Makes docs/images/: pictures of reports of the recorded run and an invented contest.
 
 .venv/bin/python scripts/screenshots.py [FOLDER]
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import shutil
 import sys
@@ -16,7 +17,9 @@ from typing import Any
 
 from selenium import webdriver
 
-from ioi_eval import report_sync
+from ioi_eval import load_problems, report_sync
+from ioi_eval.contest import Rules, open_contest
+from ioi_eval.testing import FakeEngine
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "examples" / "recorded.tar.xz"
@@ -26,6 +29,33 @@ PICTURES = (
     ("grid.png", "report.html", "dark", 1100, "Board", 1000),
     ("problem.png", "Problem lanterns", "light", 1100, "", 1400),
 )
+CONTEST = (("scoreboard.png", "report.html", "light", 1100, "Scoreboard", 760),)
+# Of the contest: seconds, participant, problem, which tests are passed.
+STEPS = (
+    (310, "otter", "lanterns", range(16)),
+    (540, "heron", "tide", range(99)),
+    (900, "lynx", "banners", range(3)),
+    (1260, "otter", "lanterns", range(99)),
+    (1500, "heron", "lanterns", range(12)),
+    (1830, "lynx", "tide", range(99)),
+    (2400, "heron", "banners", range(99)),
+    (3050, "otter", "tide", range(4)),
+    (3725, "otter", "tide", range(99)),
+    (3990, "lynx", "lanterns", range(16)),
+    (4400, "otter", "banners", range(2)),
+)
+
+
+async def held(folder: Path) -> None:
+    now = [0.0]
+    names = {problem for _, _, problem, _ in STEPS}
+    problems = load_problems(ROOT / "examples" / "problems", only=names, cache=folder / "cache")
+    engine = FakeEngine(lambda test: float(test.index < int(test.source.split()[0])))
+    async with open_contest(
+        problems, Rules(), out=folder / "cup", engine=engine, clock=lambda: now[0]
+    ) as contest:
+        for place, (now[0], participant, problem, passed) in enumerate(STEPS):
+            await contest.session(participant).submit(problem, f"{len(passed)} {place}")
 
 
 def found(folder: Path, page: str) -> Path:
@@ -66,6 +96,9 @@ def main() -> None:
         report_sync(folder)
         for name, page, *how in PICTURES:
             (target / name).write_bytes(taken(browser, found(folder, page), *how))
+        asyncio.run(held(folder))
+        for name, page, *how in CONTEST:
+            (target / name).write_bytes(taken(browser, found(folder / "cup", page), *how))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ioi_eval.contest.handed import (
+    answered_with_files,
     compiled_alone,
     has_secrets,
     in_hand,
@@ -61,6 +62,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 _COMPLETED = frozenset({Verdict.AC, Verdict.PA, Verdict.WA})
 _FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 _JUDGE_FAILED = "the judge failed; this costs nothing, and you may try again"
+_MANAGER_FAILED = (
+    "the program that is handed out did not work on this input, or the judge failed; this costs nothing"
+)
 # Of a row, beside the result.
 PARTICIPANT, ATTEMPT, AT, COMPILER = "participant", "attempt", "contest_seconds", "compiler_told"
 
@@ -259,9 +263,13 @@ class Session:
             if limit is not None and attempts.runs >= limit:
                 raise Refused(f"all {limit} runs for {problem} are used up")
             attempts.runs += 1
+            managed = own.manager is not None  # by the one that is handed out: its words are no secret
             try:
                 result, _ = await self._judged(
-                    about, submission, lambda one: with_own_input(in_hand(one) or one, given)
+                    about,
+                    submission,
+                    lambda one: with_own_input(in_hand(one) or one, given),
+                    _MANAGER_FAILED if managed else _JUDGE_FAILED,
                 )
                 self._keep("ran", {PARTICIPANT: self.participant, "problem_id": problem, AT: at})
             except BaseException:
@@ -276,7 +284,7 @@ class Session:
             compiles=True,
             compiler=_compiler(result.compile_output),
             ended="completed" if completed else test.status.value,
-            words="" if completed else _words(test.feedback),
+            words="" if completed and not managed else _words(test.feedback),
             output=test.output,
             error=test.error,
             cpu_seconds=test.cpu_time,
@@ -369,13 +377,13 @@ class Session:
         most, takes_files = self._rules.code_bytes, problem.task_type in _FILES
         if code is not None:
             _encoded(code, most, "code")
+        if code and problem.task_type is TaskType.OUTPUT_ONLY:
+            raise Refused(f"{label} takes no program: submit `outputs`, files by the names of its tests")
         if not (code or "").strip() and not (outputs and takes_files):
             raise Refused("there is no program in it")
         if outputs and not takes_files:
             raise Refused(f"{label} takes a program, not files")
-        tests = {test.name for test in problem.tests} if problem.task_type is TaskType.OUTPUT_ONLY else ()
-        takes = {*(tests or problem.options.output_tests)}
-        if unknown := sorted(set(outputs or ()) - takes):
+        if unknown := sorted(set(outputs or ()) - {*answered_with_files(problem)}):
             raise Refused(f"{label} takes no file for {visible(unknown[0][:80])!r}")
         files = tuple(
             NamedBlob(name=name, content=Blob.of(_encoded(text, self._rules.input_bytes, "file")))
@@ -422,7 +430,11 @@ class Session:
     # --- what comes of it ---
 
     async def _judged(
-        self, problem: Problem, submission: Submission, change: Callable[[Problem], Problem] | None
+        self,
+        problem: Problem,
+        submission: Submission,
+        change: Callable[[Problem], Problem] | None,
+        failed: str = _JUDGE_FAILED,
     ) -> tuple[SubmissionResult, str]:
         """Return a result, and the compiler's words for the participant.
 
@@ -439,7 +451,7 @@ class Session:
         except (JudgeFailure, EngineError, ProgramBroken, InputError) as error:
             if change is None:
                 self._keep("failed", failure_row(submission, _failure(error), problem))
-            raise NotJudged(_JUDGE_FAILED) from error
+            raise NotJudged(failed) from error
 
     def _keep(self, what: str, row: Mapping[str, Any]) -> None:
         """Raise NotJudged where the record cannot take a row: nothing is answered that would be lost."""

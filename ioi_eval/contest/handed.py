@@ -13,6 +13,7 @@ from ioi_eval.contest.rules import Sample, Statement
 from ioi_eval.model.values import (
     Blob,
     Checker,
+    Manager,
     NamedBlob,
     Problem,
     TaskOptions,
@@ -48,25 +49,60 @@ def has_secrets(problem: Problem) -> bool:
 def in_hand(problem: Problem) -> Problem | None:
     """Return the problem as participants can build it: where it must be, with the sample grader handed out.
 
-    None where the judge has secrets and the package hands out no sample grader.
+    A Communication task has the sample manager and stub, if both are handed out. None where the judge has
+    secrets and the package hands out neither.
     """
     if not has_secrets(problem):
         return problem
-    files = dict[str, NamedBlob]()
-    for file in (*headers(problem), *problem.attachments):
-        path = PurePosixPath(file.name)
-        if path.suffix in _HEADERS or path.stem in _SAMPLE_GRADERS:
-            name = path.name if path.suffix in _HEADERS else f"grader{path.suffix}"
-            files[name] = NamedBlob(name=f"graders/{name}", content=file.content)
-    own = msgspec.structs.replace(
+    if problem.task_type not in _GRADED:
+        return None
+    return _managed(problem) or _graded(problem)
+
+
+def _managed(problem: Problem) -> Problem | None:
+    """Return a Communication task with the manager that is handed out: one of the kind of the judge's own."""
+    if (own := problem.manager) is None or problem.task_type is not TaskType.COMMUNICATION:
+        return None
+    name = f"manager{PurePosixPath(own.sources[0].name).suffix}"
+    handed = [file for file in problem.attachments if PurePosixPath(file.name).name == name]
+    if not handed:
+        return None
+    files = _building_blocks(problem, frozenset({"stub"}), "stub")
+    sources = [NamedBlob(name=f"graders/{name}", content=handed[0].content)]
+    sources += [file for file in files if PurePosixPath(file.name).suffix in _HEADERS]
+    manager = Manager(sources=tuple(sources), kind=own.kind, language=own.language, full=own.full)
+    found = msgspec.structs.replace(problem, manager=manager, included=(), grader_files=files)
+    return found if admitted(found) else None
+
+
+def _graded(problem: Problem) -> Problem | None:
+    found = msgspec.structs.replace(
         problem,
         task_type=TaskType.BATCH,
         manager=None,
         included=(),
-        grader_files=tuple(files.values()),
+        grader_files=_building_blocks(problem, _SAMPLE_GRADERS, "grader"),
         options=TaskOptions(with_grader=True, prelude=problem.options.prelude),
     )
-    return own if problem.task_type in _GRADED and admitted(own) else None
+    return found if admitted(found) else None
+
+
+def _building_blocks(problem: Problem, stems: Collection[str], called: str) -> tuple[NamedBlob, ...]:
+    """Return the headers, and what is handed out by the names `stems`, as the judge's own would be called."""
+    files = dict[str, NamedBlob]()
+    for file in (*headers(problem), *problem.attachments):
+        path = PurePosixPath(file.name)
+        if path.suffix in _HEADERS or path.stem in stems:
+            name = path.name if path.suffix in _HEADERS else f"{called}{path.suffix}"
+            files[name] = NamedBlob(name=f"graders/{name}", content=file.content)
+    return tuple(files.values())
+
+
+def answered_with_files(problem: Problem) -> tuple[str, ...]:
+    """Return the names of the tests that are answered with files."""
+    if problem.task_type is TaskType.OUTPUT_ONLY:
+        return tuple(test.name for test in problem.tests)
+    return problem.options.output_tests
 
 
 def sample_names(problem: Problem) -> frozenset[str]:
@@ -96,6 +132,7 @@ def statement_of(problem: Problem, label: str, known: Collection[str]) -> Statem
         function=options.function if problem.task_type is TaskType.FUNCTION else "",
         starter_code=problem.starter_code,
         own_inputs=in_hand(problem) is not None,
+        files=answered_with_files(problem),
         attachments=dict(_attachments(problem)),
         samples=tuple(
             Sample(
@@ -118,7 +155,7 @@ def _attachments(problem: Problem) -> Iterator[tuple[str, str]]:
             if b"\0" not in text:
                 yield visible(file.name), text.decode()
     for test in problem.tests:  # what is to be answered with files is in every participant's hands
-        if problem.task_type is TaskType.OUTPUT_ONLY or test.name in problem.options.output_tests:
+        if test.name in answered_with_files(problem):
             yield f"{test.name}.in", test.input.read().decode(errors="replace")
 
 
@@ -160,6 +197,10 @@ def as_markdown(statement: Statement) -> str:
     if statement.megabytes is not None:
         lines.append(f"Memory limit: {statement.megabytes} MiB.")
     lines.append(f"Languages: {', '.join(statement.languages)}.")
+    if statement.files:
+        lines.append(
+            f"Answered with files, which `outputs` has by these names: {', '.join(statement.files)}."
+        )
     if statement.function:
         lines.append(f"The function `{statement.function}` is called.")
     else:

@@ -129,6 +129,7 @@ class Statement(Value):
     function: str = ""  # which function is called; empty: a program is run
     starter_code: str = ""
     own_inputs: bool = True  # False: it takes a program that only the judge has
+    files: tuple[str, ...] = ()  # tests that are answered with files, by these names
     attachments: Mapping[str, str] = {}  # headers, what the package hands out, inputs to answer with files
     samples: tuple[Sample, ...] = ()
 

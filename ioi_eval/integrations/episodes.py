@@ -115,18 +115,21 @@ class Episode:
         """
         return await self._answer(self._session.test(self.label, code, language))
 
-    async def submit(self, code: str, language: str = "c++") -> dict[str, Any]:
+    async def submit(
+        self, code: str = "", language: str = "c++", outputs: dict[str, str] | None = None
+    ) -> dict[str, Any]:
         """Submit a program for points. The best of your submissions counts.
 
         Args:
             code: The whole source of the program.
             language: The language of the program.
+            outputs: Only where the problem asks for files: their texts by the names of the tests.
         """
-        return await self._answer(self._submitted(code, language))
+        return await self._answer(self._submitted(code, language, outputs))
 
-    async def _submitted(self, code: str, language: str) -> Submitted:
+    async def _submitted(self, code: str, language: str, outputs: dict[str, str] | None) -> Submitted:
         try:
-            told = await self._session.submit(self.label, code, language)
+            told = await self._session.submit(self.label, code or None, language, outputs=outputs)
         except NotJudged as error:
             self.unjudged = str(error.__cause__ or error)
             raise

@@ -151,14 +151,17 @@ class ContestEnvironment:
         """
         return await self._episode.test(code, language)
 
-    async def submit(self, code: str, language: str = "c++") -> dict[str, Any]:
+    async def submit(
+        self, code: str = "", language: str = "c++", outputs: dict[str, str] | None = None
+    ) -> dict[str, Any]:
         """Submit a program for points. The best of your submissions counts.
 
         Args:
             code: The whole source of the program.
             language: The language of the program.
+            outputs: Only where the problem asks for files: their texts by the names of the tests.
         """
-        return await self._episode.submit(code, language)
+        return await self._episode.submit(code, language, outputs)
 
 
 def make_environment(source: str, **options: Any) -> Callable[[], ContestEnvironment]:

@@ -176,6 +176,7 @@ class TableBlock(Value):
     rows: Sequence[Sequence[Cell]]
     align: str  # `l` or `r` for each column
     meanings: Mapping[str, str] = {}  # of heads
+    replay: str = ""  # JSON for scoreboard.js, which shows the table as it was earlier
 
 
 class Figure(Value):
@@ -254,7 +255,10 @@ def _hashes(level: int) -> Markdown:
 
 
 STYLE, SCRIPT = "style.css", "script.js"  # as they lie beside pages
-_PARTS = {STYLE: ("style.css", "figures.css", "board.css"), SCRIPT: ("tables.js", "board.js", "saving.js")}
+_PARTS = {
+    STYLE: ("style.css", "figures.css", "board.css"),
+    SCRIPT: ("tables.js", "board.js", "scoreboard.js", "saving.js"),
+}
 _METER = (
     '<svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
     '<rect class="track" width="100" height="1"/><rect class="full" width="{:.2f}" height="1"/>{}</svg>'

@@ -133,7 +133,8 @@ def _overview(run: Summary, *, apart: bool, pages: PagesOf) -> Iterator[Section]
     several = len(of) > 1
     if run.contest:
         names = {one.problem_id for entrant in run.contest for one in entrant.problems}
-        yield scoreboard(run.contest, {name: f"{FOLDER}/{problem_page(name)}" for name in names})
+        pages_of = {name: f"{FOLDER}/{problem_page(name)}" for name in names}
+        yield scoreboard(run.contest, pages_of, run.submission_limit)
     notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []
     solved = (
         "A problem is solved when every subtask has full marks; without subtasks, when a submission passes "

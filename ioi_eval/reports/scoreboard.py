@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from ioi_eval.model.values import SubmissionResult, Value
 from ioi_eval.reports.document import NOTHING, Cell, Figure, Link, Section, TableBlock, number
 from ioi_eval.reports.plots import Axis, Series, as_csv, curves
 from ioi_eval.rules import scoring
 from ioi_eval.rules.scoring import Mode
-from ioi_eval.rules.selection import bare
+from ioi_eval.rules.selection import SUBMISSIONS, bare
 from ioi_eval.store.folder import RunInfo
 from ioi_eval.store.rows import as_number
 
 _MODE = "contest_mode"  # the option of a run by which it is a contest
 _MOST_COLUMNS, _MOST_CURVES, _LONG = 12, 10, 40
+_MOST_STEPS = 20_000  # submissions of a replay: more would make the page slow
 
 
 class Gains(Value):
@@ -25,14 +28,16 @@ class Gains(Value):
     points: float
     attempts: int
     gained: float | None  # seconds from the start to the last gain; None: there was none
+    steps: tuple[tuple[float, float], ...] = ()  # of each submission: seconds, and the points from then on
 
 
 class Entrant(Value):
     participant: str
-    points: float
+    points: float  # by the contest's own rule
     gained: float | None
     problems: tuple[Gains, ...]
     curve: tuple[tuple[float, float], ...]  # seconds, and the points from then on
+    limited: float | None = None  # points by the report's rule of so many submissions; None: no subtasks
 
 
 class Scores:
@@ -57,12 +62,15 @@ class Scores:
     def _entrant(self, name: str) -> Entrant:
         problems, steps = list[Gains](), list[tuple[float, float]]()
         for label, submissions in sorted(self._found[name].items()):
-            points, gained = 0.0, None
-            for at, now in self._way(submissions):
-                steps.append((at, now - points))
+            points, gained, own = 0.0, None, tuple(self._way(submissions))
+            for at, now in own:
+                if now != points:
+                    steps.append((at, now - points))
                 gained = at if now > points else gained
                 points = now
-            problems.append(Gains(problem_id=label, points=points, attempts=len(submissions), gained=gained))
+            problems.append(
+                Gains(problem_id=label, points=points, attempts=len(own), gained=gained, steps=own)
+            )
         curve, whole = [(0.0, 0.0)], 0.0
         for at, more in sorted(steps):
             whole += more
@@ -76,7 +84,7 @@ class Scores:
         )
 
     def _way(self, submissions: list[tuple[float, float, SubmissionResult]]) -> Iterator[tuple[float, float]]:
-        """Yield the seconds of each change, and the problem's points from then on."""
+        """Yield the seconds of each submission, and the problem's points from then on."""
         assert self._mode is not None, "rows are taken of contests only"
         kept, points = list[SubmissionResult](), 0.0
         for at, _, result in sorted(submissions, key=lambda one: one[:2]):
@@ -86,26 +94,54 @@ class Scores:
             if now != points:
                 kept.append(result)  # what changes nothing now never will
                 points = now
-                yield at, now
+            yield at, now
 
 
-def section(entrants: tuple[Entrant, ...], linked: Mapping[str, str]) -> Section:
-    """Return the scoreboard as contests show it. `linked`: pages of problems, by their names."""
+def section(
+    entrants: tuple[Entrant, ...], linked: Mapping[str, str], submissions: int = SUBMISSIONS
+) -> Section:
+    """Return the scoreboard as contests show it.
+
+    `linked`: pages of problems, by their names; `submissions`: the number of the report's own rule.
+    """
     names = sorted({one.problem_id for entrant in entrants for one in entrant.problems})
     shown = names if len(names) <= _MOST_COLUMNS else []
     rows: list[list[Cell]] = []
     for place, entrant in enumerate(entrants, 1):
         own = {one.problem_id: one for one in entrant.problems}
         cells = [_cell(own[name], linked.get(name, "")) if name in own else NOTHING for name in shown]
-        rows.append([str(place), entrant.participant, number(entrant.points), clock(entrant.gained), *cells])
-    heads = ["Place", "Participant", "Points", "Last gain", *shown]
+        points = [number(entrant.points), number(entrant.limited)]
+        rows.append([str(place), entrant.participant, *points, clock(entrant.gained), *cells])
+    by_rule = f"By {submissions}"
+    heads = ["Place", "Participant", "Points", by_rule, "Last gain", *shown]
+    meaning = (
+        f"the points of the {submissions} submissions for each problem that the rule for dumps would hand in"
+    )
     return Section(
         title="Scoreboard",
         text=["Problems have points, and in parentheses the attempts and the time of the last gain."],
         figures=_figures(entrants),
-        table=TableBlock(heads=heads, rows=rows, align="rl" + "r" * (len(heads) - 2)),
+        table=TableBlock(
+            heads=heads,
+            rows=rows,
+            align="rl" + "r" * (len(heads) - 2),
+            meanings={"Points": "by the contest's own rule", by_rule: meaning},
+            replay=_replay(entrants, shown),
+        ),
         long=len(rows) > _LONG,
     )
+
+
+def _replay(entrants: tuple[Entrant, ...], shown: list[str]) -> str:
+    """Return the submissions of all rows as JSON; empty where a page would be slow with them."""
+    number_of = sum(len(one.steps) for entrant in entrants for one in entrant.problems)
+    if not 1 < number_of <= _MOST_STEPS:
+        return ""
+    data = {
+        "columns": shown,
+        "rows": [{one.problem_id: one.steps for one in entrant.problems} for entrant in entrants],
+    }
+    return msgspec.json.encode(data).decode()
 
 
 def _cell(gains: Gains, href: str) -> Cell:

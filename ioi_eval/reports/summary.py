@@ -33,7 +33,7 @@ from ioi_eval.reports.records import (
     Step,
     Summary,
 )
-from ioi_eval.reports.scoreboard import Scores
+from ioi_eval.reports.scoreboard import Entrant, Scores
 from ioi_eval.reports.standing import standing
 from ioi_eval.reports.tally import Facts, Tally, Traits, candidate_of, traits_of, uses, uses_of, worst_first
 from ioi_eval.rules import scoring
@@ -273,7 +273,17 @@ def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> 
         )
         found = msgspec.structs.replace(found, models=tuple(models))
     warnings = (*map(str, found.suspicious), *_warnings(folder))
-    return msgspec.structs.replace(found, warnings=warnings, contest=scores.entrants())
+    return msgspec.structs.replace(found, warnings=warnings, contest=tuple(_beside(scores, found.models)))
+
+
+def _beside(scores: Scores, models: Sequence[ModelSummary]) -> Iterator[Entrant]:
+    """Yield a contest's participants, with their points by the report's rule beside the contest's own."""
+    by_name = {one.model: one for one in models}
+    for entrant in scores.entrants():
+        model = by_name.get(entrant.participant)
+        whole = model is not None and all(problem.budgets for problem in model.problems)
+        limited = model.budgets.get(Budget.LIMITED) if model is not None and whole else None
+        yield msgspec.structs.replace(entrant, limited=limited)
 
 
 def _warnings(folder: Path) -> Iterator[str]:

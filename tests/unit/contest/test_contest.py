@@ -298,6 +298,9 @@ async def test_samples_alone_are_tested(session: Session) -> None:
         (lambda one: one.run("sum", "x", input=b"7"), "the input is no text"),
         (lambda one: one.run("graded", "x", input="1 2"), "a program that only the judge has"),
         (lambda one: one.submit("files", None), "no program"),
+        (lambda one: one.submit("files", "x"), "files takes no program: submit `outputs`"),
+        (lambda one: one.submit("files", "x", outputs={"1-a": "3"}), "files takes no program"),
+        (lambda one: one.test("files", "x"), "files takes no program"),
         (lambda one: one.submit("files", None, outputs={"../1-a": "3"}), "takes no file for '../1-a'"),
         (lambda one: one.submit("files", None, outputs={"9" * (1 << 20): "3"}), "takes no file for '999"),
         (

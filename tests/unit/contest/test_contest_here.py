@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ioi_eval import EmbeddedEngine, Limits, Scorer, Store
-from ioi_eval.contest import Contest, Refused, Rules, Session
+from ioi_eval import EmbeddedEngine, Limits, Scorer, Store, load_problems
+from ioi_eval.contest import Contest, NotJudged, Refused, Rules, Session
 from ioi_eval.models import Blob, NamedBlob, Problem, Subtask, Test, Verdict
+from ioi_eval.store.resources import examples
 
 pytestmark = pytest.mark.once
 
@@ -151,3 +152,24 @@ async def test_own_inputs_run_through_the_sample_grader_that_a_package_hands_out
     with pytest.raises(Refused, match="no language"):
         await session.run("handed", "print(1)", "python")
     assert (await session.submit("handed", ADDS)).points == 100  # the judge's own grader judges
+
+
+async def test_own_inputs_run_with_the_manager_that_a_package_hands_out(store: Store) -> None:
+    drums = load_problems(examples() / "problems", only={"drums"}, cache=store.root)["drums"]
+    stub = next(file for file in drums.grader_files if file.name.endswith("stub.cpp"))
+    (judges,) = drums.manager.sources[:1] if drums.manager else ()
+    text = judges.content.read().decode()
+    handed = NamedBlob(
+        name="manager.cpp", content=Blob.of(text.replace("stderr, ", 'stderr, "sample manager: " ', 1))
+    )
+    open_to_all = msgspec.structs.replace(drums, attachments=(stub, handed))
+    code = (examples() / "problems" / "drums" / "solutions" / "model_solution" / "places.cpp").read_text()
+    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
+        session = Contest({"drums": open_to_all, "secret": drums}, judge=scorer.judge).session("otter")
+        with pytest.raises(Refused, match="only the judge has"):
+            await session.run("secret", code, input="1\n2 1 0\n")
+        right = await session.run("drums", code, input="1\n2 1 0\n")
+        assert right.compiles and right.ended == "completed" and right.words.startswith("sample manager: ")
+        assert session.statement("drums").own_inputs and not session.statement("secret").own_inputs
+        with pytest.raises(NotJudged, match="the program that is handed out did not work on this input"):
+            await session.run("drums", code, input="no number")

@@ -9,7 +9,7 @@ import pytest
 
 from ioi_eval import load_problems, report
 from ioi_eval.contest import Rules, open_contest
-from ioi_eval.reports import Results
+from ioi_eval.reports import ReportOptions, Results
 from ioi_eval.reports.scoreboard import clock
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.store.resources import examples
@@ -52,6 +52,7 @@ async def test_points_attempts_and_times_of_gains(tmp_path: Path) -> None:
         ("tide", 100, 1, 400),
     ]
     assert otter.curve == ((0, 0), (60, 25), (400, 125), (3725, 200))
+    assert otter.problems[0].steps == ((60, 25), (120, 25), (3725, 100))
     assert (heron.points, heron.gained, len(heron.problems)) == (100, 300, 1)
     text = (tmp_path / "cup" / "report.md").read_text()
     (line,) = [line for line in text.splitlines() if "100 (3, 1:02:05)" in line]
@@ -64,6 +65,24 @@ async def test_the_last_submission_counts_where_rules_say_so(tmp_path: Path) -> 
     await held(tmp_path, Mode.MAX_TOKENED_LAST)
     (otter, _) = Results.open(tmp_path / "cup").summary().contest
     assert otter.curve == ((0, 0), (60, 25), (120, 0), (400, 100), (3725, 200))
+
+
+async def test_the_rule_for_dumps_stands_beside_what_happened(tmp_path: Path) -> None:
+    """By that rule the best of each subtask counts; here only the best submission did."""
+    problems = load_problems(examples() / "problems", only={"lanterns"}, cache=tmp_path / "cache")
+    async with open_contest(
+        problems, Rules(mode=Mode.MAX), out=tmp_path / "cup", engine=FakeEngine(outcome)
+    ) as contest:
+        for code in ("only 12 13 14 15", "only 0 1 2 3 4 5 6 7 8 9 10 11"):
+            await contest.session("otter").submit("lanterns", code)
+    (otter,) = Results.open(tmp_path / "cup").summary().contest
+    assert (otter.points, otter.limited) == (25, 40)
+    await report([tmp_path / "cup"], options=ReportOptions(submissions=1))
+    text = (tmp_path / "cup" / "report.md").read_text()
+    (heads,) = [line for line in text.splitlines() if "Last gain" in line]
+    assert "By 1 " in heads
+    (again,) = json.loads((tmp_path / "cup" / "summary.json").read_text())["contest"]
+    assert again["limited"] < 40 and again["points"] == 25
 
 
 async def test_the_report_is_the_same_in_any_order_of_rows(tmp_path: Path) -> None:

@@ -1,0 +1,80 @@
+// A contest's scoreboard at each moment: a slider goes from submission to submission. At its end is the board as it was written.
+
+class Replay {
+  constructor(table) {
+    const { columns, rows } = JSON.parse(table.dataset.replay);
+    this.columns = columns;
+    this.listing = listings.get(table);
+    this.heads = [...table.tHead.rows[0].cells];
+    this.lines = this.listing.every.map((row, place) => ({
+      row,
+      name: row.cells[1].textContent,
+      problems: Object.entries(rows[place]),
+      final: [...row.cells].map((cell) => cell.textContent),
+    }));
+    const times = this.lines.flatMap(({ problems }) => problems.flatMap(([, steps]) => steps.map(([at]) => at)));
+    this.moments = [-1, ...[...new Set(times)].sort((a, b) => a - b)];
+    this.slider = made("input", { type: "range", min: 0, max: this.moments.length - 1, className: "replay" });
+    this.slider.value = this.slider.max;
+    this.when = made("span", { className: "when" });
+    this.when.ariaHidden = "true"; // the slider says the same
+    this.slider.addEventListener("input", () => this.show());
+    addEventListener("beforeprint", () => { this.slider.value = this.slider.max; this.show(); });
+    table.closest(".scroll").before(made("div", { className: "tools" }, made("label", {}, "Replay ", this.slider), this.when));
+    this.tell(this.lines.map(({ row, final }) => ({ row, name: final[1], points: final[2] })));
+  }
+
+  show() {
+    const moment = this.moments[this.slider.value], ended = this.slider.value === this.slider.max;
+    const order = this.lines.map((line) => this.standing(line, moment));
+    if (!ended) order.sort((a, b) => b.sum - a.sum || (a.gained ?? 0) - (b.gained ?? 0) || (a.name < b.name ? -1 : 1));
+    for (const [place, { row, texts, line }] of order.entries()) {
+      texts[0] = String(place + 1);
+      for (const [column, text] of (ended ? line.final : texts).entries()) {
+        const cell = row.cells[column];
+        (cell.querySelector("a") ?? cell).textContent = text;
+      }
+    }
+    this.listing.every = order.map(({ row }) => row);
+    for (const head of this.heads) head.removeAttribute("aria-sort");
+    this.listing.show();
+    this.tell(order);
+  }
+
+  // A line's points at a moment; nothing is known of the rule of so many submissions before the end.
+  standing(line, moment) {
+    let sum = 0, last = null;
+    const cells = new Map();
+    for (const [name, steps] of line.problems) {
+      let points = 0, attempts = 0, gained = null;
+      for (const [at, now] of steps) {
+        if (at > moment) break;
+        attempts += 1;
+        if (now > points) gained = at;
+        points = now;
+      }
+      sum += points;
+      if (gained !== null) last = Math.max(last ?? 0, gained);
+      if (attempts) cells.set(name, `${digits(points)} (${attempts}${gained === null ? "" : `, ${clock(gained)}`})`);
+    }
+    const texts = ["", line.name, digits(sum), "–", clock(last), ...this.columns.map((name) => cells.get(name) ?? "–")];
+    return { line, row: line.row, name: line.name, sum, gained: last, texts, points: digits(sum) };
+  }
+
+  tell([first]) {
+    const moment = this.moments[this.slider.value];
+    const when = moment < 0 ? "before the first submission" : `at ${clock(moment)}`;
+    const leads = Number(first.points) > 0 ? `: ${first.name} leads with ${first.points} points` : "";
+    this.when.textContent = `${when}${leads}`;
+    this.slider.setAttribute("aria-valuetext", this.when.textContent);
+  }
+}
+
+const digits = (value) => String(parseFloat(value.toFixed(2)));
+const clock = (seconds) => {
+  if (seconds === null) return "–";
+  const whole = Math.floor(seconds), two = (value) => String(value).padStart(2, "0");
+  return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
+};
+
+for (const table of document.querySelectorAll("table[data-replay]")) new Replay(table);
