@@ -7,6 +7,8 @@ on the order of the rows.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,15 +43,23 @@ from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, Mode
 from ioi_eval.rules.selection import Attempt, Budget
 from ioi_eval.store.files import replace
-from ioi_eval.store.folder import RunInfo, read_failures, read_info, read_rows, refuse_twice, wrongly_shared
+from ioi_eval.store.folder import (
+    RunInfo,
+    read_compact,
+    read_failures,
+    read_info,
+    refuse_twice,
+    wrongly_shared,
+)
 from ioi_eval.store.people import read_people
 from ioi_eval.store.rows import model_of, result_of
 from ioi_eval.store.tasks import Task, read_tasks
 
 # How many submissions curves are drawn at, and k of pass@k.
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
+_ALLOCATED = 100_000  # objects between two searches for cycles
 _Names = Callable[[ProblemSummary], Sequence[str]]  # of the groups that a problem is in
-Each = Callable[[Mapping[str, Any], SubmissionResult], object]  # is told of a row and its result
+Each = Callable[[Mapping[str, Any], SubmissionResult], object]  # a row, but for its tests, and its result
 
 
 class Account:
@@ -259,13 +269,14 @@ def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> 
     reading = _Reading(read_failures(folder), options or ReportOptions(), read_tasks(folder))
     info = check_run(folder)
     scores, seen = Scores(info), set[str]()
-    for row in read_rows(folder):
-        if row["key"] in seen:
-            refuse_twice(folder, row["key"])
-        seen.add(row["key"])
-        result = result_of_row(row)
-        for add in (reading.add, scores.add, *more):
-            add(row, result)
+    with seldom_collected():
+        for row in read_compact(folder):
+            if row["key"] in seen:
+                refuse_twice(folder, row["key"])
+            seen.add(row["key"])
+            result = result_of_row(row)
+            for add in (reading.add, scores.add, *more):
+                add(row, result)
     found = reading.summary(info)
     if (people := read_people(folder)) is not None:
         models = (
@@ -284,6 +295,18 @@ def _beside(scores: Scores, models: Sequence[ModelSummary]) -> Iterator[Entrant]
         whole = model is not None and all(problem.budgets for problem in model.problems)
         limited = model.budgets.get(Budget.LIMITED) if model is not None and whole else None
         yield msgspec.structs.replace(entrant, limited=limited)
+
+
+@contextlib.contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Look for cycles of objects less often: rows leave none, and looking is a fifth of the pass."""
+    before = gc.get_threshold()
+    if before[0]:  # else somebody has switched it off
+        gc.set_threshold(max(before[0], _ALLOCATED), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _warnings(folder: Path) -> Iterator[str]:

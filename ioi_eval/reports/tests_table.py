@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ioi_eval.model.values import SubmissionResult
 from ioi_eval.reports.summary import Each
 from ioi_eval.store.files import draft_of, refused
 from ioi_eval.store.rows import model_of
@@ -54,8 +56,8 @@ def writing_tests(folder: Path) -> Iterator[Each]:
     try:
         with pyarrow.parquet.ParquetWriter(draft, schema, compression="zstd") as writer:
 
-            def add(row: Mapping[str, Any], result: object) -> None:
-                _hold(row, held)
+            def add(row: Mapping[str, Any], result: SubmissionResult) -> None:
+                _hold(result, model_of(row), held)
                 if len(held["key"]) > _HELD:
                     write()
 
@@ -73,24 +75,18 @@ def writing_tests(folder: Path) -> Iterator[Each]:
         draft.unlink(missing_ok=True)
 
 
-def _hold(row: Mapping[str, Any], held: Mapping[str, list[Any]]) -> None:
-    found = tests_of(row)
-    whose = {"key": row["key"], "problem_id": row["problem_id"], "model": model_of(row)}
+def _hold(result: SubmissionResult, model: str, held: Mapping[str, list[Any]]) -> None:
+    tests, parts = result.tests, defaultdict[str, list[str]](list)
+    for part in result.subtasks:
+        for test in part.test_results:
+            parts[test.test_name].append(part.subtask)
+    whose = {"key": result.key, "problem_id": result.problem_id, "model": model}
     for name, column in held.items():
         if name in whose:
-            column.extend([whose[name]] * len(found))
+            column.extend([whose[name]] * len(tests))
         elif name == "subtasks":
-            column.extend([subtasks for _, subtasks in found])
+            column.extend([parts[test.test_name] for test in tests] if parts else [[]] * len(tests))
+        elif name == "cpu_times":
+            column.extend([test.cpu_times or None for test in tests])
         else:
-            column.extend([test.get(name) for test, _ in found])
-
-
-def tests_of(row: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], list[str]]]:
-    """Return a row's tests, each once, with the subtasks that each is in."""
-    if "test_results" in row:
-        return [(test, []) for test in row["test_results"]]
-    found = dict[str, tuple[Mapping[str, Any], list[str]]]()
-    for part in row["all_subtasks_results"]:
-        for test in part["test_results"]:
-            found.setdefault(test["test_name"], (test, []))[1].append(part["subtask"])
-    return list(found.values())
+            column.extend([getattr(test, name) for test in tests])

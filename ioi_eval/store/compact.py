@@ -8,12 +8,14 @@ versions wrote them, are read as they are.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import msgspec
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import TestResult, Verdict
 
 TEST_COLUMNS = "test_columns"
 _TESTS, _SUBTASKS, _CONFINEMENT = "test_results", "all_subtasks_results", "confinement"
@@ -41,17 +43,92 @@ def compact(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, Any]]]
 
 def whole(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
     """Return the row as `rows.result_row` made it, without its box's user."""
-    if isinstance(name := row.get(_CONFINEMENT), str):
-        row = {**row, _CONFINEMENT: confinements.get(name, {})}
+    return _spread_out(with_confinement(row, confinements), _tests)
+
+
+def with_tests(row: Mapping[str, Any]) -> _Row:
+    """Return the row with values in the places of its tests: quicker than to write them out first."""
+    return _spread_out(row, lambda columns: msgspec.convert(columns, TestColumns).results())
+
+
+def _spread_out(row: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Sequence[Any]]) -> _Row:
     if (columns := row.get(TEST_COLUMNS)) is None:
-        return row
+        return dict(row)
     try:
-        tests = _tests(columns)
+        tests = read(columns)
         lists = _mapped(row, lambda places: [tests[place] for place in places])
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         problem = f"the tests of the row of {row.get('key')!r} are not as this version writes them: {error}"
         raise InputError(problem, remedy="Score the dump again with fresh=True") from error
     return _without(row, TEST_COLUMNS) | lists
+
+
+def with_confinement(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
+    """Return the row with its confinement in the place of the name, and its tests as they are written."""
+    if isinstance(name := row.get(_CONFINEMENT), str):
+        row = {**row, _CONFINEMENT: confinements.get(name, {})}
+    return row
+
+
+class TestColumns(msgspec.Struct):
+    """The tests of a row as they are written: a list for each field, or one value for all."""
+
+    __test__ = False
+
+    test_name: list[str]
+    score: float | list[float]
+    status: Verdict | list[Verdict]
+    feedback: str | list[str] = ""
+    cpu_time: float | list[float | None] | None = None
+    cpu_times: list[tuple[float, ...]] = []
+    wall_time: float | list[float | None] | None = None
+    waited_time: float | list[float | None] | None = None
+    memory: int | list[int | None] | None = None
+    points: float | list[float | None] | None = None
+
+    def results(self) -> list[TestResult]:
+        """Return a result for each test. Raises ValueError where a list is not as long as the names."""
+        columns = (
+            self.test_name,
+            self._spread(self.score),
+            self._spread(self.status),
+            self._spread(self.feedback),
+            self._spread(self.cpu_time),
+            self._spread(self.cpu_times) if self.cpu_times else repeat((), len(self.test_name)),
+            self._spread(self.wall_time),
+            self._spread(self.waited_time),
+            self._spread(self.memory),
+            self._spread(self.points),
+        )
+        return [
+            TestResult(
+                test_name=name,
+                score=score,
+                status=status,
+                feedback=feedback,
+                cpu_time=cpu_time,
+                cpu_times=cpu_times,
+                wall_time=wall_time,
+                waited_time=waited_time,
+                memory=memory,
+                points=points,
+            )
+            for (
+                name,
+                score,
+                status,
+                feedback,
+                cpu_time,
+                cpu_times,
+                wall_time,
+                waited_time,
+                memory,
+                points,
+            ) in zip(*columns, strict=True)
+        ]
+
+    def _spread(self, value: Any) -> Iterable[Any]:
+        return value if isinstance(value, list) else repeat(value, len(self.test_name))
 
 
 def _tests(columns: Mapping[str, Any]) -> list[_Row]:
@@ -96,5 +173,5 @@ def _folded(values: list[Any]) -> Any:
     return first if same else values
 
 
-def _without(row: _Row, name: str) -> _Row:
+def _without(row: Mapping[str, Any], name: str) -> _Row:
     return {key: value for key, value in row.items() if key != name}

@@ -18,7 +18,7 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Limits, Problem, ServerState, Solution, Value
 from ioi_eval.rules.expectations import must_be_right
-from ioi_eval.store.compact import whole
+from ioi_eval.store.compact import whole, with_confinement
 from ioi_eval.store.files import lines, make_folder, refused, replace
 from ioi_eval.store.rows import PROGRAM_RULE, plain
 
@@ -137,12 +137,19 @@ def read_rows(
 
     `start`: the offset of the first of them. `wanted` chooses some.
     """
+    return (whole(row, {}) for row in read_compact(folder, start, wanted))
+
+
+def read_compact(
+    folder: Path, start: int = 0, wanted: Callable[[ResultHead], bool] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The rows with their tests as they are written, for whoever makes results of them."""
     known = confinements(folder)
     for _, row in decoded(folder / RESULTS, dict[str, Any], start, wanted):
         named = row.get("confinement")
         if isinstance(named, str) and named not in known:  # of a row that was written meanwhile
             known = confinements(folder)
-        yield whole(row, known)
+        yield with_confinement(row, known)
 
 
 def refuse_twice(folder: Path, key: str) -> NoReturn:

@@ -27,7 +27,7 @@ from ioi_eval.model.values import (
     Verdict,
 )
 from ioi_eval.rules import scoring
-from ioi_eval.store.compact import TEST_COLUMNS
+from ioi_eval.store.compact import TEST_COLUMNS, with_tests
 
 MAX_COMPILE_OUTPUT = 4096  # characters
 MAX_OUTPUT = 400  # bytes of a wrong output, of its input, and of the expected one
@@ -198,7 +198,11 @@ def failure_row(
 
 
 def result_of(row: Mapping[str, Any]) -> SubmissionResult:
-    """The result that a row was made of. Tests come in the order in which the subtasks name them."""
+    """The result that a row was made of, whether its tests are written out or not.
+
+    Tests come in the order in which the subtasks name them.
+    """
+    row = with_tests(row)
     pairs = zip(row["all_subtasks_results"], row["all_subtasks_exact_scores"], strict=True)
     subtasks = msgspec.convert(
         [{**subtask, "exact_score": exact} for subtask, exact in pairs], tuple[SubtaskResult, ...]

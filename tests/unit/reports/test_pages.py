@@ -317,9 +317,9 @@ def test_a_row_is_read_once_for_a_report(tmp_path: Path, monkeypatch: pytest.Mon
     """And once more where its page is made."""
     folder = run(tmp_path / "run")
     added(folder, "new")
-    reads, truly = Counter[str](), store_folder.whole
+    reads, truly = Counter[str](), store_folder.with_confinement
     monkeypatch.setattr(
-        store_folder, "whole", lambda row, *more: reads.update([row["key"]]) or truly(row, *more)
+        store_folder, "with_confinement", lambda row, *more: reads.update([row["key"]]) or truly(row, *more)
     )
     write_reports(folder)
     assert (
