@@ -320,9 +320,14 @@ class DumpRows:
             return _NO_COLUMN
         return next((name for name in _ID_COLUMNS if name in columns), _NO_COLUMN)
 
-    def entries(self, place: RowFile, content: str, id_column: str) -> Iterator[UsableRow | InputError]:
-        """In the place of a row that cannot be used, what is wrong with it."""
-        for index, row in enumerate(rows_or_faults(place.path)):
+    def entries(
+        self, place: RowFile, content: str, id_column: str, start: tuple[int, int] = (0, 0)
+    ) -> Iterator[UsableRow | InputError]:
+        """In the place of a row that cannot be used, what is wrong with it.
+
+        `start`: the bytes and lines to pass over, whose rows are known.
+        """
+        for index, row in enumerate(rows_or_faults(place.path, start)):
             if isinstance(row, InputError):
                 yield row.but(where=place.label)
                 continue
@@ -375,9 +380,21 @@ class DumpRows:
         self._equal[name] += 1
         return f"{name}-{self._equal[name]}"
 
-    def selected(self, place: RowFile, content: str, id_column: str) -> Iterator[UsableRow]:
+    @property
+    def equal(self) -> Mapping[str, int]:
+        """Return how many rows without an id there are of each content."""
+        return self._equal
+
+    def know(self, problem_ids: Mapping[str, str], equal: Mapping[str, int]) -> None:
+        """Go on behind rows with these submissions, and so many rows without an id of each content."""
+        self.taken.update(problem_ids)
+        self._equal.update(equal)
+
+    def selected(
+        self, place: RowFile, content: str, id_column: str, start: tuple[int, int] = (0, 0)
+    ) -> Iterator[UsableRow]:
         """Yield the selected entries of a dump that was looked through, when bad rows were reported."""
-        for entry in self.entries(place, content, id_column):
+        for entry in self.entries(place, content, id_column, start):
             if not isinstance(entry, InputError):
                 if self.take(entry):
                     yield entry

@@ -11,7 +11,7 @@ import hashlib
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from itertools import chain, islice, takewhile
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 
 from ioi_eval.benchmarks.benchmark import Benchmark
+from ioi_eval.benchmarks.dump_index import DumpIndex
 from ioi_eval.benchmarks.dump_reader import (
     ABSENT,
     DumpOptions,
@@ -32,7 +33,14 @@ from ioi_eval.benchmarks.dump_reader import (
 )
 from ioi_eval.benchmarks.hub import RowFile, fetch, hub_name
 from ioi_eval.benchmarks.loaded import benchmarks
-from ioi_eval.benchmarks.row_files import column_names, dump_files, is_dump, read_columns, scan
+from ioi_eval.benchmarks.row_files import (
+    column_names,
+    dump_files,
+    is_dump,
+    read_columns,
+    scan,
+    scan_growth,
+)
 from ioi_eval.benchmarks.shapes import heads, problems_in
 from ioi_eval.model.errors import BadRows, FailedRequest, InputError, MissingColumn
 from ioi_eval.model.languages import Language
@@ -46,6 +54,7 @@ from ioi_eval.store.rows import plain
 CONTINUED = "continue_prompt"  # among a submission's repairs
 _LOOKED_AT = 10_000  # rows of which it is said what they are taken for, and between two signs of life
 _LARGE = 32 << 20  # bytes of a dump whose first rows need not wait
+_INDEXED = 1 << 20  # bytes of a dump of which the next pass reads only what is new
 _FENCED = "whose program holds a fenced block, as replies do: no fence is taken off"
 _FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
 
@@ -117,6 +126,15 @@ class Located(NamedTuple):
     line: int
 
 
+class GrownFrom(NamedTuple):
+    """A dump as it was before rows were added at its end."""
+
+    sha256: str  # as `DumpInfo` has it
+    end: tuple[int, int]  # bytes and lines
+    problem_ids: Mapping[str, str]
+    equal: Mapping[str, int]  # rows without an id, by content
+
+
 class Dump(Collection[Submission]):
     """A dump that was looked through. Each iteration reads it anew."""
 
@@ -128,8 +146,12 @@ class Dump(Collection[Submission]):
         selection: Selection,
         rejected: Sequence[InputError] = (),
         problem_ids: Mapping[str, str] | None = None,
+        index: DumpIndex | None = None,
+        grown: GrownFrom | None = None,
     ) -> None:
-        self.info, self.rejected = info, rejected
+        """`index`: of this dump, for the next pass. `grown`: the dump that it was before."""
+        self.info, self.rejected, self.index, self.grown = info, rejected, index, grown
+        self._passed_over = False
         self.problem_ids = problem_ids or {}
         """The problem of each submission, by key."""
         self._problems, self._options, self._selection = problems, options, selection
@@ -143,18 +165,43 @@ class Dump(Collection[Submission]):
     def __iter__(self) -> Iterator[Submission]:
         return (located.submission for located in self.located())
 
+    @property
+    def before(self) -> Collection[str]:
+        """Return the keys of the submissions that an iteration passes over."""
+        return self.grown.problem_ids.keys() if self.grown is not None and self._passed_over else ()
+
+    def behind(self, done: Set[str]) -> Dump:
+        """Return the same dump. If all that it was before it grew is done, its iteration passes that over."""
+        if self.grown is None or not done >= self.grown.problem_ids.keys():
+            return self
+        rest = Dump(
+            self.info,
+            self._problems,
+            self._options,
+            self._selection,
+            self.rejected,
+            self.problem_ids,
+            self.index,
+            self.grown,
+        )
+        rest._passed_over = True
+        return rest
+
     def located(self) -> Iterator[Located]:
         """The submissions with the places of their rows."""
-        return islice(self._located(), len(self))  # reads no further than the last one
+        return islice(self._located(), len(self) - len(self.before))  # reads no further than the last one
 
     def _located(self) -> Iterator[Located]:
-        reader = DumpRows(self._problems, self._options, self._selection)
+        reader, start = DumpRows(self._problems, self._options, self._selection), (0, 0)
+        if self.grown is not None and self._passed_over:
+            reader.know(self.grown.problem_ids, self.grown.equal)
+            start = self.grown.end
         for file in self.info.files:
             if _stamp(Path(file.path)) != file.stamp:
                 remedy = "Run the same command again: it judges only what changed"
                 raise InputError("changed while it was being scored", where=file.path, remedy=remedy)
             place = RowFile(Path(file.path), file.label, file.model)
-            for entry in reader.selected(place, file.sha256, file.id_column):
+            for entry in reader.selected(place, file.sha256, file.id_column, start):
                 problem = entry.problem
                 assert problem is not None, "only rows of selected problems become submissions"
                 spoken, code, repairs = _program(entry, problem, self._options)
@@ -179,18 +226,25 @@ def open_dump(
     options: DumpOptions | None = None,
     selection: Selection | None = None,
     on_rows: Callable[[int], None] = lambda rows: None,
+    read_by: str = "",
+    index: DumpIndex | None = None,
 ) -> Dump:
     """Looks through all rows of files (as `find_dumps` finds them), folders and datasets on the hub.
 
     Raises BadRows for those that cannot be used, unless `options` has them skipped. `on_rows` is called now
-    and then with the number of rows so far.
+    and then with the number of rows so far. With the `index` of a pass that was `read_by` the same, rows that
+    it knows are not read again; the dump has an index itself if it is large.
     """
     options, selection = options or DumpOptions(), selection or Selection()
     for name in filter(None, (options.language, options.default_language)):
         find_language(name)
-    first = _FirstPass(DumpRows(problems, options, selection), options, on_rows)
-    info = first.look_through(find_dumps(paths), skip_bad=options.skip_bad_rows)
-    return Dump(info, problems, options, selection, first.bad, first.problem_ids)
+    first, places = _FirstPass(DumpRows(problems, options, selection), options, on_rows), find_dumps(paths)
+    plain_choice = len(places) == 1 and selection == Selection() and options.keys_of_content
+    if index is not None and index.read_by == read_by and plain_choice and not places[0].model:
+        first.index = index
+    info = first.look_through(places, skip_bad=options.skip_bad_rows)
+    found = first.found_index(info, read_by) if plain_choice and read_by else None
+    return Dump(info, problems, options, selection, first.bad, first.problem_ids, found, first.grown)
 
 
 def open_beginning(
@@ -276,6 +330,8 @@ class _FirstPass:
         self._programs = self._fenced = 0  # texts of the column of programs, and those with a fence
         self._replies = 0  # of rows with such a text, those that have a reply in a column of its own
         self.bad: list[InputError] = []
+        self.index: DumpIndex | None = None  # of the dump as it was, perhaps
+        self.grown: GrownFrom | None = None
 
     @property
     def problem_ids(self) -> Mapping[str, str]:
@@ -294,7 +350,6 @@ class _FirstPass:
             self._reader.check_found(where=files[0].label)
         if 2 * self._fenced > self._programs:
             self._refuse_replies(", ".join(file.label for file in files))
-        contents = "".join(sorted(file.sha256 for file in files))
         return DumpInfo(
             files=files,
             rows=rows,
@@ -310,7 +365,7 @@ class _FirstPass:
                 without=self._without,
             ),
             rejected=len(self.bad),
-            sha256=hashlib.sha256(contents.encode()).hexdigest(),
+            sha256=_of_contents([file.sha256 for file in files]),
         )
 
     def _faults(self) -> Iterator[InputError]:
@@ -343,13 +398,18 @@ class _FirstPass:
 
     def _file(self, place: RowFile) -> DumpFile:
         path, label = place.path, place.label
-        stamp, content = _stamp(path), scan(path) if self._most is None else path.as_posix()
+        stamp, start = _stamp(path), (0, 0)
+        if self.index is not None and (grown := scan_growth(path, self.index.size, self.index.sha256)):
+            content, start = grown.sha256, (self.index.size, grown.lines)
+            self._know(self.index, start)
+        else:
+            content = scan(path) if self._most is None else path.as_posix()
         if content in self._contents:
             raise InputError(
                 f"the same content as {self._contents[content]}", where=label, remedy="Name it once"
             )
-        id_column, rows = self._reader.id_column(path), 0
-        for entry in self._reader.entries(place, content, id_column):
+        id_column, rows = self._reader.id_column(path), self._rows if self.grown is not None else 0
+        for entry in self._reader.entries(place, content, id_column, start):
             rows += 1
             self._rows += 1
             if self._rows % _LOOKED_AT == 0:
@@ -381,6 +441,51 @@ class _FirstPass:
             stamp=stamp,
         )
 
+    def _know(self, index: DumpIndex, end: tuple[int, int]) -> None:
+        """Take over what an earlier pass found in the first rows."""
+        problem_ids = index.problem_ids
+        self.grown = GrownFrom(_of_contents([index.sha256]), end, problem_ids, dict(index.equal))
+        self._reader.know(problem_ids, index.equal)
+        self._reader.passed_over.update(index.passed_over)
+        self._reader.left_out.update(index.left_out)
+        self._reader.noted.update(index.noted)
+        self._rows, self._looked_at, self._without = index.rows, index.looked_at, index.without
+        self._keys = dict(index.contents)
+        self._columns = {what: Counter(found) for what, found in index.columns.items()}
+        for name, told in index.languages.items():
+            self._languages[name] = Counter(told)
+        self._programs, self._fenced, self._replies = index.programs, index.fenced, index.replies
+
+    def found_index(self, info: DumpInfo, read_by: str) -> DumpIndex | None:
+        """Return the index of a large dump of one .jsonl file without faults; None of others."""
+        (file,) = info.files
+        path, size = Path(file.path), file.stamp[0]
+        if size < _INDEXED or path.suffix.lower() != ".jsonl" or self.bad or not _ends_with_line(path, size):
+            return None
+        places = {name: place for place, name in enumerate(dict.fromkeys(self.problem_ids.values()))}
+        return DumpIndex(
+            size=size,
+            sha256=file.sha256,
+            read_by=read_by,
+            id_column=file.id_column,
+            rows=file.rows,
+            keys=list(self.problem_ids),
+            names=list(places),
+            problems=[places[name] for name in self.problem_ids.values()],
+            contents=self._keys,
+            equal=dict(self._reader.equal),
+            passed_over=list(self._reader.passed_over),
+            left_out=dict(self._reader.left_out),
+            noted=dict(self._reader.noted),
+            looked_at=self._looked_at,
+            without=self._without,
+            columns=self._columns,
+            languages=self._languages,
+            programs=self._programs,
+            fenced=self._fenced,
+            replies=self._replies,
+        )
+
     def _refuse_replies(self, where: str) -> None:
         column = self._reader.code_column
         if self._replies == self._programs:
@@ -408,6 +513,16 @@ class _FirstPass:
                 remedy="Name a column of distinct ids (id_column=NAME), or none (id_column='')",
             )
         return None
+
+
+def _of_contents(hashes: Sequence[str]) -> str:
+    return hashlib.sha256("".join(sorted(hashes)).encode()).hexdigest()
+
+
+def _ends_with_line(path: Path, size: int) -> bool:
+    with path.open("rb") as stream:
+        stream.seek(size - 1)
+        return stream.read(1) == b"\n"
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -102,6 +102,33 @@ def scan(path: Path) -> str:
     return digest.hexdigest()
 
 
+class Grown(NamedTuple):
+    """A file that begins as it did when it was shorter."""
+
+    sha256: str  # of all of it
+    lines: int  # in the part that was there before
+
+
+def scan_growth(path: Path, size: int, sha256: str) -> Grown | None:
+    """Read a .jsonl file as `scan` does; None where it does not begin with the bytes of such a hash."""
+    if path.suffix.lower() != ".jsonl" or path.stat().st_size < size:
+        return None
+    digest, left, lines = hashlib.sha256(), size, 0
+    with _opened(path) as stream:
+        while left and (piece := stream.read(min(_CHUNK, left))):
+            digest.update(piece)
+            lines += piece.count(b"\n")
+            left -= len(piece)
+        if left or digest.hexdigest() != sha256:
+            return None
+        text = _TextCheck(str(path), lines + 1)
+        for piece in _pieces(stream, path):
+            digest.update(piece)
+            text.feed(piece)
+        text.feed(b"", last=True)
+    return Grown(digest.hexdigest(), lines)
+
+
 def _pieces(stream: BinaryIO, path: Path) -> Iterator[bytes]:
     try:
         while piece := stream.read(_CHUNK):
@@ -133,8 +160,8 @@ def _opened_text(path: Path) -> TextIO:
 class _TextCheck:
     """Finds the first byte that is not UTF-8 text, in pieces."""
 
-    def __init__(self, where: str) -> None:
-        self._where, self._line = where, 1
+    def __init__(self, where: str, line: int = 1) -> None:
+        self._where, self._line = where, line
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def feed(self, piece: bytes, *, last: bool = False) -> None:
@@ -164,9 +191,12 @@ def read_rows(path: Path) -> Iterator[FileRow]:
         yield row
 
 
-def rows_or_faults(path: Path) -> Iterator[FileRow | InputError]:
-    """The rows of such a file, and in the place of one that cannot be read what is wrong with it."""
-    return _READERS[_kind(path)](path)
+def rows_or_faults(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow | InputError]:
+    """The rows of such a file, and in the place of one that cannot be read what is wrong with it.
+
+    `start`: of a .jsonl the bytes and the lines to pass over.
+    """
+    return _jsonl_rows(path, start) if start[0] else _READERS[_kind(path)](path)
 
 
 def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
@@ -197,9 +227,12 @@ def column_names(path: Path) -> tuple[str, ...]:
     return tuple(first.columns) if first else ()
 
 
-def _jsonl_rows(path: Path) -> Iterator[FileRow | InputError]:
+def _jsonl_rows(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow | InputError]:
+    offset, before = start
     with _opened(path) as stream:
-        for number, line in enumerate(stream, 1):
+        if offset:
+            stream.seek(offset)
+        for number, line in enumerate(stream, before + 1):
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             if text.strip():
                 yield _row(text, path, number)

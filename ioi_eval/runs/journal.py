@@ -144,6 +144,11 @@ class Journal:
         return self._superseded.keys()
 
     @property
+    def dump(self) -> str:
+        """Return the hash of the dump that the folder's rows were last compared with; empty without any."""
+        return "" if self._old is None or self._restart else self._old.fingerprint.dump
+
+    @property
     def unchanged(self) -> bool:
         """Return True if the run was made of the same dump and problems, read in the same way."""
         if self._old is None or self._restart:

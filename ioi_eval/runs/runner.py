@@ -188,6 +188,7 @@ class _Run:
         self._numbers: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
         self._crowding = Crowding()
+        self._surveyed = False  # what is skipped is counted
         self.languages = set[str]()  # of the submissions that the survey found to be judged
 
     # --- before ---
@@ -222,6 +223,7 @@ class _Run:
     def _survey_known(self, submissions: LookedThrough) -> list[Problem]:
         known, done = submissions.problem_ids, self._journal.done
         left = [key for key in known if key not in done]
+        self._surveyed, self._numbers["skipped"] = True, len(known) - len(left)
         self.languages |= {
             submission.language
             for submission in islice(submissions, _SURVEYED)
@@ -285,7 +287,7 @@ class _Run:
     async def _claimed(self, submission: Submission) -> _Claim | None:
         """Return None where nothing is to be judged: it is done, or an equal one is or will be."""
         if submission.key in self._journal.done:
-            self._numbers["skipped"] += 1
+            self._numbers["skipped"] += not self._surveyed
             await asyncio.sleep(0)  # a long way through rows that are done can be cancelled
             return None
         problem = self._problem(submission)

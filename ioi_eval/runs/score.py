@@ -27,12 +27,14 @@ from ioi_eval.benchmarks import (
     open_beginning,
     open_dump,
 )
+from ioi_eval.benchmarks.dump_index import read_index, write_index
+from ioi_eval.benchmarks.dump_index import reading as reading_of
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import bare_name, is_dump
 from ioi_eval.judge import Judge
 from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.values import Problem, Submission, Value
-from ioi_eval.problems import Problems
+from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
 from ioi_eval.rules.calibration import with_time_factor
@@ -148,6 +150,7 @@ async def score_dump(
                 call = await judge_work(behind.work(work), setup)
                 dump = behind.whole
             write_rejected(setup.folder, dump.rejected)
+            write_index(setup.folder, dump.index)
     return _scored(setup, call, dump.info, found)
 
 
@@ -264,6 +267,7 @@ class Rows(NamedTuple):
     places: Sequence[RowFile]
     reading: DumpOptions
     selection: Selection
+    known_in: Path | None = None  # a run's folder, in which an earlier call left an index
 
     @classmethod
     def of(
@@ -280,7 +284,8 @@ class Rows(NamedTuple):
             reading = msgspec.structs.replace(reading, keys_of_content=False)
         if not reading.default_language:
             reading = msgspec.structs.replace(reading, default_language=language_of(problems))
-        return cls(tuple(map(called, dumps)), find_dumps(dumps), reading, selection or Selection())
+        known_in = None if before is None else setup.folder
+        return cls(tuple(map(called, dumps)), find_dumps(dumps), reading, selection or Selection(), known_in)
 
     def mentioned(self) -> Collection[str] | None:
         """What problems of theirs are called; None where they do not say."""
@@ -293,6 +298,8 @@ class Rows(NamedTuple):
             options=self.reading,
             selection=self.selection,
             on_rows=on_rows,
+            read_by=reading_of(self.reading, fingerprint(problems)),
+            index=None if self.known_in is None else read_index(self.known_in),
         )
         if len(dump):
             return dump

@@ -25,7 +25,7 @@ from typing import Annotated, Any, NamedTuple, ParamSpec, Self, TypeVar
 
 import msgspec
 
-from ioi_eval.benchmarks import Loaded
+from ioi_eval.benchmarks import Dump, Loaded
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.sharing import Finding, Sharing
@@ -252,7 +252,9 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             done = await judge_all(
                 judge.sharing(sharing),
                 work.problems,
-                work.submissions,
+                work.submissions.behind(journal.done)
+                if isinstance(work.submissions, Dump)
+                else work.submissions,
                 journal,
                 # What waits for another build leaves its place to others.
                 workers=lambda: workers() + min(workers(), sharing.waiting if sharing is not None else 0),
@@ -319,7 +321,19 @@ def superseded_results(work: Work, journal: Journal) -> JudgedAgain | None:
     if isinstance(work.submissions, AsyncGenerator):
         known = journal.done | journal.failed | journal.superseded
         return superseded(journal, work.problems, (), known)
+    if isinstance(work.submissions, Dump) and (rest := added(work.submissions, journal)) is not None:
+        return superseded(journal, work.problems, rest, {*work.others, *rest.before})
     return superseded(journal, work.problems, work.submissions, work.others)
+
+
+def added(dump: Dump, journal: Journal) -> Dump | None:
+    """Return the dump without the rows that it had when the run's results were last compared with it.
+
+    None where other rows, or other problems, may have changed since.
+    """
+    if dump.grown is None or dump.grown.sha256 != journal.dump or journal.edited or journal.wrongly_shared:
+        return None
+    return dump.behind(journal.done | journal.failed)
 
 
 def _finding(journal: Journal) -> Finding:

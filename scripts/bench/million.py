@@ -15,6 +15,8 @@ from rows import packages, row
 from ioi_eval.runs import Event, RowsRead, SubmissionJudged, score_dump
 from ioi_eval.testing import FakeEngine
 
+PROMPT = {"prompt": "word " * 80}  # so that 100,000 rows are a large dump
+
 
 class Watch:
     """Says when the first result and the total are there, and ends the call after enough results."""
@@ -71,7 +73,7 @@ def main() -> None:
         folder = Path(place)
         packages(folder / "problems")
         with (folder / "dump.jsonl").open("w") as stream:
-            stream.writelines(json.dumps(row(number)) + "\n" for number in range(given.rows))
+            stream.writelines(json.dumps(row(number) | PROMPT) + "\n" for number in range(given.rows))
         asyncio.run(judge(folder, given.judged))
 
 

@@ -1,0 +1,71 @@
+"""The index of a dump: what its first pass found, for the next one, which reads only rows that were added.
+
+It holds for a file that begins with the same bytes, which are read and hashed anew each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ioi_eval.benchmarks.dump_reader import DumpOptions
+from ioi_eval.model.values import LanguageFrom, Value
+from ioi_eval.store.files import replace
+
+INDEX = ".dump.index"
+
+
+class DumpIndex(Value):
+    """The first pass over a large dump, as far as the next one goes on from it."""
+
+    size: int  # bytes, to the end of a line
+    sha256: str  # of these bytes
+    read_by: str  # a hash of the options, the problems and the version of the package
+    id_column: str
+    rows: int
+    keys: list[str]  # of the submissions, in order
+    names: list[str]  # of problems
+    problems: list[int]  # the place of each submission's problem among them
+    contents: dict[str, bytes]  # of the rows with an id
+    equal: dict[str, int]  # rows without an id, by content
+    passed_over: list[str]
+    left_out: dict[str, int]
+    noted: dict[str, int]
+    looked_at: int
+    without: int
+    columns: Mapping[str, Mapping[str, int]]
+    languages: Mapping[str, Mapping[LanguageFrom, int]]
+    programs: int
+    fenced: int
+    replies: int
+
+    @property
+    def problem_ids(self) -> dict[str, str]:
+        return {key: self.names[place] for key, place in zip(self.keys, self.problems, strict=True)}
+
+
+def reading(options: DumpOptions, problems: Mapping[str, str]) -> str:
+    """Return a hash of all that the first pass depends on beside the file; `problems`: a hash of each."""
+    content: list[Any] = [options, dict(sorted(problems.items())), version("ioi-eval")]
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+
+
+def read_index(folder: Path) -> DumpIndex | None:
+    """Read the index of a run's dump; None where there is none that can be used."""
+    try:
+        return msgspec.msgpack.decode((folder / INDEX).read_bytes(), type=DumpIndex)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def write_index(folder: Path, index: DumpIndex | None) -> None:
+    """Without an index, an older one goes."""
+    if index is None:
+        (folder / INDEX).unlink(missing_ok=True)
+    else:
+        replace(folder / INDEX, [msgspec.msgpack.encode(index)])

@@ -1,0 +1,135 @@
+"""A run goes on with a dump that has grown at its end: only its new rows are read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioi_eval.benchmarks import dump_reader, dumps
+from ioi_eval.benchmarks.dump_index import INDEX
+from ioi_eval.model.errors import BadRows
+from ioi_eval.runs import RunSummary, score_dump_sync
+from ioi_eval.store.folder import read_rows
+from ioi_eval.testing import FakeEngine
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The lines that are read, of dumps that all count as large."""
+    lines, truly = list[int](), dump_reader.DumpRows._entry
+
+    def entry(self: Any, columns: Any, *more: Any) -> Any:
+        lines.append(columns.line)
+        return truly(self, columns, *more)
+
+    monkeypatch.setattr(dump_reader.DumpRows, "_entry", entry)
+    monkeypatch.setattr(dumps, "_LARGE", 1)
+    monkeypatch.setattr(dumps, "_INDEXED", 1)
+    return lines
+
+
+def package(folder: Path, answer: str = "1\n") -> Path:
+    one = folder / "p0"
+    for part in ("tests", "subtasks"):
+        (one / part).mkdir(parents=True, exist_ok=True)
+    how = {
+        "task_type_parameters_Batch_compilation": "alone",
+        "task_type_parameters_Batch_output_eval": "diff",
+    }
+    header: dict[str, Any] = {"code": "p0", "time_limit": 1.0, "memory_limit": 1 << 28, "score_precision": 2}
+    header |= {"task_type": "Batch", "task_type_params": json.dumps(how)}
+    (one / "problem.json").write_text(json.dumps(header))
+    (one / "tests" / "1.in").write_text("1\n")
+    (one / "tests" / "1.out").write_text(answer)
+    (one / "subtasks" / "0.json").write_text(json.dumps({"score": 100, "testcases": ["1"]}))
+    return folder
+
+
+def row(number: int, *, named: bool = True, code: str = "") -> dict[str, Any]:
+    own = {"id": f"r{number}"} if named else {}
+    return {**own, "problem_id": "p0", "code": code or f"int main() {{ return {number % 7}; }}\n"}
+
+
+def write(dump: Path, rows: list[dict[str, Any]]) -> None:
+    dump.write_text("".join(json.dumps(one) + "\n" for one in rows))
+
+
+def call(folder: Path) -> RunSummary:
+    return score_dump_sync(
+        folder / "dump.jsonl", folder / "problems", out=folder / "run", engine=FakeEngine()
+    ).call
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_only_new_rows_are_read(tmp_path: Path, read: list[int], named: bool) -> None:
+    package(tmp_path / "problems")
+    rows = [row(number, named=named) for number in range(12)]
+    write(tmp_path / "dump.jsonl", rows[:9])
+    assert call(tmp_path).judged == 9
+    for size in (11, 12):
+        write(tmp_path / "dump.jsonl", rows[:size])
+        before = size - 2 if size == 11 else 11
+        read.clear()
+        done = call(tmp_path)
+        assert (done.skipped, done.judged) == (before, size - before)
+        assert set(read) == set(range(before + 1, size + 1))
+    found = {one["key"]: one["code"] for one in read_rows(tmp_path / "run")}
+    assert len(found) == 12 and sorted(found.values()) == sorted(one["code"] for one in rows)
+    read.clear()
+    assert call(tmp_path).skipped == 12  # as it was
+    assert not read
+
+
+@pytest.mark.parametrize("change", ["row", "problem", "option", "index", "other dump between"])
+def test_what_may_have_changed_is_read_again(tmp_path: Path, read: list[int], change: str) -> None:
+    package(tmp_path / "problems")
+    dump, rows = tmp_path / "dump.jsonl", [row(number) for number in range(9)]
+    write(dump, rows[:8])
+    assert call(tmp_path).judged == 8
+    index = tmp_path / "run" / INDEX
+    again = 1
+    match change:
+        case "row":
+            rows[3] = row(3, code="int main() { return 99; }\n")
+            again = 2
+        case "problem":
+            package(tmp_path / "problems", "2\n")
+            again = 9
+        case "index":
+            index.write_bytes(index.read_bytes()[:-3])
+        case "other dump between":
+            held = index.read_bytes()
+            write(dump, [*rows[:7], row(7, code="int main() { return 98; }\n")])
+            assert call(tmp_path).judged == 1
+            index.write_bytes(held)
+            again = 2
+    write(dump, rows)
+    read.clear()
+    options = {"id_column": "id"} if change == "option" else {}
+    done = score_dump_sync(
+        dump,
+        tmp_path / "problems",
+        out=tmp_path / "run",
+        reading=dump_reader.DumpOptions(**options),
+        engine=FakeEngine(),
+    ).call
+    assert done.judged == again
+    assert set(read) == set(range(1, 10))
+    assert {one["key"]: one["code"] for one in read_rows(tmp_path / "run")} == {
+        one["id"]: one["code"] for one in rows
+    }
+
+
+def test_a_new_row_with_an_old_id_is_a_fault(tmp_path: Path, read: list[int]) -> None:
+    package(tmp_path / "problems")
+    write(tmp_path / "dump.jsonl", [row(number) for number in range(5)])
+    call(tmp_path)
+    read.clear()
+    with (tmp_path / "dump.jsonl").open("a") as stream:
+        stream.write(json.dumps(row(2, code="int main() { return 9; }\n")) + "\n")
+    with pytest.raises(BadRows, match=r"dump\.jsonl, line 6.*'r2' is there twice"):
+        call(tmp_path)
+    assert read == [6]
