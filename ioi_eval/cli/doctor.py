@@ -205,7 +205,7 @@ async def _probed(prober: Prober, urls: list[str], proctor: bytes | None) -> lis
 
 
 def summed_up(reports: list[EndpointReport]) -> ClusterFindings:
-    from ioi_eval.engines.piston.members import differences, merged
+    from ioi_eval.engines.piston.profiles import differences, merged
 
     there = [report for report in reports if report.reachable]
     left_out = merged(there).left_out if there else {}

@@ -2,7 +2,7 @@
 
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.engine import PistonEngine
-from ioi_eval.engines.piston.members import differences
+from ioi_eval.engines.piston.profiles import differences
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import Patience
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from ioi_eval.engines.cluster import LateAnswer
 from ioi_eval.engines.conditions import answered
 from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.jobs.piston_api import (
@@ -22,7 +23,7 @@ from ioi_eval.engines.jobs.piston_api import (
 )
 from ioi_eval.engines.piston.identity import TELL, Identity, told
 from ioi_eval.engines.piston.reports import CODEFORCES, NO_PISTON, TOO_SLOW, EndpointReport, findings
-from ioi_eval.engines.piston.sending import API, LateAnswer, Request, Wire, compressed
+from ioi_eval.engines.piston.sending import API, Request, Wire, compressed
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineError, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import random
 import socket
 import zlib
 from collections.abc import Collection, Mapping
@@ -14,12 +13,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ioi_eval.engines.contract import Change
+from ioi_eval.engines.cluster import Endpoint, LateAnswer, NoAnswer, Waits
 from ioi_eval.engines.jobs.piston_api import ForeignReply, decode_reply, encode_request
 from ioi_eval.engines.piston.identity import HEADER
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.tokens import Tokens
-from ioi_eval.engines.pool import Endpoint
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import (
     BrokenReply,
@@ -42,18 +40,13 @@ _SHELLS = frozenset({"ioi_eval", "bash"})
 _SLOWEST = 1 << 20  # bytes of a body that get through in a second at the least
 
 
-class Patience(Value):
+class Patience(Waits):
     """Seconds. The defaults are for clusters; tests have less time."""
 
     margin: float = 60.0  # beyond what a job may take: for its turn there, and for the reply
     connect: float = 10.0
     health: float = 10.0  # for the answer to a question of health
     silence: float = 30.0  # of one that has jobs, until it is asked
-    drought: float = 300.0  # without any usable endpoint, before a job is given up
-    first_wait: float = 0.1
-    longest_wait: float = 5.0
-    first_rest: float = 0.5  # of an endpoint that was found wanting
-    longest_rest: float = 30.0
 
 
 class ServerTimes(Value):
@@ -69,13 +62,14 @@ class HttpEndpoint(Endpoint):
 
     def __init__(self, url: str) -> None:
         super().__init__(url, slots=1)
-        self.news = ""  # what differs since it last had jobs, if it was away
-        self.learn(EndpointReport(url=url), slots=1, times=ServerTimes())
-        self.heard = 0.0  # when it last answered, or began to have jobs
-        self.trouble: Change | None = None  # that was told
+        self.report, self.times, self.contents = EndpointReport(url=url), ServerTimes(), 0
 
     def learn(self, report: EndpointReport, *, slots: int, times: ServerTimes) -> None:
         """Take over what a probe found, also after another server was started in its place."""
+        before, self.tools = self.report.toolchains, report.toolchains
+        new = [t for name, t in self.tools.items() if before.get(name, t).identity != t.identity]
+        others = ", ".join(f"{tool.command}: {tool.version}" for tool in new)
+        self.news = f"it has another {others}" if new else ""
         self.report, self.slots, self.times = report, slots, times
         self.contents = report.contents  # bytes that it keeps of what jobs bring; 0: nothing
 
@@ -116,16 +110,6 @@ def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> flo
     return (longest if times.strict else hard_stop(longest)) / 1000 + body / _SLOWEST + patience.margin
 
 
-def wait_before(attempt: int, patience: Patience) -> float:
-    """Return a random wait up to a bound that doubles: jobs that failed together come back apart."""
-    return random.uniform(0, min(patience.longest_wait, patience.first_wait * 2 ** min(attempt, 16)))
-
-
-def rest_after(failures: int, patience: Patience) -> float:
-    longest = min(patience.longest_rest, patience.first_rest * 2 ** min(failures, 16))
-    return random.uniform(longest / 2, longest)
-
-
 # --- over the wire -----------------------------------------------------------------------------------
 
 
@@ -157,14 +141,6 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
 
 
 LATE = "gave no answer"
-
-
-class NoAnswer(EngineUnavailable):
-    """No server is there, or it does not answer in time."""
-
-
-class LateAnswer(NoAnswer):
-    """No answer came in time; the server may be alive."""
 
 
 class Answer(Value):

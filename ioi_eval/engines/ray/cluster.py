@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from ioi_eval.engines.cluster import NoAnswer
 from ioi_eval.engines.ray.node import Node
 from ioi_eval.engines.ray.parcels import NodeCall
 from ioi_eval.model.errors import EngineUnavailable, InputError
@@ -218,7 +219,7 @@ def start(node: Seen, name: str, slots: int, cpus_per_slot: float, *arguments: A
     return options.remote(*arguments)
 
 
-class NodeLost(EngineUnavailable):
+class NodeLost(NoAnswer):
     """The actor of a node, or the node itself, is gone."""
 
 

@@ -3,42 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
+from ioi_eval.engines.cluster import ClusterEngine, differing
 from ioi_eval.engines.contract import (
     Answers,
     Batch,
     Built,
     Condition,
-    OnServer,
-    Profile,
     Recipe,
     Rejected,
     Servers,
-    ignore,
 )
-from ioi_eval.engines.pool import Endpoint, Pool, differing
 from ioi_eval.engines.ray import cluster
-from ioi_eval.engines.ray.cluster import Call, NodeLost, order_call
-from ioi_eval.engines.ray.members import NodeMembers, NodePatience, RayNode, Wanted, merged
-from ioi_eval.engines.ray.parcels import SMALL, Answer, Far, Lacking, NodeCall, NodeError, pack
-from ioi_eval.model.errors import EngineError, EngineUnavailable, JudgeFailure
+from ioi_eval.engines.ray.cluster import Call
+from ioi_eval.engines.ray.members import (
+    ArtifactsLost,
+    NodeAnswer,
+    NodeMembers,
+    NodeOrder,
+    NodePatience,
+    RayNode,
+    Wanted,
+)
+from ioi_eval.engines.ray.parcels import Far, NodeCall, pack
+from ioi_eval.model.errors import EngineError, JudgeFailure
 from ioi_eval.model.values import Blob
-from ioi_eval.store.memory import Bounded, Shared
 
-_TRIES = 8
-_FAULTS = 2  # of nodes that say themselves that they failed
-_STORED = 2 << 30  # bytes of contents that are kept in the object store
 _NOTHING = Blob.of(b"")
 
 
-class RayEngine:
+class RayEngine(ClusterEngine[NodeMembers]):
     """Builds and judges on the nodes of a Ray cluster, with the embedded engine on each.
 
         async with RayEngine("ray://head:10001") as engine:
@@ -47,6 +47,8 @@ class RayEngine:
     An order whose node is lost goes to another one; whatever the lost one had found out counts no more.
     Processes of one Ray job share a node's actor, which lives as long as the process that started it.
     """
+
+    _kind = "Ray"
 
     def __init__(
         self,
@@ -59,6 +61,7 @@ class RayEngine:
         patience: NodePatience | None = None,
     ) -> None:
         """`address`: empty for the cluster that this process belongs to, or RAY_ADDRESS, or one made here."""
+        super().__init__()
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
         if cpus_per_slot <= 0:
@@ -71,36 +74,17 @@ class RayEngine:
             allow_unconfined=allow_unconfined,
         )
         self._held = AsyncExitStack()
-        self._running: tuple[Pool[RayNode], NodeMembers, _Stored] | None = None
-        self.tell: OnServer = ignore
-        """Hears of nodes that are lost, left out, back or new, and when no node is left."""
-
-    @property
-    def slots(self) -> int:
-        """As of now: nodes come and go."""
-        return self._running[0].slots if self._running is not None else 1
 
     @property
     def nodes(self) -> Mapping[str, int]:
         """The nodes in use by name, and the slots of each."""
-        return {node.url: node.slots for node in self._entered()[1].nodes.values()}
-
-    @property
-    def endpoints(self) -> Sequence[Endpoint]:
-        """All nodes that ever got work, as they are now."""
-        return tuple(self._entered()[0].known.values())
-
-    @property
-    def left_out(self) -> Mapping[str, str]:
-        """Nodes that get no jobs now, and why."""
-        return dict(self._entered()[1].left_out)
+        return {node.url: node.slots for node in self._entered().endpoints.values()}
 
     @property
     def differences(self) -> tuple[Condition, ...]:
         """Tools that are not the same on all nodes, for the doctor."""
-        members = self._entered()[1]
-        nodes = sorted(members.nodes.values(), key=lambda node: node.url)
-        tools = differing([node.profile.toolchains for node in nodes])
+        nodes = sorted(self._entered().endpoints.values(), key=lambda node: node.url)
+        tools = differing([node.tools for node in nodes])
         return tuple(
             Condition(
                 name=tool,
@@ -123,14 +107,9 @@ class RayEngine:
 
     async def conditions(self) -> Mapping[str, list[Condition]]:
         """Return the doctor's findings by node."""
-        nodes = list(self._entered()[1].nodes.values())
+        nodes = list(self._entered().endpoints.values())
         calls = [Call(node.actor, "conditions").answer() for node in nodes]
         return dict(zip((node.url for node in nodes), await asyncio.gather(*calls), strict=True))
-
-    async def profile(self) -> Profile:
-        members = self._entered()[1]
-        assert members.first is not None, "an engine is entered with a node"
-        return merged(members.nodes, members.first)
 
     async def build(self, recipe: Recipe) -> Built | Rejected:
         bare = msgspec.structs.replace(recipe, proctor=None)  # nodes confine builds themselves
@@ -165,7 +144,7 @@ class RayEngine:
             order = NodeCall(problem=problem, rest=rest, needed=tuple(needed))
             try:
                 answers: Answers = (await self._answered("judge", order, needed, _tools(batch))).answer
-            except _Lost as lost:
+            except ArtifactsLost as lost:
                 batch = await self._rebuilt(batch, lost.artifacts)
             else:
                 return answers
@@ -187,83 +166,32 @@ class RayEngine:
             )
         return batch
 
-    # --- one order -----------------------------------------------------------------------------------
-
     async def _answered(
-        self, kind: str, order: NodeCall, needed: Mapping[str, Blob], tools: Iterable[str]
-    ) -> _Called:
-        pool, members, stored = self._entered()
-        avoid, faults, last = list[RayNode](), 0, ""
-        for _ in range(_TRIES):
-            async with self._slot(pool, avoid, tools, needed) as node:
-                _check_makers(node, needed)
-                given = await stored.given(node, order, needed)
-                try:
-                    called = await _called(node, kind, given)
-                except NodeLost as error:
-                    members.lose(node, error)
-                    avoid.append(node)
-                    last = f"{node.url}: {error}"
-                    continue
-            answer = called.answer
-            if isinstance(answer, Lacking):
-                node.holds.difference_update(answer.names)
-                _check_lost(answer.names, given, needed)
-                stored.forget(answer.names)
-                last = f"{node.url} lacks contents that it was sent"
-                continue
-            if not isinstance(answer, NodeError):
-                if isinstance(answer, Built):
-                    node.holds.add(answer.artifact.sha256)
-                return called
-            faults, last = faults + 1, f"{node.url}: {answer.error}"
-            avoid.append(node)
-            if faults >= _FAULTS:
-                raise _as_failure(answer.error)
-        raise JudgeFailure(f"{_TRIES} nodes could not judge it; the last was {last}", phase="on Ray")
-
-    @asynccontextmanager
-    async def _slot(
-        self, pool: Pool[RayNode], avoid: list[RayNode], tools: Iterable[str], needed: Mapping[str, Blob]
-    ) -> AsyncIterator[RayNode]:
-        """Take a slot of a node that has the tools, if possible a free one that has the artifacts."""
-        unfit = [node for node in pool.usable if not all(tool in node.profile.toolchains for tool in tools)]
-        if unfit and len(unfit) == len(pool.usable):
-            raise JudgeFailure(f"no node has {' and '.join(tools)} now", phase="on Ray")
+        self, kind: str, order: NodeCall, needed: Mapping[str, Blob], tools: tuple[str, ...]
+    ) -> NodeAnswer:
+        """Return the answer of a node that has the tools, if possible a free one that has the artifacts."""
         artifacts = {name for name, content in needed.items() if isinstance(content, Far)}
+        job = NodeOrder(kind=kind, call=order, needed=needed, made_for=tools)
         try:
-            node = await pool.take([*avoid, *unfit], lambda node: artifacts <= node.holds)
-        except EngineUnavailable as error:
+            called: NodeAnswer = await self._entered().execute(job, lambda node: artifacts <= node.holds)
+        except ArtifactsLost:
+            raise
+        except EngineError as error:
             raise JudgeFailure(str(error), phase="on Ray") from error
-        try:
-            yield node
-        finally:
-            pool.give_back(node)
+        return called
 
     # --- coming and going ----------------------------------------------------------------------------
 
-    def _entered(self) -> tuple[Pool[RayNode], NodeMembers, _Stored]:
-        if self._running is None:
-            raise EngineUnavailable("the Ray engine works inside `async with` only")
-        return self._running
-
     async def __aenter__(self) -> Self:
-        if self._running is not None:
-            raise EngineUnavailable("the Ray engine is in use already")
+        self._check_free()
         await cluster.wait_for_answer(self._address, self._patience.answer)
         async with AsyncExitStack() as opening:
             if cluster.connect(self._address):  # not in a thread: Ray sets handlers of signals
                 opening.push_async_callback(asyncio.to_thread, cluster.disconnect)
-            pool = Pool[RayNode](
-                total=self._wanted.slots,
-                patience=self._patience.drought,
-                tell=lambda event: self.tell(event),
-            )
-            members = NodeMembers(pool, self._wanted, self._patience)
-            opening.push_async_callback(members.close)
-            await members.begin()
-            opening.callback(pool.close)
-            self._running = pool, members, _Stored()
+            running = NodeMembers(self._wanted, self._patience, lambda event: self.tell(event))
+            opening.push_async_callback(running.close)
+            await running.begin()
+            self._running = running
             self._held = opening.pop_all()
         return self
 
@@ -275,47 +203,8 @@ class RayEngine:
 
 
 def _version(node: RayNode, tool: str) -> str:
-    found = node.profile.toolchains.get(tool)
+    found = node.tools.get(tool)
     return "none" if found is None else found.version
-
-
-class _Called(msgspec.Struct, frozen=True):
-    node: RayNode
-    answer: Any
-    references: list[Any]
-
-
-async def _called(node: RayNode, kind: str, order: NodeCall) -> _Called:
-    call = order_call(node.actor, kind, order)
-    try:
-        answer: Answer = await call.answer()
-    except asyncio.CancelledError:
-        with contextlib.suppress(EngineError):
-            call.cancel()
-        raise
-    return _Called(node, answer, call.references)
-
-
-class _Lost(EngineError):
-    def __init__(self, artifacts: list[Far]) -> None:
-        self.artifacts = artifacts
-        super().__init__("artifacts were lost with their node")
-
-
-def _check_makers(node: RayNode, needed: Mapping[str, Blob]) -> None:
-    """Raise _Lost for artifacts of nodes that are gone: Ray itself would look for them for half a minute."""
-    artifacts = [content for content in needed.values() if isinstance(content, Far)]
-    lost = [far for far in artifacts if not far.made_on.usable and far.sha256 not in node.holds]
-    if lost:
-        raise _Lost(lost)
-
-
-def _check_lost(names: Iterable[str], given: NodeCall, needed: Mapping[str, Blob]) -> None:
-    """Raise _Lost for artifacts whose references the node had, and could not fetch."""
-    contents = [needed[name] for name in names if name in given.large]
-    lost = [content for content in contents if isinstance(content, Far)]
-    if lost:
-        raise _Lost(lost)
 
 
 def _tools(batch: Batch) -> tuple[str, ...]:
@@ -323,44 +212,3 @@ def _tools(batch: Batch) -> tuple[str, ...]:
     program, files = batch.program, {file.name for file in batch.program.files}
     argvs = [each.argv for each in (program.submission, program.checker, program.manager) if each is not None]
     return tuple(sorted({argv[0] for argv in argvs if argv and argv[0] not in files}))
-
-
-def _as_failure(error: Exception) -> Exception:
-    if isinstance(error, EngineError):
-        return JudgeFailure(f"{type(error).__name__}: {error}", phase="on Ray")
-    return error
-
-
-class _Stored:
-    """Contents in the object store, each put there once for all nodes. The oldest go first."""
-
-    def __init__(self) -> None:
-        self._references = Bounded[Any](_STORED)
-        self._putting: Shared[Any] = Shared()
-
-    async def given(self, node: RayNode, order: NodeCall, needed: Mapping[str, Blob]) -> NodeCall:
-        """The order for a node, with what it was not given yet."""
-        new = {name: content for name, content in needed.items() if name not in node.holds}
-        small = {name: content for name, content in new.items() if content.size <= SMALL}
-        large = {name: await self._reference(content) for name, content in new.items() if name not in small}
-        read = await asyncio.to_thread(lambda: {name: content.read() for name, content in small.items()})
-        read = {name: data for name, data in read.items() if name not in node.holds}
-        large = {name: reference for name, reference in large.items() if name not in node.holds}
-        node.holds.update(read, large)
-        return msgspec.structs.replace(order, small=read, large=large)
-
-    def forget(self, names: Iterable[str]) -> None:
-        self._references.forget(names)
-
-    async def _reference(self, content: Blob) -> Any:
-        if isinstance(content, Far):
-            return content.reference
-        found = self._references.get(content.sha256)
-        if found is not None:
-            return found
-        return await self._putting.call(content.sha256, lambda: self._put(content))
-
-    async def _put(self, content: Blob) -> Any:
-        reference = await asyncio.to_thread(lambda: cluster.put(content.read()))
-        self._references.keep(content.sha256, reference, content.size)
-        return reference

@@ -1,35 +1,41 @@
-"""The nodes that take part: found, started, joined by an actor each, and let go when they leave."""
+"""The nodes that take part: found, started, joined by an actor each, sent orders, and let go."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import Change, Profile
-from ioi_eval.engines.pool import Endpoint, Pool, State, differing, offers_of
+from ioi_eval.engines.cluster import Endpoint, MemberLeftOut, Members, Waits, differing, offers_of
+from ioi_eval.engines.contract import Built, Change, OnServer, Profile
 from ioi_eval.engines.ray import cluster
-from ioi_eval.engines.ray.cluster import Call, NodeLost, Seen
-from ioi_eval.engines.ray.parcels import VERSION, About, NodeError
-from ioi_eval.model.errors import EngineError, EngineUnavailable, IoiEvalError
-from ioi_eval.model.values import Value
+from ioi_eval.engines.ray.cluster import Call, NodeLost, Seen, order_call
+from ioi_eval.engines.ray.parcels import SMALL, VERSION, About, Answer, Far, Lacking, NodeCall, NodeError
+from ioi_eval.model.errors import EngineError, EngineUnavailable, IoiEvalError, JobRejected, JudgeFailure
+from ioi_eval.model.values import Blob, Value
+from ioi_eval.store.memory import Bounded, Shared
 
-_FIRST_REST, _LONGEST_REST = 1.0, 60.0  # seconds until a node that failed is tried again
+_TRIES = 8
+_FAULTS = 2  # of nodes that say themselves that they failed
+_ROUNDS = 3  # of sending what a node says that it lacks
+_STORED = 2 << 30  # bytes of contents that are kept in the object store
 
 
-class NodePatience(Value):
+class NodePatience(Waits):
     """Seconds. The defaults are for clusters; tests have less time."""
 
     answer: float = 15.0  # until something answers at the cluster's address
     look: float = 2.0  # between two looks at the cluster
     opening: float = 300.0  # until the first node is there
     others: float = 30.0  # after that, until those that were seen with it are
-    drought: float = 300.0  # without any node, before a job is given up
     closing: float = 10.0
+    first_wait: float = 0.0
+    first_rest: float = 2.0
+    longest_rest: float = 60.0
 
 
 class Wanted(Value):
@@ -46,35 +52,57 @@ class RayNode(Endpoint):
 
     def __init__(self, seen: Seen, actor: Any, about: About, own: bool) -> None:
         super().__init__(seen.name, about.slots)
-        self.id, self.actor, self.profile, self.own = seen.id, actor, about.profile, own
+        self.id, self.actor, self.tools, self.own = seen.id, actor, about.profile.toolchains, own
 
 
-class NodeMembers:
-    """Keeps the pool in step with the cluster. Closing ends the actors that it started."""
+class NodeOrder(Value):
+    """A build or a batch for whichever node has its tools."""
 
-    def __init__(self, pool: Pool[RayNode], wanted: Wanted, patience: NodePatience) -> None:
-        self._pool, self._wanted, self._patience = pool, wanted, patience
+    kind: str
+    call: NodeCall
+    needed: Mapping[str, Blob]
+    made_for: tuple[str, ...]
+    faults: list[str] = msgspec.field(default_factory=list)  # of nodes that said themselves that they failed
+
+
+class NodeAnswer(Value):
+    """A node's answer, with Ray's references to all that came with it."""
+
+    node: RayNode
+    answer: Any
+    references: list[Any]
+
+
+class ArtifactsLost(JobRejected):
+    """Artifacts that an order needs were lost with the node that had made them."""
+
+    def __init__(self, artifacts: list[Far]) -> None:
+        self.artifacts = artifacts
+        super().__init__("artifacts were lost with their node")
+
+
+class NodeMembers(Members[RayNode]):
+    """The nodes of the cluster, each with an actor. Closing ends the actors that it started."""
+
+    anew = True
+
+    def __init__(self, wanted: Wanted, patience: NodePatience, tell: OnServer) -> None:
+        super().__init__(patience, attempts=_TRIES, total=wanted.slots, tell=tell)
+        self._wanted, self._patience = wanted, patience
         self._token = secrets.token_hex(8)
-        self._nodes: dict[str, RayNode] = {}
-        self._joining: dict[str, tuple[int, asyncio.Task[None]]] = {}  # by node: slots, and who sees to it
-        self._faults: dict[str, int] = {}
-        self.left_out: dict[str, str] = {}  # name -> why
-        self.first: Profile | None = None
-        self._watching: asyncio.Task[None] | None = None
-        self._begun = False  # from then on it tells who comes
-
-    @property
-    def nodes(self) -> Mapping[str, RayNode]:
-        return self._nodes
+        self._seen = dict[str, Seen]()  # by name
+        self._reserved = dict[str, int]()  # slots of those that are being inspected
+        self._stored = ObjectStore()
+        self._first: Profile | None = None
 
     async def begin(self) -> None:
         """Raises EngineUnavailable where no node can be used."""
         waited, since_first = 0.0, 0.0
-        self._watching = asyncio.create_task(self._watch())
-        while not (self._nodes and (not self._joining or since_first > self._patience.others)):
-            if self._watching.done():
-                await self._watching
-            if waited > self._patience.opening and not self._nodes:
+        watching = self.spawn(self.keep_up(self._patience.look, at_once=True))
+        while not (self.endpoints and (not self._joining or since_first > self._patience.others)):
+            if watching.done():
+                await watching
+            if waited > self._patience.opening and not self.endpoints:
                 reasons = "; ".join(f"{name}: {why}" for name, why in sorted(self.left_out.items()))
                 raise EngineUnavailable(
                     f"no node of the Ray cluster could be used for {self._patience.opening:g} s:"
@@ -82,84 +110,49 @@ class NodeMembers:
                 )
             await asyncio.sleep(0.05)
             waited += 0.05
-            since_first += 0.05 if self._nodes else 0.0
-        self._begun = True
+            since_first += 0.05 if self.endpoints else 0.0
+        self.begun = True
 
     async def close(self) -> None:
-        tasks = [task for _, task in self._joining.values()]
-        if self._watching is not None:
-            tasks.append(self._watching)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        own = [node for node in self._nodes.values() if node.own]
-        if own:
+        try:
+            await super().close()
+        finally:
+            own = [node for node in self.endpoints.values() if node.own]
             closing = [asyncio.create_task(_closed(node)) for node in own]
-            _, late = await asyncio.wait(closing, timeout=self._patience.closing)
+            late = (await asyncio.wait(closing, timeout=self._patience.closing))[1] if own else ()
             for each in late:
                 each.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        for node in own:
-            await asyncio.to_thread(cluster.kill, node.actor)
-        self._nodes.clear()
+            for node in own:
+                await asyncio.to_thread(cluster.kill, node.actor)
+            self.endpoints.clear()
 
-    def lose(self, node: RayNode, why: EngineError) -> None:
-        """Drop a node: its jobs go elsewhere. If only the actor is gone, it is started again."""
-        if self._nodes.get(node.id) is not node:
-            return
-        del self._nodes[node.id]
-        node.errors += 1
-        node.why = str(why)
-        self._pool.update(node, State.GONE)
-        self.left_out[node.url] = str(why)
-        self._pool.changed(node.url, Change.LOST, str(why))
+    # --- found and joined ----------------------------------------------------------------------------
 
-    # --- looking -------------------------------------------------------------------------------------
+    async def find(self) -> frozenset[str]:
+        self._seen = {seen.name: seen for seen in await asyncio.to_thread(cluster.survey)}
+        for node in [*self.endpoints.values()]:
+            if node.url not in self._seen or self._seen[node.url].id != node.id:
+                self.failed(node, NodeLost("it left the cluster"))
+        return frozenset(self._seen)
 
-    async def _watch(self) -> None:
-        while True:
-            with contextlib.suppress(EngineError):
-                self._compare(await asyncio.to_thread(cluster.survey))
-            await asyncio.sleep(self._patience.look)
+    def let_go(self, endpoint: RayNode, change: Change, reason: str = "") -> None:
+        self.left_out[endpoint.url] = reason
+        super().let_go(endpoint, change, reason)
 
-    def _compare(self, seen: list[Seen]) -> None:
-        alive = {node.id for node in seen}
-        for node in [node for node in self._nodes.values() if node.id not in alive]:
-            self.lose(node, NodeLost("it left the cluster"))
-        for new in seen:
-            if new.id not in self._nodes and new.id not in self._joining:
-                slots = self._room_for(new)
-                self._joining[new.id] = slots, asyncio.create_task(self._join(new, slots))
-
-    def _room_for(self, node: Seen) -> int:
-        room = node.slots(self._wanted.cpus_per_slot)
-        if self._wanted.slots is None:
-            return room
-        taken = sum(each.slots for each in self._nodes.values())
-        taken += sum(slots for slots, _ in self._joining.values())
-        return max(0, min(room, self._wanted.slots - taken))
-
-    # --- joining -------------------------------------------------------------------------------------
-
-    async def _join(self, seen: Seen, slots: int) -> None:
+    async def inspect(self, name: str) -> RayNode | None:
+        seen = self._seen[name]
+        slots = seen.slots(self._wanted.cpus_per_slot)
+        if self._wanted.slots is not None:
+            taken = sum(each.slots for each in self.endpoints.values()) + sum(self._reserved.values())
+            slots = max(0, min(slots, self._wanted.slots - taken))
+        self._reserved[name] = slots
         try:
-            node = await self._started(seen, slots)
+            return await self._started(seen, slots)
         except (IoiEvalError, OSError) as error:
-            if self._begun and self.left_out.get(seen.name) != str(error):
-                self._pool.changed(seen.name, Change.LEFT_OUT, str(error))
-            self.left_out[seen.name] = str(error)
-            faults = self._faults[seen.id] = self._faults.get(seen.id, 0) + 1
-            await asyncio.sleep(min(_LONGEST_REST, _FIRST_REST * 2**faults))
-        else:
-            if node is not None:
-                was_here = seen.name in self._pool.known
-                self.left_out.pop(seen.name, None)
-                self._nodes[seen.id] = node
-                self._pool.update(node, State.HEALTHY)
-                if self._begun:
-                    self._pool.changed(seen.name, Change.BACK if was_here else Change.JOINED)
+            raise MemberLeftOut(str(error)) from error
         finally:
-            self._joining.pop(seen.id, None)
+            del self._reserved[name]
 
     async def _started(self, seen: Seen, slots: int) -> RayNode | None:
         """None where the node has no room for us now."""
@@ -175,7 +168,7 @@ class NodeMembers:
         if isinstance(about, NodeError):
             raise about.error
         self._check(about)
-        self.first = self.first or about.profile
+        self._first = self._first or about.profile
         return RayNode(seen, actor, about, own=about.made_by == self._token)
 
     def _check(self, about: About) -> None:
@@ -184,15 +177,49 @@ class NodeMembers:
             raise EngineUnavailable(
                 f"it has ioi_eval {about.version}, this is {VERSION}: install the same version"
             )
-        if self.first is None:
+        if self._first is None:
             return
-        if about.profile.architecture != self.first.architecture:
+        if about.profile.architecture != self._first.architecture:
             raise EngineUnavailable(
-                f"its architecture is {about.profile.architecture}, not {self.first.architecture}"
+                f"its architecture is {about.profile.architecture}, not {self._first.architecture}"
             )
-        others = differing([self.first.toolchains, about.profile.toolchains])
+        others = differing([self._first.toolchains, about.profile.toolchains])
         if self._wanted.same_compiler and others:
             raise EngineUnavailable(f"it has another {', '.join(others)}")
+
+    def offer(self) -> None:
+        """The first node's profile with the tools of all nodes: a job goes to a node that has them."""
+        assert self._first is not None, "a node was inspected"
+        offers = offers_of([self._first.toolchains, *(node.tools for node in self.endpoints.values())])
+        tools = {command: found[0] for command, found in offers.items()}
+        self.offered = msgspec.structs.replace(self._first, name="ray", toolchains=tools, offers=offers)
+
+    # --- orders --------------------------------------------------------------------------------------
+
+    def unfit(self, job: NodeOrder) -> Collection[RayNode]:
+        return [node for node in self.pool.usable if not all(tool in node.tools for tool in job.made_for)]
+
+    async def send(self, endpoint: RayNode, job: NodeOrder) -> NodeAnswer:
+        """Raises ArtifactsLost, and JudgeFailure where nodes fail one after the other."""
+        for _ in range(_ROUNDS):
+            _check_makers(endpoint, job.needed)
+            given = await self._stored.given(endpoint, job.call, job.needed)
+            called = await _called(endpoint, job.kind, given)
+            answer = called.answer
+            if isinstance(answer, Lacking):
+                endpoint.holds.difference_update(answer.names)
+                _check_lost(answer.names, given, job.needed)
+                self._stored.forget(answer.names)
+                continue
+            if isinstance(answer, NodeError):
+                job.faults.append(str(answer.error))
+                if len(job.faults) >= _FAULTS:
+                    raise _as_failure(answer.error)
+                raise EngineUnavailable(f"{endpoint.url}: {answer.error}")
+            if isinstance(answer, Built):
+                endpoint.holds.add(answer.artifact.sha256)
+            return called
+        raise EngineUnavailable(f"{endpoint.url} lacks contents that it was sent")
 
 
 async def _closed(node: RayNode) -> None:
@@ -200,8 +227,69 @@ async def _closed(node: RayNode) -> None:
         await Call(node.actor, "close").answer()
 
 
-def merged(nodes: Mapping[str, RayNode], first: Profile) -> Profile:
-    """Return the first node's profile with the tools of all nodes: a job goes to a node that has them."""
-    offers = offers_of([first.toolchains, *(node.profile.toolchains for node in nodes.values())])
-    toolchains = {command: tools[0] for command, tools in offers.items()}
-    return msgspec.structs.replace(first, name="ray", toolchains=toolchains, offers=offers)
+async def _called(node: RayNode, kind: str, order: NodeCall) -> NodeAnswer:
+    call = order_call(node.actor, kind, order)
+    try:
+        answer: Answer = await call.answer()
+    except asyncio.CancelledError:
+        with contextlib.suppress(EngineError):
+            call.cancel()
+        raise
+    return NodeAnswer(node=node, answer=answer, references=call.references)
+
+
+def _as_failure(error: Exception) -> Exception:
+    if isinstance(error, EngineError):
+        return JudgeFailure(f"{type(error).__name__}: {error}", phase="on Ray")
+    return error
+
+
+def _check_makers(node: RayNode, needed: Mapping[str, Blob]) -> None:
+    """Raise ArtifactsLost where nodes are gone: Ray itself would look for them for half a minute."""
+    artifacts = [content for content in needed.values() if isinstance(content, Far)]
+    lost = [far for far in artifacts if not far.made_on.usable and far.sha256 not in node.holds]
+    if lost:
+        raise ArtifactsLost(lost)
+
+
+def _check_lost(names: Iterable[str], given: NodeCall, needed: Mapping[str, Blob]) -> None:
+    """Raise ArtifactsLost for artifacts whose references the node had, and could not fetch."""
+    contents = [needed[name] for name in names if name in given.large]
+    lost = [content for content in contents if isinstance(content, Far)]
+    if lost:
+        raise ArtifactsLost(lost)
+
+
+class ObjectStore:
+    """Contents in the object store, each put there once for all nodes. The oldest go first."""
+
+    def __init__(self) -> None:
+        self._references = Bounded[Any](_STORED)
+        self._putting: Shared[Any] = Shared()
+
+    async def given(self, node: RayNode, order: NodeCall, needed: Mapping[str, Blob]) -> NodeCall:
+        """The order for a node, with what it was not given yet."""
+        new = {name: content for name, content in needed.items() if name not in node.holds}
+        small = {name: content for name, content in new.items() if content.size <= SMALL}
+        large = {name: await self._reference(content) for name, content in new.items() if name not in small}
+        read = await asyncio.to_thread(lambda: {name: content.read() for name, content in small.items()})
+        read = {name: data for name, data in read.items() if name not in node.holds}
+        large = {name: reference for name, reference in large.items() if name not in node.holds}
+        node.holds.update(read, large)
+        return msgspec.structs.replace(order, small=read, large=large)
+
+    def forget(self, names: Iterable[str]) -> None:
+        self._references.forget(names)
+
+    async def _reference(self, content: Blob) -> Any:
+        if isinstance(content, Far):
+            return content.reference
+        found = self._references.get(content.sha256)
+        if found is not None:
+            return found
+        return await self._putting.call(content.sha256, lambda: self._put(content))
+
+    async def _put(self, content: Blob) -> Any:
+        reference = await asyncio.to_thread(lambda: cluster.put(content.read()))
+        self._references.keep(content.sha256, reference, content.size)
+        return reference

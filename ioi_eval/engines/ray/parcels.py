@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 
+from ioi_eval.engines.cluster import Endpoint
 from ioi_eval.engines.contract import Answers, Built, Profile, Recipe, Rejected
-from ioi_eval.engines.pool import Endpoint
 from ioi_eval.model.errors import IoiEvalError
 from ioi_eval.model.values import Blob, Value
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.engines.pool import Endpoint, Pool, State
+from ioi_eval.engines.cluster import Endpoint, Pool, State
 from ioi_eval.engines.ray.cluster import Seen
 from ioi_eval.engines.ray.parcels import NodeError, pack, unpack
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure

@@ -103,7 +103,7 @@ async def test_that_no_node_is_left_is_told_before_jobs_are_given_up(
 ) -> None:
     ray.nodes = []
     await until(told, ("a:1", Change.LOST))
-    pool = ray.engine._running[0]  # type: ignore[attr-defined]
+    pool = ray.engine._running.pool  # type: ignore[attr-defined]
     clock, job = Ahead(), asyncio.create_task(pool.take())
     await clock.turn(299.0)
     assert told[-1] == JobsWait(seconds=300.0) and not job.done()

@@ -12,7 +12,7 @@ from support.servers import Patience
 from support.wire import RefusedRequest, ServerRuntime, decode_request, encode_result, encode_runtimes
 
 from ioi_eval import PistonEngine
-from ioi_eval.engines.pool import Endpoint, Pool
+from ioi_eval.engines.cluster import Endpoint, Pool
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage
 
 QUICK = Patience(
@@ -157,7 +157,7 @@ def pool_of(engine: PistonEngine) -> Pool:
 
 def endpoints_of(engine: PistonEngine) -> dict[str, Endpoint]:
     assert engine._running is not None
-    return engine._running.members._endpoints
+    return engine._running.endpoints
 
 
 async def until(reached: Callable[[], bool]) -> None:

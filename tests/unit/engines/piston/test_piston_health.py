@@ -24,8 +24,8 @@ from support.clocks import Ahead
 from support.servers import Patience
 
 from ioi_eval import PistonEngine
+from ioi_eval.engines.cluster import State
 from ioi_eval.engines.contract import JobsWait, ServerEvent
-from ioi_eval.engines.pool import State
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable
 from ioi_eval.models import Job
 from ioi_eval.runs.engine import telling_of_servers

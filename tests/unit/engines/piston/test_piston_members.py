@@ -17,7 +17,7 @@ from piston_loopback import (
     until,
 )
 
-from ioi_eval.engines.pool import State
+from ioi_eval.engines.cluster import State
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.models import Job
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from support.clocks import Ahead
 
-from ioi_eval.engines.pool import Endpoint, Pool, State
+from ioi_eval.engines.cluster import Endpoint, Pool, State
 from ioi_eval.errors import EngineUnavailable
 
 pytestmark = pytest.mark.alike

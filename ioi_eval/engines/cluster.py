@@ -1,0 +1,664 @@
+"""A cluster of servers or nodes: endpoints, their slots, and who is let in, tried, and let go. No network."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence, Set
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from ioi_eval.engines.contract import Change, JobsWait, OnServer, Profile, ServerChanged, ignore
+from ioi_eval.model.errors import (
+    AttemptsUsedUp,
+    BrokenReply,
+    EngineError,
+    EngineOverloaded,
+    EngineUnavailable,
+    InputError,
+    JobRejected,
+    ServerReplaced,
+    ToolchainGone,
+)
+from ioi_eval.model.job import Toolchain
+from ioi_eval.model.values import ServerState, Value
+
+# --- endpoints ---------------------------------------------------------------------------------------
+
+_FAILED_TRIALS = 2  # after so many in a row, being on trial again is no hope
+
+
+class State(StrEnum):
+    HEALTHY = "healthy"
+    TRIAL = "trial"  # it answers again; one job will tell
+    DOWN = "down"  # no jobs until it answers
+    GONE = "gone"  # not found any more: what runs there may end, nothing more begins
+
+
+class Endpoint:
+    """A server or node, and its state. Its engine alone changes it."""
+
+    def __init__(self, url: str, slots: int) -> None:
+        self.url, self.slots = url, slots
+        self.state = State.HEALTHY
+        self.busy = 0  # jobs of ours under way
+        self.faults = 0  # in a row
+        self.rests = 0  # since it was last well
+        self.trials = 0  # that it failed since then
+        self.errors = 0  # in all
+        self.why = ""  # the last of these
+        self.since = time.time()  # when it got into its state
+        self.holds = set[str]()  # hashes of contents that it keeps, as far as we know
+        self.tools: Mapping[str, Toolchain] = {}  # by command; none while it is left out
+        self.heard = 0.0  # when it last answered, or began to have jobs
+        self.trouble: Change | None = None  # that was told
+        self.news = ""  # what differs since it last had jobs, if it was away
+
+    @property
+    def usable(self) -> bool:
+        return self.state in (State.HEALTHY, State.TRIAL)
+
+    @property
+    def works(self) -> bool:
+        """True while there is hope: it is healthy, or has a job on one of its first trials."""
+        on_trial = self.state is State.TRIAL and self.busy > 0 and self.trials < _FAILED_TRIALS
+        return self.state is State.HEALTHY or on_trial
+
+    @property
+    def standing(self) -> ServerState:
+        """The state of the server now, for people."""
+        return ServerState(
+            url=self.url,
+            state=self.state,
+            slots=self.slots,
+            busy=self.busy,
+            errors=self.errors,
+            why=self.why,
+            since=self.since,
+        )
+
+    @property
+    def room(self) -> int:
+        """The number of jobs that it may have at a time."""
+        if self.state is State.TRIAL:
+            return 1
+        return self.slots if self.usable else 0
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.url}, {self.state.value}, {self.busy}/{self.slots})"
+
+
+# --- slots: least loaded first, in the order of asking -----------------------------------------------
+
+
+_CLOSED = "the engine was closed"
+_NAMED = 4  # servers that a message names
+
+E = TypeVar("E", bound=Endpoint)
+
+
+class Pool(Generic[E]):
+    """The slots of all endpoints.
+
+    A slot is handed over by whoever gives one back, so nobody is woken in vain, however many wait. When jobs
+    have waited for `patience` seconds and no endpoint worked, all who wait get EngineUnavailable together,
+    and so does at once whoever asks then, until an endpoint is usable again: one drought is waited for once.
+    Its clock stands still while an endpoint works. It begins anew with the next healthy endpoint: one on
+    trial, which answers and may fail every job, changes nothing.
+    """
+
+    def __init__(self, *, total: int | None, patience: float, tell: OnServer = ignore) -> None:
+        """`tell`: hears when a drought begins, and what `changed` says."""
+        self._total, self._patience, self._tell = total, patience, tell
+        self._usable: dict[E, None] = {}
+        self._with_room: list[dict[E, None]] = [{}]  # by the number of jobs there
+        self._waiting: dict[asyncio.Future[E], Collection[E]] = {}  # and whom each avoids
+        self._working: dict[E, None] = {}
+        self._dry: asyncio.TimerHandle | None = None
+        self._dry_since = self._dry_for = 0.0  # since when the clock runs, and the seconds before that
+        self._refusal = ""  # what everybody is told who asks
+        self.known = dict[str, E]()  # all that ever were here, by their addresses
+        self.busy = 0
+
+    @property
+    def slots(self) -> int:
+        found = sum(endpoint.slots for endpoint in self._usable)
+        return max(1, found if self._total is None else min(found, self._total))
+
+    @property
+    def usable(self) -> Set[E]:
+        return self._usable.keys()
+
+    def changed(self, url: str, change: Change, reason: str = "") -> None:
+        """Tell of an endpoint, and how many are usable now."""
+        slots = sum(endpoint.slots for endpoint in self._usable)
+        event = ServerChanged(url=url, change=change, reason=reason, usable=len(self._usable), slots=slots)
+        self._tell(event)
+
+    # --- taking and giving back ----------------------------------------------------------------------
+
+    async def take(self, avoid: Collection[E] = (), prefer: Callable[[E], bool] | None = None) -> E:
+        """A slot, which the caller gives back. One of `avoid` only where nothing else is usable.
+
+        `prefer`: of those that are free now, one of these if there is any.
+        """
+        if self._refusal:
+            raise EngineUnavailable(self._refusal)
+        if (endpoint := self.spare(avoid, prefer)) is not None:
+            return endpoint
+        answer: asyncio.Future[E] = asyncio.get_running_loop().create_future()
+        self._waiting[answer] = avoid
+        self._serve()
+        self._watch_for_drought()
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            if answer.done() and not answer.cancelled() and not answer.exception():
+                self.give_back(answer.result())  # it came in the moment of the cancellation
+            raise
+        finally:
+            self._waiting.pop(answer, None)
+            self._watch_for_drought()
+
+    def spare(self, avoid: Collection[E] = (), prefer: Callable[[E], bool] | None = None) -> E | None:
+        """Return a slot that nobody waits for, or None. The caller gives it back."""
+        endpoint = None if self._waiting else self._choose(avoid, prefer)
+        if endpoint is not None:
+            self._move(endpoint, +1)
+        return endpoint
+
+    def give_back(self, endpoint: E) -> None:
+        self._move(endpoint, -1)
+        self._serve()
+        self._watch_for_drought()
+
+    def _move(self, endpoint: E, jobs: int) -> None:
+        self._with_room[endpoint.busy].pop(endpoint, None)
+        endpoint.busy += jobs
+        self.busy += jobs
+        self._place(endpoint)
+
+    def _place(self, endpoint: E) -> None:
+        while len(self._with_room) <= endpoint.busy:
+            self._with_room.append({})
+        if endpoint.busy < endpoint.room:
+            self._with_room[endpoint.busy][endpoint] = None
+        else:
+            self._with_room[endpoint.busy].pop(endpoint, None)
+        if endpoint.works:
+            self._working[endpoint] = None
+        else:
+            self._working.pop(endpoint, None)
+
+    def _is_full(self) -> bool:
+        return (self._total is not None and self.busy >= self._total) or not any(self._with_room)
+
+    def _choose(self, avoid: Collection[E], prefer: Callable[[E], bool] | None = None) -> E | None:
+        """Of those with room one with the fewest jobs, and of these the longest idle."""
+        if self._is_full():
+            return None
+        if prefer is not None:
+            free = (endpoint for level in self._with_room for endpoint in level)
+            preferred = next((each for each in free if each not in avoid and prefer(each)), None)
+            if preferred is not None:
+                return preferred
+        free = (endpoint for level in self._with_room for endpoint in level)
+        if not avoid or (len(self._usable) <= len(avoid) and all(each in avoid for each in self._usable)):
+            return next(free, None)
+        return next((endpoint for endpoint in free if endpoint not in avoid), None)
+
+    def _serve(self) -> None:
+        """Hands out what is free, first come, first served; who avoids what is free lets others pass."""
+        while not self._is_full():
+            waiting = ((answer, avoid) for answer, avoid in self._waiting.items() if not answer.done())
+            pairs = ((answer, self._choose(avoid)) for answer, avoid in waiting)
+            answer, endpoint = next((pair for pair in pairs if pair[1] is not None), (None, None))
+            if answer is None or endpoint is None:
+                return
+            del self._waiting[answer]
+            self._move(endpoint, +1)
+            answer.set_result(endpoint)
+
+    # --- endpoints that come, go and change ----------------------------------------------------------
+
+    def update(self, endpoint: E, state: State) -> None:
+        """Also how an endpoint enters and leaves the pool."""
+        if endpoint.state is not state:
+            endpoint.since = time.time()
+        endpoint.state = state
+        self.known[endpoint.url] = endpoint
+        if endpoint.usable:
+            self._usable[endpoint] = None
+            if self._refusal != _CLOSED:
+                self._refusal = ""
+        else:
+            self._usable.pop(endpoint, None)
+        self._place(endpoint)
+        self._serve()
+        self._watch_for_drought()
+        if state is State.HEALTHY:
+            endpoint.trials, self._dry_for = 0, 0.0
+
+    def _watch_for_drought(self) -> None:
+        """Let the clock run or stand still, as it should now."""
+        is_dry = bool(self._waiting) and not self._working
+        if is_dry == (self._dry is not None):
+            return
+        loop = asyncio.get_running_loop()
+        if is_dry:
+            if not self._dry_for:
+                self._tell(JobsWait(seconds=self._patience))
+            self._dry_since = loop.time()
+            self._dry = loop.call_later(max(0.0, self._patience - self._dry_for), self._out_of_patience)
+        elif self._dry is not None:
+            self._dry.cancel()
+            self._dry, self._dry_for = None, self._dry_for + loop.time() - self._dry_since
+
+    def _out_of_patience(self) -> None:
+        self._dry, self._dry_for = None, self._patience
+        out = [each for _, each in sorted(self.known.items()) if each.state is not State.HEALTHY]
+        names = [f"{each.url}{f' ({each.why})' if each.why else ''}" for each in out[:_NAMED]]
+        more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
+        gone = ", ".join(names) + more if names else "all"
+        self._refuse(f"no server has been usable for {self._patience:g} s; gone: {gone}")
+
+    def _refuse(self, reason: str) -> None:
+        """Refuse all who wait, and all who come."""
+        self._refusal = reason
+        for answer in self._waiting:
+            if not answer.done():
+                answer.set_exception(EngineUnavailable(reason))
+        self._waiting.clear()
+        self._watch_for_drought()
+
+    def close(self) -> None:
+        self._refuse(_CLOSED)
+
+
+# --- tools of many machines --------------------------------------------------------------------------
+
+
+def offers_of(there: Iterable[Mapping[str, Toolchain]]) -> dict[str, tuple[Toolchain, ...]]:
+    """Return the toolchains of all machines by command, each once."""
+    found = dict[str, dict[str, Toolchain]]()
+    for tools in there:
+        for command, tool in tools.items():
+            found.setdefault(command, {})[tool.identity] = tool
+    return {command: tuple(tools.values()) for command, tools in found.items()}
+
+
+def differing(there: Sequence[Mapping[str, Toolchain]]) -> list[str]:
+    """Return the commands that are not the same tool on all machines."""
+    offers = offers_of(there)
+    return sorted(
+        command
+        for command, tools in offers.items()
+        if len(tools) > 1 or not all(command in each for each in there)
+    )
+
+
+# --- members: found, let in, tried, let go -----------------------------------------------------------
+
+_FAULTS = 3  # in a row; one that does not answer at all has had its chance with the first
+SERVERS_FAULT = (EngineUnavailable, EngineOverloaded, BrokenReply, ServerReplaced)
+
+
+class NoAnswer(EngineUnavailable):
+    """No server is there, or it does not answer in time."""
+
+
+class LateAnswer(NoAnswer):
+    """No answer came in time; the server may be alive."""
+
+
+class MemberLeftOut(EngineError):
+    """An endpoint can be reached, and gets no jobs for what it is."""
+
+
+class Waits(Value):
+    """Seconds. The defaults are for clusters; tests have less time."""
+
+    drought: float = 300.0  # without any usable endpoint, before a job is given up
+    first_wait: float = 0.1
+    longest_wait: float = 5.0
+    first_rest: float = 0.5  # of an endpoint that was found wanting
+    longest_rest: float = 30.0
+
+    def wait_before(self, attempt: int) -> float:
+        """Return a random wait up to a bound that doubles: jobs that failed together come back apart."""
+        return random.uniform(0, min(self.longest_wait, self.first_wait * 2 ** min(attempt, 16)))
+
+    def rest_after(self, failures: int) -> float:
+        longest = min(self.longest_rest, self.first_rest * 2 ** min(failures, 16))
+        return random.uniform(longest / 2, longest)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class Members(ABC, Generic[E]):
+    """The endpoints of a cluster, found and inspected as the kind of cluster does it, and their jobs.
+
+    A job that fails by an endpoint's fault is tried on another one. An endpoint that fails rests, is
+    inspected, and has one job to show for it. Where endpoints are started `anew`, it is let go instead, and
+    joins again as a new one.
+    """
+
+    anew = False
+
+    def __init__(self, waits: Waits, *, attempts: int, total: int | None, tell: OnServer) -> None:
+        self._waits, self._attempts = waits, attempts
+        self.pool = Pool[E](total=total, patience=waits.drought, tell=tell)
+        self.endpoints: dict[str, E] = {}
+        self.left_out: dict[str, str] = {}  # and why
+        self.begun = False  # from then on it tells who is left out
+        self.offered: Profile | None = None
+        self.found: frozenset[str] = frozenset()
+        self._joining = set[str]()
+        self._tasks = set[asyncio.Task[None]]()
+
+    @abstractmethod
+    async def find(self) -> frozenset[str]:
+        """Return the names of all that are there now. Raises EngineError or InputError."""
+
+    @abstractmethod
+    async def inspect(self, name: str) -> E | None:
+        """Return an endpoint as it is now, the same one where it is in; None where it is not to join yet.
+
+        Raises NoAnswer, and MemberLeftOut where it gets no jobs.
+        """
+
+    @abstractmethod
+    async def send(self, endpoint: E, job: Any) -> Any:
+        """Have an endpoint do a job, once. Raises EngineError."""
+
+    @abstractmethod
+    def unfit(self, job: Any) -> Collection[E]:
+        """Return the usable endpoints that lack what a job was `made_for`."""
+
+    @abstractmethod
+    def offer(self) -> None:
+        """Bring the profile up to date with the endpoints that are in."""
+
+    @property
+    def profile(self) -> Profile:
+        """The abilities that jobs may count on."""
+        assert self.offered is not None, "a cluster begins with an endpoint"
+        return self.offered
+
+    # --- jobs ----------------------------------------------------------------------------------------
+
+    async def execute(self, job: Any, prefer: Callable[[E], bool] | None = None) -> Any:
+        """Return the answer of a good endpoint, of a preferred one if any is free. Raises AttemptsUsedUp."""
+        tries = Tries[E](self._attempts, self._waits)
+        while True:
+            try:
+                endpoint = await self._take(job, tries, prefer)
+            except EngineUnavailable as error:
+                out = "".join(f"; {name} is left out: {why}" for name, why in self.left_out.items())
+                raise AttemptsUsedUp(f"{error}{out}{tries.last_words()}") from error
+            try:
+                return await self.answer(endpoint, job, tries)
+            except SERVERS_FAULT as error:
+                tries.failed(endpoint, error)
+                tries.check(error)
+            finally:
+                self.pool.give_back(endpoint)
+            await asyncio.sleep(self._waits.wait_before(len(tries.tried)))
+
+    async def _take(self, job: Any, tries: Tries[E], prefer: Callable[[E], bool] | None) -> E:
+        while True:
+            unfit = self.unfit(job)
+            if unfit and len(unfit) == len(self.pool.usable):
+                raise ToolchainGone(f"no server has the {', '.join(job.made_for)} that a job was made for")
+            fitting = [each for each in self.pool.usable if each not in unfit] if unfit else self.pool.usable
+            endpoint = await self.pool.take([*unfit, *tries.to_avoid(fitting)], prefer)
+            if endpoint not in self.unfit(job):
+                return endpoint
+            self.pool.give_back(endpoint)  # the others went meanwhile
+
+    async def answer(self, endpoint: E, job: Any, tries: Tries[E]) -> Any:
+        """Send once. How it went is noted before the slot is anybody else's."""
+        try:
+            result = await self.send(endpoint, job)
+        except JobRejected:
+            self._succeeded(endpoint)  # it answered, and with reason
+            raise
+        except EngineError as error:
+            self.failed(endpoint, error)
+            raise
+        self._succeeded(endpoint)
+        return result
+
+    def _succeeded(self, endpoint: E) -> None:
+        endpoint.faults, endpoint.heard = 0, now()
+        if endpoint.state is State.TRIAL:
+            endpoint.rests = 0
+            self.pool.update(endpoint, State.HEALTHY)
+            endpoint.trouble = None
+            self.pool.changed(endpoint.url, Change.BACK, endpoint.news)
+            endpoint.news = ""
+
+    def failed(self, endpoint: E, error: EngineError) -> None:
+        endpoint.faults += 1
+        endpoint.errors += 1
+        endpoint.trials += endpoint.state is State.TRIAL
+        endpoint.why = str(error)
+        certain = endpoint.state is State.TRIAL or isinstance(error, NoAnswer | ServerReplaced)
+        if endpoint.usable and (certain or (endpoint.faults >= _FAULTS and not self.anew)):
+            self.let_rest(endpoint, _trouble(error), str(error))
+
+    def let_rest(self, endpoint: E, trouble: Change, reason: str) -> None:
+        if self.anew:
+            self.let_go(endpoint, trouble, reason)
+            return
+        self.pool.update(endpoint, State.DOWN)
+        self.spawn(self._recover(endpoint, trouble))
+        if endpoint.trouble is None:
+            endpoint.trouble = trouble
+            self.pool.changed(endpoint.url, trouble, reason)
+
+    async def _recover(self, endpoint: E, trouble: Change) -> None:
+        """Wait until an endpoint may have jobs again. One that was away is inspected: it may be another."""
+        while endpoint.state is State.DOWN:
+            rest = self._waits.rest_after(endpoint.rests)
+            endpoint.rests += 1
+            await asyncio.sleep(rest)
+            is_well = await self.is_well(endpoint, trouble)
+            if is_well and endpoint.state is State.DOWN:
+                self.pool.update(endpoint, State.TRIAL)
+            elif trouble is Change.FULL:
+                trouble = Change.LOST
+
+    async def is_well(self, endpoint: E, trouble: Change) -> bool:
+        try:
+            return await self._inspected(endpoint.url) is endpoint
+        except EngineError:
+            return False
+
+    # --- coming and going ----------------------------------------------------------------------------
+
+    def compare(self, found: frozenset[str]) -> None:
+        """Let those go that are found no more, and have those join that are new."""
+        for name in sorted(self.found - found):
+            if not self.anew:
+                self.left_out.pop(name, None)
+            if name in self.endpoints:
+                self.let_go(self.endpoints[name], Change.GONE)
+        self.found = found
+        away = self._joining.union(self.endpoints, () if self.anew else self.left_out)
+        for name in sorted(found - away):
+            self._joining.add(name)
+            self.spawn(self._join(name))
+
+    async def keep_up(self, every: float, *, at_once: bool = False) -> None:
+        """Look for endpoints for ever."""
+        if not at_once:
+            await asyncio.sleep(every)
+        while True:
+            # Workers outlive a scheduler or a name server that is away for a minute.
+            with contextlib.suppress(EngineError, InputError):
+                self.compare(await self.find())
+            await asyncio.sleep(every)
+
+    async def _join(self, name: str) -> None:
+        """Let one in as soon as it answers: it may still be starting."""
+        rests = 0
+        try:
+            while name in self.found and (self.anew or name not in self.left_out):
+                try:
+                    endpoint = await self._inspected(name)
+                except EngineError:
+                    await asyncio.sleep(self._waits.rest_after(rests))
+                    rests += 1
+                    continue
+                if endpoint is not None and name in self.found:
+                    was_here = self.anew and name in self.pool.known
+                    self.let_in(endpoint)
+                    if self.begun:
+                        self.pool.changed(name, Change.BACK if was_here else Change.JOINED)
+                return
+        finally:
+            self._joining.discard(name)
+
+    async def _inspected(self, name: str) -> E | None:
+        try:
+            endpoint = await self.inspect(name)
+        except MemberLeftOut as error:
+            before, self.left_out[name] = self.left_out.get(name), str(error)
+            if name in self.endpoints:
+                self.endpoints[name].tools = {}
+                self.offer()
+            if self.begun and before != str(error):
+                self.pool.changed(name, Change.LEFT_OUT, str(error))
+            raise
+        self.left_out.pop(name, None)
+        return endpoint
+
+    def let_in(self, endpoint: E) -> None:
+        """Give an endpoint jobs from now on."""
+        self.endpoints[endpoint.url] = endpoint
+        self.offer()
+        self.pool.update(endpoint, State.HEALTHY)
+
+    def let_go(self, endpoint: E, change: Change, reason: str = "") -> None:
+        """Give an endpoint no more jobs."""
+        del self.endpoints[endpoint.url]
+        self.offer()
+        self.pool.update(endpoint, State.GONE)
+        self.pool.changed(endpoint.url, change, reason)
+
+    # --- what goes on in the background --------------------------------------------------------------
+
+    def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._over)
+        return task
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        """Forget a task that ended well. An error is a bug, which leaving the engine raises."""
+        if task.cancelled() or task.exception() is None:
+            self._tasks.discard(task)
+
+    async def close(self) -> None:
+        self.pool.close()
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        for end in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(end, Exception):
+                raise end
+
+
+M = TypeVar("M", bound=Members[Any])
+
+
+class ClusterEngine(Generic[M]):
+    """The part that engines of many machines share: their members, from entering them on."""
+
+    _kind = ""
+    _least_slots = 1
+
+    def __init__(self) -> None:
+        self._running: M | None = None
+        self.tell: OnServer = ignore
+        """Hears of endpoints that are lost, slow, full, left out, back or new, and when none is left."""
+
+    @property
+    def slots(self) -> int:
+        """As of now: endpoints come and go. Before the engine is entered, what is certain."""
+        return self._running.pool.slots if self._running is not None else self._least_slots
+
+    @property
+    def endpoints(self) -> Sequence[Endpoint]:
+        """All that ever got jobs, as they are now."""
+        return tuple(self._entered().pool.known.values())
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Endpoints that can be reached and get no jobs now, and why."""
+        return dict(self._entered().left_out)
+
+    async def profile(self) -> Profile:
+        return self._entered().profile
+
+    def _entered(self) -> M:
+        if self._running is None:
+            raise EngineUnavailable(f"the {self._kind} engine works inside `async with` only")
+        return self._running
+
+    def _check_free(self) -> None:
+        if self._running is not None:
+            raise EngineUnavailable(f"the {self._kind} engine is in use already")
+
+
+def _trouble(error: EngineError) -> Change:
+    if isinstance(error, EngineOverloaded):
+        return Change.FULL
+    if isinstance(error, ServerReplaced):
+        return Change.REPLACED
+    return Change.SLOW if isinstance(error, LateAnswer) else Change.LOST
+
+
+class Tries(Generic[E]):
+    """The tries of one job: where, how often, for how long, and whether that is enough."""
+
+    def __init__(self, attempts: int, waits: Waits) -> None:
+        self._left, self._waits = attempts, waits
+        self._turned_away: float | None = None  # since when nobody had room
+        self._last: EngineError | None = None
+        self.tried: list[E] = []
+
+    def failed(self, endpoint: E, error: EngineError) -> None:
+        """Note a failed attempt. Being turned away is none, and a server's being replaced is none once."""
+        self._last, again = error, endpoint in self.tried
+        self.tried.append(endpoint)
+        if isinstance(error, EngineOverloaded):
+            self._turned_away = self._turned_away or now()
+        elif again or not isinstance(error, ServerReplaced):
+            self._left -= 1
+
+    def check(self, error: EngineError) -> None:
+        """Raise AttemptsUsedUp after too many attempts, or after being turned away for too long."""
+        away = now() - self._turned_away if self._turned_away is not None else 0.0
+        if self._left <= 0 or (isinstance(error, EngineOverloaded) and away > self._waits.drought):
+            named = list(dict.fromkeys(endpoint.url for endpoint in self.tried))
+            more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+            where = ", ".join(named[:_NAMED]) + more
+            raise AttemptsUsedUp(
+                f"{len(self.tried)} attempts failed, on {where}{self.last_words()}"
+            ) from error
+
+    def to_avoid(self, fitting: Collection[E]) -> list[E]:
+        """Return all that were tried, while there are others; then the last, unless it is the only one."""
+        if any(endpoint not in self.tried for endpoint in fitting):
+            return self.tried
+        return self.tried[-1:] if len(fitting) > 1 else []
+
+    def last_words(self) -> str:
+        return f", the last one: {self._last}" if self._last is not None else ""
