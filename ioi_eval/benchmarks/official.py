@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from ioi_eval.benchmarks.dumps import Dump, Located
 from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
@@ -62,7 +61,11 @@ def read_official(
     """The expectations of a dump's submissions. `scale` is points or fraction; None: the column decides."""
     files = [Path(file.path) for file in dump.info.files]
     name = _column(files, column)
-    numbers = [number for value in _values(files, name) if (number := as_number(value)) is not None]
+    numbers = [
+        number
+        for value in (plain(row.columns.get(name)) for row in _rows(files))
+        if (number := as_number(value)) is not None
+    ]
     fraction = scale == "fraction" if scale else max(numbers, default=0.0) <= 1
     digits = max(map(_digits, numbers), default=0)
     cases = [_case(row, problems, name, fraction, digits) for row in dump.located()]
@@ -82,14 +85,12 @@ def _column(files: Sequence[Path], wanted: str | None) -> str:
             remedy = f"The columns are: {', '.join(names)}"
             raise InputError(f"no column {wanted!r}", where=where, field="column", remedy=remedy)
         return wanted
-    found = [name for name in names if _is_candidate(name)] or [name for name in names if name == _LABEL]
+    found = [
+        name for name in names if name not in _NEVER and any(part in name.lower() for part in _CANDIDATES)
+    ] or [name for name in names if name == _LABEL]
     if len(found) != 1:
         raise _cannot_guess(where, found, list(names))
     return found[0]
-
-
-def _is_candidate(name: str) -> bool:
-    return name not in _NEVER and any(part in name.lower() for part in _CANDIDATES)
 
 
 def _cannot_guess(where: str, found: Sequence[str], names: Sequence[str]) -> InputError:
@@ -102,10 +103,6 @@ def _cannot_guess(where: str, found: Sequence[str], names: Sequence[str]) -> Inp
 
 
 # --- what it says ------------------------------------------------------------------------------------
-
-
-def _values(files: Sequence[Path], name: str) -> Iterator[Any]:
-    return (plain(row.columns.get(name)) for row in _rows(files))
 
 
 def _rows(files: Sequence[Path]) -> Iterator[FileRow]:

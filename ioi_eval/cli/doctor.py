@@ -112,10 +112,6 @@ def _here(python: str) -> _Answer:
     return _Answer(ok=_all_there(found), conditions=found)
 
 
-def _named(urls: Sequence[str]) -> str:
-    return urls[0] if len(urls) == 1 else f"{len(urls)} servers alike: {', '.join(urls)}"
-
-
 def _conclusion(found: ClusterFindings) -> str:
     number, of = len(found.good), len(found.servers)
     if of == 1:
@@ -148,7 +144,9 @@ class ClusterFindings(Value):
 
     def show(self) -> None:
         for urls, findings in self.alike():
-            console.show_wrapped(_named(urls), "", "  ")
+            console.show_wrapped(
+                (urls[0] if len(urls) == 1 else f"{len(urls)} servers alike: {', '.join(urls)}"), "", "  "
+            )
             _show(findings)
             console.show("")
         if self.together:

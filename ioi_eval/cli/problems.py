@@ -11,7 +11,7 @@ from ioi_eval.cli import console
 from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import Json, ProblemOptions, Source
-from ioi_eval.model.values import Limits, Problem, TaskType
+from ioi_eval.model.values import Problem, TaskType
 from ioi_eval.problems import Package
 from ioi_eval.reports.document import visible
 from ioi_eval.runs.generating import generate_sync
@@ -97,7 +97,7 @@ def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:
         str(len(problem.subtasks)),
         f"{points:g}",
         _time(problem),
-        _memory(problem.limits),
+        "none" if problem.limits.memory is None else f"{problem.limits.memory / (1 << 20):g} MiB",
     )
 
 
@@ -121,10 +121,6 @@ def _time(problem: Problem) -> str:
         return f"{problem.limits.cpu_time:g} s"
     factor = problem.time_from_solutions
     return "none" if factor is None else f"{factor:g} x slowest"
-
-
-def _memory(limits: Limits) -> str:
-    return "none" if limits.memory is None else f"{limits.memory / (1 << 20):g} MiB"
 
 
 def _described(package: Package) -> dict[str, Any]:

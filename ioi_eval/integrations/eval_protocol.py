@@ -187,7 +187,7 @@ def _reading(code: str, tests: Mapping[str, Any], execution: Execution) -> AppsT
             break
         cases.append(Case(given, expected))
     judged = Cases(cases=tuple(cases) or (Case("", ""),))
-    source = _with_harness(code, only_load=not cases)
+    source = f"{_harness()}\n\nmain({code!a}, {not cases})\n"
     return _of(source, judged, execution, cases=tuple(cases), total=len(tests["inputs"]))
 
 
@@ -214,11 +214,6 @@ def _blob(text: str) -> Blob:
 @cache
 def _harness() -> str:
     return (graders() / "python" / "apps.py").read_text()
-
-
-def _with_harness(code: str, *, only_load: bool) -> str:
-    """The program as a text for the harness."""
-    return f"{_harness()}\n\nmain({code!a}, {only_load})\n"
 
 
 # --- the code in a message ---------------------------------------------------------------------------

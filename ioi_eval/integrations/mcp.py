@@ -151,7 +151,9 @@ async def serving(
         streamable_http_path=_PATH, stateless_http=True, host=host
     )
     try:
-        listening = socket.create_server((host, port), family=_family(host), backlog=1024)
+        listening = socket.create_server(
+            (host, port), family=(socket.AF_INET6 if ":" in host else socket.AF_INET), backlog=1024
+        )
     except OSError as error:
         what = f"cannot listen on {host}:{port}: {error.strerror}"
         raise InputError(what, field="port", remedy="Choose another address or port") from error
@@ -162,10 +164,6 @@ async def serving(
     async with _running(server, listening):
         name = f"[{host}]" if ":" in host else host
         yield f"http://{name}:{listening.getsockname()[1]}{_PATH}"
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 @contextlib.asynccontextmanager

@@ -136,7 +136,10 @@ def _told(given: Mapping[str, Any]) -> tuple[JudgingOptions, BenchmarkOptions]:
     from ioi_eval.runs import BenchmarkOptions
 
     every = {
-        kind: {one.name: _bare(one.type) for one in fields(kind)}
+        kind: {
+            one.name: (get_args(one.type)[0] if get_origin(one.type) is Annotated else one.type)
+            for one in fields(kind)
+        }
         for kind in (JudgingOptions, BenchmarkOptions)
     }
     known = tuple(name for types in every.values() for name in types)
@@ -151,10 +154,6 @@ def _told(given: Mapping[str, Any]) -> tuple[JudgingOptions, BenchmarkOptions]:
         return convert(judging, JudgingOptions, strict=False), convert(choice, BenchmarkOptions, strict=False)
     except ValidationError as error:
         raise InputError(f"an option that cannot be used: {error}") from error
-
-
-def _bare(kind: Any) -> Any:
-    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
 def _remedy(name: str, known: tuple[str, ...]) -> str:

@@ -51,7 +51,11 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
     """The job of one test. `runtime="cms_ioi"` leaves the scripts to the cluster's package."""
     _check(problem, submission)
     ours = runtime == OWN
-    own = _scripts() if ours else ()
+    own = (
+        tuple(JobFile(name=name, content=Blob.of(text)) for name, text in classic_scripts().items())
+        if ours
+        else ()
+    )
     files = {file.name: file for file in (*own, *_files(problem, test, submission))}
     return Job(
         files=tuple(files.values()),
@@ -149,10 +153,6 @@ def _program(name: str, sources: Iterable[NamedBlob]) -> Iterator[JobFile]:
     """The source that is compiled lies where the contract looks for it, the others under their own names."""
     for index, file in enumerate(sources):
         yield JobFile(name=file.name if index else name, content=file.content)
-
-
-def _scripts() -> tuple[JobFile, ...]:
-    return tuple(JobFile(name=name, content=Blob.of(text)) for name, text in classic_scripts().items())
 
 
 def _time_limit(problem: Problem) -> float:

@@ -17,7 +17,7 @@ from ioi_eval.reports.summary import check_run, result_of_row
 from ioi_eval.rules.metrics import interval, mean
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.store.files import replace
-from ioi_eval.store.folder import RunInfo, changes, read_rows
+from ioi_eval.store.folder import changes, read_rows
 from ioi_eval.store.rows import model_of
 
 _NAME = "differences.json"
@@ -78,6 +78,7 @@ class Differences(Value):
 
 def differences(before: Path, after: Path) -> Differences:
     old, new = check_run(before), check_run(after)
+    edited = new.fingerprint.edited(old.fingerprint)
     scores = _nested(), _nested()  # shares of points, by model and problem
     first = dict[tuple[str, str], JudgedRow]()
     for row in read_rows(before):
@@ -96,7 +97,18 @@ def differences(before: Path, after: Path) -> Differences:
         confusion[was.verdict][now.verdict] += 1
         won[model_of(row)][row["problem_id"]].append(now.share - was.share)
         if was.verdict is not now.verdict or abs(was.points - now.points) > _PRECISE:
-            changed.append(_difference(row, was, now, _edited(row["problem_id"], old, new)))
+            changed.append(
+                Difference(
+                    key=row["key"],
+                    problem=row["problem_id"],
+                    model=model_of(row),
+                    before=was.verdict,
+                    after=now.verdict,
+                    points_before=was.points,
+                    points_after=now.points,
+                    why=tuple(_reasons(was, now, row["problem_id"] in edited)),
+                )
+            )
     return Differences(
         before=str(before),
         after=str(after),
@@ -123,10 +135,6 @@ def _same(row: Mapping[str, Any]) -> tuple[str, str]:
     return row["key"], row.get("submission_sha256") or ""
 
 
-def _edited(problem: str, old: RunInfo, new: RunInfo) -> bool:
-    return problem in new.fingerprint.edited(old.fingerprint)
-
-
 def _outcome(row: Mapping[str, Any]) -> JudgedRow:
     result = result_of_row(row)
     worth = math.fsum(part.points for part in result.subtasks) if result.subtasks else 1.0
@@ -137,19 +145,6 @@ def _outcome(row: Mapping[str, Any]) -> JudgedRow:
         compiler=result.compiler,
         checker=result.checker,
         tests={test.test_name: test.status for test in result.tests},
-    )
-
-
-def _difference(row: Mapping[str, Any], was: JudgedRow, now: JudgedRow, edited: bool) -> Difference:
-    return Difference(
-        key=row["key"],
-        problem=row["problem_id"],
-        model=model_of(row),
-        before=was.verdict,
-        after=now.verdict,
-        points_before=was.points,
-        points_after=now.points,
-        why=tuple(_reasons(was, now, edited)),
     )
 
 

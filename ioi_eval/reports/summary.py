@@ -122,7 +122,9 @@ class Account:
     # --- a problem ---
 
     def _problem(self, name: str, tally: Tally, worth: float | None, traits: Traits) -> ProblemSummary:
-        points = {budget: self._points(tally, budget) for budget in Budget} if worth is not None else {}
+        points = (
+            {budget: self._worth(tally.pool.chosen(budget)) for budget in Budget} if worth is not None else {}
+        )
         return ProblemSummary(
             problem_id=name,
             points=points.get(Budget.UNLIMITED),
@@ -143,9 +145,6 @@ class Account:
             handed_in=len(tally.pool.chosen(Budget.LIMITED)) if points else 0,
             pass_at=pass_at(tally.trials(name), self._options.ks),
         )
-
-    def _points(self, tally: Tally, budget: Budget) -> float:
-        return self._worth(tally.pool.chosen(budget))
 
     def _worth(self, chosen: Sequence[Attempt]) -> float:
         tokened = {one.result.key for one in chosen if one.tokened}

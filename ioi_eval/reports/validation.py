@@ -50,7 +50,15 @@ def validation(
                 raise JudgeFailure(failures.get(case.key, "it has no result"))
             solution = compared(case, problem, results[case.key])
         except JudgeFailure as failure:
-            unjudged.append(_unjudged(case, str(failure)))
+            unjudged.append(
+                Unjudged(
+                    key=case.key,
+                    problem=case.problem,
+                    solution=case.solution,
+                    expected=case.expected,
+                    reason=str(failure),
+                )
+            )
         else:
             judged.append(solution)
             counted.extend(_by_word(case, problem, solution))
@@ -80,12 +88,6 @@ def _by_word(
     yield from ((check.expected, check) for check in solution.checks[: len(case.words)])
     if case.score is not None:
         yield score_class(case, problem), solution.checks[-1]
-
-
-def _unjudged(case: KeyedExpectation, reason: str) -> Unjudged:
-    return Unjudged(
-        key=case.key, problem=case.problem, solution=case.solution, expected=case.expected, reason=reason
-    )
 
 
 def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, int]]:

@@ -72,14 +72,16 @@ class Contents:
                 self._counts["lacking"] += len(lacking)
                 raise piston.lacks_contents(lacking)
             self._counts["used"] += len(named)
-            files = tuple(self._placed(file, self._depot) if _is_named(file) else file for file in job.files)
+            # A copy in each box: a program under our own uid could change the file for all jobs to come.
+            files = tuple(
+                msgspec.structs.replace(file, content=self._depot.blob(file.content.sha256), copied=True)
+                if _is_named(file)
+                else file
+                for file in job.files
+            )
             if sum(file.content.size for file in files) > self._most:
                 raise piston.too_large(self._most)
             yield msgspec.structs.replace(job, files=files)
-
-    def _placed(self, file: JobFile, depot: Depot) -> JobFile:
-        """A copy in each box: a program under our own uid could change the file for all jobs to come."""
-        return msgspec.structs.replace(file, content=depot.blob(file.content.sha256), copied=True)
 
 
 def _is_named(file: JobFile) -> bool:

@@ -205,14 +205,14 @@ def _to_read(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]:
         hops.append(Path(os.path.normpath(hops[-1].parent / hops[-1].readlink())))
     roots = dict.fromkeys([*map(Path, prefixes), hops[-1].resolve().parent.parent])
     parts = [root / part for root in roots for part in _PARTS]
-    shown = [part for part in parts if part.exists() and not _of_system(part)]
+    shown = [
+        part
+        for part in parts
+        if part.exists() and not any(part.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
+    ]
     seen = (*shown, *map(Path, SYSTEM_FOLDERS))
     links = [hop for hop in hops if not any(hop.is_relative_to(one) for one in seen)]
     return tuple(dict.fromkeys(str(one) for one in (*shown, *links)))
-
-
-def _of_system(path: Path) -> bool:
-    return any(path.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
 
 
 def _why_not(path: Path, kind: str, read: Iterable[str]) -> str:

@@ -46,11 +46,11 @@ def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, To
     finders = (asked | own).values()
     with ThreadPoolExecutor(len(finders)) as threads:
         found = threads.map(lambda find: find(), finders)
-        return {tool.command: tool for tool in found if tool is not None and _is_seen(tool)}
-
-
-def _is_seen(tool: Toolchain) -> bool:
-    return bool(tool.read) or seen_in_a_box(Path(tool.path))
+        return {
+            tool.command: tool
+            for tool in found
+            if tool is not None and (bool(tool.read) or seen_in_a_box(Path(tool.path)))
+        }
 
 
 def find_compiler(name: str = "g++") -> Toolchain | None:
