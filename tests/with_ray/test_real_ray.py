@@ -49,7 +49,7 @@ async def test_rows_are_equal_whatever_nodes_leave_and_join(
     async with Scorer(on_ray, store=store) as scorer:
         assert list(on_ray.nodes.values()) == [2, 2]
         running = asyncio.create_task(judged(scorer, problems, submissions[:half]))
-        await until(lambda: all(node.busy for node in on_ray._entered()[0].usable))
+        await until(lambda: all(node.busy for node in on_ray._entered().pool.usable))
         await asyncio.to_thread(rig.kill, first)  # in the middle of its jobs
         rows = await running
         assert len(on_ray.nodes) == 1
@@ -71,7 +71,7 @@ class _Losing(RayEngine):
     async def judge(self, batch: Any) -> Any:
         lose, self.lose = self.lose, lambda _: None
         built = {file.content.sha256 for file in batch.program.files}
-        makers = [node for node in self._entered()[0].usable if built & node.holds]
+        makers = [node for node in self._entered().pool.usable if built & node.holds]
         await asyncio.to_thread(lose, makers[0].id)
         return await super().judge(batch)
 
@@ -103,12 +103,12 @@ async def test_an_actor_that_is_killed_is_started_again_on_its_node(
     rig.node()
     on_ray = RayEngine(patience=PATIENT)
     async with Scorer(on_ray, store=store) as scorer:
-        before = next(iter(on_ray._entered()[0].usable))
+        before = next(iter(on_ray._entered().pool.usable))
         running = asyncio.create_task(judged(scorer, problems, submissions[:4]))
         await until(lambda: before.busy > 0)
         ray.kill(before.actor)
         rows = await running
-        assert before not in on_ray._entered()[0].usable
+        assert before not in on_ray._entered().pool.usable
     assert rows == expected(submissions[:4])
 
 
