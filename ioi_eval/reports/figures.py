@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any
 from ioi_eval.model.values import Reason, Verdict
 from ioi_eval.reports.addresses import FOLDER, submission_page
 from ioi_eval.reports.document import NOTHING, Figure, number
-from ioi_eval.reports.plots import Axis, Series, Square, as_csv, bars, curves, grid, stacked
+from ioi_eval.reports.plots import (
+    HALF,
+    SERIES,
+    WIDE,
+    Axis,
+    Series,
+    Square,
+    as_csv,
+    bars,
+    curves,
+    grid,
+    stacked,
+)
 from ioi_eval.reports.records import Group, ProblemSummary
 from ioi_eval.rules.selection import Budget
 
@@ -24,6 +36,11 @@ _CLASSES: dict[str, str] = {
 }
 
 
+def _places(of: Sequence[Entry]) -> dict[str, int | None]:
+    """The colour of each model, the same in all figures of a page; none where there are too many."""
+    return {one.name: place if len(of) <= SERIES else None for place, one in enumerate(of)}
+
+
 def by_number(of: Sequence[Entry]) -> list[Figure]:
     """Points by how many submissions may be handed in, and of all of them."""
     there = [one for one in of if one.model.steps]
@@ -31,8 +48,13 @@ def by_number(of: Sequence[Entry]) -> list[Figure]:
         return []
     title = "Points by the number of submissions for each problem"
     limit, most = max(one.limit for one in there), max(one.model.max_points for one in there)
+    places = _places(of)
     series = [
-        Series(name=one.name, points=[(step.submissions, step.points) for step in one.model.steps])
+        Series(
+            name=one.name,
+            points=[(step.submissions, step.points) for step in one.model.steps],
+            place=places[one.name],
+        )
         for one in there
     ]
     x = Axis(title="Submissions for each problem", most=limit, least=1, whole=True)
@@ -55,7 +77,7 @@ def passes(of: Sequence[Entry]) -> list[Figure]:
     if not there:
         return []
     title = "pass@k with 95 % intervals"
-    every = [found for one in there for found in one.model.pass_curve]
+    every, places = [found for one in there for found in one.model.pass_curve], _places(of)
     series = [
         Series(
             name=one.name,
@@ -65,6 +87,7 @@ def passes(of: Sequence[Entry]) -> list[Figure]:
                 for found in one.model.pass_curve
                 if found.low is not None and found.high is not None
             ],
+            place=places[one.name],
         )
         for one in there
     ]
@@ -85,8 +108,8 @@ def passes(of: Sequence[Entry]) -> list[Figure]:
     ]
 
 
-def uses(of: Sequence[Entry], what: str) -> list[Figure]:
-    """Draw the number of submissions that stay within each share of a limit."""
+def uses(of: Sequence[Entry], what: str, *, beside: bool = False) -> list[Figure]:
+    """Draw the number of submissions that stay within each share of a limit. `beside`: another figure."""
     there = [(one.name, use) for one in of for use in one.model.uses if use.what == what]
     if not there:
         return []
@@ -97,9 +120,10 @@ def uses(of: Sequence[Entry], what: str) -> list[Figure]:
     }
     x = Axis(title=f"Share of the {what} limit", most=1.5, percent=True)
     y = Axis(title="Submissions within it", most=1, percent=True)
-    series = [Series(name=name, points=points) for name, points in shares.items()]
+    places = _places(of)
+    series = [Series(name=name, points=points, place=places[name]) for name, points in shares.items()]
     rows = [(name, round(at, 2), value) for name, points in shares.items() for at, value in points]
-    drawn = curves(title, series, x, y, (1.0, "the limit"))
+    drawn = curves(title, series, x, y, (1.0, "the limit"), width=HALF if beside else WIDE)
     return [Figure(title=title, drawing=drawn, numbers=as_csv(["model", "share", "submissions"], rows))]
 
 
@@ -120,7 +144,9 @@ def verdicts(of: Sequence[Entry], statuses: Sequence[str]) -> list[Figure]:
     ]
 
 
-def groups(kind: str, names: Sequence[str], found: Sequence[tuple[Entry, Group]]) -> list[Figure]:
+def groups(
+    kind: str, names: Sequence[str], of: Sequence[Entry], found: Sequence[tuple[Entry, Group]]
+) -> list[Figure]:
     """Mean scores by difficulty, tag or year. `names`: the groups in their order."""
     title = f"Mean score by {kind}"
     models = list(dict.fromkeys(one.name for one, _ in found))
@@ -128,10 +154,11 @@ def groups(kind: str, names: Sequence[str], found: Sequence[tuple[Entry, Group]]
     table = [(name or "(none)", [scores.get((name, model)) for model in models]) for name in names]
     if len(table) < 2:
         return []
+    places = [place for name, place in _places(of).items() if name in models and place is not None]
     return [
         Figure(
             title=title + (f", the first {_MAX_GROUPS}" if len(table) > _MAX_GROUPS else ""),
-            drawing=bars(title, models, table[:_MAX_GROUPS]),
+            drawing=bars(title, models, table[:_MAX_GROUPS], places),
             numbers=as_csv([kind, *models], [(name, *values) for name, values in table]),
         )
     ]

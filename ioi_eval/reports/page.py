@@ -76,6 +76,7 @@ _FEWER: Mapping[PagesOf, Sequence[str]] = {
     PagesOf.SAMPLE: (f"Pages of their own have a sample of submissions and those named here. {_ALL_PAGES}",),
     PagesOf.NONE: (f"No submission has a page of its own. {_ALL_PAGES}",),
 }
+USUAL = {"extract": "last", "keys_of_content": True, "default_language": "c++"}  # the others are off
 _NO_TRY = "No other try helps"
 
 
@@ -267,6 +268,10 @@ def _about(settings: Settings) -> Iterator[Section]:
         table=TableBlock(heads=["What", "Value"], rows=rows, align="ll"),
         items=[f"Not confined as it could be: {reason}" for reason in _missing(settings)],
     )
+    if usual := [[name, _text(value)] for name, value in _options(settings, usual=True)]:
+        heads = ["Option", "Value"]
+        table = TableBlock(heads=heads, rows=usual, align="ll")
+        yield Section(title="Options with their default", level=3, table=table, long=True)
     command = settings.given.get(_COMMAND)
     yield Section(
         title="How to get the same again",
@@ -294,7 +299,7 @@ def _settings(settings: Settings) -> Iterator[tuple[str, str]]:
     )
     if settings.dump:
         yield "Dump", f"sha256 {settings.dump[:16]}… (whole in run.json)"
-    yield from ((f"Option {name}", _text(value)) for name, value in sorted(settings.options.items()))
+    yield from ((f"Option {name}", _text(value)) for name, value in _options(settings, usual=False))
     yield from ((f"Version of {name}", value) for name, value in sorted(settings.versions.items()))
     yield from (("Compiled with", f"{name} ({_times(times)})") for name, times in settings.compilers.items())
     yield from (
@@ -302,6 +307,12 @@ def _settings(settings: Settings) -> Iterator[tuple[str, str]]:
     )
     yield from (("Repaired", f"{name} ({_times(times)})") for name, times in settings.repairs.items())
     yield from (("Confinement", _confinement(one)) for one in settings.confinements)
+
+
+def _options(settings: Settings, *, usual: bool) -> list[tuple[str, Any]]:
+    """Return the options that are, or are not, what they are by default."""
+    every = sorted(settings.options.items())
+    return [(name, value) for name, value in every if (not value or USUAL.get(name) == value) is usual]
 
 
 def _times(times: int) -> str:

@@ -9,20 +9,29 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Any
 
 from ioi_eval.model.values import Value
 from ioi_eval.reports.document import visible
 from ioi_eval.store.rows import bounded
 
-SERIES = 8  # colours; what comes after them is dashed
-_WIDTH, _MOST_WIDE, _PLOT = 640, 920, 240  # of a figure, of a grid, and the height of the field of curves
+SERIES = 8  # colours, and models of one field of curves: more have a small field each
+WIDE, HALF = 920, 600  # of a figure alone, and of one of two side by side
+_GRID, _PLOT = 920, 300  # the most of a grid, and the height of a field of curves
 _LETTER, _SLANTED = 7.0, 5.2  # how wide one is, about, and how high where names stand aslant
 _NAME = 30  # characters of a name
+_LEADER, _LABEL = 26.0, 15.0  # from a curve's end to its name, and from one name to the next
+_ACROSS, _MOST_PANELS = 5, 60  # small fields: side by side, and in all
+_SMALL = 96  # the height of one
+_ENVELOPE = 60  # places at which it is told between what all curves are
+_COLUMNS = 5  # of bars, side by side
 _CELL, _NARROW, _WIDE = 18, 11, 44  # of a grid
 _MAX_NAMED = 40  # columns of a grid; of more, only a pointer tells the names
+_BETWEEN = "/-_:@ "  # words of names
+_Scale = Callable[[float], float]  # from a value to where it stands
 _FORMULA = ("=", "+", "-", "@")  # what a spreadsheet would run
 
 
@@ -32,6 +41,7 @@ class Series(Value):
     name: str
     points: Sequence[tuple[float, float]]
     band: Sequence[tuple[float, float, float]] = ()  # x, low, high
+    place: int | None = None  # of its colour; None: of its own among the others
 
 
 class Square(Value):
@@ -52,10 +62,32 @@ class Estimate(Value):
     high: float | None
 
 
-def short(name: str) -> str:
+def short(name: str, most: int = _NAME) -> str:
     """A name for a figure. The middle is cut: names of models often begin, or end, alike."""
     text = visible(name)
-    return text if len(text) <= _NAME else f"{text[: _NAME // 2]}…{text[1 - _NAME // 2 :]}"
+    return text if len(text) <= most else f"{text[: most - most // 2]}…{text[1 - most // 2 :]}"
+
+
+def apart(names: Sequence[str], most: int = _NAME) -> list[str]:
+    """Names of one figure: where one is too long, without words that all of them begin or end with."""
+    texts = [visible(name) for name in names]
+    if len(set(texts)) < 2:
+        return [short(text, most) for text in texts]
+    begin, end = _words(texts), _words([text[::-1] for text in texts])
+    folder = texts[0].rfind("/", 0, begin) + 1
+    for first, last in ((0, 0), (folder, 0), (begin, 0), (folder, end), (begin, end)):
+        cut = [f"{'…' * (first > 0)}{t[first : len(t) - last]}{'…' * (last > 0)}" for t in texts]
+        if all(len(text) <= most for text in cut):
+            return cut
+    return [short(text, most) for text in cut]
+
+
+def _words(texts: Sequence[str]) -> int:
+    """The length of the whole words that all texts begin with; of each something is left."""
+    same = takewhile(
+        lambda letters: len(set(letters)) == 1, zip(*(text[:-1] for text in texts), strict=False)
+    )
+    return max((place for place, letters in enumerate(same, 1) if letters[0] in _BETWEEN), default=0)
 
 
 class Axis(Value):
@@ -123,9 +155,8 @@ class _Drawing:
             width = 30 + _LETTER * len(shown)
             if x and x + width > self.width:
                 x, self.height = 0.0, self.height + 18
-            with self.of(name):
-                self.add("rect", f"{style} key", x=x, y=self.height - 10, width=12, height=12)
-                self.text(x + 17, self.height, shown)
+            self.add("rect", f"{style} key", x=x, y=self.height - 10, width=12, height=12)
+            self.text(x + 17, self.height, shown)
             x += width
         self.height += 12
 
@@ -139,51 +170,112 @@ class _Drawing:
 
 
 def _style(place: int) -> str:
-    return f"m{place % SERIES}" + (" dashed" if place >= SERIES else "")
+    return f"m{place % SERIES}"
 
 
 # --- curves ------------------------------------------------------------------------------------------
 
 
-def curves(title: str, series: Sequence[Series], x: Axis, y: Axis, rule: tuple[float, str] | None) -> str:
-    """`rule`: where an upright line stands, and what it says."""
-    drawing = _Drawing(_WIDTH)
-    drawing.legend((one.name, _style(place)) for place, one in enumerate(series))
-    left, right, top = 58.0, _WIDTH - 26.0, drawing.height + 26
-    bottom = top + _PLOT
-
-    def across(value: float) -> float:
-        return left + (right - left) * (value - x.least) / ((x.most - x.least) or 1)
-
-    def up(value: float) -> float:
-        return bottom - (bottom - top) * (value - y.least) / ((y.most - y.least) or 1)
-
+def curves(
+    title: str,
+    series: Sequence[Series],
+    x: Axis,
+    y: Axis,
+    rule: tuple[float, str] | None,
+    *,
+    width: float = WIDE,
+) -> str:
+    """Draw curves with their names at their ends. `rule`: where an upright line stands, and what it says."""
+    if len(series) > SERIES:
+        return _panels(title, series, x, y, rule)
+    drawing = _Drawing(width)
+    most = _NAME if width >= WIDE else _NAME // 2
+    names = apart([one.name for one in series], most)
+    left, top = 58.0, 30.0
+    right, bottom = width - _LEADER - 12 - _LETTER * max(map(len, names), default=0), top + _PLOT
+    across, up = _scale(x, left, right), _scale(y, bottom, top)
     _axes(drawing, x, y, across, up)
     if rule is not None:
         at = across(rule[0])
         drawing.add("line", "rule", x1=at, x2=at, y1=top, y2=bottom)
-        end = at > _WIDTH / 2
+        end = at > (left + right) / 2
         drawing.text(at + (-5 if end else 5), bottom - 7, rule[1], "end" if end else "start")
-    for place, one in enumerate(series):
+    styles = [_style(place if one.place is None else one.place) for place, one in enumerate(series)]
+    for style, one in zip(styles, series, strict=True):
         if len(one.band) > 1:
             edge = [(at, high) for at, _, high in one.band] + [(at, low) for at, low, _ in one.band[::-1]]
             with drawing.of(one.name):
-                drawing.add("path", f"{_style(place)} band", d=_path(edge, across, up) + "Z")
-    for place, one in enumerate(series):
+                drawing.add("path", f"{style} band", d=_path(edge, across, up) + "Z")
+    ends = [one.points[-1] if one.points else (x.least, y.least) for one in series]
+    heights = spread([up(value) for _, value in ends], top, bottom)
+    for style, one, name, (at, value), height in zip(styles, series, names, ends, heights, strict=True):
         with drawing.of(one.name):
-            drawing.add("path", f"{_style(place)} curve", d=_path(one.points, across, up), title=one.name)
-            for at, value in one.points if len(one.points) <= 20 else ():
-                what = f"{one.name}: {y.label(round(value, 4))} at {x.label(at)}"
-                drawing.add("circle", f"{_style(place)} dot", cx=across(at), cy=up(value), r=3, title=what)
+            leader = f"M{across(at) + 5:.1f} {up(value):.1f}L{right + 8:.1f} {up(value):.1f}"
+            drawing.add("path", f"{style} leader", d=f"{leader}L{right + _LEADER:.1f} {height:.1f}")
+            drawing.text(right + _LEADER + 5, height + 4, name)
+            drawing.add("path", f"{style} curve", d=_path(one.points, across, up), title=one.name)
+            for each, found in one.points if len(one.points) <= 20 else ():
+                what = f"{one.name}: {y.label(round(found, 4))} at {x.label(each)}"
+                drawing.add("circle", f"{style} dot", cx=across(each), cy=up(found), r=3, title=what)
     drawing.height = bottom + 40
     return drawing.svg(title)
 
 
-def _path(points: Sequence[tuple[float, float]], across: Any, up: Any) -> str:
+def spread(heights: Sequence[float], least: float, most: float) -> list[float]:
+    """Return heights for names, as near to those as they can be without one lying on another."""
+    found, order = [*heights], sorted(range(len(heights)), key=heights.__getitem__)
+    before = least - _LABEL
+    for place in order:
+        found[place] = before = max(found[place], before + _LABEL)
+    after = max(most, least + _LABEL * (len(order) - 1)) + _LABEL
+    for place in reversed(order):
+        found[place] = after = min(found[place], after - _LABEL)
+    return found
+
+
+def _panels(title: str, series: Sequence[Series], x: Axis, y: Axis, rule: tuple[float, str] | None) -> str:
+    """A small field for each curve, before what all of them are between."""
+    drawing = _Drawing(WIDE)
+    drawing.text(0, 13, f"{y.title} by {x.title[:1].lower() + x.title[1:]}. Grey: from the least to the most")
+    ends = [y.label(float(f"{value:.3g}")) for value in (y.least, y.most)]
+    begin = 10 + _LETTER * max(map(len, ends))
+    wide, high = (WIDE - begin) / _ACROSS, _SMALL + 58.0
+    places = sorted({at for one in series for at, _ in one.points})
+    places = places[:: math.ceil(len(places) / _ENVELOPE) or 1]
+    known = [dict(one.points) for one in series]
+    every = [(at, [own[at] for own in known if at in own]) for at in places]
+    edge = [(at, max(values)) for at, values in every] + [(at, min(values)) for at, values in every[::-1]]
+    names = apart([one.name for one in series[:_MOST_PANELS]], int((wide - 20) / _LETTER))
+    for place, (one, name) in enumerate(zip(series, names, strict=False)):
+        left, top = begin + wide * (place % _ACROSS), 44 + high * (place // _ACROSS)
+        right = left + wide - 20
+        across, up = _scale(x, left, right), _scale(y, top + _SMALL, top)
+        with drawing.of(one.name):
+            drawing.text(left, top - 9, name)
+            drawing.add("path", "every", d=_path(edge, across, up) + "Z")
+            for end, at in zip(ends, (top + _SMALL, top), strict=True):
+                drawing.add("line", "axis", x1=left, x2=right, y1=at, y2=at)
+                if place % _ACROSS == 0:
+                    drawing.text(left - 5, at + 4, end, "end")
+            if rule is not None:
+                drawing.add("line", "rule", x1=across(rule[0]), x2=across(rule[0]), y1=top, y2=top + _SMALL)
+            drawing.add("path", "m0 curve", d=_path(one.points, across, up), title=one.name)
+            drawing.text(left, top + _SMALL + 17, x.label(x.least))
+            drawing.text(right, top + _SMALL + 17, x.label(x.most), "end")
+    drawing.height = 44 + high * math.ceil(min(len(series), _MOST_PANELS) / _ACROSS) - 12
+    return drawing.svg(title)
+
+
+def _scale(axis: Axis, start: float, end: float) -> _Scale:
+    whole = (axis.most - axis.least) or 1
+    return lambda value: start + (end - start) * (value - axis.least) / whole
+
+
+def _path(points: Sequence[tuple[float, float]], across: _Scale, up: _Scale) -> str:
     return "M" + "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in points)
 
 
-def _axes(drawing: _Drawing, x: Axis, y: Axis, across: Any, up: Any) -> None:
+def _axes(drawing: _Drawing, x: Axis, y: Axis, across: _Scale, up: _Scale) -> None:
     left, right, bottom = across(x.least), across(x.most), up(y.least)
     for tick in y.ticks():
         drawing.add("line", "axis", x1=left, x2=right, y1=up(tick), y2=up(tick))
@@ -199,7 +291,7 @@ def _axes(drawing: _Drawing, x: Axis, y: Axis, across: Any, up: Any) -> None:
 
 def stacked(title: str, rows: Sequence[tuple[str, Sequence[int]]], kinds: Sequence[tuple[str, str]]) -> str:
     """A bar of the same length for each row, divided by kinds: names with the classes of their colours."""
-    drawing = _Drawing(_WIDTH)
+    drawing = _Drawing(WIDE)
     drawing.legend(kinds)
     left = _margin(name for name, _ in rows)
     for name, counts in rows:
@@ -207,7 +299,7 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[int]]], kinds: Sequen
             drawing.text(left - 8, drawing.height + 16, short(name), "end")
             whole, x, y = sum(counts), left, drawing.height + 2
             for (kind, style), count in zip(kinds, counts, strict=True):
-                width = (_WIDTH - left) * count / whole if whole else 0.0
+                width = (WIDE - left) * count / whole if whole else 0.0
                 what = f"{name}, {kind}: {count:,} of {whole:,} ({100 * count / (whole or 1):.1f} %)"
                 if count:
                     drawing.add("rect", style, x=x, y=y, width=max(0.5, width - 1), height=20, title=what)
@@ -217,26 +309,39 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[int]]], kinds: Sequen
     return drawing.svg(title)
 
 
-def bars(title: str, names: Sequence[str], groups: Sequence[tuple[str, Sequence[float | None]]]) -> str:
-    """For each group a bar for each name, as a share of 1."""
-    drawing = _Drawing(_WIDTH)
-    drawing.legend((name, _style(place)) for place, name in enumerate(names))
-    left, right, thick = _margin(group for group, _ in groups), _WIDTH - 48.0, 12 if len(names) > 2 else 16
-    for group, values in groups:
-        middle = drawing.height + 6 + thick * len(values) / 2
-        drawing.text(left - 8, middle + 4, short(group), "end")
-        drawing.height += 6
-        for place, value in enumerate(values):
-            if value is not None:
-                width = max(1.0, (right - left) * min(1.0, value))
-                what = f"{group}, {names[place]}: {100 * value:.1f} %"
-                style = f"{_style(place)} bar"
-                places = {"x": left, "y": drawing.height + 1, "width": width, "height": thick - 2.0}
-                with drawing.of(names[place]):
-                    drawing.add("rect", style, title=what, **places)
-                    drawing.text(left + width + 4, drawing.height + thick - 2.5, f"{100 * value:.0f} %")
-            drawing.height += thick
-        drawing.height += 6
+def bars(
+    title: str,
+    names: Sequence[str],
+    groups: Sequence[tuple[str, Sequence[float | None]]],
+    places: Sequence[int] = (),
+) -> str:
+    """A column of bars for each name, a line for each group, as shares of 1.
+
+    `places`: of the names' colours, where there are as many.
+    """
+    drawing, left = _Drawing(WIDE), _margin(group for group, _ in groups)
+    blocks = math.ceil(len(names) / _COLUMNS) or 1
+    size = math.ceil(len(names) / blocks) or 1
+    column = (WIDE - left) / size
+    heads = apart(names, int((column - 12) / _LETTER))
+    for start in range(0, len(names), size):
+        drawing.height += 30
+        for place, name in enumerate(names[start : start + size]):
+            x, foot = left + column * place, drawing.height + 2 + 22 * len(groups)
+            style = _style(places[start + place] if places else 0) + " bar"
+            with drawing.of(name):
+                drawing.text(x, drawing.height - 9, heads[start + place])
+                drawing.add("line", "axis", x1=x, x2=x, y1=drawing.height - 2, y2=foot)
+                for line, (group, values) in enumerate(groups):
+                    value, y = values[start + place], drawing.height + 22.0 * line
+                    if value is not None:
+                        width = max(1.0, (column - 60) * min(1.0, value))
+                        what = f"{group}, {name}: {100 * value:.1f} %"
+                        drawing.add("rect", style, x=x, y=y, width=width, height=16, title=what)
+                        drawing.text(x + width + 4, y + 12.5, f"{100 * value:.0f} %")
+        for line, (group, _) in enumerate(groups):
+            drawing.text(left - 8, drawing.height + 22 * line + 12.5, short(group), "end")
+        drawing.height += 22 * len(groups) + 8
     return drawing.svg(title)
 
 
@@ -250,8 +355,8 @@ def _margin(names: Iterable[str]) -> float:
 
 def intervals(title: str, rows: Sequence[Estimate]) -> str:
     """A dot for each row, with a line from low to high, on both sides of an upright line at 0; in percent."""
-    drawing = _Drawing(_WIDTH)
-    left, right = _margin(one.name for one in rows) + 8, _WIDTH - 26.0
+    drawing = _Drawing(WIDE)
+    left, right = _margin(one.name for one in rows) + 8, WIDE - 26.0
     reach = [value for one in rows for value in (one.value, one.low, one.high) if value is not None]
     axis = Axis(title=title, least=min(0.0, *reach), most=max(0.01, *reach), percent=True)
     bottom = 10.0 + 26 * len(rows)
@@ -285,7 +390,7 @@ def grid(title: str, rows: Sequence[str], columns: Sequence[str], squares: Seque
     named = len(columns) <= _MAX_NAMED
     left = _margin(rows)
     longest = max((len(short(name)) for name in columns), default=0) if named else 0
-    space = _MOST_WIDE - left - _SLANTED * longest
+    space = _GRID - left - _SLANTED * longest
     cell = _NARROW if not named else max(_CELL, min(_WIDE, space / max(1, len(columns))))
     most = max(1, int(space / cell))
     block = math.ceil(len(columns) / max(1, math.ceil(len(columns) / most))) or 1  # all about equally long

@@ -14,8 +14,9 @@ function fileName(title, ending) {
   return `${title.toLowerCase().replace(/[^a-z0-9@]+/g, "-").replace(/^-|-$/g, "") || "report"}.${ending}`;
 }
 
-// A drawing that needs no page: what the style sheet says stands in it.
+// A drawing that needs no page: what the style sheet says stands in it, in the colours of paper.
 function alone(drawing) {
+  drawing.classList.add("paper");
   const copy = drawing.cloneNode(true);
   const pairs = [...copy.querySelectorAll("*")].map((piece, place) => [piece, drawing.querySelectorAll("*")[place]]);
   for (const [piece, original] of pairs) {
@@ -24,6 +25,8 @@ function alone(drawing) {
     piece.removeAttribute("class");
     piece.removeAttribute("href");
   }
+  drawing.classList.remove("paper");
+  copy.removeAttribute("class");
   return new XMLSerializer().serializeToString(copy);
 }
 

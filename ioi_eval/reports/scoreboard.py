@@ -9,7 +9,7 @@ import msgspec
 
 from ioi_eval.model.values import SubmissionResult, Value
 from ioi_eval.reports.document import NOTHING, Cell, Figure, Link, Section, TableBlock, number
-from ioi_eval.reports.plots import Axis, Series, as_csv, curves
+from ioi_eval.reports.plots import SERIES, Axis, Series, as_csv, curves
 from ioi_eval.rules import scoring
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.rules.selection import SUBMISSIONS, bare
@@ -17,7 +17,7 @@ from ioi_eval.store.folder import RunInfo
 from ioi_eval.store.rows import as_number
 
 _MODE = "contest_mode"  # the option of a run by which it is a contest
-_MOST_COLUMNS, _MOST_CURVES, _LONG = 12, 10, 40
+_MOST_COLUMNS, _LONG = 12, 40
 _MOST_STEPS = 20_000  # submissions of a replay: more would make the page slow
 
 
@@ -163,7 +163,7 @@ def _figures(entrants: tuple[Entrant, ...]) -> list[Figure]:
     most = max((points for one in entrants for _, points in one.curve), default=0.0)
     if not end or not most:
         return []
-    series = [Series(name=one.participant, points=_stairs(one, end)) for one in entrants[:_MOST_CURVES]]
+    series = [Series(name=one.participant, points=_stairs(one, end)) for one in entrants[:SERIES]]
     rows = [(one.participant, at, points) for one in entrants for at, points in one.curve]
     x, y = Axis(title="Seconds since the start", most=end), Axis(title="Points", most=most)
     return [

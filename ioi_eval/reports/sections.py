@@ -284,7 +284,7 @@ def groups(of: Sequence[Entry], *, brief: bool = False) -> Iterator[Section]:
         if len({group.name for _, group in found}) >= least and not (brief and kind == "tag"):
             table = _groups(title, found, several=len(of) > 1, brief=brief)
             names = sorted({group.name for _, group in found}, key=place)
-            drawn = [] if brief else figures.groups(kind, names, found)
+            drawn = [] if brief else figures.groups(kind, names, of, found)
             yield Section(title=f"By {kind}", figures=drawn, table=table, long=len(table.rows) > _LONG)
 
 
@@ -418,7 +418,7 @@ def uses(of: Sequence[Entry]) -> Section | None:
         text=[
             "How many submissions need at most half, or at most the whole, of a limit on their hardest test."
         ],
-        figures=[drawn for what in whats for drawn in figures.uses(of, what)],
+        figures=[drawn for what in whats for drawn in figures.uses(of, what, beside=len(whats) > 1)],
         table=TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)),
     )
 

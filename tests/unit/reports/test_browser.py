@@ -158,6 +158,31 @@ def test_figures_are_saved_for_papers(folder: Path, browser: Any) -> None:
     assert browser.execute_script("return window.savedAs").endswith(".csv")
 
 
+def test_a_saved_figure_has_the_colours_of_paper(folder: Path, browser: Any) -> None:
+    browser.get((folder / "report.html").as_uri())
+    bright = saved(browser, "figure button")
+    media(browser, scheme="dark")
+    browser.get((folder / "report.html").as_uri())
+    assert saved(browser, "figure button") == bright
+    dark = find(browser, "figure svg .curve").value_of_css_property("stroke")
+    assert dark != "rgb(0, 114, 178)" and 'stroke="rgb(0, 114, 178)"' in bright
+
+
+@pytest.mark.parametrize("width", [400, 1000, 1400])
+def test_figures_are_as_wide_as_the_page(recorded_run: Path, width: int, browser: Any) -> None:
+    browser.set_window_size(width, 900)
+    browser.get((recorded_run / "report.html").as_uri())
+    page, single, half = browser.execute_script("""
+        const width = (one) => one.getBoundingClientRect().width;
+        const figures = [...document.querySelectorAll(".figures")];
+        const of = (number) => figures.find((one) => one.children.length === number).firstElementChild;
+        return [width(document.querySelector("main section")), width(of(1)), width(of(2))];
+    """)
+    assert single == pytest.approx(page, abs=1)
+    assert half == pytest.approx(page / 2 if width > 1200 else page, abs=12)
+    assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
+
+
 def test_tables_are_saved_for_papers(folder: Path, browser: Any) -> None:
     browser.get((folder / "report.html").as_uri())
     table = "section:not(#board) .scroll + .tools"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from run_samples import SUM, problem, result, submission, write_run
 from support.runs import ReportOptions, result_row, summary
@@ -15,8 +19,21 @@ from support.runs import ReportOptions, result_row, summary
 from ioi_eval.models import Verdict
 from ioi_eval.reports import figures, sections
 from ioi_eval.reports.board import Board
-from ioi_eval.reports.document import Figure
-from ioi_eval.reports.plots import Axis, Series, Square, as_csv, bars, curves, grid, short, stacked
+from ioi_eval.reports.document import STYLE, Figure, asset
+from ioi_eval.reports.plots import (
+    SERIES,
+    Axis,
+    Series,
+    Square,
+    apart,
+    as_csv,
+    bars,
+    curves,
+    grid,
+    short,
+    spread,
+    stacked,
+)
 from ioi_eval.rules.selection import Budget
 
 pytestmark = pytest.mark.once
@@ -105,7 +122,7 @@ def test_a_stack_is_as_long_as_its_shares() -> None:
 def test_curves_are_drawn_to_scale() -> None:
     axis = Axis(title="x", most=10)
     drawing = curves("t", [Series(name="s", points=[(0, 0), (5, 5), (10, 10)])], axis, axis, (5, "rule"))
-    [path] = re.findall(r'd="M([^"]+)"', drawing)
+    [path] = re.findall(r'curve" d="M([^"]+)"', drawing)
     (x0, y0), (x1, y1), (x2, y2) = (map(float, pair.split()) for pair in path.split("L"))
     assert (x0 + x2) / 2 == pytest.approx(x1) and (y0 + y2) / 2 == pytest.approx(y1) and y0 > y2
     assert f'x1="{x1:g}" x2="{x1:g}"' in drawing
@@ -127,6 +144,114 @@ def test_names_that_differ_only_at_their_end_are_told_apart() -> None:
     names = [short(f"organisation/model-large-70b-instruct-v{number}") for number in (1, 2)]
     assert len(set(names)) == 2 and all(len(name) == 30 for name in names)
     assert short("m") == "m"
+
+
+def test_names_of_one_figure_lose_what_all_of_them_have() -> None:
+    names = [f"organisation/model-{number:02}-instruct" for number in (1, 2)]
+    assert apart(names) == names and apart(names, 20) == ["…model-01-instruct", "…model-02-instruct"]
+    assert apart(names, 15) == ["…01-instruct", "…02-instruct"] and apart(names, 8) == ["…01…", "…02…"]
+    assert apart(["x" * 40, "x" * 40 + "-a"], 9) == ["xxxxx…xxx", "xxxxx…x-a"]
+    assert apart(["a long name"] * 2, 7) == ["a lo…me"] * 2 and apart([]) == []
+
+
+def test_no_name_lies_on_another() -> None:
+    assert spread([100, 20], 0, 300) == [100, 20]
+    found = spread([50, 51, 49, 290, 300], 0, 300)
+    assert [found[place] for place in (2, 0, 1)] == [49, 64, 79] and found[3:] == [285, 300]
+    crowded = spread([0] * 50, 0, 300)
+    assert all(after - before == 15 for before, after in itertools.pairwise(crowded))
+
+
+def fields(drawing: str) -> list[str]:
+    return re.findall(r'<path class="(m\d) curve"', drawing)
+
+
+def test_more_than_eight_curves_have_a_field_each() -> None:
+    axis = Axis(title="k", least=1, most=3, whole=True)
+
+    def drawn(number: int) -> str:
+        of = [Series(name=f"m{one}", points=[(1, one), (3, one + 1)], place=one) for one in range(number)]
+        return curves("t", of, axis, Axis(title="Points", most=40), None)
+
+    assert fields(drawn(8)) == [f"m{place}" for place in range(8)] and "every" not in drawn(8)
+    many = drawn(30)
+    assert fields(many) == ["m0"] * 30 and many.count('class="every"') == 30
+    assert [f">m{one}</text>" in many for one in range(30)] == [True] * 30
+    assert len(fields(drawn(200))) == 60, "a figure has an end; its numbers have all"
+
+
+def test_a_model_has_one_colour_in_all_figures(of: list[sections.Entry]) -> None:
+    """Also where a figure leaves others out."""
+    first, second = of
+    without = msgspec.structs.replace(
+        first, model=msgspec.structs.replace(first.model, pass_curve=(), steps=())
+    )
+    [drawn] = figures.by_number([without, second])
+    assert fields(drawn.drawing) == ["m1"]
+    [section] = [one for one in sections.groups([without, second]) if one.title == "By difficulty"]
+    assert re.findall(r'class="(m\d) bar"', section.figures[0].drawing) == ["m0", "m1", "m1"]
+
+
+# --- colours ------------------------------------------------------------------------------------------
+
+# Machado, Oliveira and Fernandes 2009, severity 1: what is seen of linear red, green and blue.
+SEEN = {
+    "all cones": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "no green": (
+        (0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.01182, 0.04294, 0.968881)
+    ),
+    "no red": (
+        (0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)
+    ),
+}  # fmt: skip
+
+
+def colours(text: str) -> dict[str, tuple[float, float, float]]:
+    """The linear red, green and blue of each name in a style sheet."""
+
+    def linear(part: str) -> float:
+        value = int(part, 16) / 255
+        return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+
+    found = re.findall(r"--(\w+): #(\w\w)(\w\w)(\w\w);", text)
+    return {name: (linear(red), linear(green), linear(blue)) for name, red, green, blue in found}
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+def oklab(red: float, green: float, blue: float) -> tuple[float, float, float]:
+    cones = (
+        0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue,
+        0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue,
+        0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue,
+    )
+    l, m, s = (max(0.0, cone) ** (1 / 3) for cone in cones)  # noqa: E741 - so they are called
+    return (
+        0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s,
+        1.9779984951 * l - 2.4285922050 * m + 0.4505937099 * s,
+        0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s,
+    )
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["light", "dark"])
+def test_colours_are_told_apart_and_stand_out(place: int) -> None:
+    blocks = re.findall(r":root[^{]*\{([^}]+)\}", asset(STYLE))
+    ours, pages = (
+        [colours(block) for block in blocks if f"--{name}:" in block][place] for name in ("m0", "paper")
+    )
+    weights = (0.2126, 0.7152, 0.0722)
+    assert len(ours) == SERIES
+    for name, page in itertools.product(ours, ("paper", "sheet")):
+        light = [_dot(weights, one) + 0.05 for one in (ours[name], pages[page])]
+        assert max(light) / min(light) >= 3, f"{name} on {page}"
+    for seen, matrix in SEEN.items():
+        looks = {
+            name: oklab(*(min(1.0, max(0.0, _dot(row, one))) for row in matrix)) for name, one in ours.items()
+        }
+        for one, other in itertools.combinations(looks, 2):
+            assert math.dist(looks[one], looks[other]) > 0.07, f"{one} and {other}, {seen}"
 
 
 def test_a_grid_of_many_columns_is_in_blocks() -> None:

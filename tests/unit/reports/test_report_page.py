@@ -5,18 +5,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from run_samples import SUM, judged, problem, result, submission, texts, write_run
-from support.runs import failure_row, result_row
+from support.runs import Fingerprint, Journal, failure_row, result_row
 
+from ioi_eval.benchmarks import DumpOptions
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import document, markdown, summary
 from ioi_eval.reports.document import NOTHING, Markdown, bar, block, inline, number, share, table, visible
+from ioi_eval.reports.page import USUAL
 
 pytestmark = pytest.mark.once
 
@@ -219,6 +222,25 @@ def test_what_the_kernel_refused_is_said(tmp_path: Path) -> None:
     text = page(tmp_path / "run", [result_row(of, SUM, result(of, confinement=confinement))])
     assert "- Not confined as it could be: Landlock: not there\n\n## " in text
     assert ["Confinement", "no Landlock, seccomp, no namespaces, Python forked"] in cells(text)[-1]
+
+
+def test_settings_show_what_differs_first(tmp_path: Path) -> None:
+    with Journal.open(tmp_path / "run", Fingerprint(dump="d", options=reading_of(extract="first"))) as run:
+        run.begin()
+    usual, found = cells(markdown(document(summary(tmp_path / "run"))))[::-1][:2]
+    assert ["Option extract", "first"] in found and ["always_extract", "false"] in usual
+    assert all(not name.startswith("Option ") or name == "Option extract" for name, _ in found)
+
+
+def test_every_default_of_a_dump_is_known_as_one() -> None:
+    options = reading_of() | {"default_language": "c++"}
+    assert {name for name, value in options.items() if value} == USUAL.keys()
+    assert {name: options[name] for name in USUAL} == USUAL
+
+
+def reading_of(**options: Any) -> dict[str, Any]:
+    found = msgspec.to_builtins(DumpOptions(**options))
+    return found | found.pop("repairs")
 
 
 @given(st.lists(judged(), max_size=3, unique_by=lambda case: case[0].key), st.lists(texts, max_size=2))
