@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from ioi_eval.engines.contract import Change, JobsWait, OnServer, Profile, ServerChanged, ignore
+from ioi_eval.model.doing import at
 from ioi_eval.model.errors import (
     AttemptsUsedUp,
     BrokenReply,
@@ -402,7 +403,8 @@ class Members(ABC, Generic[E]):
                 out = "".join(f"; {name} is left out: {why}" for name, why in self.left_out.items())
                 raise AttemptsUsedUp(f"{error}{out}{tries.last_words()}") from error
             try:
-                return await self.answer(endpoint, job, tries)
+                with at(endpoint.url):
+                    return await self.answer(endpoint, job, tries)
             except SERVERS_FAULT as error:
                 tries.failed(endpoint, error)
                 tries.check(error)

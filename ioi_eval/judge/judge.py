@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from functools import partial
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,7 @@ from ioi_eval.judge.programs import (
     runs_code,
 )
 from ioi_eval.judge.sharing import Sharing, Turn, program_identity
+from ioi_eval.model.doing import BUILD, TESTS, step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import JudgeOptions
@@ -58,6 +59,7 @@ from ioi_eval.rules.verdicts import (
 )
 
 _BUILD = "build"
+_T = TypeVar("_T")
 _TRIES = 8  # of a submission whose interpreter no server has any more
 
 
@@ -141,7 +143,8 @@ class Judge:
                 for error in await self.lacks(problem, language, submission.code or ""):
                     raise error
         if is_classic(self._options, await self._engine.profile()):
-            return await judge_one_by_one(self._engine, problem, submission, self._options)
+            with step(TESTS):
+                return await judge_one_by_one(self._engine, problem, submission, self._options)
         for _ in range(_TRIES):
             with contextlib.suppress(ToolchainGone):  # begun anew with what is there now: no mixed results
                 return await self._built_and_judged(problem, submission)
@@ -192,7 +195,10 @@ class Judge:
     async def _side_by_side(
         self, problem: Problem, submission: Submission
     ) -> tuple[ProblemPrograms, Built | Rejected]:
-        work = self._artifacts.of_problem(problem), self._artifacts.submission(problem, submission)
+        work = (
+            _built(self._artifacts.of_problem(problem)),
+            _built(self._artifacts.submission(problem, submission)),
+        )
         ours, built = await asyncio.gather(*work, return_exceptions=True)
         programs = made(ours)  # a broken checker is told before anything else
         if isinstance(built, BaseException):
@@ -208,7 +214,8 @@ class Judge:
         known: Mapping[str, TestResult],
         partner: Partner | None = None,
     ) -> SubmissionResult:
-        results, confinement = await self._run(problem, taking_part, known, partner)
+        with step(TESTS):
+            results, confinement = await self._run(problem, taking_part, known, partner)
         graded = await grades(self._engine, problem, results, ours, self._options)
         return submission_result(
             problem,
@@ -267,6 +274,11 @@ class Judge:
                 runs.append(results_of(again, answers)[name])
             results |= share(planned, settled(runs, problem))
         return results
+
+
+async def _built(work: Awaitable[_T]) -> _T:
+    with step(BUILD):
+        return await work
 
 
 def _with_build(

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         ServersNow,
         SubmissionFailed,
         SubmissionJudged,
+        SubmissionsNow,
     )
     from ioi_eval.runs.folders import Reported, report, report_sync
     from ioi_eval.runs.hardware import calibrate, calibrate_sync
@@ -64,7 +65,7 @@ _PLACES = {
     "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
     "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportProgress ReportStarted RowsRead "
     "RowsUnderstood RunFinished RunReported RunStarted RunSummary ServersFound ServersNow SubmissionFailed "
-    "SubmissionJudged",
+    "SubmissionJudged SubmissionsNow",
     "runs.folders": "Reported report report_sync",
     "runs.hardware": "calibrate calibrate_sync",
     "runs.references": "ReferenceOptions",
@@ -117,6 +118,7 @@ __all__ = [
     "ServersNow",
     "SubmissionFailed",
     "SubmissionJudged",
+    "SubmissionsNow",
     "Timing",
     "ValidatedSolutions",
     "calibrate",

@@ -9,7 +9,7 @@ from ioi_eval.benchmarks import Understood
 from ioi_eval.engines.contract import Condition, JobsWait, ServerChanged
 from ioi_eval.model.values import Reason, ServerState, Value, Verdict
 from ioi_eval.rules.calibration import Distance
-from ioi_eval.store.folder import MeasuredLimit
+from ioi_eval.store.folder import MeasuredLimit, UnderWay
 
 
 class RowsRead(Value):
@@ -141,6 +141,16 @@ class ServersNow(Value):
     servers: tuple[ServerState, ...]
 
 
+class SubmissionsNow(Value):
+    """The submissions that are being judged. Told each second while there are any."""
+
+    at: float  # seconds since 1970
+    number: int
+    building: int  # of these
+    builds_waiting: int  # of those that build: those for a slot
+    longest: tuple[UnderWay, ...]  # some of them, those first that have taken the longest
+
+
 class LimitMeasured(Value):
     """A problem's own solutions set its time limit."""
 
@@ -180,6 +190,7 @@ Event = (
     | EngineStarting
     | ServersFound
     | ServersNow
+    | SubmissionsNow
     | ServerChanged
     | JobsWait
     | LimitMeasured

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import time
 from collections import Counter, deque
 from collections.abc import (
     AsyncIterable,
@@ -26,6 +27,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from ioi_eval.judge.sharing import repeating
+from ioi_eval.model.doing import BUILD, Doing, doing
 from ioi_eval.model.errors import EngineError, InputError, IoiEvalError, JudgeFailure, ProgramBroken
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.rules import scoring
@@ -37,12 +39,16 @@ from ioi_eval.runs.events import (
     RunSummary,
     SubmissionFailed,
     SubmissionJudged,
+    SubmissionsNow,
 )
 from ioi_eval.store import rows
+from ioi_eval.store.folder import UnderWay
 
 _SURVEYED = 10_000  # submissions of a dump whose languages are looked at before the first is judged
 _MAX_WAITING = 64  # submissions that wait for the result of one that is being judged
 _HIRING = 1.0  # seconds between two questions whether more workers are wanted
+_TELLING = 1.0  # seconds between two looks at what is being judged
+_TOLD, _MAX_NAME = 30, 200  # submissions that are told of, and characters of a name
 # Seconds before anything is said of crowding, because short programs wait by chance.
 _MUCH_COMPUTED, _MUCH_WAITED = 2.0, 10.0
 _NOT_RUN = frozenset({Verdict.SKIPPED, Verdict.CE})
@@ -185,6 +191,7 @@ class _Run:
         self._judge, self._problems, self._journal, self._tell = judge, problems, journal, tell
         self._limited, self._share = limited, share
         self._claims: dict[str, _Claim] = {}  # by identity
+        self._doing = dict[Doing, None]()  # in the order in which they began
         self._numbers: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
         self._crowding = Crowding()
@@ -247,13 +254,23 @@ class _Run:
 
     async def work_through(self, source: _Source, workers: int | Callable[[], int]) -> None:
         """Hire workers, more as the engine grows, until one finds no work."""
-        crew = set[asyncio.Task[None]]()
-        async with asyncio.TaskGroup() as group:
-            while not any(member.done() for member in crew):
-                size = workers if isinstance(workers, int) else max(1, workers())
-                crew |= {group.create_task(self.work(source)) for _ in range(size - len(crew))}
-                again = None if isinstance(workers, int) else _HIRING
-                await asyncio.wait(crew, timeout=again, return_when=asyncio.FIRST_COMPLETED)
+        crew, telling = set[asyncio.Task[None]](), asyncio.create_task(self._tell_of_now())
+        try:
+            async with asyncio.TaskGroup() as group:
+                while not any(member.done() for member in crew):
+                    size = workers if isinstance(workers, int) else max(1, workers())
+                    crew |= {group.create_task(self.work(source)) for _ in range(size - len(crew))}
+                    again = None if isinstance(workers, int) else _HIRING
+                    await asyncio.wait(crew, timeout=again, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            telling.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await telling
+
+    async def _tell_of_now(self) -> None:
+        while True:
+            await asyncio.sleep(_TELLING)
+            self._tell(submissions_now(self._doing))
 
     async def work(self, source: _Source) -> None:
         """Run a worker. All take from one source: no more submissions are in memory than are worked on."""
@@ -275,7 +292,12 @@ class _Run:
         submission, problem = claim.waiting.popleft(), claim.problem
         try:
             judged = problem if self._limited is None else await self._limited(problem)
-            result = await self._judge.judge(judged, submission)
+            with doing(submission.key, problem.id) as now:
+                self._doing[now] = None
+                try:
+                    result = await self._judge.judge(judged, submission)
+                finally:
+                    del self._doing[now]
         except (JudgeFailure, EngineError, ProgramBroken) as error:
             self._fail(problem, submission, error)
             return
@@ -353,6 +375,28 @@ class _Run:
         summary = RunSummary(**self._numbers, verdicts=dict(self._verdicts))
         self._tell(RunFinished(summary=summary))
         return summary
+
+
+def submissions_now(doings: Collection[Doing]) -> SubmissionsNow:
+    """`doings`: in the order in which they began."""
+    steps = [one.step for one in doings]
+    longest = (
+        UnderWay(
+            key=rows.bounded(one.key, _MAX_NAME),
+            problem=rows.bounded(one.problem, _MAX_NAME),
+            step=now.kind,
+            where=now.where,
+            since=round(one.since, 1),
+        )
+        for one, now in zip(doings, steps, strict=True)
+    )
+    return SubmissionsNow(
+        at=time.time(),
+        number=len(steps),
+        building=sum(one.kind == BUILD for one in steps),
+        builds_waiting=sum(one.kind == BUILD and not one.where for one in steps),
+        longest=tuple(islice(longest, _TOLD)),
+    )
 
 
 class Crowding:

@@ -45,20 +45,13 @@ from ioi_eval.runs.events import (
     Changed,
     EngineStarting,
     EngineStopped,
-    Event,
     JudgedAgain,
     LimitMeasured,
     OnEvent,
-    RowsRead,
-    RunFinished,
-    RunStarted,
     RunSummary,
-    ServersFound,
-    ServersNow,
-    SubmissionFailed,
-    SubmissionJudged,
 )
 from ioi_eval.runs.journal import Journal
+from ioi_eval.runs.noting import ProgressWriter
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.runs.scorer import Scorer
 from ioi_eval.runs.time_limits import TimeLimits
@@ -66,14 +59,12 @@ from ioi_eval.store import Store, private_folder, rows
 from ioi_eval.store.folder import (
     Fingerprint,
     MeasuredLimit,
-    Progress,
     check_folder,
     identity,
     is_measured,
     read_failures,
     read_limits,
     write_limits,
-    write_progress,
 )
 from ioi_eval.store.people import People, read_people, write_people
 from ioi_eval.store.rows import MAX_OUTPUT, result_of
@@ -443,37 +434,3 @@ def _changed(journal: Journal, problems: Mapping[str, Problem], submission: Subm
         return Changed.PROGRAM
     same = rows.has_columns_of(journal.row(submission.key), submission, problem)
     return None if same else Changed.COLUMNS
-
-
-# --- progress ----------------------------------------------------------------------------------------
-# Notes how far a run is while it goes on, for `ioi-eval view`.
-
-
-class ProgressWriter:
-    """Hears events on their way to whoever is told, and writes down the few that change the picture."""
-
-    def __init__(self, folder: Path, tell: OnEvent) -> None:
-        self._folder, self._tell = folder, tell
-        self._now, self._written = Progress(), Progress()
-        self._begun = False
-
-    def __call__(self, event: Event) -> None:
-        match event:
-            case RunStarted(total=total) | RowsRead(selected=int(total)):
-                self._now = msgspec.structs.replace(self._now, total=total)
-            case EngineStarting(engine=engine):
-                self._now = msgspec.structs.replace(self._now, engine=engine)
-            case ServersFound(used=used, slots=slots, unreachable=unreachable):
-                self._now = msgspec.structs.replace(
-                    self._now, servers=used, slots=slots, unreachable=unreachable
-                )
-            case ServersNow(servers=standings):
-                self._now = msgspec.structs.replace(self._now, standings=standings)
-            case RunFinished():
-                self._now = msgspec.structs.replace(self._now, ended=True)
-        # Not before there are rows: a run that ends before that leaves nothing behind.
-        self._begun |= isinstance(event, SubmissionJudged | SubmissionFailed | RunFinished)
-        if self._begun and self._now != self._written:
-            write_progress(self._folder, self._now)
-            self._written = self._now
-        self._tell(event)

@@ -23,14 +23,25 @@ function span(seconds) {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
-function facts(run) {
+function tiles(run) {
   const done = run.judged + run.unscored;
   const pairs = [
     ["Done", run.total === null ? number(done) : `${number(done)} of ${number(run.total)}`],
-    ["Judged", number(run.judged)],
-    ["Could not be judged", number(run.unscored)],
-    ["Rate", `${number(run.rate * 60)} a minute`],
+    ["A minute", number(run.rate * 60)],
     ["Time left", run.left === null ? "–" : `about ${span(run.left)}`],
+    ["Being judged", number(run.under_way)],
+    ["Builds waiting", number(run.builds_waiting)],
+    ["Not judged", number(run.unscored)],
+  ];
+  return pairs.map(([what, text]) => {
+    const tile = document.createElement("div");
+    for (const [name, inner] of [["dt", what], ["dd", text]]) tile.append(Object.assign(document.createElement(name), { textContent: inner }));
+    return tile;
+  });
+}
+
+function facts(run) {
+  const pairs = [
     ["Last row", run.last === null ? "–" : new Date(run.last * 1000).toLocaleString("en-GB")],
     ["Engine", run.engine || "–"],
   ];
@@ -61,7 +72,87 @@ function servers(run) {
   });
 }
 
+// --- results over time
+
+function piece(name, places, inner) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(places)) made.setAttribute(key, value);
+  if (inner) made.append(inner);
+  return made;
+}
+
+const LEFT = 44, RIGHT = 916, TOP = 30, FOOT = 160, CLASSES = { "no program": "none" };
+const look = (verdict) => `v-${CLASSES[verdict] ?? verdict.toLowerCase()}`;
+const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+
+function chart({ begin, step, counts }) {
+  const sums = counts.map((one) => Object.values(one).reduce((sum, each) => sum + each, 0));
+  const most = Math.max(1, ...sums), wide = (RIGHT - LEFT) / Math.max(24, counts.length);
+  const there = new Set(counts.flatMap((one) => Object.keys(one)));
+  const kinds = [...ORDER.filter((name) => there.has(name)), ...[...there].filter((name) => !ORDER.includes(name)).sort()];
+  const drawn = [
+    piece("line", { class: "axis", x1: LEFT, x2: RIGHT, y1: FOOT, y2: FOOT }),
+    piece("text", { x: LEFT - 6, y: TOP + 4, "text-anchor": "end" }, number(most)),
+    piece("text", { x: LEFT - 6, y: FOOT + 4, "text-anchor": "end" }, "0"),
+    piece("text", { x: LEFT, y: FOOT + 20 }, clock(begin)),
+    piece("text", { x: LEFT + wide * counts.length, y: FOOT + 20, "text-anchor": counts.length > 12 ? "end" : "start" }, counts.length > 12 ? clock(begin + step * counts.length) : ""),
+  ];
+  let across = LEFT;
+  for (const kind of kinds) {
+    drawn.push(piece("rect", { class: `${look(kind)} key`, x: across, y: 0, width: 12, height: 12 }));
+    drawn.push(piece("text", { x: across + 17, y: 11 }, kind));
+    across += 32 + 8 * kind.length;
+  }
+  counts.forEach((one, place) => {
+    let foot = FOOT;
+    for (const kind of kinds.filter((name) => one[name])) {
+      const high = ((FOOT - TOP) * one[kind]) / most;
+      foot -= high;
+      const title = piece("title", {}, `${clock(begin + place * step)}, ${kind}: ${number(one[kind])} in ${span(step)}`);
+      drawn.push(piece("rect", { class: look(kind), x: LEFT + wide * place, y: foot, width: Math.max(1, wide - 1), height: high }, title));
+    }
+  });
+  place("chart").replaceChildren(...drawn);
+  const all = sums.reduce((sum, one) => sum + one, 0);
+  place("chart-text").textContent = `${number(all)} results of this call, in steps of ${span(step)}; at most ${number(most)} in one of them.`;
+}
+
+// --- what is being judged
+
+function doing(one) {
+  const kind = { build: "build", tests: "tests", waits: "waits for an equal program" }[one.step] ?? one.step;
+  const where = one.where || (one.step === "waits" ? "–" : "waits for a slot");
+  const seconds = { text: span(Math.max(0, Date.now() / 1000 - one.since)), style: "number" };
+  return line([{ text: one.key }, { text: one.problem }, { text: kind }, { text: where }, seconds]);
+}
+
+function now(run) {
+  place("now").hidden = run.ended || !run.under_way;
+  const { under_way: all, building, builds_waiting: waiting, submissions } = run;
+  const others = all - submissions.length;
+  place("now-text").textContent = `${number(all)} submissions: ${number(building)} build (${number(waiting)} of these wait for a slot), ` +
+    `${number(all - building)} run or wait.${others > 0 ? ` The ${number(submissions.length)} that have taken the longest:` : ""}`;
+  place("doing").replaceChildren(...submissions.map(doing));
+}
+
+function results(run) {
+  place("latest").hidden = !run.latest.length;
+  place("results").replaceChildren(...run.latest.map((one) => line([
+    { text: one.key }, { text: one.problem }, { text: one.model || "(no name)" },
+    { text: one.verdict, style: ORDER.includes(one.verdict) ? `status ${one.verdict.toLowerCase()}` : "" },
+  ])));
+}
+
+const SILENT = 60; // seconds; a run says every 10 that it is there
+
+function condition(run) {
+  if (run.ended) return "The run has ended.";
+  const silent = run.alive === null ? 0 : Date.now() / 1000 - run.alive;
+  return silent > SILENT ? `No sign of the run for ${span(silent)}: it was interrupted, or its machine is.` : "Running.";
+}
+
 function age(run) {
+  place("state").textContent = condition(run);
   const ago = () => `Last result ${span(Math.max(0, Date.now() / 1000 - run.last))} ago.`;
   place("age").textContent = run.ended ? "" : run.last ? ago() : "No result yet.";
 }
@@ -69,12 +160,16 @@ function age(run) {
 function show(run, news) {
   document.title = `${run.name}: ${number(run.judged + run.unscored)} done`;
   place("name").textContent = run.name;
-  place("state").textContent = run.ended ? "The run has ended." : "Running.";
   age(run);
   const bar = place("bar");
   if (run.total) [bar.max, bar.value] = [run.total, run.judged + run.unscored];
   else bar.removeAttribute("value");
+  place("tiles").replaceChildren(...tiles(run));
   place("facts").replaceChildren(...facts(run));
+  place("over-time").hidden = !run.timeline;
+  if (news.timeline) chart(run.timeline);
+  now(run);
+  if (news.latest) results(run);
   const [heads, rows] = verdicts(run);
   place("heads").replaceChildren(heads);
   place("verdicts").replaceChildren(...rows);
@@ -97,5 +192,9 @@ source.addEventListener("message", (event) => {
   const news = JSON.parse(event.data);
   show(Object.assign(state, news), news);
 });
-setInterval(() => { if (state.name) age(state); }, 1000);
+setInterval(() => {
+  if (!state.name) return;
+  age(state);
+  now(state);
+}, 1000);
 source.addEventListener("error", () => { place("state").textContent = "The server is gone; trying again."; });

@@ -31,7 +31,7 @@ from ioi_eval.reports.document import STYLE, asset
 from ioi_eval.reports.summary import check_run
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.server import listening
-from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Progress, read_progress
+from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Progress, Timeline, UnderWay, read_progress
 from ioi_eval.store.rows import MODEL_COLUMNS, bounded, model_of
 
 _EVERY = 1.0  # seconds between two looks at the folder
@@ -206,9 +206,10 @@ async def view(run: Path, options: ServerOptions) -> AsyncIterator[str]:
 
 
 _PIECE = 1 << 22  # bytes of a file that are read at a time
-_WINDOW = 60.0  # seconds that a rate is taken over
-_SLIDE = 5.0  # seconds after which a rate is taken anew where no row came
-_SHOWN = 50  # failures
+_WINDOW = 60.0  # seconds that a rate is taken over; longer where fewer rows than these came
+_ROWS, _LONGEST = 20, 3600.0  # and so long at most
+_SLIDE = 5.0  # seconds after which a rate is taken anew where no row came; more where it is of a long time
+_SHOWN, _LATEST = 50, 10  # failures, and results
 _MAX_TEXT = 500  # characters
 _WELL = "healthy"
 _Row = TypeVar("_Row")
@@ -216,6 +217,7 @@ _Row = TypeVar("_Row")
 
 class _Result(msgspec.Struct):
     key: str
+    problem_id: str = ""
     verdict: str = ""
     reason: Any = None  # a dump may have had a column of this name
     model: Any = None
@@ -225,7 +227,6 @@ class _Result(msgspec.Struct):
 
 
 class _Failure(_Result):
-    problem_id: str = ""
     phase: str = ""
     reason: str = ""
     remedy: str = ""
@@ -235,6 +236,15 @@ class Model(Value):
     model: str
     verdicts: Mapping[str, int]
     unscored: int
+
+
+class Latest(Value):
+    """A result that came a moment ago."""
+
+    key: str
+    problem: str
+    model: str
+    verdict: str
 
 
 class Unscored(Value):
@@ -258,7 +268,14 @@ class RunState(Value, kw_only=True):
     left: float | None  # seconds
     last: float | None  # when the last row was written: seconds since 1970
     models: tuple[Model, ...]
+    latest: tuple[Latest, ...]  # the latest first
     failures: tuple[Unscored, ...]  # the latest first
+    alive: float | None  # when the run was, about: seconds since 1970
+    under_way: int  # submissions
+    building: int  # of these
+    builds_waiting: int  # of these, for a slot
+    submissions: tuple[UnderWay, ...]  # some of those under way
+    timeline: Timeline | None
     engine: str
     servers: int
     slots: int
@@ -321,6 +338,7 @@ class Watch:
         self._results = _Tail(folder / RESULTS, self._begin)
         self._failed = _Tail(folder / FAILURES, lambda: None)
         self._times: deque[tuple[float, int]] = deque()
+        self._latest = deque[Latest](maxlen=_LATEST)
         self._failures: dict[str, _Failure] = {}
         self._progress, self._noted = Progress(), 0
         self._state: RunState | None = None
@@ -331,15 +349,16 @@ class Watch:
         self._keys = set[str]()
         self._verdicts: dict[str, Counter[str]] = {}
         self._times.clear()
+        self._latest.clear()
 
     def poll(self) -> RunState:
         """Read what is new. Where nothing is, the state is the same object as before."""
         now = self._clock()
         grown = self._read()
         self._times.append((now, len(self._keys)))
-        while self._times[0][0] < now - _WINDOW:
-            self._times.popleft()
-        slid = self._state is not None and self._state.rate and now >= self._made + _SLIDE
+        self._forget(now)
+        slide = max(_SLIDE, (now - self._times[0][0]) / _ROWS)
+        slid = self._state is not None and self._state.rate and now >= self._made + slide
         if self._state is None or grown or slid:
             self._state, self._made = self._counted(), now
         return self._state
@@ -353,7 +372,9 @@ class Watch:
             if row.key not in self._keys:
                 self._keys.add(row.key)
                 word = row.reason if row.reason == Reason.NO_PROGRAM else row.verdict
-                self._verdicts.setdefault(_model(row), Counter())[word] += 1
+                model = _model(row)
+                self._verdicts.setdefault(model, Counter())[word] += 1
+                self._latest.appendleft(_latest(row, model, word))
         for failure in _rows(self._failed, _Failure):
             self._failures.pop(failure.key, None)  # the latest one last
             self._failures[failure.key] = failure
@@ -390,13 +411,29 @@ class Watch:
                 Model(model=name, verdicts=dict(self._verdicts.get(name, {})), unscored=unscored[name])
                 for name in sorted(self._verdicts.keys() | unscored.keys())
             ),
+            latest=tuple(self._latest),
             failures=tuple(_shown(one) for one in failing[: -_SHOWN - 1 : -1]),
+            alive=progress.at,
+            under_way=progress.under_way,
+            building=progress.building,
+            builds_waiting=progress.builds_waiting,
+            submissions=progress.submissions,
+            timeline=progress.timeline,
             engine=progress.engine,
             servers=progress.servers,
             slots=progress.slots,
             unreachable=progress.unreachable,
             standings=tuple(sorted(progress.standings, key=lambda one: one.state == _WELL)),
         )
+
+    def _forget(self, now: float) -> None:
+        """Keep the last minute; where rows are rare, as long as it takes to have some."""
+        times, last = self._times, self._times[-1][1]
+        while len(times) > 1:
+            past, enough = now - times[0][0], last - times[1][1] >= _ROWS
+            if past <= _WINDOW or (past <= _LONGEST and not enough):
+                return
+            times.popleft()
 
     def _rate(self) -> float:
         (first, least), (last, most) = self._times[0], self._times[-1]
@@ -415,6 +452,11 @@ def _rows(tail: _Tail, kind: type[_Row]) -> Iterator[_Row]:
 def _model(row: _Result) -> str:
     columns = {name: getattr(row, name) for name in (*MODEL_COLUMNS, "model_kwargs")}
     return bounded(model_of(columns), _MAX_TEXT)
+
+
+def _latest(row: _Result, model: str, verdict: str) -> Latest:
+    texts = {"key": row.key, "problem": row.problem_id, "model": model, "verdict": verdict}
+    return Latest(**{name: bounded(text, _MAX_TEXT) for name, text in texts.items()})
 
 
 def _shown(failure: _Failure) -> Unscored:
@@ -442,6 +484,9 @@ def prometheus(state: RunState) -> str:
         "seconds_left": state.left,
         "seconds_since_row": None if state.last is None else max(0.0, time.time() - state.last),
         "ended": int(state.ended),
+        "under_way": state.under_way,
+        "building": state.building,
+        "builds_waiting": state.builds_waiting,
         "servers": state.servers,
         "slots": state.slots,
     }

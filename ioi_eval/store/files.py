@@ -34,14 +34,18 @@ def make_folder(folder: Path) -> bool:
     return True
 
 
-def replace(path: Path, pieces: Iterable[bytes]) -> None:
-    """Puts a new content in the place of a file: readers see the old one or the new one, never a part."""
+def replace(path: Path, pieces: Iterable[bytes], *, durable: bool = True) -> None:
+    """Puts a new content in the place of a file: readers see the old one or the new one, never a part.
+
+    `durable`: once this returns, a machine that fails keeps the new one.
+    """
     draft = draft_of(path)
     try:
         with draft.open("wb") as stream:
             stream.writelines(pieces)
             stream.flush()
-            os.fsync(stream.fileno())
+            if durable:
+                os.fsync(stream.fileno())
         draft.replace(path)
     except OSError as error:
         raise refused(path, error) from error

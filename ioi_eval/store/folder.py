@@ -368,6 +368,24 @@ def write_limits(folder: Path, limits: Mapping[str, MeasuredLimit]) -> None:
 PROGRESS = "progress.json"
 
 
+class UnderWay(Value):
+    """A submission that is being judged."""
+
+    key: str
+    problem: str
+    step: str  # build, tests, or waits: for the build of one that may be equal
+    where: str  # empty: it waits for a slot
+    since: float  # seconds since 1970
+
+
+class Timeline(Value):
+    """The results of the last call by their time."""
+
+    begin: float  # seconds since 1970
+    step: float  # seconds
+    counts: tuple[Mapping[str, int], ...]  # by verdict; "unscored": judge failures
+
+
 class Progress(Value):
     """The progress of the last call. Rows say the rest."""
 
@@ -378,6 +396,12 @@ class Progress(Value):
     unreachable: tuple[str, ...] = ()  # why, of each
     standings: tuple[ServerState, ...] = ()  # a moment ago
     ended: bool = False
+    at: float | None = None  # when the run was alive, about: seconds since 1970
+    under_way: int = 0  # submissions
+    building: int = 0  # of these
+    builds_waiting: int = 0  # of these, and of those that wait for a slot
+    submissions: tuple[UnderWay, ...] = ()  # the first of those under way, the longest first
+    timeline: Timeline | None = None
 
 
 def read_progress(folder: Path) -> Progress | None:
@@ -389,4 +413,4 @@ def read_progress(folder: Path) -> Progress | None:
 
 
 def write_progress(folder: Path, progress: Progress) -> None:
-    replace(folder / PROGRESS, [as_json(progress), b"\n"])
+    replace(folder / PROGRESS, [as_json(progress), b"\n"], durable=False)

@@ -36,6 +36,7 @@ from ioi_eval.engines.embedded.proctor import proctor_binary, waiting_library
 from ioi_eval.engines.embedded.slots import MOST_LENT, Slots
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.threads import to_its_end
+from ioi_eval.model.doing import at
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.job import Ended, Job, JobResult, Toolchain
 from ioi_eval.model.values import Blob
@@ -147,7 +148,8 @@ class EmbeddedEngine:
                 leash = Leash()
             except OSError as error:
                 raise EngineOverloaded(f"no box can be started now: {error.strerror}") from error
-            with running.slots.watched(leash):
+            place = f"this machine, slot {running.all_slots.index(slot) + 1}"
+            with running.slots.watched(leash), at(place):
                 work = partial(run_job, running.ground, job, plan, slot, leash)
                 return await to_its_end(work, executor=running.threads, hurry=leash.cut, undo=drop)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from test_pages import run
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.values import ServerState
 from ioi_eval.reports.document import Document, Section, TableBlock, html
-from ioi_eval.store.folder import Progress, write_progress
+from ioi_eval.store.folder import PROGRESS, Progress, Timeline, UnderWay, write_progress
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
 
@@ -108,6 +110,95 @@ def test_the_live_page_shows_each_new_row(tmp_path: Path, browser: Any) -> None:
         assert violations(browser) == []
         browser.get(f"{address}/report/submissions.html")
         assert "new" in column(browser, 0)
+
+
+WAIT = """
+    const [condition, done] = arguments;
+    const holds = new Function(`return ${condition}`);
+    const wait = () => (holds() ? done(true) : setTimeout(wait, 50));
+    wait();
+"""
+EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
+
+
+def test_a_run_is_watched_while_it_goes_on(tmp_path: Path, browser: Any) -> None:
+    """Rows come, programs run to their limit, and in the end the page says so."""
+    right = next((EXAMPLES / "ferry" / "solution").rglob("*.cpp")).read_text()
+    endless = "struct Long {{ Long() {{ for (volatile int i = {};; i = i + 1) {{}} }} }} it;\n"
+    rows = [
+        {"id": f"slow {one}", "problem_id": "ferry", "model": "m", "code": right + endless.format(one)}
+        for one in range(12)
+    ]
+    rows.insert(0, {"id": "quick", "problem_id": "ferry", "model": HOSTILE[0], "code": "wrong"})
+    dump = tmp_path / "dump.jsonl"
+    dump.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = [sys.executable, "-m", "ioi_eval.cli", "score", str(dump), "--problems", str(EXAMPLES)]
+    out = tmp_path / "run"
+    with subprocess.Popen([*command, "--out", str(out)], stderr=subprocess.PIPE, text=True) as scoring:
+        try:
+            while scoring.poll() is None and not (out / PROGRESS).exists():
+                time.sleep(0.05)
+            assert scoring.poll() is None, scoring.stderr and scoring.stderr.read()
+            with serving(out) as address:
+                browser.get(address)
+                slow = (
+                    "[...document.querySelectorAll('#doing tr')].find((one) => /slow/.test(one.textContent))"
+                )
+                browser.execute_async_script(
+                    WAIT, f"{slow}?.cells[3].textContent.startsWith('this machine, slot')"
+                )
+                assert find(browser, "#state").text == "Running."
+                assert "Being judged" in find(browser, "#tiles").text
+                browser.execute_async_script(
+                    WAIT, "document.querySelectorAll('#chart rect[class=v-ce]').length"
+                )
+                assert HOSTILE[0] in find(browser, "#results").text
+                assert violations(browser) == []
+                browser.execute_async_script(
+                    WAIT, "document.querySelector('#state').textContent === 'The run has ended.'"
+                )
+                assert not find(browser, "#now").is_displayed()
+                verdicts = {
+                    row.text.split()[0]: row.text.split()[-1]
+                    for row in browser.find_elements("css selector", "#results tr")
+                }
+                assert set(verdicts.values()) == {"TLE"}
+                browser.get("about:blank")
+        finally:
+            scoring.kill()
+
+
+def test_a_run_that_is_silent_is_said_to_be(failing: Path, browser: Any) -> None:
+    doing = UnderWay(key=HOSTILE[0], problem="p", step="build", where="", since=time.time() - 300)
+    timeline = Timeline(
+        begin=time.time() - 600, step=5.0, counts=({"AC": 3, "unscored": 1}, {}, {HOSTILE[0]: 2})
+    )
+    state = Progress(
+        total=40,
+        at=time.time() - 300,
+        under_way=41,
+        building=9,
+        builds_waiting=4,
+        submissions=(doing,),
+        timeline=timeline,
+    )
+    write_progress(failing, state)
+    with serving(failing) as address:
+        for width, scheme in ((400, "dark"), (1400, "light")):
+            browser.set_window_size(width, 900)
+            media(browser, scheme=scheme)
+            browser.get(address)
+            wait_for(browser, 19)
+            assert find(browser, "#state").text.startswith("No sign of the run for 5 min")
+            assert (
+                HOSTILE[0] in find(browser, "#doing").text
+                and "waits for a slot" in find(browser, "#doing").text
+            )
+            assert "9 build (4 of these wait for a slot)" in find(browser, "#now-text").text
+            assert find(browser, "#chart-text").text.startswith("6 results of this call")
+            assert violations(browser) == []
+            assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
+        browser.get("about:blank")  # before the server ends
 
 
 def test_the_live_page_is_used_by_keyboard_alone(failing: Path, browser: Any) -> None:

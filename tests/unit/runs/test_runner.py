@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,9 +14,17 @@ from runner_judges import MADE_OF, PROBLEMS, FakeJudge, rows, score, some
 from support.runs import Journal, RunSummary, read_failures, read_rows
 
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
+from ioi_eval.model.doing import BUILD, WAITS, at, step
 from ioi_eval.models import Problem, Reason, Submission, SubmissionResult, Verdict
 from ioi_eval.runs import runner
-from ioi_eval.runs.events import Event, RunFinished, RunStarted, SubmissionFailed, SubmissionJudged
+from ioi_eval.runs.events import (
+    Event,
+    RunFinished,
+    RunStarted,
+    SubmissionFailed,
+    SubmissionJudged,
+    SubmissionsNow,
+)
 from ioi_eval.runs.runner import judge_all
 
 pytestmark = pytest.mark.once
@@ -52,6 +61,33 @@ async def test_no_more_at_once_than_workers(tmp_path: Path, workers: int) -> Non
     judge = FakeJudge(pause=lambda: 3)
     await score(tmp_path / "run", judge, some(20), workers)
     assert judge.most == min(workers, 20)
+
+
+async def test_what_is_being_judged_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_TELLING", 0.0)
+    monkeypatch.setattr(runner, "_TOLD", 2)
+    seen = asyncio.Event()
+
+    class Slow(FakeJudge):
+        async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
+            kind, there = BUILD if submission.key < "k002" else WAITS, at(f"server {submission.key}")
+            with step(kind), there if submission.key != "k000" else contextlib.nullcontext():
+                await seen.wait()
+            return await super().judge(problem, submission)
+
+    def look(event: Event) -> None:
+        if isinstance(event, SubmissionsNow) and event.number == 3:
+            told.append(event)
+            seen.set()
+
+    told = list[SubmissionsNow]()
+    with Journal.open(tmp_path / "run", MADE_OF) as journal:
+        await judge_all(Slow(), PROBLEMS, some(3), journal, workers=3, on_event=look)
+    assert (told[0].building, told[0].builds_waiting) == (2, 1)
+    assert [(one.key, one.step, one.where) for one in told[0].longest] == [
+        ("k000", BUILD, ""),
+        ("k001", BUILD, "server k001"),
+    ]
 
 
 async def test_no_workers_is_refused(tmp_path: Path) -> None:

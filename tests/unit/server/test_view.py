@@ -17,11 +17,28 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import ServerState
 from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
-from ioi_eval.runs.events import RunFinished, RunStarted, RunSummary, ServersNow, SubmissionFailed
-from ioi_eval.runs.work import ProgressWriter
+from ioi_eval.runs import noting
+from ioi_eval.runs.events import (
+    RunFinished,
+    RunStarted,
+    RunSummary,
+    ServersNow,
+    SubmissionFailed,
+    SubmissionJudged,
+    SubmissionsNow,
+)
+from ioi_eval.runs.noting import ProgressWriter, Times
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.view import Watch, news, prometheus, view
-from ioi_eval.store.folder import PROGRESS, RESULTS, Progress, read_progress, write_progress
+from ioi_eval.store.folder import (
+    PROGRESS,
+    RESULTS,
+    Progress,
+    Timeline,
+    UnderWay,
+    read_progress,
+    write_progress,
+)
 
 pytestmark = pytest.mark.once
 
@@ -112,7 +129,37 @@ def test_a_rate_falls_where_no_row_comes(folder: Path) -> None:
         states.append(watch.poll())
     different = [one for place, one in enumerate(states) if not place or one is not states[place - 1]]
     assert [one.rate for one in different] == sorted((one.rate for one in different), reverse=True)
-    assert different[0].rate == 1.0 and different[-1].rate == 0.0 and len(different) < 20
+    assert different[0].rate == 1.0 and different[-1].rate == pytest.approx(1 / 199, rel=0.1)
+    assert len(different) < 45
+
+
+def test_a_run_of_a_row_a_minute_has_a_rate_and_an_end(folder: Path) -> None:
+    write_progress(folder, Progress(total=103))
+    watch, rates = Watch(folder, clock := Clock()), list[float]()
+    watch.poll()
+    for clock.now in range(1, 3600):
+        if clock.now % 60 == 0:
+            write_run(folder, [row(f"minute-{clock.now}")])
+        rates.append(watch.poll().rate * 60)
+    assert all(0.5 < rate < 1.5 for rate in rates[120:])
+    left = watch.poll().left
+    assert left is not None and 30 * 60 < left < 60 * 60, "41 rows are left"
+
+
+def test_a_rate_is_of_the_last_minute_where_rows_are_many(folder: Path) -> None:
+    watch = Watch(folder, clock := Clock())
+    watch.poll()
+    for clock.now in range(1, 130):
+        write_run(folder, [row(f"{clock.now}-{one}") for one in range(20 if clock.now < 60 else 2)])
+        state = watch.poll()
+    assert state.rate == pytest.approx(2, rel=0.05) and len(watch._times) < 70
+
+
+def test_the_latest_results_are_few(folder: Path) -> None:
+    write_run(folder, [row(f"late-{one}", Verdict.TLE, "m") for one in range(30)])
+    latest = Watch(folder, Clock()).poll().latest
+    assert [one.key for one in latest] == [f"late-{one}" for one in range(29, 19, -1)]
+    assert {(one.problem, one.model, one.verdict) for one in latest} == {("sum", "m", "TLE")}
 
 
 def test_rows_that_were_counted_are_not_read_again(folder: Path) -> None:
@@ -131,7 +178,7 @@ def test_viewers_are_sent_what_they_do_not_know(folder: Path) -> None:
     assert json.loads(news(before, None)).keys() == set(before.__struct_fields__)
     write_run(folder, [row("d")])
     sent = json.loads(news(watch.poll(), before))
-    assert sent.keys() <= {"judged", "models", "rate", "last"} and sent["judged"] == 3
+    assert sent.keys() <= {"judged", "models", "rate", "last", "latest"} and sent["judged"] == 3
 
 
 def test_a_line_that_is_not_whole_is_awaited(folder: Path) -> None:
@@ -184,15 +231,70 @@ def test_where_there_is_no_run_nothing_is_watched(tmp_path: Path) -> None:
 
 def test_a_run_notes_how_far_it_is(tmp_path: Path) -> None:
     heard: list[object] = []
-    writer = ProgressWriter(tmp_path / "run", heard.append)
+    clock = Clock()
+    writer = ProgressWriter(tmp_path / "run", heard.append, clock)
     writer(RunStarted(total=5, skipped=0))
     assert read_progress(tmp_path / "run") is None and not (tmp_path / "run").exists()
     with Journal.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         journal.begin()
         writer(SubmissionFailed(key="k", problem_id="p", reason="r"))
         assert read_progress(tmp_path / "run") == Progress(total=5)
+        clock.now = 7.0
         writer(RunFinished(summary=RunSummary()))
-    assert read_progress(tmp_path / "run") == Progress(total=5, ended=True) and len(heard) == 3
+    counts = ({"unscored": 1}, {})
+    ended = Progress(total=5, ended=True, timeline=Timeline(begin=0.0, step=5.0, counts=counts))
+    assert read_progress(tmp_path / "run") == ended and len(heard) == 3
+
+
+def test_what_is_judged_now_is_written_once_a_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = ProgressWriter(folder, lambda event: None, clock := Clock())
+    writes, truly = list[float](), noting.write_progress
+
+    def counted(folder: Path, progress: Progress) -> None:
+        writes.append(clock.now)
+        truly(folder, progress)
+
+    monkeypatch.setattr(noting, "write_progress", counted)
+    first = UnderWay(key="a", problem="sum", step="build", where="this machine, slot 2", since=3.0)
+    for clock.now in range(1, 61):
+        for number in range(50):
+            writer(
+                SubmissionJudged(
+                    key=f"{clock.now}-{number}",
+                    problem_id="sum",
+                    status=Verdict.AC if number else Verdict.WA,
+                    points=1.0,
+                    verdicts={},
+                    tests=1,
+                )
+            )
+        writer(SubmissionsNow(at=clock.now, number=9, building=3, builds_waiting=2, longest=(first,)))
+        found = read_progress(folder)
+        assert found is not None and found.timeline is not None
+        assert sum(found.timeline.counts[-1].values()) <= 250
+    assert (found.under_way, found.building, found.builds_waiting) == (9, 3, 2)
+    assert found.submissions == (first,) and found.at == 60 and writes == [*range(1, 61)]
+    assert sum(one["WA"] for one in found.timeline.counts if one) == 60
+    state = Watch(folder, clock).poll()
+    assert (state.under_way, state.builds_waiting, state.alive) == (9, 2, 60) and state.submissions == (
+        first,
+    )
+    assert "ioi_eval_run_builds_waiting 2\n" in prometheus(state)
+
+
+@pytest.mark.parametrize("seconds", [1, 599, 601, 3600, 10**6])
+def test_a_timeline_of_any_length_is_short_and_whole(seconds: int) -> None:
+    times = Times(clock := Clock())
+    for part in range(200):
+        clock.now = seconds * part / 200
+        times.add("AC" if part % 3 else "unscored")
+    line = times.timeline()
+    assert len(line.counts) <= 120 and len(line.counts) * line.step > clock.now
+    assert sum(one.get("AC", 0) for one in line.counts) == 133
+    assert sum(one.get("unscored", 0) for one in line.counts) == 67
+    clock.now = -5.0
+    times.add("AC")
+    assert len(times.timeline().counts) == len(line.counts), "a clock that is put back"
 
 
 def test_a_run_notes_how_its_servers_do(tmp_path: Path) -> None:

@@ -1,0 +1,55 @@
+"""What is noted of submissions under way."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ioi_eval.model.doing import BUILD, TESTS, WAITS, at, doing, step
+
+pytestmark = pytest.mark.once
+
+
+async def test_steps_are_noted_where_they_are_awaited() -> None:
+    began, go = asyncio.Event(), asyncio.Event()
+
+    async def built(place: str) -> None:
+        with step(BUILD):
+            await began.wait()
+            with at(place):
+                await go.wait()
+
+    async def judged(key: str) -> None:
+        with doing(key, "p") as now:
+            found[key] = now
+            await asyncio.gather(built(f"{key} 1"), built(f"{key} 2"))
+            with step(TESTS), at("there"):
+                await asyncio.sleep(0)
+                seen.append((now.step.kind, now.step.where))
+
+    found, seen = {}, []
+    async with asyncio.TaskGroup() as group:
+        for key in ("a", "b"):
+            group.create_task(judged(key))
+        await asyncio.sleep(0)
+        assert {key: (one.step.kind, one.step.where) for key, one in found.items()} == {
+            "a": (WAITS, ""),
+            "b": (WAITS, ""),
+        }
+        await asyncio.sleep(0)
+        assert {one.step.kind for one in found.values()} == {BUILD}
+        assert {one.step.where for one in found.values()} == {""}, "both wait for a slot"
+        began.set()
+        await asyncio.sleep(0)
+        assert {key: one.step.where for key, one in found.items()} == {"a": "a 1", "b": "b 1"}
+        go.set()
+    assert seen == [(TESTS, "there")] * 2
+    assert {one.step.kind for one in found.values()} == {WAITS}
+
+
+def test_outside_of_a_submission_nothing_is_noted() -> None:
+    with step(BUILD), at("there"):
+        pass
+    with doing("a", "p") as now, at("there"):
+        assert now.step.where == ""
