@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from ioi_eval.model.values import Reason
 from ioi_eval.runs.events import (
     EngineStarting,
     Event,
@@ -75,7 +76,7 @@ class ProgressWriter:
             case ServersNow(servers=standings):
                 self._note(standings=standings)
             case SubmissionJudged(status=status, reason=reason):
-                self._times.add(str(reason or status))
+                self._times.add(reason if reason is Reason.NO_PROGRAM else status)
             case SubmissionFailed():
                 self._times.add(_UNSCORED)
             case SubmissionsNow():

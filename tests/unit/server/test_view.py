@@ -15,7 +15,7 @@ from support.runs import Fingerprint, Journal, failure_row, result_row
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import ServerState
-from ioi_eval.models import Verdict
+from ioi_eval.models import Reason, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.runs import noting
 from ioi_eval.runs.events import (
@@ -266,6 +266,7 @@ def test_what_is_judged_now_is_written_once_a_look(folder: Path, monkeypatch: py
                     points=1.0,
                     verdicts={},
                     tests=1,
+                    reason=None if number else Reason.NOT_COMPILED,
                 )
             )
         writer(SubmissionsNow(at=clock.now, number=9, building=3, builds_waiting=2, longest=(first,)))
