@@ -38,6 +38,35 @@ COMMANDS = {
     "init": "Write a commented configuration for `ioi-eval run`.",
     "examples": "Copy example problems and a dump of generations to DIR.",
 }
+# The commands on one screen: what people do first, and each in a few words.
+_OVERVIEW = {
+    "Start": {
+        "doctor": "Check this machine: what works, what fails, how to fix it",
+        "examples": "Copy example problems and a dump to try",
+    },
+    "Judge": {
+        "score": "Score a dump of generations",
+        "judge": "Judge one program and show its tests",
+        "run": "Ask a model for programs and score them",
+        "init": "Write a configuration for `run`",
+        "contest": "Hold a contest for agents over MCP",
+    },
+    "Look": {
+        "report": "Write a run's report again, or compare runs",
+        "view": "Show a run in a browser while it goes on",
+    },
+    "Problems": {
+        "problems": "List the problems of a source and check them",
+        "validate": "Check a package by its reference solutions",
+        "new": "Write a starter package",
+        "export": "Write packages as tasks of Harbor",
+    },
+    "Machines": {
+        "worker": "Serve jobs over Piston's HTTP API",
+        "package": "Write the Piston package that runs jobs",
+        "calibrate": "Propose a time factor for this hardware",
+    },
+}
 _MODULES = {"init": "examples", "new": "examples"}  # the others are called as their command
 # Groups of options, in the order of their help.
 _GROUPS = (
@@ -66,6 +95,7 @@ _USUAL = {
     "worker": "host port workers token-file tls-cert tls-key",
     "doctor": "engine token-file problems problem json",
 }
+_LONGEST = max(map(len, COMMANDS))
 _BOUNDS = re.compile(r"(; )?(\[)?[-\d.e+]*(<=?)?x[<>]=?[-\d.e+]+(?(2)\])")
 _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 
@@ -76,6 +106,16 @@ class Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = {name: TyperCommand(name, short_help=does) for name, does in COMMANDS.items()}
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        formatter.write_paragraph()
+        for title, commands in _OVERVIEW.items():
+            formatter.write(f"{title}\n")
+            formatter.indent()
+            formatter.write_dl([(name.ljust(_LONGEST), text) for name, text in commands.items()])
+            formatter.dedent()
+        formatter.write_paragraph()
+        formatter.write_text("Options of a command: ioi-eval COMMAND --help")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, known, rest = super().resolve_command(ctx, args)
@@ -185,17 +225,12 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Scores programs that models wrote for olympiad problems: exact, fast, no Docker, no root.
+    """Score programs that models wrote for olympiad problems. No Docker, no root.
 
     \b
-    Examples:
-      ioi-eval doctor                    what works on this machine
-      ioi-eval examples mine             example problems and a dump to try
+      ioi-eval examples mine
       ioi-eval score mine/generations.jsonl --problems mine/problems
       ioi-eval judge sol.cpp --problem lanterns --problems mine/problems
-      ioi-eval validate mine/problems    do the solutions get what they should?
-      ioi-eval run --help                no dump yet: ask a model or an agent
-      ioi-eval score --help              all about scoring
     """
 
 

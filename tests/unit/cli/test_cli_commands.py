@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from support.command_line import RIGHT, CommandLine, contents, row, write_dump, write_package
 
+from ioi_eval.cli import COMMANDS as EVERY
 from ioi_eval.store import resources
 
 COMMANDS = (
@@ -43,8 +44,15 @@ def overview(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> st
 
 
 @pytest.mark.once
-def test_the_overview_has_whole_sentences(overview: str) -> None:
-    assert "..." not in overview.partition("Commands:")[2]
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_overview_is_one_screen(cli: CommandLine, width: int) -> None:
+    """A line for each command, in the groups in which people look for them; no word is broken or cut."""
+    lines = replace(cli, environment={"COLUMNS": str(width)})("--help").stdout.splitlines()
+    assert len(lines) <= 33 and "..." not in "\n".join(lines[2:])
+    assert sum(line.startswith("  ") and line.split()[0] in EVERY for line in lines) == len(EVERY)
+    assert max(map(len, lines)) <= max(width, 72), "examples are to be copied, and are never broken"
+    heads = [line for line in lines if line and not line.startswith(" ")]
+    assert [head for head in heads if " " not in head] == ["Start", "Judge", "Look", "Problems", "Machines"]
 
 
 @pytest.mark.once
