@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator
+from http import HTTPStatus
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -25,12 +27,13 @@ from ioi_eval.server.jobs import Admission, Jobs, Metrics, PackagedEngine
 from ioi_eval.server.log import Tell, silent
 from ioi_eval.server.options import ServerOptions
 from ioi_eval.server.prepared import Prepared
-from ioi_eval.server.routes import Routes
+from ioi_eval.server.routes import HELLO, Routes
 from ioi_eval.store import Store
 from ioi_eval.store.depot import Depot
 from ioi_eval.store.resources import graders
 
 _CONTENTS, _SHARE = 8 << 30, 4  # bytes of contents, and the part of the free disk that they take at most
+_BUILDING = "building "  # begins the log's words
 _HASTE = 0.1  # seconds that requests under way get when a server is closed, before they are cancelled
 
 
@@ -162,12 +165,51 @@ async def serve(
     )
     memory = options.run_memory_limit
     with _depot(options) as depot:
-        async with (
-            engine,
-            Prepared(engine, store, memory=memory if memory > 0 else None) as prepared,
-            Server(prepared, options, depot=depot, tell=tell) as server,
-        ):
-            yield server
+        async with contextlib.AsyncExitStack() as opened:
+            prepared = Prepared(engine, store, memory=memory if memory > 0 else None)
+            async with starting(options):
+                await opened.enter_async_context(engine)
+                await opened.enter_async_context(prepared)
+            yield await opened.enter_async_context(Server(prepared, options, depot=depot, tell=tell))
+
+
+@contextlib.asynccontextmanager
+async def starting(options: ServerOptions) -> AsyncIterator[None]:
+    """Answer on the port while an engine is opened, which takes a minute where its programs are built first.
+
+    `/` says that somebody is there. `/healthz` and all else answer 503, with what is built.
+    """
+    if not options.port:  # nobody knows it yet
+        yield
+        return
+    work = _Builds()
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path == "/":
+            return web.json_response({"message": HELLO})
+        told = {"status": "starting", "message": "this worker is starting", "building": work.now}
+        return web.json_response(told, status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": "1"})
+
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", answer)
+    logger = logging.getLogger("ioi_eval")
+    logger.addHandler(work)
+    try:
+        async with listening(application, options):
+            yield
+    finally:
+        logger.removeHandler(work)
+
+
+class _Builds(logging.Handler):
+    """Hears what is built."""
+
+    now = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if text.startswith(_BUILDING):
+            self.now = text.removeprefix(_BUILDING).partition(",")[0]
 
 
 @contextlib.contextmanager

@@ -1,0 +1,41 @@
+"""What a worker answers while its engine is opened."""
+
+from __future__ import annotations
+
+import logging
+
+import aiohttp
+import pytest
+
+from ioi_eval.errors import InputError
+from ioi_eval.server import ServerOptions
+from ioi_eval.server.server import starting
+
+LOG = logging.getLogger("ioi_eval.engines.embedded.proctor")
+
+
+async def answer(port: int, path: str, method: str = "GET") -> tuple[int, dict[str, str]]:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.request(method, f"http://127.0.0.1:{port}{path}") as reply,
+    ):
+        return reply.status, await reply.json()
+
+
+async def test_it_says_that_it_is_there_and_what_it_builds(unused_tcp_port: int) -> None:
+    port, options = unused_tcp_port, ServerOptions(port=unused_tcp_port)
+    async with starting(options):
+        status, hello = await answer(port, "/")
+        assert status == 200 and "ioi-eval worker" in hello["message"]
+        status, told = await answer(port, "/healthz")
+        assert (status, told["status"], told["building"]) == (503, "starting", "")
+        LOG.warning("building %s, once per machine: 5 s", "the proctor")
+        assert (await answer(port, "/healthz"))[1]["building"] == "the proctor"
+        status, told = await answer(port, "/api/v2/execute", "POST")
+        assert status == 503 and told["message"] == "this worker is starting"
+        with pytest.raises(InputError, match="cannot listen there"):
+            async with starting(options):
+                raise AssertionError("two listen on one port")
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await answer(port, "/")
+    assert not [each for each in logging.getLogger("ioi_eval").handlers if type(each).__name__ == "_Builds"]
