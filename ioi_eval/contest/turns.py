@@ -17,15 +17,12 @@ from ioi_eval.contest.contest import Contest, Session
 from ioi_eval.contest.hosting import open_contest
 from ioi_eval.contest.rules import NotJudged, Place, Refused, Rules, Submitted
 from ioi_eval.generate import (
-    SOLUTIONS,
     Agent,
     AgentOptions,
     Ask,
     BudgetOptions,
     ModelOptions,
-    Prompts,
     Spending,
-    name_of,
 )
 from ioi_eval.generate.agents import Access
 from ioi_eval.generate.asks import Author, GenerationFailed, OutOfBudget, Text, filled, open_template
@@ -35,13 +32,12 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import Results, Summary
 from ioi_eval.rules.extraction import extract
-from ioi_eval.rules.languages import choose_language
-from ioi_eval.runs.authors import Asking
+from ioi_eval.runs.authors import Asking, Requests, author_name
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, ignore
 from ioi_eval.runs.runner import first_input_error
 from ioi_eval.runs.score import run_name
-from ioi_eval.runs.sources import Source, benchmark_of, language_of, source_name
+from ioi_eval.runs.sources import Source, source_name
 from ioi_eval.runs.work import RunOptions
 from ioi_eval.store import Store
 from ioi_eval.store.files import Lines, cut_torn_line
@@ -110,7 +106,7 @@ async def compete(
         from ioi_eval.generate.chat import check_model  # loads what talks to servers
 
         check_model(author, secret)
-    called = author.name if isinstance(author, ModelOptions) else name_of(author.command)
+    called = author_name(author)
     folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(called)}-turns")
     names = _names(called, wanted.samples)
     holding = open_contest(
@@ -126,6 +122,7 @@ async def compete(
     )
     unwritten: dict[str, str] = {}
     feedback = _Words(told.template)
+    requests = Requests(problems, wanted, agent=isinstance(author, AgentOptions))
     async with holding as contest:
         spending = Spending(budget)
         with _Kept(folder / TURNS, spending) as kept:
@@ -133,7 +130,7 @@ async def compete(
             async with _writing(author, folder, names, contest, serving, spending, secret) as writer:
                 number_of = told.number if isinstance(author, ModelOptions) else 1
                 talks = [
-                    _Competing(contest, problems, label, number, number_of, writer, kept, feedback, wanted)
+                    _Competing(contest, requests, label, number, number_of, writer, kept, feedback)
                     for number in range(len(names))
                     for label in contest.problems
                 ]
@@ -190,14 +187,13 @@ class _Competing(NamedTuple):
     """A model or an agent at one problem."""
 
     contest: Contest
-    source: Source
+    requests: Requests
     label: str
     sample: int
     turns: int
     author: Author
     kept: _Kept
     feedback: _Words
-    asking: Asking
 
     async def go(self, session: Session, room: asyncio.Semaphore, unwritten: dict[str, str]) -> None:
         async with room:
@@ -208,19 +204,9 @@ class _Competing(NamedTuple):
 
     async def _talk(self, session: Session) -> None:
         problem = self.contest.problems[self.label]
-        spoken = choose_language(
-            problem,
-            option=self.asking.language and find(self.asking.language).name,
-            default=find(language_of(self.source)).name,
-        ).language
-        benchmark = benchmark_of(self.source)
-        name = "" if benchmark is None else benchmark.name
         agent = isinstance(self.author, Agent)
-        if agent and spoken not in SOLUTIONS:
-            remedy = f"Choose {' or '.join(SOLUTIONS)}"
-            raise InputError(f"agents cannot write {spoken}", field="language", remedy=remedy)
-        file = SOLUTIONS[spoken] if agent else ""
-        prompt = Prompts(self.asking.prompt, benchmark=name, language=spoken, file=file)(problem)
+        spoken = self.requests.language(problem).language
+        prompt = self.requests.prompt(problem, spoken)
         if agent:
             prompt += _TAKING_PART.format(problem=self.label, rules=self.contest.rules.told())
         earlier, seen = tuple[tuple[str, str], ...](), set[int]()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -211,23 +210,38 @@ class _Asked(NamedTuple):
     refused: Mapping[str, str]  # by label: why no program in the problem's language could be judged
 
 
-def _asked(source: Source, problems: Problems, asking: Asking, *, agent: bool) -> _Asked:
-    """Raise InputError for a problem that is incomplete, and where the language is wrong for all of them."""
-    benchmark, filled, refused = benchmark_of(source), dict[str, Prompts](), dict[str, str]()
-    languages, usable = _languages(source, asking), list[tuple[Problem, str]]()
+class Requests:
+    """The language and the prompt in which an author is asked for a problem's program."""
 
-    def prompt(problem: Problem, language: str) -> str:
-        if agent and language not in SOLUTIONS:
+    def __init__(self, source: Source, asking: Asking, *, agent: bool) -> None:
+        self._benchmark, self._asking, self._agent = benchmark_of(source), asking, agent
+        self._option = asking.language and find(asking.language).name
+        self._default = find(language_of(source)).name
+        self._filled: dict[str, Prompts] = {}
+
+    def language(self, problem: Problem) -> ChosenLanguage:
+        """Return the language that an author is asked for; replies are read as that."""
+        return choose_language(problem, option=self._option, default=self._default)
+
+    def prompt(self, problem: Problem, language: str) -> str:
+        """Raise InputError for a problem that is incomplete, and for a language that agents cannot write."""
+        if self._agent and language not in SOLUTIONS:
             remedy = f"Choose {' or '.join(SOLUTIONS)}"
             raise InputError(f"agents cannot write {language}", field="language", remedy=remedy)
-        if language not in filled:
-            name = "" if benchmark is None else benchmark.name
-            file = SOLUTIONS[language] if agent else ""
-            filled[language] = Prompts(asking.prompt, benchmark=name, language=language, file=file)
-        return filled[language](problem)
+        if language not in self._filled:
+            name = "" if self._benchmark is None else self._benchmark.name
+            file = SOLUTIONS[language] if self._agent else ""
+            self._filled[language] = Prompts(
+                self._asking.prompt, benchmark=name, language=language, file=file
+            )
+        return self._filled[language](problem)
 
+
+def _asked(source: Source, problems: Problems, asking: Asking, *, agent: bool) -> _Asked:
+    """Raise InputError for a problem that is incomplete, and where the language is wrong for all of them."""
+    requests, refused, usable = Requests(source, asking, agent=agent), dict[str, str](), []
     for label, problem in problems.items():
-        language = languages(problem).language
+        language = requests.language(problem).language
         try:
             if problem.unusable:
                 raise JudgeFailure(problem.unusable, final=True)
@@ -237,7 +251,7 @@ def _asked(source: Source, problems: Problems, asking: Asking, *, agent: bool) -
             refused[label] = failure.reason
     if not usable and (wrong := [refused[label] for label in refused if not problems[label].unusable]):
         raise InputError(wrong[0], where=source_name(source), field="language", remedy="Choose another one")
-    return _Asked(asks_of(usable, prompt, samples=asking.samples), refused)
+    return _Asked(asks_of(usable, requests.prompt, samples=asking.samples), refused)
 
 
 async def _refuse_lacking(
@@ -249,12 +263,6 @@ async def _refuse_lacking(
     for (name, year), language in {(ask.problem_id, ask.year): ask.language for ask in unwritten}.items():
         for error in await judge.lacks(problems.find(name, year), find(language)):
             raise InputError(f"nobody is asked for a program: {error}", where=f"problem {name}")
-
-
-def _languages(source: Source, asking: Asking) -> Callable[[Problem], ChosenLanguage]:
-    """Return the choice of the language that an author is asked for; replies are read as that."""
-    default, option = find(language_of(source)).name, asking.language and find(asking.language).name
-    return partial(choose_language, option=option, default=default)
 
 
 def author_name(author: ModelOptions | AgentOptions) -> str:
@@ -295,7 +303,7 @@ async def _submissions(
     unwritten: dict[str, str],
 ) -> AsyncGenerator[Submission, None]:
     """Every program as it comes; why there is none goes into `unwritten`."""
-    language = _languages(call.source, call.asking)
+    language = Requests(call.source, call.asking, agent=isinstance(call.author, AgentOptions)).language
     for label in asked.refused:
         yield _unasked(problems[label], problems, call, language(problems[label]))
     async with (

@@ -1,0 +1,175 @@
+"""The real verifiers with the tools of a contest: its rollouts and MCP client, a model with a script."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("verifiers", reason="verifiers is not installed")
+
+PACKAGES = Path(__file__).resolve().parents[2] / "examples" / "problems"
+LONGEST = 1200  # seconds for a command, on a machine that others use too
+TIDE = (PACKAGES / "tide" / "solutions" / "model_solution" / "backwards.cpp").read_text()
+NOTHING = "int main() {}"
+# By a word in the prompt: the calls of the turns; behind a script without full marks nothing is called.
+SCRIPTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "Problem `tide`": [
+        (
+            "run",
+            {
+                "code": "open('tide.out', 'w').write(open('tide.in').read()[::-1])",
+                "language": "python",
+                "input": "abc",
+            },
+        ),
+        ("test", {"code": NOTHING}),
+        ("submit", {"code": NOTHING}),
+        ("submit", {"code": NOTHING}),
+        ("submit", {"code": TIDE}),
+        ("submit", {"code": "never asked for"}),
+    ],
+    "Problem `threes`": [("submit", {"code": NOTHING})],
+}
+# As any agent's loop: list tools, ask, call, until no tool is called. verifiers' own are installed with uv.
+MODULE = """
+import json
+import httpx
+from verifiers import v1 as vf
+from verifiers.v1.harnesses.utils.mcp import mcp_client
+from ioi_eval.integrations.verifiers import ContestSet
+
+__all__ = ["Looping", "ContestSet"]
+
+
+class Looping(vf.Harness[vf.HarnessConfig]):
+    EXECUTES_CODE = NEEDS_CONTAINER = False
+    SUPPORTS_MCP = True
+
+    async def launch(self, ctx, trace, runtime, endpoint, secret, mcp_urls, data, tool_interception_url=None):
+        messages = [{"role": "user", "content": data.prompt}]
+        [url] = mcp_urls.values()
+        async with mcp_client({"url": url}) as tools, httpx.AsyncClient(timeout=600) as client:
+            there = [
+                {"type": "function", "function": {"name": one.name, "parameters": one.input_schema}}
+                for one in (await tools.list_tools()).tools
+            ]
+            while True:
+                body = {"model": ctx.model, "messages": messages, "tools": there}
+                headers = {"Authorization": f"Bearer {secret}"}
+                answer = await client.post(f"{endpoint}/chat/completions", json=body, headers=headers)
+                if answer.status_code != 200:
+                    return vf.ProgramResult(0, "stopped", answer.text)
+                message = answer.json()["choices"][0]["message"]
+                messages.append(message)
+                if not message.get("tool_calls"):
+                    return vf.ProgramResult(0, "", "")
+                for call in message["tool_calls"]:
+                    function = call["function"]
+                    told = await tools.call_tool(function["name"], json.loads(function["arguments"]))
+                    words = "".join(part.text for part in told.content)
+                    messages.append({"role": "tool", "tool_call_id": call["id"], "content": words})
+"""
+
+
+class Model(BaseHTTPRequestHandler):
+    """Calls what the script of the prompt says, by the number of replies so far."""
+
+    seen: list[dict[str, Any]]
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.seen.append(asked)
+        first = str(asked["messages"][0]["content"])
+        script = next(calls for word, calls in SCRIPTS.items() if word in first)
+        turn = sum(one["role"] == "assistant" for one in asked["messages"])
+        message: dict[str, Any] = {"role": "assistant", "content": "I give up."}
+        if turn < len(script):
+            name, arguments = script[turn]
+            function = {"name": name, "arguments": json.dumps(arguments)}
+            call = {"id": f"call-{turn}", "type": "function", "function": function}
+            message = {"role": "assistant", "content": None, "tool_calls": [call]}
+        choice = {
+            "index": 0,
+            "finish_reason": "tool_calls" if turn < len(script) else "stop",
+            "message": message,
+        }
+        usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+        answer = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
+        body = json.dumps({**answer, "choices": [choice], "usage": usage}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def model() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    seen: list[dict[str, Any]] = []
+    handler = type("Told", (Model,), {"seen": seen})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1", seen
+        server.shutdown()
+
+
+def words_of(asked: list[dict[str, Any]], number: int) -> str:
+    """Return what the tool answered to a call of the script for tide."""
+    for one in asked:
+        for message in one["messages"]:
+            if message.get("tool_call_id") == f"call-{number}" and "Problem `tide`" in str(
+                one["messages"][0]
+            ):
+                return str(message["content"])
+    raise AssertionError(f"call {number} was not answered")
+
+
+def test_a_model_runs_tests_and_submits_until_full_marks(
+    tmp_path: Path, model: tuple[str, list[dict[str, Any]]]
+) -> None:
+    url, seen = model
+    for name in ("tide", "threes"):
+        shutil.copytree(PACKAGES / name, tmp_path / "packages" / name)
+    (tmp_path / "packages" / "threes" / "checker" / "checker.cpp").write_text("no program\n")
+    (tmp_path / "contest_tasks.py").write_text(MODULE)
+    rules = json.dumps({"submissions": 5})
+    task = ("--env.taskset.task.source", str(tmp_path / "packages"), "--env.taskset.task.options", rules)
+    client = ("--client.base-url", url, "--client.api-key-var", "KEY", "--model", "m")
+    output = ("--no-push", "--no-rich", "--output-dir", "out", "--run.name", "run")
+    command = [Path(sys.executable).with_name("vf-eval"), "contest_tasks", *task, *client, *output]
+    done = subprocess.run(
+        [*map(str, command), "--env.agent.runtime.type", "subprocess"],
+        cwd=tmp_path,
+        env={**os.environ, "KEY": "word", "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONGEST,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    lines = (tmp_path / "out" / "run" / "traces.jsonl").read_text().splitlines()
+    traces = {trace["task"]["data"]["id"]: trace for line in lines for trace in json.loads(line)["traces"]}
+    assert set(traces) == {"tide", "threes"}, done.stdout[-3000:] + done.stderr[-3000:]
+    tide = traces["tide"]
+    assert {one["function"]["name"] for one in seen[0]["tools"]} == {"run", "test", "submit"}
+    assert '"output"' in words_of(seen, 0) and "cba" in words_of(seen, 0)
+    assert '"repeats"' in words_of(seen, 3)
+    assert tide["rewards"] == {"points": {"score": 1.0, "weight": 1.0}}, tide
+    assert tide["info"]["ioi_eval"]["submissions"] == 3 and tide["info"]["ioi_eval"]["done"]
+    assert tide["stop_condition"] == "finished", "full marks end a rollout"
+    broken = traces["threes"]
+    assert broken["rewards"] == {"points": None} and not broken["ok"], "no reward, which is not a reward of 0"
+    assert "the judge failed" in json.dumps(seen), "and the model was told"
