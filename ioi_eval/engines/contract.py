@@ -23,6 +23,7 @@ from ioi_eval.model.values import Blob, NamedBlob, Problem, ServerState, Value
 from ioi_eval.rules.plan import PlannedTest
 
 SUBMISSION = "submission"
+GENERATED = "generated"  # runs a package's own program, as a build does
 KEY_VERSION = 1
 HEADER, WRAPPER = "header", "wrapper.hpp"  # a recipe's big header, precompiled, and the source of that
 DRIVERS = frozenset({"g++", "gcc"})  # commands that link what they compile

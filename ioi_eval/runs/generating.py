@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path, PurePosixPath
 
 from ioi_eval.engines import Engine
-from ioi_eval.engines.contract import Built, Recipe, Rejected
+from ioi_eval.engines.contract import GENERATED, Built, Recipe, Rejected
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.jobs.engine import engine_of
 from ioi_eval.judge.programs import script_of
@@ -27,7 +27,6 @@ from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
 
-_KIND = "generated"
 _ERRORS = "stderr"
 _SCRIPT, _OUTPUT, _GIVEN, _PROGRAM = "ioi-eval-produce.py", "ioi-eval-made", "ioi-eval-given", "ioi-eval-run"
 _PARTNER = "ioi-eval-partner"
@@ -138,7 +137,7 @@ class _Producer:
         stdin = "-" if given is None else f"./{_GIVEN}"
         python = find("python")
         recipe = Recipe(
-            kind=_KIND,
+            kind=GENERATED,
             output=_OUTPUT,
             command=(
                 *(python.command, "-I", f"./{_SCRIPT}"),
@@ -168,7 +167,7 @@ class _Producer:
                 content, name = script_of(checker), f"{_PROGRAM}.py"
             else:
                 problem = Problem(id="generated", cpp_standard="gnu++20")
-                recipe = trusted_recipe(problem, checker, _KIND, BuildLimits())
+                recipe = trusted_recipe(problem, checker, GENERATED, BuildLimits())
                 content, name = (await self._made(recipe, f"{first} does not compile")).artifact, _PROGRAM
             self._built[program] = NamedBlob(name=name, content=content)
         return self._built[program]
@@ -176,6 +175,8 @@ class _Producer:
     async def _made(self, recipe: Recipe, what: str) -> Built:
         built = await self._engine.build(recipe)
         if isinstance(built, Rejected):
-            said = " ".join(built.log.split())[:300]
-            raise InputError(f"{what}: {said}", where=self._where, remedy="Correct it in the package")
+            log = " ".join(built.log.split()).replace("The compiler was stopped: ", "")
+            raise InputError(
+                f"{what}: {log[:300].rstrip('.')}", where=self._where, remedy="Correct it in the package"
+            )
         return built

@@ -25,6 +25,7 @@ import msgspec
 from ioi_eval.engines import Transport
 from ioi_eval.engines.contract import (
     DRIVERS,
+    GENERATED,
     HEADER,
     OTHER_MACHINE,
     SUBMISSION,
@@ -500,7 +501,9 @@ class Builds:
                     phase="compiling",
                     remedy=OTHER_MACHINE,
                 )
-            if end is Ending.KILLED or (end in (Ending.IDLED, Ending.STOPPED) and recipe.kind != SUBMISSION):
+            if end is Ending.KILLED or (
+                end in (Ending.IDLED, Ending.STOPPED) and recipe.kind not in (SUBMISSION, GENERATED)
+            ):
                 raise JudgeFailure(
                     f"{made.compiler} was killed or stopped twice while it built a {recipe.kind}, not by the"
                     " source",
