@@ -155,11 +155,10 @@ async def test_tests_that_were_written_on_windows(tmp_path: Path, shared_cache: 
     [
         ("tests/01", "3\n1", "4\n1", "the validator rejects tests/01: it ended with 3"),
         ("files/same.py", "import sys", "raise SystemExit(5)", "same 7 fails, which is to make tests/04: it"),
-        (
-            "files/same.py",
-            "import sys",
-            "open(0).read(), __import__('time').sleep(600)",
-            "same 7 fails, which is to make tests/04",
+        pytest.param(
+            *("files/same.py", "import sys", "__import__('time').sleep(600)"),
+            "same 7 fails, which is to make tests/04: it did nothing for 3 s. Correct",
+            id="it-sleeps",
         ),
         ("files/gen.cpp", "int main", "int mine", "files/gen.cpp does not compile"),
         ("problem.xml", 'cmd="gen 1000"', 'cmd="gem 1000"', "no generator 'gem'. Did you mean 'gen'?"),
