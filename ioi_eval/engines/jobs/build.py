@@ -55,8 +55,6 @@ from ioi_eval.store.memory import Bounded, Shared, recalled, remembered
 _ROOM = 8 << 20  # bytes that must be free where compilers write; servers let a file have 10 MB at the least
 _CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", "ioi-eval-control", ".ioi-eval-control.log"
 _QUICK_LOG = ".ioi-eval-quick.log"
-# Memory of compiler and linker comes in large pages where the kernel has them: a quarter of a link's time.
-_LARGE_PAGES = "export GLIBC_TUNABLES=glibc.malloc.hugetlb=1\n"
 
 
 def compile_script(
@@ -71,7 +69,6 @@ def compile_script(
     # Options that are in no key, because they do not change what comes out.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
     options += ["-I", headers] if headers else []
-    large_pages = _LARGE_PAGES if tool.command in DRIVERS else ""
     build = shlex.join([tool.path, *options, *recipe.command[1:]])
     if linked or included:
         shared = recipe.shared if linked else None
@@ -82,7 +79,7 @@ def compile_script(
     control = shlex.join([tool.path, *control_command(recipe)[1:]])
     return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
 ulimit -f {recipe.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
-{large_pages}{{ chmod a-r /dev/fd/1  # a source that names this pipe would have its compiler wait for itself
+{{ chmod a-r /dev/fd/1  # a source that names this pipe would have its compiler wait for itself
     {build}; echo "$?" > {_CODE}; }} 2>&1 < /dev/null | {{ head -c {recipe.limits.log}; cat > /dev/null; }}
 read -r code < {_CODE} || exit {MACHINE_AT_FAULT}
 if [ "$code" = 0 ]; then

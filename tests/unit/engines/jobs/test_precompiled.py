@@ -330,24 +330,6 @@ def test_own_includes_change_no_byte_of_the_examples(tmp_path: Path) -> None:
     assert tried > 15 and other == []
 
 
-# --- memory in large pages ---------------------------------------------------------------------------
-
-
-def test_large_pages_change_no_byte(tmp_path: Path) -> None:
-    """The plain command gives the bytes that the script gives."""
-    build = recipe("#include <cstdio>\n#include <map>\nint main() { std::map<int, int> a; return a[1]; }\n")
-    made = run_build(tmp_path, build)
-    (tmp_path / build.output).unlink()
-    subprocess.run([compiler().path, *build.command[1:]], cwd=tmp_path, check=True)
-    assert (tmp_path / build.output).read_bytes() == made
-
-
-def test_only_compilers_of_gcc_get_large_pages() -> None:
-    python = Toolchain(command="python3", path="/usr/bin/python3", version="3", identity="3")
-    scripts = [compile_script(recipe(HELLO), tool=tool) for tool in (compiler(), python)]
-    assert ["GLIBC_TUNABLES" in script for script in scripts] == [True, False]
-
-
 # --- graders as objects ------------------------------------------------------------------------------
 
 
