@@ -195,8 +195,9 @@ def show_table(
     rows: Iterable[Sequence[str]],
     *,
     right: Collection[str] = frozenset(),
+    spare: Sequence[str] = (),
 ) -> None:
-    for line in table_lines(heads, rows, right=right):
+    for line in table_lines(heads, rows, right=right, spare=spare):
         show(line)
 
 

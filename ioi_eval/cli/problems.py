@@ -27,6 +27,7 @@ _EXAMPLES = """
 _MOST_FAULTS = 3  # in a package's line
 _TEXTS = ("problem", "format", "type", "checker")
 _NUMBERS = ("tests", "subtasks", "points", "time", "memory")
+_SPARE = ("subtasks", "checker", "format")  # on a narrow terminal
 
 
 _Generate = Annotated[
@@ -65,7 +66,7 @@ def problems(
 def _show(packages: tuple[Package, ...]) -> None:
     rows = [_cells(one.format, one.problem) for one in packages if one.problem is not None]
     if rows:
-        console.show_table(_TEXTS + _NUMBERS, rows, right=_NUMBERS)
+        console.show_table(_TEXTS + _NUMBERS, rows, right=_NUMBERS, spare=_SPARE)
     for note in (note for package in packages for note in package.notes):
         console.show(f"note: {console.as_called(note)}")
     for one in packages:

@@ -1,0 +1,85 @@
+"""Commands in terminals of several widths, and piped: no line is too long, and no word is broken."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import termios
+from pathlib import Path
+
+import pytest
+from conftest import CommandLine
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
+SOLUTION = EXAMPLES / "garland" / "solutions" / "correct"
+COMMANDS = {
+    "problems": ("problems", EXAMPLES),
+    "report": ("report", "run"),
+    "compare": ("report", "run", "again"),
+    "judge": ("judge", min(SOLUTION.iterdir()), "--problem", "garland", "--problems", EXAMPLES),
+}
+
+
+@pytest.fixture
+def runs(cli: CommandLine, recorded_run: Path) -> CommandLine:
+    for name in ("run", "again"):
+        shutil.copytree(recorded_run, cli.folder / name, ignore=shutil.ignore_patterns("report", "report.*"))
+    return cli
+
+
+def in_a_terminal(cli: CommandLine, width: int, *arguments: str | Path) -> list[str]:
+    """Return what stands on the screen of a terminal of this width, line by line."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    environment = {name: value for name, value in cli.env.items() if name not in ("COLUMNS", "NO_COLOR")}
+    process = subprocess.Popen(
+        cli.argv(*arguments),
+        cwd=cli.folder,
+        env={**environment, "TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    written = b""
+    while piece := _read(ours):
+        written += piece
+    os.close(ours)
+    assert process.wait() == 0, written.decode()
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.decode())
+    return [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:  # the last one has closed it
+        return b""
+
+
+def words_of(lines: list[str]) -> set[str]:
+    return {word for line in lines for word in line.split()}
+
+
+@pytest.mark.sample("problems|judge")  # a report takes longer
+@pytest.mark.once
+@pytest.mark.parametrize("name", COMMANDS)
+def test_lines_fit_and_words_are_whole(name: str, runs: CommandLine) -> None:
+    command = COMMANDS[name]
+    piped = runs(*command)
+    assert piped.returncode == 0, piped.stderr
+    assert "\x1b" not in piped.stdout and "\r" not in piped.stdout
+    known = words_of((piped.stdout + piped.stderr).splitlines())
+    for width in (60, 80, 120):
+        lines = in_a_terminal(runs, width, *command)
+        long = [
+            line for line in lines if len(line) > width and "/" not in line
+        ]  # paths are whole, to be copied
+        assert not long, (width, long)
+        broken = {word for word in words_of(lines) - known if "…" not in word and word[0].isalpha()}
+        assert not broken, width
