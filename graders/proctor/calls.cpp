@@ -243,7 +243,9 @@ std::string described() {
     if (line.calls.empty()) continue;  // of another architecture
     text += "|";
     for (const Call& call : line.calls) text += std::string(" ") + call.name;
-    for (const unsigned who : {lone, threaded, forking, forking_threads, tool, stage, flat_stage}) text += line.who & who ? " | yes" : " |";
+    for (const unsigned who : {lone, threaded, forking, forking_threads, tool, stage, flat_stage}) {
+      text += line.who & who ? " | yes" : " |";
+    }
     text += std::string(" | ") + words(line.check) + " | " + line.reason + " |\n";
   }
   return text;

@@ -9,8 +9,8 @@ namespace process {
 // job's nor /proc.
 void arrange_shared_mounts(const room::Room& room);
 
-// Becomes the program; `news` is the pipe to the supervisor. `forks`: the socket that leads there, where the program may
-// start others. Does not return.
+// Becomes the program; `news` is the pipe to the supervisor. `forks`: the socket that leads there, where the program
+// may start others. Does not return.
 [[noreturn]] void become(const room::Room& room, const Program& program, int proc, int news, int forks);
 
 // What the supervisor hears of a program that is about to run.

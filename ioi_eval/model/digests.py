@@ -26,7 +26,17 @@ _NO_MATTER = (
 )
 _APART = (*_NO_MATTER, "tests")
 # Younger than runs that are there: while they say nothing, those runs' problems have not changed.
-_YOUNGER = ("prelude", "online_judge", "cuts_output", "given", "line_buffered", "source_names", "again")
+_YOUNGER = (
+    "prelude",
+    "online_judge",
+    "cuts_output",
+    "given",
+    "line_buffered",
+    "source_names",
+    "again",
+    "forks",
+    "forks_by",
+)
 
 
 class Same(Generic[_T]):

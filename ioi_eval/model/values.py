@@ -294,9 +294,8 @@ class Problem(Value):
     options: TaskOptions = TaskOptions()
     limits: Limits = Limits()
     time_from_solutions: float | None = None  # cpu_time is to be measured: slowest accepted times this
-    forks_by: tuple[
-        str, ...
-    ] = ()  # those of `included` that start processes: options.forks is to be measured
+    # Those of `included` that start processes: options.forks is to be measured.
+    forks_by: tuple[str, ...] = ()
     grader_files: tuple[NamedBlob, ...] = ()  # names as in the package: graders/grader.cpp, graders/<id>.h
     included: tuple[NamedBlob, ...] = ()  # beside every submission: `<language>/name`, `default/name`
     checker: Checker = Checker()
