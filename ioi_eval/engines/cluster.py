@@ -198,7 +198,7 @@ class Pool(Generic[E]):
         return (self._total is not None and self.busy >= self._total) or not any(self._with_room)
 
     def _choose(self, avoid: Collection[E], prefer: Callable[[E], bool] | None = None) -> E | None:
-        """Of those with room one with the fewest jobs, and of these the longest idle."""
+        """Return an endpoint with room: the one with the fewest jobs, and of these the longest idle."""
         if self._is_full():
             return None
         if prefer is not None:

@@ -288,7 +288,7 @@ def _feedback(result: SubmissionResult) -> str:
 
 
 class Tests:
-    """How a problem's submissions end on each of its tests, whose they are, and the time that they take."""
+    """Counts a problem's submissions by test, model and time."""
 
     def __init__(self) -> None:
         self.ends: dict[str, Counter[Verdict]] = {}

@@ -104,7 +104,7 @@ def _attempts(row: Mapping[str, Any], result: SubmissionResult) -> str:
 
 
 def _verdict(row: Mapping[str, Any], result: SubmissionResult) -> Section:
-    """What there is to know first, in a sentence or two."""
+    """Return a submission's result in a sentence or two."""
     first = first_failed(result)
     lead = f"{ending(result)}: {number(result.points)} of {number(_worth(result))} points."
     if result.compiles and first is not None:

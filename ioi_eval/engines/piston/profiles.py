@@ -84,7 +84,7 @@ def other_runtime(reports: Sequence[EndpointReport]) -> tuple[str, ...]:
 
 
 def _limit(report: EndpointReport, name: str) -> int | None:
-    """Of compiling there is one limit, for either clock: compilers do not wait."""
+    """Return a limit; that of builds is the least of both clocks, for compilers do not wait."""
     own: int | None = getattr(report, name)
     return least(own, report.max_compile_cpu_time) if name == "max_compile_time" else own
 
