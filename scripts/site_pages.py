@@ -17,8 +17,6 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
-from ioi_eval.cli import COMMANDS
-
 ROOT = Path(__file__).resolve().parents[1]
 # Files of the repository that are pages of the site.
 BORROWED = {
@@ -46,9 +44,11 @@ _FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
 
 def commands_page() -> str:
     """Every command with its help."""
+    every = _help()
+    names = re.findall(r"^  ([a-z]+) {2,}", every, re.M)
     about = "Made from the code: what `ioi-eval COMMAND --help-all` prints."
-    parts = [f"# Command line\n\n{about}\n", _block(_help())]
-    parts += (f"\n## {name}\n\n{_block(_help(name))}" for name in COMMANDS)
+    parts = [f"# Command line\n\n{about}\n", _block(every)]
+    parts += (f"\n## {name}\n\n{_block(_help(name))}" for name in names)
     return "\n".join(parts)
 
 
