@@ -58,6 +58,8 @@ async def judge(folder: Path, most: int) -> None:
     )
     enough = asyncio.create_task(watch.enough.wait())
     await asyncio.wait({call, enough}, return_when=asyncio.FIRST_COMPLETED)
+    if call.done():
+        call.result()  # a run that failed says why
     watch.say("the run and its report are done" if call.done() else "enough results")
     for task in (call, enough):
         task.cancel()
