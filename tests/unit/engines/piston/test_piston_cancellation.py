@@ -127,15 +127,25 @@ async def test_at_every_await_while_it_waits_for_a_slot() -> None:
 
         async def one() -> None:
             held = await pool.take()
-            loop = asyncio.get_running_loop()
-            loop.call_later(0.002, pool.give_back, held)
-            await engine.execute(job())
+            loop, over = asyncio.get_running_loop(), asyncio.Event()
+
+            def give_back() -> None:
+                if pool._waiting or over.is_set():
+                    pool.give_back(held)
+                else:
+                    loop.call_soon(give_back)
+
+            give_back()
+            try:
+                await engine.execute(job())
+            finally:
+                over.set()
 
         def check() -> None:
             assert len(pool._waiting) == 0
 
         assert await every_await(one, check) >= 3
-        await asyncio.sleep(0.01)  # the last slot that was held is given back
+        await asyncio.sleep(0)  # the last slot that was held is given back
         await works(engine)
 
 
