@@ -98,7 +98,9 @@ def registry() -> tuple[dict[str, str], tuple[str, ...]]:
     settings["UV_FIND_LINKS"] = ",".join(pip["PIP_FIND_LINKS"].split())
     settings["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # pip, too, takes the best of all indexes
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
-    return {**proxies, **settings, **pip, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}, tuple(sorted(shares))
+    return {**proxies, **settings, **pip, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_RETRIES": "10"}, tuple(
+        sorted(shares)
+    )
 
 
 @dataclass
@@ -122,6 +124,8 @@ class Machine:
                 file.write(f"{line}\n")
         # Nothing of it outlives the test.
         (root / "etc/dpkg/dpkg.cfg.d/unsafe").write_text("force-unsafe-io\n")
+        # A mirror that hangs up once is no surprise.
+        (root / "etc/apt/apt.conf.d/80-retries").write_text('Acquire::Retries "5";\n')
         for name in ("resolv.conf", "hosts"):
             (root / "etc" / name).write_text((Path("/etc") / name).read_text())
         subprocess.run(["cp", "-r", packages, root / "srv" / "packages"], check=True)
