@@ -178,7 +178,8 @@ class Routes:
             with self._contents.held(asked) as job:
                 result = await self._jobs.run(job, visit)
             self._fullness.taken()
-            return await self._sent(request, piston.pieces_of(result))
+            minimal = all(request.headers.get(name) == value for name, value in piston.MINIMAL.items())
+            return await self._sent(request, piston.pieces_of(result, minimal=minimal))
 
     async def _programs(
         self, answer: Callable[[bytes, Visit], Awaitable[bytes]], request: web.Request

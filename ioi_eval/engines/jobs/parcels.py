@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import binascii
 import gzip
-import hashlib
 import shlex
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -146,8 +145,7 @@ def _made(recipe: Recipe, tool: Toolchain, profile: Profile, result: JobResult) 
         raise BrokenReply("a build job does not say how the compiler ended")
     if delivery.artifact is None and ending(ended) is Ending.BUILT:
         raise BrokenReply(f"a build job did not hand over {recipe.output}")
-    content = None if delivery.artifact is None else Blob.of(delivery.artifact)
-    made = Made(ended=ended, tool=tool, content=content, confinement=delivery.confinement or {})
+    made = Made(ended=ended, tool=tool, content=delivery.artifact, confinement=delivery.confinement or {})
     return made, delivery.packed
 
 
@@ -494,7 +492,7 @@ class TooLarge(JudgeFailure):
 
 class Delivery(Value):
     stage: Ended | None  # how the compiler ended; None where the job has a stage for it
-    artifact: bytes | None
+    artifact: Blob | None
     packed: bytes = b""  # the artifact as it came, in gzip
     confinement: Mapping[str, Any] | None = None  # of the box, where there was one
 
@@ -586,8 +584,8 @@ def read_delivery(run: Stage) -> Delivery:
                 if told is not None:
                     told.pop("uid", None)
                 return Delivery(
-                    stage=_ended(code, report, log.data or b""),
-                    artifact=artifact.data,
+                    stage=_ended(code, report, log.content.read() if log.content else b""),
+                    artifact=artifact.content,
                     packed=artifact.packed,
                     confinement=told,
                 )
@@ -615,7 +613,7 @@ def _ended(code: int | None, report: BoxReport | None, log: bytes) -> Ended | No
 
 
 class _Part(NamedTuple):
-    data: bytes | None
+    content: Blob | None
     packed: bytes
 
 
@@ -630,7 +628,7 @@ def _number(text: str) -> int:
 
 def _part_of(kind: str, size: int, digest: str, length: int, text: str, run: Stage) -> _Part:
     part = _unpacked(text, size) if len(text) == length else _NOTHING
-    if part.data is not None and hashlib.sha256(part.data).hexdigest() == digest:
+    if part.content is not None and part.content.sha256 == digest:
         return part
     if _was_killed(run):
         raise _cut_off(run, length)
@@ -648,7 +646,7 @@ def _unpacked(text: str, size: int) -> _Part:
     except (ValueError, zlib.error):  # ValueError: also where a letter is no ASCII
         return _NOTHING
     whole = len(data) == size and unpacker.eof and not unpacker.unused_data
-    return _Part(data, packed) if whole else _NOTHING
+    return _Part(Blob.of(data), packed) if whole else _NOTHING
 
 
 def _was_killed(run: Stage) -> bool:

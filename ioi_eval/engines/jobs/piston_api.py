@@ -219,24 +219,30 @@ def encode_result(result: JobResult) -> bytes:
     return b"".join(pieces_of(result))
 
 
-def pieces_of(result: JobResult) -> Iterator[bytes]:
+MINIMAL = {"Prefer": "return=minimal"}
+"""A request's header by which our worker leaves out the field `output`. Others are not sent it."""
+
+
+def pieces_of(result: JobResult, *, minimal: bool = False) -> Iterator[bytes]:
     """The same, piece by piece: it may be many times as large as the result.
 
-    JSON makes six bytes of a NUL, and the field `output` repeats both streams.
+    JSON makes six bytes of a NUL, and the field `output` repeats both streams. `minimal`: without that field.
     """
     language, version = _ENCODER.encode(result.language), _ENCODER.encode(result.version)
     yield b'{"language":%b,"version":%b' % (language, version)
     if result.compile is not None:
         yield b',"compile":'
-        yield from _told(result.compile)
+        yield from _told(result.compile, minimal=minimal)
     yield b',"run":'
-    yield from _told(result.run)
+    yield from _told(result.run, minimal=minimal)
     yield b"}"
 
 
-def _told(stage: Stage) -> Iterator[bytes]:
+def _told(stage: Stage, *, minimal: bool) -> Iterator[bytes]:
     yield _ENCODER.encode({name: getattr(stage, name) for name in _FACTS}).removesuffix(b"}")
-    streams = {"stdout": (stage.stdout,), "stderr": (stage.stderr,), "output": (stage.stdout, stage.stderr)}
+    streams: dict[str, tuple[str, ...]] = {"stdout": (stage.stdout,), "stderr": (stage.stderr,)}
+    if not minimal:
+        streams["output"] = (stage.stdout, stage.stderr)
     for name, texts in streams.items():
         yield b',"%b":"' % name.encode()
         for part in (part for text in texts for part in _parts(text)):

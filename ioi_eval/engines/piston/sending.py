@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ioi_eval.engines.cluster import Endpoint, LateAnswer, NoAnswer, Waits
-from ioi_eval.engines.jobs.piston_api import ForeignReply, decode_reply, encode_request
+from ioi_eval.engines.jobs.piston_api import MINIMAL, ForeignReply, decode_reply, encode_request
 from ioi_eval.engines.piston.identity import HEADER
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.tokens import Tokens
@@ -153,6 +153,7 @@ class Request(Value):
     body: bytes
     packed: bool = False  # by gzip
     is_json: bool = True
+    minimal: bool = False  # of a reply only what is read here; for workers of ours
 
 
 class Wire:
@@ -190,6 +191,7 @@ class Wire:
 
         Errors are those of the engine's contract.
         """
+        request = msgspec.structs.replace(request, minimal=bool(worker))
         answer = await self.post(url, "/execute", request, time)
         if worker and answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
             self._tokens.forget(url)
@@ -269,7 +271,8 @@ class Wire:
 
 def _headers(request: Request) -> Mapping[str, str]:
     kind = "application/json" if request.is_json else "application/octet-stream"
-    return {"Content-Type": kind, **({"Content-Encoding": "gzip"} if request.packed else {})}
+    packed = {"Content-Encoding": "gzip"} if request.packed else {}
+    return {"Content-Type": kind, **packed, **(MINIMAL if request.minimal else {})}
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

@@ -32,6 +32,16 @@ async def test_a_job_runs(call: Caller) -> None:
     assert run["memory"] > 0 and run["wall_time"] >= 0
 
 
+async def test_a_client_that_prefers_less_gets_no_stream_twice(call: Caller) -> None:
+    _, usual = await call.run("echo out; echo err >&2; exit 3")
+    asked = job("echo out; echo err >&2; exit 3")
+    status, minimal = await call.post(f"{API}/execute", json=asked, headers={"Prefer": "return=minimal"})
+    assert (status, minimal["run"]["stdout"], minimal["run"]["stderr"]) == (200, "out\n", "err\n")
+    assert usual["run"].pop("output") == "out\nerr\n"
+    assert minimal.keys() == usual.keys() and minimal["run"].keys() == usual["run"].keys()
+    assert minimal["run"]["code"] == 3
+
+
 async def test_what_a_server_says_about_itself(call: Caller) -> None:
     status, hello = await call.get("/")
     assert status == 200 and hello["message"].startswith("Piston v3.")

@@ -38,14 +38,14 @@ def built(folder: Path, script: str, **limits: float | None) -> Stage:
 def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
     stage = handed_over(tmp_path)
     delivery = read_delivery(stage)
-    assert (delivery.stage, delivery.artifact) == (None, CONTENT)
+    assert (delivery.stage, delivery.artifact) == (None, Blob.of(CONTENT))
     assert gzip.decompress(delivery.packed) == CONTENT
     assert stage.stdout.isascii()
 
 
 def test_a_build_in_one_stage_tells_the_compilers_end_apart_from_its_own(tmp_path: Path) -> None:
     good = read_delivery(built(tmp_path, "echo warned; echo badly >&2; printf artifact > made"))
-    assert (good.stage, good.artifact) == (Ended(code=0, stdout="warned\nbadly\n"), b"artifact")
+    assert (good.stage, good.artifact) == (Ended(code=0, stdout="warned\nbadly\n"), Blob.of("artifact"))
     bad = read_delivery(built(tmp_path, "echo wrong; exit 1"))
     assert bad.stage is not None and (bad.stage.stdout, bad.artifact) == ("wrong\n", None)
     assert bad.stage.code == 1 and ending(bad.stage) is Ending.REFUSED
@@ -131,7 +131,7 @@ def test_nothing_but_one_packed_file_is_taken() -> None:
             with pytest.raises(BrokenReply, match="damaged"):
                 read_delivery(stage)
         else:
-            assert read_delivery(stage).artifact == CONTENT
+            assert read_delivery(stage).artifact == Blob.of(CONTENT)
 
 
 def test_killed_before_the_compiler_ended() -> None:

@@ -169,6 +169,14 @@ async def test_a_worker_is_known_by_its_header_also_for_jobs_without_our_script(
     assert [event.change for event in heard] == [Change.REPLACED, Change.BACK] and machine.probed == 2
 
 
+@pytest.mark.parametrize(("worker", "preference"), [("one", "return=minimal"), ("", None)])
+async def test_workers_alone_are_asked_for_less(on: Opening, worker: str, preference: str | None) -> None:
+    machine = Machine(worker=worker)
+    engine, _ = await on(machine)
+    await engine.execute(job())
+    assert [sent.get("Prefer") for sent in machine.headers] == [preference]
+
+
 async def test_a_refusal_by_another_worker_is_none(on: Opening) -> None:
     machine = Machine(worker="one")
     engine, _ = await on(machine)
