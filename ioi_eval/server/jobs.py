@@ -16,6 +16,7 @@ import msgspec
 
 from ioi_eval.engines.contract import Profile, check_names
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
+from ioi_eval.engines.embedded.slots import WaitingLine
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected
 from ioi_eval.model.job import Job, JobResult
@@ -40,18 +41,30 @@ class TooLate(EngineOverloaded):
         super().__init__(f"no slot was free within {seconds:g} s, and the answer would come too late")
 
 
-class FairSlots:
-    """Slots, of which each goes to the caller who has the least for its part; to equals, first come."""
+class Lender(Protocol):
+    """An engine's slots, which lends those of jobs that idle."""
 
-    def __init__(self, slots: int) -> None:
-        self._free = slots
+    @property
+    def lent(self) -> int: ...
+
+    def ask(self, line: WaitingLine) -> None: ...
+
+
+class FairSlots:
+    """Slots, of which each goes to the caller who has the least for its part; to equals, first come.
+
+    While somebody waits the lender is asked for those whose jobs idle.
+    """
+
+    def __init__(self, slots: int, lender: Lender | None = None) -> None:
+        self._free, self._lender = slots, lender  # free: below 0 where lent ones are taken
         self.taken = Counter[str]()  # by caller
         self._waiting: dict[str, deque[tuple[Caller, asyncio.Future[None]]]] = {}
 
     async def acquire(self, caller: Caller) -> None:
         place = caller, asyncio.get_running_loop().create_future()
         self._waiting.setdefault(caller.name, deque()).append(place)
-        self._hand_out()
+        self.hand_out()
         try:
             await place[1]
         except BaseException:
@@ -64,7 +77,11 @@ class FairSlots:
     def release(self, caller: Caller) -> None:
         self.taken[caller.name] -= 1
         self._free += 1
-        self._hand_out()
+        self.hand_out()
+
+    @property
+    def waiting(self) -> int:
+        return sum(map(len, self._waiting.values()))
 
     def turn_away(self, error: Exception) -> None:
         """Raise an error where somebody waits."""
@@ -73,8 +90,8 @@ class FairSlots:
             if not place[1].done():
                 place[1].set_exception(error)
 
-    def _hand_out(self) -> None:
-        while self._free and self._waiting:
+    def hand_out(self) -> None:
+        while self._waiting and self._free + (self._lender.lent if self._lender else 0) > 0:
             caller, turn = min(
                 (line[0] for line in self._waiting.values()),
                 key=lambda first: self.taken[first[0].name] / first[0].part,
@@ -85,6 +102,8 @@ class FairSlots:
             self.taken[caller.name] += 1
             self._free -= 1
             turn.set_result(None)
+        if self._waiting and self._lender:
+            self._lender.ask(self)
 
     def _leave(self, place: tuple[Caller, asyncio.Future[None]]) -> None:
         line = self._waiting.get(place[0].name, deque())
@@ -101,12 +120,12 @@ class Admission:
     and queue a caller may have its part; where its part is less than all slots, as many as these.
     """
 
-    def __init__(self, slots: int, queue: int, room: int) -> None:
+    def __init__(self, slots: int, queue: int, room: int, lender: Lender | None = None) -> None:
         self._slots, self._queue, self.room = slots, queue, room
         self.running = self.visits = 0
         self.brought = 0  # bytes
         self.draining = False
-        self.free = FairSlots(slots)
+        self.free = FairSlots(slots, lender)
         self.inside, self.served, self.refused = Counter[str](), Counter[str](), Counter[str]()  # by caller
         self._empty = asyncio.Event()
         self._empty.set()
@@ -326,6 +345,9 @@ class PackagedEngine(Protocol):
 
     @property
     def slots(self) -> int: ...
+
+    @property
+    def lender(self) -> Lender | None: ...
 
     @property
     def packages(self) -> tuple[LanguagePackage, ...]: ...

@@ -23,7 +23,7 @@ from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, Toolchain
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Value
-from ioi_eval.server.jobs import PackagedEngine
+from ioi_eval.server.jobs import Lender, PackagedEngine
 from ioi_eval.store import Store
 from ioi_eval.store.memory import Shared, recalled, remembered
 from ioi_eval.store.resources import graders
@@ -136,6 +136,10 @@ class Prepared:
     @property
     def packages(self) -> tuple[LanguagePackage, ...]:
         return self._engine.packages
+
+    @property
+    def lender(self) -> Lender | None:
+        return self._engine.lender
 
     async def profile(self) -> Profile:
         return await self._engine.profile()

@@ -58,7 +58,7 @@ class Server:
         self._options = options or ServerOptions()
         self.slots = engine.slots
         callers = Callers(self._options, tell)
-        self._admission = Admission(engine.slots, self._options.queue, self._options.room)
+        self._admission = Admission(engine.slots, self._options.queue, self._options.room, engine.lender)
         metrics = Metrics()
         jobs = Jobs(engine, self._options, metrics, tell)
         contents = Contents(depot, self._options.max_body, metrics.contents)

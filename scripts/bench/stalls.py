@@ -13,7 +13,7 @@ from pathlib import Path
 
 from used import cpu_seconds
 
-from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
+from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store, discovery
 from ioi_eval.models import (
     Blob,
     Limits,
@@ -190,11 +190,15 @@ async def main() -> int:
     parser.add_argument(
         "--batch", type=int, default=0, metavar="N", help="so many submissions, one of which stalls"
     )
+    parser.add_argument("--worker", metavar="URL", help="judge there, twice as many jobs at a time as slots")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
         options = JudgeOptions(all_tests=True)
-        async with Scorer(EmbeddedEngine(store=store), store=store, options=options) as scorer:
+        engine: EmbeddedEngine | PistonEngine = EmbeddedEngine(store=store)
+        if given.worker:
+            engine = PistonEngine(discovery(given.worker), per_endpoint=2 * engine.slots)
+        async with Scorer(engine, store=store, options=options) as scorer:
             if given.batch:
                 await batch(scorer, given)
                 return 0

@@ -108,6 +108,10 @@ class EmbeddedEngine:
     def slots(self) -> int:
         return self._slots
 
+    @property
+    def lender(self) -> Slots:
+        return self._entered().slots
+
     async def profile(self) -> Profile:
         return self._entered().profile
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
+from typing import Protocol
 
 from ioi_eval.engines.embedded.box import Leash
 from ioi_eval.engines.embedded.job import Slot
@@ -17,6 +18,16 @@ _LOOK = 0.25  # seconds between two looks at what the programs of jobs do
 _LITTLE = 0.25  # of a processor: with less, and nobody ready to run or at a disk, a job idles
 _TICKS = os.sysconf("SC_CLK_TCK")
 _MEMORY = Path("/sys/fs/cgroup")
+
+
+class WaitingLine(Protocol):
+    """Jobs that wait for slots before they come to the engine."""
+
+    @property
+    def waiting(self) -> int: ...
+
+    def hand_out(self) -> None:
+        """Let in whom there is a slot for, also a lent one."""
 
 
 class Slots:
@@ -32,7 +43,8 @@ class Slots:
             self._free.put_nowait(slot)
         self._jobs: dict[Leash, int] = {}  # under way, with the CPU time at the last look
         self._several = asyncio.Lock()  # held by who collects more than one slot: two would block
-        self._waiting = self._lent = self._idle = 0
+        self._waiting = self.lent = self._idle = 0
+        self._lines = set[WaitingLine]()  # in which somebody waits
         self._looking: asyncio.Task[None] | None = None
 
     @property
@@ -65,32 +77,47 @@ class Slots:
         if self._looking is not None:
             self._looking.cancel()
 
-    async def _next(self) -> Slot:
-        if self._free.empty() and self._spare and (self._looking is None or self._looking.done()):
+    def ask(self, line: WaitingLine) -> None:
+        """Lend to those in the line, too, as long as somebody waits there."""
+        self._lines.add(line)
+        self._begin()
+
+    def _begin(self) -> None:
+        if self._spare and (self._looking is None or self._looking.done()):
             self._looking = asyncio.create_task(self._look())
+
+    def _asked(self) -> int:
+        return self._waiting + sum(line.waiting for line in self._lines)
+
+    async def _next(self) -> Slot:
         self._waiting += 1
+        if self._free.empty():
+            self._begin()
         try:
             return await self._free.get()
         finally:
             self._waiting -= 1
 
     def _give_back(self, slot: Slot) -> None:
-        asked = self._waiting and not self._several.locked()  # who runs alone wants what was lent back first
-        if self._lent > (self._idle if asked else 0):
-            self._lent -= 1
+        asked = self._asked() and not self._several.locked()  # who runs alone wants what was lent back first
+        if self.lent > (self._idle if asked else 0):
+            self.lent -= 1
             self._spare.append(slot)
         else:
             self._free.put_nowait(slot)
 
     async def _look(self) -> None:
         """Lend, while somebody waits."""
-        while self._waiting:
+        while self._asked():
             await asyncio.sleep(_LOOK)
             self._idle = 0 if self._several.locked() else await asyncio.to_thread(self._idling)
-            while self._spare and self._lent < self._idle and self._waiting and has_memory(self._own):
-                self._lent += 1
+            while self._spare and self.lent < self._idle and self._asked() and has_memory(self._own):
+                self.lent += 1
                 self._free.put_nowait(self._spare.pop())
+                for line in self._lines:
+                    line.hand_out()
         self._idle = 0
+        self._lines.clear()
 
     def _idling(self) -> int:
         """Return how many jobs have done nothing since the last look."""

@@ -15,6 +15,7 @@ from server_helpers import API, Caller, job, until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded import job as embedded_job
+from ioi_eval.engines.embedded import slots
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError
 from ioi_eval.models import Job, JobResult
 from ioi_eval.server import Event, Server, ServerOptions
@@ -249,7 +250,7 @@ async def test_a_client_that_goes_away_takes_its_job_with_it(
 class HeldEngine:
     """The real engine, whose results wait to be let go."""
 
-    slots = 1
+    slots, lender = 1, None
 
     def __init__(self, engine: EmbeddedEngine) -> None:
         self._engine, self.packages, self.let_go = engine, engine.packages, asyncio.Event()
@@ -312,7 +313,7 @@ async def test_where_a_box_failed_is_no_part_of_a_reply(
 class BrokenEngine:
     """An engine with one fault that a real one shows only when the machine breaks."""
 
-    slots = 1
+    slots, lender = 1, None
 
     def __init__(self, engine: EmbeddedEngine, error: Exception) -> None:
         self.packages, self.profile, self.error = engine.packages, engine.profile, error
@@ -396,3 +397,17 @@ async def test_metrics_are_prometheus_text(call: Caller) -> None:
     assert ("ioi_eval_job_seconds_count", "", 2) in seconds
     assert found["ioi_eval_received_bytes_total"][1][0][2] > 0
     assert found["ioi_eval_sent_bytes_total"][1][0][2] > 0
+
+
+async def test_a_job_that_idles_lends_its_slot(
+    call: Caller, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker has one slot, and its program sleeps until a later job's is done."""
+    monkeypatch.setattr(slots, "has_memory", lambda count: True)  # one slot has all of it
+    sleeper = asyncio.create_task(call.run("sleep 600"))
+    await until(lambda: server.running == 1)
+    status, reply = await call.run("echo done")
+    assert (status, reply["run"]["stdout"]) == (200, "done\n") and not sleeper.done()
+    sleeper.cancel()
+    await asyncio.wait([sleeper])
+    await until(lambda: server.running == 0)
