@@ -6,8 +6,8 @@ It holds for a file that begins with the same bytes, which are read and hashed a
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import msgspec
 from ioi_eval.benchmarks.dump_reader import DumpOptions
 from ioi_eval.model.values import LanguageFrom, Value
 from ioi_eval.store.files import replace
+from ioi_eval.store.resources import PACKAGE, code_digest
 
 INDEX = ".dump.index"
 
@@ -25,7 +26,7 @@ class DumpIndex(Value):
 
     size: int  # bytes, to the end of a line
     sha256: str  # of these bytes
-    read_by: str  # a hash of the options, the problems and the version of the package
+    read_by: str  # a hash of the options, the problems, the package's sources and the Python
     id_column: str
     rows: int
     keys: list[str]  # of the submissions, in order
@@ -51,7 +52,7 @@ class DumpIndex(Value):
 
 def reading(options: DumpOptions, problems: Mapping[str, str]) -> str:
     """Return a hash of all that the first pass depends on beside the file; `problems`: a hash of each."""
-    content: list[Any] = [options, dict(sorted(problems.items())), version("ioi-eval")]
+    content: list[Any] = [options, dict(sorted(problems.items())), code_digest(PACKAGE), sys.version]
     return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 

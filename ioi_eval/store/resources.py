@@ -5,7 +5,9 @@ And what other installed packages add to it, by entry points, and the memory of 
 
 from __future__ import annotations
 
+import hashlib
 import os
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,23 @@ from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.values import Blob, NamedBlob
 from ioi_eval.store.compiling import BINARIES, SOURCES
 
-_PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[1]
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+@cache
+def code_digest(package: Path = PACKAGE) -> str:
+    """Hash the package's Python sources: two checkouts of one version may differ."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(package)} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
 
 
 def graders() -> Path:
     """The folder of what runs inside the box: the proctor's sources, the classic scripts."""
-    return _folder("graders", _PACKAGE)
+    return _folder("graders", PACKAGE)
 
 
 def proctor_sources(folder: Path) -> list[NamedBlob]:
@@ -36,17 +48,17 @@ def classic_scripts() -> dict[str, str]:
 
 def examples() -> Path:
     """The folder of the example problems and the example dump."""
-    return _folder("examples", _PACKAGE)
+    return _folder("examples", PACKAGE)
 
 
 def piston() -> Path:
     """The folder of what servers need: our package for them."""
-    return _folder("piston", _PACKAGE)
+    return _folder("piston", PACKAGE)
 
 
 def shipped(name: str, machine: str, digest: str) -> Path | str:
     """A binary that came with the package, or why there is none for such machines of these sources."""
-    folder = _PACKAGE / "_data" / BINARIES
+    folder = PACKAGE / "_data" / BINARIES
     made_of = folder / SOURCES
     if not made_of.is_file():
         return "none came with the package, which is used from its sources"

@@ -94,7 +94,7 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (place.parent / SOURCES).write_text(sources_digest(graders) + "\n")
     (place / PROCTOR).write_text("#!/bin/sh\necho '{}'\n")
     (place / WAITING).write_text("library")
-    monkeypatch.setattr(resources, "_PACKAGE", package)
+    monkeypatch.setattr(resources, "PACKAGE", package)
     yield place
 
 

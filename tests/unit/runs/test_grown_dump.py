@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from ioi_eval.benchmarks import dump_reader, dumps
+from ioi_eval.benchmarks import dump_index, dump_reader, dumps
 from ioi_eval.benchmarks.dump_index import INDEX
 from ioi_eval.model.errors import BadRows
 from ioi_eval.runs import RunSummary, score_dump_sync
 from ioi_eval.store.folder import read_rows
+from ioi_eval.store.resources import PACKAGE, code_digest
 from ioi_eval.testing import FakeEngine
 
 
@@ -57,6 +58,17 @@ def write(dump: Path, rows: list[dict[str, Any]]) -> None:
     dump.write_text("".join(json.dumps(one) + "\n" for one in rows))
 
 
+def checkout(folder: Path, more: str = "") -> Path:
+    """Copy the package's Python sources; `more` goes into the reader of rows."""
+    for path in PACKAGE.rglob("*.py"):
+        copy = folder / path.relative_to(PACKAGE)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+    with (folder / "benchmarks" / "dump_reader.py").open("a") as stream:
+        stream.write(more)
+    return folder
+
+
 def call(folder: Path) -> RunSummary:
     return score_dump_sync(
         folder / "dump.jsonl", folder / "problems", out=folder / "run", engine=FakeEngine()
@@ -83,8 +95,10 @@ def test_only_new_rows_are_read(tmp_path: Path, read: list[int], named: bool) ->
     assert not read
 
 
-@pytest.mark.parametrize("change", ["row", "problem", "option", "index", "other dump between"])
-def test_what_may_have_changed_is_read_again(tmp_path: Path, read: list[int], change: str) -> None:
+@pytest.mark.parametrize("change", ["row", "problem", "option", "index", "code", "other dump between"])
+def test_what_may_have_changed_is_read_again(
+    tmp_path: Path, read: list[int], change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     package(tmp_path / "problems")
     dump, rows = tmp_path / "dump.jsonl", [row(number) for number in range(9)]
     write(dump, rows[:8])
@@ -100,6 +114,10 @@ def test_what_may_have_changed_is_read_again(tmp_path: Path, read: list[int], ch
             again = 9
         case "index":
             index.write_bytes(index.read_bytes()[:-3])
+        case "code":  # another checkout of the same version
+            monkeypatch.setattr(
+                dump_index, "PACKAGE", checkout(tmp_path / "there", "# reads rows differently\n")
+            )
         case "other dump between":
             held = index.read_bytes()
             write(dump, [*rows[:7], row(7, code="int main() { return 98; }\n")])
@@ -121,6 +139,11 @@ def test_what_may_have_changed_is_read_again(tmp_path: Path, read: list[int], ch
     assert {one["key"]: one["code"] for one in read_rows(tmp_path / "run")} == {
         one["id"]: one["code"] for one in rows
     }
+
+
+def test_an_index_is_of_the_code_that_made_it(tmp_path: Path) -> None:
+    assert code_digest(checkout(tmp_path / "equal")) == code_digest(PACKAGE)
+    assert code_digest(checkout(tmp_path / "other", "# comment\n")) != code_digest(PACKAGE)
 
 
 def test_a_new_row_with_an_old_id_is_a_fault(tmp_path: Path, read: list[int]) -> None:
