@@ -125,6 +125,7 @@ class Artifacts:
         self, engine: Engine, limits: BuildLimits | None = None, *, trusted: Engine | None = None
     ) -> None:
         self.engine, self._other, self._limits = engine, trusted, limits or BuildLimits()
+        self._proctor: Recipe | None = None
 
     async def of_problem(self, problem: Problem) -> ProblemPrograms:
         """Build everything that does not depend on a submission, side by side. Raises `ProgramBroken`."""
@@ -140,12 +141,14 @@ class Artifacts:
         )
 
     async def proctor(self) -> Blob:
-        """The engine's own proctor, or one that it builds."""
+        """The engine's own proctor, or one that it builds. Its sources are read and hashed once for a run."""
         engine = await self.builder()
         profile = await engine.profile()
         if profile.proctor is not None:
             return profile.proctor
-        built = await engine.build(proctor_recipe(proctor_sources(graders() / "proctor"), self._limits))
+        if self._proctor is None:
+            self._proctor = proctor_recipe(proctor_sources(graders() / "proctor"), self._limits)
+        built = await engine.build(self._proctor)
         if isinstance(built, Rejected):
             raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
         return built.artifact

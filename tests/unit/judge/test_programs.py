@@ -31,12 +31,14 @@ from ioi_eval.models import (
     CheckerKind,
     Job,
     JobResult,
+    NamedBlob,
     Profile,
     Stage,
     StageStatus,
     Test,
     Toolchain,
 )
+from ioi_eval.store.resources import proctor_sources
 from ioi_eval.testing import FakeEngine, Fatal
 
 pytestmark = pytest.mark.alike
@@ -325,6 +327,23 @@ async def test_an_engine_without_a_proctor_builds_it_from_all_its_sources(tmp_pa
         await artifacts.proctor()
     (job,) = engine.jobs
     assert {"plan.cpp", "plan.hpp"} <= {file.name for file in job.files}
+
+
+async def test_the_sources_of_the_proctor_are_hashed_once_for_all_submissions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+
+    def counting(folder: Path) -> list[NamedBlob]:
+        read.append(folder)
+        return proctor_sources(folder)
+
+    monkeypatch.setattr("ioi_eval.judge.programs.proctor_sources", counting)
+    async with opened(
+        tmp_path, FakeEngine(profile=msgspec.structs.replace(fake_profile(), proctor=None))
+    ) as artifacts:
+        made = [await artifacts.proctor() for _ in range(5)]
+    assert (len(read), len(set(made))) == (1, 1)
 
 
 # --- nothing is left behind --------------------------------------------------------------------------
