@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attacks_compiling import COMPILING
+from attacks_contest import ASKING, FLOODS, LINKS, NAMES, REQUESTS, SHOWN
 from attacks_counts import COUNTING_PAIRS, COUNTS
 from attacks_faults import FAULTS
 from attacks_files import FILES
@@ -30,4 +31,24 @@ PROGRAMS = (
 PAIRS = (*TALKS, *COUNTING_PAIRS, *MACHINE_PAIRS, *KERNEL_PAIRS)
 ATTACKS = (*PROGRAMS, *PAIRS, *FUNCTIONS, *FILES, *COMPILING, *SCRIPTS, *WORKER)
 
-__all__ = ["ATTACKS", "COMPILING", "FILES", "FUNCTIONS", "PAIRS", "PROGRAMS", "SCRIPTS", "WORKER"]
+# Of a contest's participants: test_contest_secrets.py and test_contest_door.py try them. No layer stops these.
+CONTEST = {
+    "programs that ask": ASKING,
+    "requests to the door": REQUESTS,
+    "floods": FLOODS,
+    "names": NAMES,
+    "programs that pages show": SHOWN,
+    "links in a statement": (LINKS,),
+}
+
+__all__ = [
+    "ATTACKS",
+    "COMPILING",
+    "CONTEST",
+    "FILES",
+    "FUNCTIONS",
+    "PAIRS",
+    "PROGRAMS",
+    "SCRIPTS",
+    "WORKER",
+]

@@ -6,42 +6,12 @@ import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import msgspec
 import pytest
-from attacks_contest import PROGRAMS, SECRET, Asking
+from attacks_contest import ASKING, Asking
+from support.contests import PROBLEMS, SECRET, hidden_in
 
-from ioi_eval import EmbeddedEngine, Limits, Scorer, Store
+from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.contest import Contest, NotJudged, Refused, Rules, Session
-from ioi_eval.models import Blob, NamedBlob, Problem, Subtask, Test
-
-OPEN = Problem(
-    id="open",
-    limits=Limits.contest(2.0, 256 << 20),
-    tests=(
-        Test(name="0-a", input=Blob.of("1 2\n"), answer=Blob.of("3\n")),
-        Test(name="1-a", input=Blob.of(f"30 4 {SECRET}\n"), answer=Blob.of(f"34 {SECRET}\n")),
-    ),
-    subtasks=(
-        Subtask(name="samples", points=0, tests=("0-a",)),
-        Subtask(name="all", points=100, tests=("0-a", "1-a")),
-    ),
-)
-GRADER = f"""#include <cstdio>
-#include "graded.h"
-const char *marker = "{SECRET}";
-int main() {{ int a, b; if (scanf("%d %d", &a, &b) != 2) return 1; printf("%d\\n", add(a, b)); }}
-"""
-SAMPLE = GRADER.replace(f'const char *marker = "{SECRET}";\n', "")
-GRADED = msgspec.structs.replace(
-    OPEN,
-    id="graded",
-    options=msgspec.structs.replace(OPEN.options, with_grader=True),
-    grader_files=(
-        NamedBlob(name="graders/grader.cpp", content=Blob.of(GRADER)),
-        NamedBlob(name="graders/graded.h", content=Blob.of("int add(int a, int b);\n")),
-    ),
-    attachments=(NamedBlob(name="grader.cpp", content=Blob.of(SAMPLE)),),
-)
 
 
 @pytest.fixture
@@ -61,10 +31,10 @@ async def session(shared_cache: Path) -> AsyncIterator[Session]:
     store = Store(shared_cache)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         rules = Rules(output_bytes=1 << 16)
-        yield Contest({"open": OPEN, "graded": GRADED}, rules, judge=scorer.judge).session("otter")
+        yield Contest(PROBLEMS, rules, judge=scorer.judge).session("otter")
 
 
-@pytest.mark.parametrize("asking", PROGRAMS, ids=lambda one: one.name)
+@pytest.mark.parametrize("asking", ASKING, ids=lambda one: one.name)
 async def test_no_answer_has_a_secret(asking: Asking, session: Session, hidden: list[Path]) -> None:
     code = asking.code.replace("PATH", str(hidden[0]))
     told = [session.statement(asking.problem), session.standing()]
@@ -81,9 +51,7 @@ async def test_no_answer_has_a_secret(asking: Asking, session: Session, hidden: 
             except (Refused, NotJudged) as error:
                 words.append(str(error))
     assert not [one for one in words if "judge failed" in one], "it has an answer, or a refusal"
-    answers = [msgspec.json.encode(one).decode() for one in told] + words
-    assert not [one for one in answers if SECRET in one]
-    assert not [one for one in answers if "1-a" in one], "nor is a hidden test named"
+    assert not hidden_in(*told, *words)
     (submitted,) = [one for one in told if type(one).__name__ == "Submitted"]
     assert submitted.slowest_seconds is None
     assert submitted.points == 0

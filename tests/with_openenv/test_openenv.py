@@ -55,7 +55,7 @@ async def step(environment: Any, tool: str, **arguments: Any) -> Any:
 
 
 async def test_an_episode(address: str) -> None:
-    async with MCPToolClient(base_url=address) as environment:
+    async with MCPToolClient(base_url=address, message_timeout_s=LONGEST) as environment:
         begun = await environment.reset(problem="tide")
         assert "Problem `tide`, 100 points." in str(begun.observation) and begun.reward == 0
         tools = {tool.name: tool for tool in await environment.list_tools()}
@@ -74,7 +74,7 @@ async def test_an_episode(address: str) -> None:
 
 async def test_a_seed_chooses_the_problem_and_sessions_are_apart(address: str) -> None:
     async def chosen(seed: int) -> tuple[str, float]:
-        async with MCPToolClient(base_url=address) as environment:
+        async with MCPToolClient(base_url=address, message_timeout_s=LONGEST) as environment:
             begun = await environment.reset(seed=seed)
             told = await step(environment, "submit", code=NOTHING)
             return str(begun.observation), told.observation.result["data"]["left"]
@@ -88,7 +88,7 @@ async def test_a_failure_of_the_judge_is_no_reward(tmp_path: Path) -> None:
     [checker] = (tmp_path / "threes" / "checker").glob("checker.cpp")
     checker.write_text("no program\n")
     with served(tmp_path) as address:
-        async with MCPToolClient(base_url=address) as environment:
+        async with MCPToolClient(base_url=address, message_timeout_s=LONGEST) as environment:
             await environment.reset(problem="threes")
             told = await step(environment, "submit", code=NOTHING)
             assert told.reward is None and "the judge failed" in str(told.observation)

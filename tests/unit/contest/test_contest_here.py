@@ -2,62 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 import pytest
+from support.contests import PROBLEMS, RIGHT, hidden_in
 
-from ioi_eval import EmbeddedEngine, Limits, Scorer, Store, load_problems
+from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems
 from ioi_eval.contest import Contest, NotJudged, Refused, Rules, Session
-from ioi_eval.models import Blob, NamedBlob, Problem, Subtask, Test, Verdict
+from ioi_eval.model.job import Ended
+from ioi_eval.models import Blob, Job, NamedBlob, Verdict
 from ioi_eval.store.resources import examples
 
 pytestmark = pytest.mark.once
 
-SECRET = "hidden-7f3a"
-SUM = Problem(
-    id="sum",
-    limits=Limits.contest(2.0, 256 << 20),
-    tests=(
-        Test(name="0-a", input=Blob.of("1 2\n"), answer=Blob.of("3\n")),
-        Test(name="1-a", input=Blob.of(f"30 4 {SECRET}\n"), answer=Blob.of("34\n")),
-    ),
-    subtasks=(
-        Subtask(name="samples", points=0, tests=("0-a",)),
-        Subtask(name="all", points=100, tests=("0-a", "1-a")),
-    ),
-)
-GRADER = f"""#include <cstdio>
-#include "graded.h"
-const char *marker = "{SECRET}";
-int main() {{ int a, b; if (scanf("%d %d", &a, &b) != 2) return 1; printf("%d\\n", add(a, b)); }}
-"""
-GRADED = msgspec.structs.replace(
-    SUM,
-    id="graded",
-    options=msgspec.structs.replace(SUM.options, with_grader=True),
-    grader_files=(
-        NamedBlob(name="graders/grader.cpp", content=Blob.of(GRADER)),
-        NamedBlob(name="graders/graded.h", content=Blob.of("int add(int a, int b);\n")),
-    ),
-)
-RIGHT = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d\\n", a + b); }\n'
 ADDS = '#include "graded.h"\nint add(int a, int b) { return a + b; }\n'
-
-
-SAMPLE_GRADER = """#include <cstdio>
-#include "graded.h"
-int main() { int a, b; scanf("%d %d", &a, &b); printf("the sample grader got %d\\n", add(a, b)); }
-"""
-HANDED = msgspec.structs.replace(
-    GRADED,
-    id="handed",
-    attachments=(
-        NamedBlob(name="cpp/grader.cpp", content=Blob.of(SAMPLE_GRADER)),
-        NamedBlob(name="notes.pdf", content=Blob.of(b"%PDF\0")),
-    ),
-)
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +30,7 @@ def store(shared_cache: Path) -> Store:
 @pytest.fixture
 async def session(store: Store) -> AsyncIterator[Session]:
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
-        problems = {"sum": SUM, "graded": GRADED, "handed": HANDED}
-        yield Contest(problems, Rules(output_bytes=40), judge=scorer.judge).session("otter")
+        yield Contest(PROBLEMS, Rules(output_bytes=40), judge=scorer.judge).session("otter")
 
 
 @pytest.mark.parametrize(
@@ -92,15 +53,28 @@ async def test_runs_show_what_programs_wrote(
     assert ("exit code 1" in ran.words) is (ended == "RE")
 
 
-async def test_one_build_serves_runs_samples_and_submissions(session: Session, store: Store) -> None:
-    code = RIGHT + "// one build\n"
-    assert (await session.run("sum", code, input="1 1")).output == "2\n"
-    before = {path for path in store.root.rglob("*") if path.is_file()}
-    tested = await session.test("sum", code)
-    submitted = await session.submit("sum", code)
-    assert tested.samples[0].verdict is Verdict.AC and submitted.points == 100
-    built = {path for path in store.root.rglob("*") if path.is_file() and b"ELF" in path.read_bytes()[:4]}
-    assert built <= before
+class Counting(EmbeddedEngine):
+    """Counts what it builds."""
+
+    builds = 0
+
+    async def run(self, job: Job) -> Ended:
+        self.builds += "submission" in job.keep
+        return await super().run(job)
+
+
+async def test_one_build_serves_runs_samples_and_submissions(store: Store) -> None:
+    engine = Counting(store=store)
+    async with Scorer(engine, store=store) as scorer:
+        session = Contest(PROBLEMS, judge=scorer.judge).session("otter")
+        code = RIGHT + f"long own = {time.time_ns()}L;\n"
+        ran, tested, submitted = await asyncio.gather(
+            session.run("sum", code, input="1 1"), session.test("sum", code), session.submit("sum", code)
+        )
+        assert engine.builds == 1
+        assert (await session.run("sum", code, input="2 2")).output == "4\n"
+        assert engine.builds == 1
+    assert ran.output == "2\n" and tested.samples[0].verdict is Verdict.AC and submitted.points == 100
 
 
 async def test_a_program_cannot_say_what_it_read(session: Session) -> None:
@@ -111,8 +85,7 @@ async def test_a_program_cannot_say_what_it_read(session: Session) -> None:
         loud.replace("sys.exit(1)", "raise ValueError(text)"),
         loud.replace("sys.exit(1)", ""),
     ):
-        told = msgspec.json.encode(await session.submit("sum", code, "python")).decode()
-        assert SECRET not in told and "30 4" not in told
+        assert not hidden_in(await session.submit("sum", code, "python"))
 
 
 async def test_nothing_shows_the_judges_own_grader(session: Session) -> None:
@@ -136,7 +109,7 @@ async def test_nothing_shows_the_judges_own_grader(session: Session) -> None:
     with pytest.raises(Refused, match="only the judge has"):
         await session.run("graded", shouting, input="1 2")
     answers = [*told, tested, await session.submit("graded", shouting), session.statement("graded")]
-    assert SECRET not in "".join(msgspec.json.encode(one).decode() for one in answers)
+    assert not hidden_in(*answers)
     assert (await session.submit("graded", ADDS)).points == 100
 
 
@@ -148,7 +121,7 @@ async def test_own_inputs_run_through_the_sample_grader_that_a_package_hands_out
     assert (ran.ended, ran.output) == ("completed", "the sample grader got 12\n")
     wrong = '#include "grader.cpp"\nextern const char *marker;\nint add(int, int) { puts(marker); return 0; }'
     told = [await session.run("handed", wrong), await session.submit("handed", wrong)]
-    assert SECRET not in "".join(msgspec.json.encode(one).decode() for one in told)
+    assert not hidden_in(*told)
     with pytest.raises(Refused, match="no language"):
         await session.run("handed", "print(1)", "python")
     assert (await session.submit("handed", ADDS)).points == 100  # the judge's own grader judges

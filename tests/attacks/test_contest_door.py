@@ -1,0 +1,205 @@
+"""A participant at the door of a contest, MCP over HTTP: whatever it sends, another one is judged as ever."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from attacks_contest import FLOODS, HERON, LINKS, NAMES, OTTER, REQUESTS, SHOWN, Flood, Knocking, asked, call
+from missing import lacks
+from support.contests import PROBLEMS, RIGHT, SUM, hidden_in
+
+from ioi_eval import EmbeddedEngine, InputError, Scorer, Store
+from ioi_eval.contest import Contest, Rules, open_contest
+from ioi_eval.models import Blob, Limits, Problem
+from ioi_eval.sources import Problems
+
+try:
+    from ioi_eval.integrations.mcp import serving
+except ModuleNotFoundError:
+    lacks("mcp")
+
+TOKENS = {"otter": OTTER, "heron": HERON}
+KINDS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+SHORT = msgspec.structs.replace(SUM, limits=Limits.contest(0.2, 256 << 20))  # loops end soon
+
+
+class Door:
+    """The address of a contest, and what its participants send there."""
+
+    def __init__(self, address: str, contest: Contest, http: httpx.AsyncClient) -> None:
+        self.address, self.contest, self._http = address, contest, http
+
+    async def post(
+        self, body: bytes, token: str | None, headers: tuple[tuple[str, str], ...] = ()
+    ) -> httpx.Response:
+        bearer = {} if token is None else {"Authorization": f"Bearer {token}".strip().encode()}
+        return await self._http.post(self.address, content=body, headers={**KINDS, **bearer, **dict(headers)})
+
+    async def tool(self, token: str, body: bytes) -> Any:
+        """What a tool tells; the text of a refusal."""
+        result = told_by(await self.post(body, token))["result"]
+        text = "".join(one["text"] for one in result["content"])
+        return text if result.get("isError") else json.loads(text)
+
+    async def check_heron(self) -> None:
+        """Its program is judged, and nothing was counted before."""
+        told = await self.tool(HERON, call("submit", problem="sum", code=RIGHT))
+        assert (told["points"], told["number"], told["repeats"]) == (100, 1, False)
+
+
+def told_by(answer: httpx.Response) -> Any:
+    """The one message of an answer, in JSON or as an event."""
+    (message,) = re.findall(r"^(?:data: )?(\{.*\})\r?$", answer.text, re.MULTILINE)
+    return json.loads(message)
+
+
+@asynccontextmanager
+async def opened(cache: Path, problem: Problem = SUM) -> AsyncIterator[Door]:
+    store = Store(cache)
+    async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
+        held = Contest({**PROBLEMS, "sum": problem}, Rules(), judge=scorer.judge, participants=TOKENS)
+        async with (
+            serving(held, TOKENS) as address,
+            httpx.AsyncClient(timeout=600, limits=httpx.Limits(max_connections=None)) as http,
+        ):
+            yield Door(address, held, http)
+
+
+async def test_requests_to_the_door(shared_cache: Path) -> None:
+    """Each wins by an answer that it must not get. None costs anything, and none ends the server."""
+    wrong = []
+    async with opened(shared_cache) as door:
+        for attack in REQUESTS:
+            if fault := await _fault(door, attack):
+                wrong.append(f"{attack.name}: {fault}")
+        assert not wrong
+        assert all(one.attempts == 0 for name in TOKENS for one in door.contest.session(name).problems())
+        await door.check_heron()
+    assert len({attack.name for attack in REQUESTS}) == len(REQUESTS)
+
+
+async def _fault(door: Door, attack: Knocking) -> str:
+    answer = await door.post(attack.body, attack.token, attack.headers)
+    if answer.status_code not in attack.statuses:
+        return f"status {answer.status_code}"
+    if (
+        attack.told not in answer.text.replace('\\"', '"').replace(": ", ":")
+        and attack.told not in answer.text
+    ):
+        return f"it is told {answer.text[:300]}"
+    if attack.statuses != (200,) and '"isError":false' in answer.text.replace(" ", ""):
+        return "it is answered"
+    named = attack.body.decode(errors="replace")
+    secrets = [one for one in hidden_in(answer.text) if one not in named]
+    if secrets or HERON in answer.text or "root:" in answer.text:
+        return f"it is told a secret: {secrets}"
+    return "" if len(answer.content) < 4_000 else f"{len(answer.content)} bytes for an answer"
+
+
+async def test_calls_of_others_are_not_cancelled(shared_cache: Path) -> None:
+    """By their number, which is the same for both."""
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+    async with opened(shared_cache) as door:
+        under_way = asyncio.create_task(door.check_heron())
+        while not under_way.done():
+            await door.post(json.dumps(cancelled).encode(), OTTER)
+        await under_way
+
+
+@pytest.mark.parametrize("flood", FLOODS, ids=lambda one: one.name)
+async def test_floods_do_not_starve_others(flood: Flood, shared_cache: Path) -> None:
+    async with opened(shared_cache, SHORT) as door:
+        language = "c++" if "int main" in flood.code else "python"
+        calls = [
+            asyncio.create_task(
+                door.tool(
+                    OTTER,
+                    call(
+                        flood.tool,
+                        problem="sum",
+                        code=flood.code.replace("NUMBER", str(number)),
+                        language=language,
+                    ),
+                )
+            )
+            for number in range(flood.calls)
+        ]
+        await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        await door.check_heron()
+        told = await asyncio.gather(*calls)
+        refused = [one for one in told if isinstance(one, str)]
+        assert all("too many calls at the same time" in one for one in refused)
+        most = door.contest.rules.at_once + door.contest.rules.waiting
+        assert refused and len(told) - len(refused) >= min(most, 2)
+        assert not hidden_in(*told)
+
+
+async def test_half_requests_do_not_starve_others(shared_cache: Path) -> None:
+    async with opened(shared_cache) as door:
+        port = httpx.URL(door.address).port or 0
+        halves = [await asyncio.open_connection("127.0.0.1", port) for _ in range(300)]
+        for number, (_, writer) in enumerate(halves):
+            head = f"POST /mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {OTTER}\r\nContent-Length: 9999\r\n\r\n["
+            writer.write(head[: 20 + number].encode())
+        try:
+            await door.check_heron()
+        finally:
+            for _, writer in halves:
+                writer.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_names_are_not_taken(name: str, shared_cache: Path, tmp_path: Path) -> None:
+    store = Store(shared_cache)
+    with pytest.raises(InputError) as refused:
+        async with open_contest(Problems([SUM]), out=tmp_path / "cup", participants=[name], store=store):
+            pass
+    assert not (tmp_path / "cup").exists() and str(refused.value).replace("\n", "").isprintable()
+
+
+async def test_pages_and_models_are_shown_text(shared_cache: Path, tmp_path: Path) -> None:
+    """Of a statement's links and of programs nothing is opened, filled in or run."""
+    store = Store(shared_cache)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        port = str(listening.getsockname()[1])
+        text = LINKS.replace("PORT", port)
+        linked = msgspec.structs.replace(SUM, statement=Blob.of(text))
+        async with (
+            open_contest(
+                Problems([linked]), out=tmp_path / "cup", participants=TOKENS, store=store
+            ) as contest,
+            serving(contest, TOKENS) as address,
+            httpx.AsyncClient(timeout=600) as http,
+        ):
+            door = Door(address, contest, http)
+            assert (await door.tool(OTTER, call("statement", problem="sum")))["text"] == text
+            read = asked("resources/read", uri="contest://problems/sum")
+            assert "7 * 7" in (await door.post(read, OTTER)).text
+            for code in SHOWN:
+                told = await door.tool(OTTER, call("submit", problem="sum", code=code.replace("PORT", port)))
+                assert (
+                    told["points"] == 0
+                    and "\x1b" not in told.get("compiler", "")
+                    and "\u202e" not in told.get("compiler", "")
+                )
+            await door.check_heron()
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+    pages = list((tmp_path / "cup").rglob("*.html"))
+    assert pages
+    for page in pages:
+        written = page.read_text()
+        assert "alert(1)</script>" not in written
+        loaded = re.findall(r"<(?:img|script|iframe|link|object|embed)\b[^>]*>", written)
+        assert not [one for one in loaded if port in one]

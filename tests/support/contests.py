@@ -1,0 +1,58 @@
+"""Problems of contests that hold a secret wherever participants must not look."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ioi_eval import Limits
+from ioi_eval.models import Blob, NamedBlob, Problem, Subtask, Test
+
+SECRET = "CANARY-77c2ab10"  # in all that is hidden
+HIDDEN = (SECRET, "1410077123", "1410077200", "1-a")  # the hidden test's input, answer and name
+
+SUM = Problem(
+    id="sum",
+    limits=Limits.contest(2.0, 256 << 20),
+    tests=(
+        Test(name="0-a", input=Blob.of("1 2\n"), answer=Blob.of("3\n")),
+        Test(name="1-a", input=Blob.of(f"1410077123 77 {SECRET}\n"), answer=Blob.of("1410077200\n")),
+    ),
+    subtasks=(
+        Subtask(name="samples", points=0, tests=("0-a",)),
+        Subtask(name="all", points=100, tests=("0-a", "1-a")),
+    ),
+)
+RIGHT = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d\\n", a + b); }\n'
+GRADER = f"""#include <cstdio>
+#include "graded.h"
+const char *marker = "{SECRET}";
+int main() {{ int a, b; if (scanf("%d %d", &a, &b) != 2) return 1; printf("%d\\n", add(a, b)); }}
+"""
+GRADED = msgspec.structs.replace(
+    SUM,
+    id="graded",
+    options=msgspec.structs.replace(SUM.options, with_grader=True),
+    grader_files=(
+        NamedBlob(name="graders/grader.cpp", content=Blob.of(GRADER)),
+        NamedBlob(name="graders/graded.h", content=Blob.of("int add(int a, int b);\n")),
+    ),
+)
+SAMPLE_GRADER = """#include <cstdio>
+#include "graded.h"
+int main() { int a, b; scanf("%d %d", &a, &b); printf("the sample grader got %d\\n", add(a, b)); }
+"""
+HANDED = msgspec.structs.replace(
+    GRADED,
+    id="handed",
+    attachments=(
+        NamedBlob(name="cpp/grader.cpp", content=Blob.of(SAMPLE_GRADER)),
+        NamedBlob(name="notes.pdf", content=Blob.of(b"%PDF\0")),
+    ),
+)
+PROBLEMS = {one.id: one for one in (SUM, GRADED, HANDED)}
+
+
+def hidden_in(*told: object) -> list[str]:
+    """Return what answers have of what is hidden."""
+    text = "".join(msgspec.json.encode(one).decode() for one in told)
+    return [one for one in HIDDEN if one in text]
