@@ -160,6 +160,11 @@ async def test_tests_that_were_written_on_windows(tmp_path: Path, shared_cache: 
             "same 7 fails, which is to make tests/04: it did nothing for 3 s. Correct",
             id="it-sleeps",
         ),
+        pytest.param(
+            *("files/val.cpp", "int main() {", "#include <unistd.h>\nint main() { for (;;) pause();"),
+            "the validator rejects tests/01: it did nothing for 3 s. Correct",
+            id="its-validator-sleeps",
+        ),
         ("files/gen.cpp", "int main", "int mine", "files/gen.cpp does not compile"),
         ("problem.xml", 'cmd="gen 1000"', 'cmd="gem 1000"', "no generator 'gem'. Did you mean 'gen'?"),
         ("problem.xml", 'cmd="gen 1000"', "", "tests/03 is not there, and nothing makes it"),

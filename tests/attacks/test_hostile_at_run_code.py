@@ -1,0 +1,44 @@
+"""Programs behind SandboxFusion's door: none holds it up, and the next one finds nothing of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from support.servers import Server, ServerOptions
+
+from ioi_eval import EmbeddedEngine, Store
+
+OUTPUT = 1 << 16
+HONEST = {"code": "print(7)", "language": "python"}
+PROGRAMS = {
+    "sleeps": ("import time\ntime.sleep(9999)\n", "TimeLimitExceeded"),
+    "is stopped by itself": ("import os\nos.kill(os.getpid(), 19)\n", "TimeLimitExceeded"),
+    "kills all": ("import os\nos.kill(-1, 9)\n", "Finished"),
+    "floods": ("import os\nwhile True: os.write(1, b'7' * 65536)\n", "Finished"),
+}
+
+
+async def run(session: aiohttp.ClientSession, **asked: Any) -> dict[str, Any]:
+    async with session.post("/run_code", json=asked) as reply:
+        assert reply.status == 200
+        told: dict[str, Any] = await reply.json()
+        return told
+
+
+@pytest.mark.long
+async def test_none_holds_up_the_door(shared_cache: Path) -> None:
+    """One slot, so each honest program runs where a hostile one ran before."""
+    async with (
+        EmbeddedEngine(store=Store(shared_cache), slots=1, max_stdout=OUTPUT) as engine,
+        Server(engine, ServerOptions(port=0, max_output=OUTPUT)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        for name, (code, status) in PROGRAMS.items():
+            reply = await run(session, code=code, language="python", run_timeout=1)
+            told = reply["run_result"]
+            assert (reply["status"], told["status"]) == ("Failed", status), name
+            assert told["return_code"] != 0 and len(told["stdout"]) <= 2 * OUTPUT, name
+            assert (await run(session, **HONEST))["run_result"]["stdout"] == "7\n", name
