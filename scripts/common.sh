@@ -90,7 +90,8 @@ missing() {
 # them the tests of a language are left out, or, where CI is set, fail.
 want_languages() {
     local packages
-    packages=$(PATH=/usr/local/bin:/usr/bin:/bin missing javac:default-jdk-headless pypy3:pypy3 rustc:rustc go:golang-go)
+    packages=$(PATH=/usr/local/bin:/usr/bin:/bin missing javac:default-jdk-headless pypy3:pypy3 rustc:rustc go:golang-go \
+        mcs:mono-mcs mono:mono-runtime)
     # shellcheck disable=SC2086 # the packages are words of their own
     install_each "the tests of a language are left out" $packages
 }

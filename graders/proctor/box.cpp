@@ -52,7 +52,11 @@ Spec read_spec(const json::Value& value) {
   for (const json::Value& file : value.at("files").as_list("files"))
     spec.files.emplace_back(plan::file_name(file.at("name").as_text("files.name"), "files.name"),
         file.at("path").as_text("files.path"));
-  spec.readable = value.at("read").texts("read");
+  for (const std::string& place : value.at("read").texts("read"))
+    if (place == "/proc")
+      spec.program.proc_of_box = true;  // never the machine's
+    else
+      spec.readable.push_back(place);
   read_profile(value.at("profile").as_text("profile"), spec.program);
   // For scripts; what they start a proctor for does without.
   if (spec.program.nests) spec.readable.push_back("/dev/zero");

@@ -93,8 +93,15 @@ const std::vector<Line> lines = {
       CALL(sched_get_priority_max), CALL(sched_get_priority_min)},
      "who and where it is"},
     {submission, Check::own_or_unknown,
-     {CALL(getpgid), CALL(getsid), CALL(sched_getaffinity), CALL(sched_getparam), CALL(sched_getscheduler)},
+     {CALL(getpgid), CALL(getsid), CALL(sched_getaffinity)},
      "of another one they tell whether it is there; libc asks for each thread"},
+    {lone | forking, Check::own_or_unknown, {CALL(sched_getparam), CALL(sched_getscheduler)}, "the same"},
+    {threads, Check::own_or_usual,
+     {CALL(sched_getparam), CALL(sched_getscheduler)},
+     "the same; Mono ends where a thread of its own has no priority, so all others have the usual one"},
+    {threads | ours, Check::not_followed,
+     {CALL(sched_setscheduler)},
+     "Mono sets the usual priority of its threads, and says on standard output where it cannot"},
     {ours, Check::none,
      {CALL(getpgid), CALL(getsid), CALL(sched_getaffinity), CALL(sched_getparam), CALL(sched_getscheduler),
       CALL(getpriority), CALL(capget), CALL(sysinfo), CALL(setpgid), CALL(setsid)},
@@ -208,6 +215,7 @@ const char* words(Check check) {
     case Check::not_there: return "ENOSYS";
     case Check::own_process: return "on itself";
     case Check::own_or_unknown: return "on itself, ENOSYS for others";
+    case Check::own_or_usual: return "on itself, 0 for others";
     case Check::own_clock: return "a clock of all, or its own";
     case Check::no_emptying_open: case Check::no_emptying_openat: return "not O_TRUNC for reading";
     case Check::harmless_limits: return "CPU, FSIZE, DATA, STACK, CORE, RSS, NOFILE, AS";

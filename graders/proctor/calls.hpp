@@ -20,6 +20,7 @@ enum class Check {
   not_there,         // answered with ENOSYS: libc does without
   own_process,       // the first argument is the caller, by its number: 0 is a group for kill
   own_or_unknown,    // the caller; ENOSYS for others, which libc takes for a kernel that cannot tell
+  own_or_usual,      // the caller; of others 0, whether they are there or not
   own_clock,         // a clock of all, or the caller's
   no_emptying_open,  // open: nothing is emptied that is opened for reading
   no_emptying_openat,

@@ -164,7 +164,8 @@ void enforce_landlock(const room::Room& room, const Program& program) {
       for (const char* name : what_runtimes_read)
         rules.permit_path((std::string("/proc/self/") + name).c_str(), landlock::Access::read);
     else
-      rules.permit_path(program.nests ? "/proc" : "/proc/self", landlock::Access::read);
+      rules.permit_path(program.nests || (program.proc_of_box && room.pid) ? "/proc" : "/proc/self",
+          landlock::Access::read);
   }
   const std::string wrong = rules.enforce();
   if (!wrong.empty()) sys::fail(wrong);

@@ -179,6 +179,7 @@ Program decide(calls::Check check, pid_t self) {
     case Check::not_there: return {give(answer(ENOSYS))};
     case Check::own_process: return one_of(0, {own}, EPERM);
     case Check::own_or_unknown: return one_of(0, {0, own}, ENOSYS);
+    case Check::own_or_usual: return one_of(0, {0, own}, 0);
     case Check::own_clock: return own_clock(self);
     case Check::no_emptying_open: return not_emptied_by_reading(1);
     case Check::no_emptying_openat: return not_emptied_by_reading(2);

@@ -113,10 +113,11 @@ class Supervisor {
       folder_ = sys::Fd(open((room_.job + "/" + program_.folder).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
 
-  // A submission's has nothing of the machine's load and memory, from 5.8 on.
+  // Nothing of the machine's load and memory, from 5.8 on, where hostile programs or sources may look.
   bool mount_proc() const {
     constexpr unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    const char* options = program_.profile == seccomp::Profile::submission ? "subset=pid" : nullptr;
+    const bool hostile = program_.profile == seccomp::Profile::submission || program_.proc_of_box;
+    const char* options = hostile ? "subset=pid" : nullptr;
     return mount("proc", "/proc", "proc", flags, options) == 0 || mount("proc", "/proc", "proc", flags, nullptr) == 0;
   }
 

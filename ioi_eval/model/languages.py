@@ -401,9 +401,29 @@ _KOTLIN = msgspec.structs.replace(
     marks=("fun main",),
 )
 
+_CSHARPS = ("mono", "mono6.8", *map(str, range(6, 15)), *("8,.netcore3.1", "10,.netsdk6", "13,.netsdk9"))
+_CSHARP = Language(
+    name="c#",
+    aliases=("c#", "csharp", "cs", "mcs", "mono", *(f"c#{n}" for n in _CSHARPS)),
+    suffixes=(".cs",),
+    command="mcs",
+    remedy="apt-get install mono-mcs mono-runtime",
+    runner="mono",
+    flags=("-d:EVAL", "-optimize+", "-langversion:latest", "-r:System.Numerics.dll"),
+    online_flags=("-d:ONLINE_JUDGE",),
+    build_template=("{tool}", "{flags}", "{extra}", "-out:{output}", "{sources}"),
+    run_template=("{tool}", "{artifact}"),
+    control="class Control { static void Main() {} }\n",
+    threads=64,
+    proc=True,
+    address_space=False,
+    syntax="braces",
+    marks=("class ", "using System"),
+)
+
 LANGUAGES: tuple[Language, ...] = (
     *(_C, _CPP, _PYTHON, _PYPY, _JAVA, _RUST, _GO),
-    *(_PASCAL, _HASKELL, _JAVASCRIPT, _KOTLIN),
+    *(_PASCAL, _HASKELL, _JAVASCRIPT, _KOTLIN, _CSHARP),
 )
 
 

@@ -57,6 +57,7 @@ _LEXERS = {
     "haskell": "haskell",
     "javascript": "javascript",
     "kotlin": "kotlin",
+    "c#": "csharp",
 }
 
 

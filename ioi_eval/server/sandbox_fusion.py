@@ -28,7 +28,7 @@ from ioi_eval.server.jobs import FailedInside, Jobs, PackagedEngine, Visit
 from ioi_eval.store.resources import graders
 
 _SCRIPTS = ("python", "bash")
-_THEIRS = (*_SCRIPTS, "cpp", "java", "go", "rust", "nodejs")  # of their languages, by their names
+_THEIRS = (*_SCRIPTS, "cpp", "java", "go", "rust", "nodejs", "csharp")  # of their languages, by their names
 _LANGUAGES = (*_THEIRS, "pascal", "haskell", "kotlin")
 _BROKEN = "SandboxError"
 _RUNTIME, _STDIN = "ioi_eval", ".ioi-eval-stdin"

@@ -175,6 +175,8 @@ def test_threads_are_for_runtimes_that_need_them() -> None:
         ("Node.js 15.8.0 (64bit)", "javascript", ""),
         ("JavaScript", "javascript", ""),
         ("Kotlin 1.9.21", "kotlin", ""),
+        ("C# Mono 6.8", "c#", ""),
+        ("C# 8, .NET Core 3.1", "c#", ""),
     ],
 )
 def test_names_as_datasets_spell_them(name: str, language: str, standard: str) -> None:

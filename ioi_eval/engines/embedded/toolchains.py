@@ -37,6 +37,8 @@ def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, To
         "rustc": partial(find_linked, "rustc", "-vV"),
         "ghc": find_haskell,
         "kotlinc": find_kotlin,
+        "mcs": partial(find_mono, "mcs", "/proc"),
+        "mono": partial(find_mono, "mono"),
     }
     asked = {
         tool: partial(find_asked, tool, *(language.tells if tool == language.command else ("--version",)))
@@ -91,6 +93,13 @@ def find_haskell() -> Toolchain | None:
     """Debian's keeps the list of its libraries outside of /usr: builds are shown it, and nothing else is."""
     found, place = find_linked("ghc", "--version"), Path("/var/lib/ghc")
     shown = (str(place),) if place.is_dir() else ()
+    return None if found is None else msgspec.structs.replace(found, read=shown)
+
+
+def find_mono(name: str, *more: str) -> Toolchain | None:
+    """Its configuration is outside of /usr. The compiler, a script's child, reads which memory is its own."""
+    found, places = find_asked(name, "--version"), ("/etc/mono/config", "/etc/mono/4.5")
+    shown = (*(place for place in places if Path(place).exists()), *more)
     return None if found is None else msgspec.structs.replace(found, read=shown)
 
 

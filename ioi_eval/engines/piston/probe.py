@@ -81,7 +81,7 @@ if command -v java > /dev/null && command -v javac > /dev/null; then
   words=$(java -version 2>&1) &&
     tool java "$(echo "$words" | sed -n 's/.*version "\([^"]*\)".*/\1/p')" "$words"
 fi
-for told in "fpc -iV" "ghc --version" "node --version" "kotlinc -version"; do
+for told in "fpc -iV" "ghc --version" "node --version" "kotlinc -version" "mcs --version" "mono --version"; do
   name=${told%% *}
   command -v $name > /dev/null || continue
   words=$($told 2>&1) && tool $name "$(echo "$words" | grep -o '[0-9][0-9.]*' | head -n 1)" "$words"

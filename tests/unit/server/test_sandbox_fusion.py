@@ -82,9 +82,11 @@ OTHERS = {
     "nodejs": 'console.log(2 * Number(require("fs").readFileSync(0, "utf8")))',
     "pascal": "var n: longint;\nbegin\nReadLn(n); WriteLn(2 * n);\nend.",
     "haskell": "main = getLine >>= print . (* 2) . read",
+    "csharp": "using System; class P { static void Main() {"
+    " Console.WriteLine(2 * int.Parse(Console.ReadLine())); } }",
     "kotlin": "fun main() { println(2 * readLine()!!.toInt()) }",
 }
-SELDOM = ("nodejs", "pascal", "haskell", "kotlin")  # no machine is asked to have them
+SELDOM = ("nodejs", "csharp", "pascal", "haskell", "kotlin")  # no machine is asked to have them
 
 
 @pytest.mark.long

@@ -1,0 +1,113 @@
+"""What C# has in its box beyond other languages opens nothing: to sources, to programs, to other languages' builds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from attack import SECRET
+from support.engines import find, toolchains
+
+from ioi_eval import EmbeddedEngine, Scorer, Store
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.models import Blob, Limits, Problem, Submission, SubmissionResult, Test
+from ioi_eval.models import Verdict as V
+
+PROBLEM = Problem(
+    id="sum",
+    limits=Limits(cpu_time=4.0, wall_time=60.0, memory=256 << 20),
+    tests=(Test(name="1", input=Blob.of("1\n"), answer=Blob.of("closed\n")),),
+)
+HERE = {"mcs", "mono"} <= toolchains().keys()
+needs_mono = pytest.mark.skipif(not HERE, reason="mono's compiler is not here")
+
+READS = """using System; using System.IO;
+class P { static void Main() {
+    string found = "closed";
+    foreach (string path in new[] { PATHS }) {
+        try { if (File.ReadAllBytes(path).Length > 0) found = path; } catch (Exception) {}
+    }
+    Console.WriteLine(found);
+} }"""
+# Of everybody a program with threads hears the same: of its parent, of the first process, and of one that is not there.
+ASKS = """using System; using System.Runtime.InteropServices;
+class P {
+    [DllImport("libc.so.6")] static extern int sched_getscheduler(int of);
+    [DllImport("libc.so.6")] static extern int getpgid(int of);
+    static void Main() {
+        var told = sched_getscheduler(999999);
+        bool same = getpgid(1) < 0;
+        for (int of = 1; of < 3000; of++) same &= sched_getscheduler(of) == told;
+        Console.WriteLine(same ? "closed" : "heard");
+    }
+}"""
+RAISES = """using System; using System.Runtime.InteropServices;
+class P {
+    [DllImport("libc.so.6")] static extern int sched_setscheduler(int of, int policy, ref int priority);
+    [DllImport("libc.so.6")] static extern int sched_getscheduler(int of);
+    static void Main() {
+        int priority = 0;
+        sched_setscheduler(0, 5, ref priority);  // idle
+        Console.WriteLine(sched_getscheduler(0) == 0 ? "closed" : "changed");
+    }
+}"""
+KEY = '[assembly: System.Reflection.AssemblyKeyFile("PATH")]\nclass P { static void Main() {} }'
+
+
+@pytest.fixture
+async def scorer(shared_cache: Path) -> AsyncIterator[Scorer]:
+    store = Store(shared_cache)
+    async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as opened:
+        yield opened
+
+
+async def judged(scorer: Scorer, code: str, language: str = "c#") -> SubmissionResult:
+    told = Submission(key="1", problem_id="sum", code=code, language=language)
+    return await scorer.score(PROBLEM, told)
+
+
+@needs_mono
+async def test_a_program_reads_nothing_of_others(scorer: Scorer, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(SECRET)
+    paths = [secret, "/etc/passwd", "/proc/loadavg", "/proc/self/environ", "/proc/self/net/tcp"]
+    paths += [f"/proc/{pid}/{name}" for pid in (1, os.getpid()) for name in ("environ", "cmdline", "maps")]
+    named = ", ".join(f'"{path}"' for path in paths)
+    result = await judged(scorer, READS.replace("PATHS", named))
+    assert [test.status for test in result.tests] == [V.AC], result
+
+
+@needs_mono
+@pytest.mark.parametrize("code", [ASKS, RAISES], ids=["asks", "raises"])
+async def test_a_program_hears_nothing_of_priorities(scorer: Scorer, code: str) -> None:
+    result = await judged(scorer, code)
+    assert [test.status for test in result.tests] == [V.AC], result
+
+
+@needs_mono
+async def test_a_source_that_names_files_as_keys(scorer: Scorer, tmp_path: Path) -> None:
+    """The one way in which a source names a file: what stands there is in no words of the compiler."""
+    secret = tmp_path / "secret"
+    secret.write_text(SECRET)
+    paths = (secret, "/proc/self/environ", "/proc/1/environ", f"/proc/{os.getpid()}/environ", "/etc/passwd")
+    for path in paths:
+        result = await judged(scorer, KEY.replace("PATH", str(path)))
+        assert not result.compiles, path
+        assert SECRET not in result.compile_output and "root:" not in result.compile_output
+
+
+@needs_mono
+async def test_without_namespaces_the_machines_processes_stay_closed(
+    shared_cache: Path, tmp_path: Path
+) -> None:
+    engine = EmbeddedEngine(store=Store(shared_cache), slots=1, layers=("landlock", "seccomp"))
+    async with Scorer(engine, store=Store(tmp_path / "nothing built yet")) as scorer:
+        with pytest.raises(JudgeFailure, match="pthread_getattr_np"):
+            await judged(scorer, KEY.replace("PATH", "/proc/1/environ"))
+
+
+async def test_no_other_compiler_sees_the_boxs_processes() -> None:
+    assert {name for name, tool in toolchains().items() if "/proc" in tool.read} <= {"mcs"}
+    assert find("c#").command == "mcs"
