@@ -42,8 +42,8 @@ _MAX_GENERATION = 8000  # characters
 _SHOWN_ABOVE = "[the code above]"
 _BLANKS = "· is a blank, ⇥ a tab, \\r a carriage return, ↵ the end of a line. What differs is underlined."
 _NOT_KEPT = (
-    "The run kept no output. With the option keep-outputs it keeps how the first wrong output begins, with "
-    "its input and what was expected."
+    "The run kept nothing of its tests. With the option keep-outputs it keeps how the input and output of "
+    "the first test that fails begin, with what was expected."
 )
 _LEXERS = {
     "c": "c",
@@ -111,10 +111,8 @@ def _verdict(row: Mapping[str, Any], result: SubmissionResult) -> Section:
     if result.compiles and first is not None:
         says = f": {bounded(visible(first.feedback), MAX_FEEDBACK)}" if first.feedback else ""
         lead += f" The first test that it fails is {first.test_name} ({first.status}){says}"
-    wrong = result.compiles and first is not None and first.status in (Verdict.WA, Verdict.PA)
-    return Section(
-        title="Result", lead=lead, notes=[_NOT_KEPT] if wrong and not row.get("wrong_output") else []
-    )
+    unknown = result.compiles and first is not None and not row.get("wrong_output")
+    return Section(title="Result", lead=lead, notes=[_NOT_KEPT] if unknown else [])
 
 
 def _worth(result: SubmissionResult) -> float:
@@ -145,17 +143,20 @@ def _facts(row: Mapping[str, Any], result: SubmissionResult, task: Task | None, 
 
 
 def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
-    """Yield a wrong output beside the expected one, and its input, where the run kept them."""
+    """Yield a failing test's input, and its output beside the expected one, where the run kept them."""
     kept = row.get("wrong_output")
-    if not (kept and kept["output"]):
+    if not kept:
         return
     name, given, output, expected = kept["test_name"], kept.get("input"), kept["output"], kept["expected"]
     if given is not None:
         cut = f", its first {MAX_OUTPUT:,} bytes" if len(given.encode()) >= MAX_OUTPUT else ""
-        yield Section(
-            title=f"Input of test {name}{cut}", lines=[CodeLines(lines=given.removesuffix("\n").split("\n"))]
-        )
+        yield Section(title=f"Input of test {name}{cut}", lines=[_lines(given)])
     title = f"Output of test {name}"
+    if output is None:  # empty, or the test ended early
+        if expected is not None:
+            cut = f", its first {MAX_OUTPUT:,} bytes" if len(expected.encode()) >= MAX_OUTPUT else ""
+            yield Section(title=f"Expected output of test {name}{cut}", lines=[_lines(expected)])
+        return
     if expected is None:
         yield Section(title=title, lines=[CodeLines(lines=output.splitlines())])
         return
@@ -167,6 +168,10 @@ def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
         which = ("output", "expected one") if expected.endswith("\n") else ("expected one", "output")
         notes.append("The {} has no line break at its end, the {} has one.".format(*which))
     yield Section(title=title, outputs=Outputs(output=output, expected=expected), notes=[*notes, _BLANKS])
+
+
+def _lines(text: str) -> CodeLines:
+    return CodeLines(lines=text.removesuffix("\n").split("\n"))
 
 
 def _compiled(result: SubmissionResult) -> Iterator[Section]:

@@ -102,6 +102,7 @@ async def judge_all(
     limited: Callable[[Problem], Awaitable[Problem]] | None = None,
     expected: int | None = None,
     share: bool = True,
+    outputs: bool = False,
     on_event: Callable[[Event], None] | None = None,
 ) -> RunSummary:
     """Judge every submission that the journal has no result of.
@@ -112,14 +113,14 @@ async def judge_all(
     is still writing, are judged as they come; `expected` says how many. Cancelled at any moment, the journal
     holds whole results and the next run continues. `check` is given the languages of those with a length,
     before anything is built, and raises where they cannot be judged. `limited` gives a problem its limits.
-    Equal submissions `share` a result.
+    Equal submissions `share` a result. Rows keep the beginnings of `outputs`.
     `workers`: submissions at a time; where engines may grow, a function that is asked again and again.
     """
     if isinstance(workers, int) and workers < 1:
         raise InputError(
             f"{workers} workers cannot judge anything", field="workers", remedy="Give at least 1"
         )
-    this = _Run(judge, problems, journal, limited, share, on_event or (lambda event: None))
+    this = _Run(judge, problems, journal, limited, share, outputs, on_event or (lambda event: None))
     needed, source = this.survey(submissions, expected), _Source(submissions)
     try:
         if check is not None:
@@ -186,10 +187,11 @@ class _Run:
         journal: Recording,
         limited: Callable[[Problem], Awaitable[Problem]] | None,
         share: bool,
+        outputs: bool,
         tell: Callable[[Event], None],
     ) -> None:
         self._judge, self._problems, self._journal, self._tell = judge, problems, journal, tell
-        self._limited, self._share = limited, share
+        self._limited, self._share, self._outputs = limited, share, outputs
         self._claims: dict[str, _Claim] = {}  # by identity
         self._doing = dict[Doing, None]()  # in the order in which they began
         self._numbers: Counter[str] = Counter()
@@ -351,7 +353,8 @@ class _Run:
     ) -> None:
         # Equal code may come from generations that were not equal, by other repairs.
         own = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
-        self._journal.record(rows.result_row(submission, problem, own), known=known)
+        row = rows.result_row(submission, problem, own, outputs=self._outputs)
+        self._journal.record(row, known=known)
         event = _judged(own, repeated=repeated)
         self._numbers.update(judged=1, repeated=int(event.repeated), tests=event.tests)
         self._verdicts[scoring.ending(own)] += 1

@@ -121,7 +121,7 @@ class RunOptions(Value):
     accept_compiler: Annotated[bool, Said(help="Go on with another compiler than the run's.")] = False
     share: Annotated[bool, Said(help="Judge equal submissions once.", panel="Judging")] = True
     keep_outputs: Annotated[
-        bool, Said(help="Keep the beginning of a first wrong output, and what was expected.")
+        bool, Said(help="Keep how the input and output of the first failing test begin.")
     ] = False
     all_tests: Annotated[
         bool, Said(help="Also run tests that can no longer change a score.", panel="Judging")
@@ -254,6 +254,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 limited=limited,
                 expected=work.expected,
                 share=sharing is not None,
+                outputs=setup.options.keep_outputs,
                 on_event=setup.tell,
             )
             if work.known_at_end is not None:

@@ -30,7 +30,8 @@ from ioi_eval.rules import scoring
 from ioi_eval.store.compact import TEST_COLUMNS, with_tests
 
 MAX_COMPILE_OUTPUT = 4096  # characters
-MAX_OUTPUT = 400  # bytes of a wrong output, of its input, and of the expected one
+MAX_OUTPUT = 400  # bytes of the output, of the input and of the expected output of a test that failed
+_FINE = (Verdict.AC, Verdict.SKIPPED)
 # Begins `program_sha256`: the rule by which programs are equal. Rows without it were judged by the first one,
 # which took some programs in Python for equal that were not.
 PROGRAM_RULE = "2:"
@@ -91,8 +92,10 @@ def identity(problem: Problem, submission: Submission) -> str:
 # --- a result as a row -------------------------------------------------------------------------------
 
 
-def result_row(submission: Submission, problem: Problem, result: SubmissionResult) -> dict[str, Any]:
-    """The row of results.jsonl. It survives JSON unchanged."""
+def result_row(
+    submission: Submission, problem: Problem, result: SubmissionResult, *, outputs: bool = False
+) -> dict[str, Any]:
+    """The row of results.jsonl, with the beginnings of `outputs` if asked for. It survives JSON unchanged."""
     own = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
     # A target that is not one of the problem's subtasks has no score: null, not 0.
     target = next((one for one in result.subtasks if one.subtask == submission.target_subtask), None)
@@ -122,7 +125,7 @@ def result_row(submission: Submission, problem: Problem, result: SubmissionResul
         "all_subtasks_exact_scores": [subtask.exact_score for subtask in result.subtasks],
         **({} if problem.subtasks else scoring.pass_rate(result).columns | tests),
         "compile_output": bounded(result.compile_output, MAX_COMPILE_OUTPUT),
-        **_wrong_output(problem, result),
+        **(_wrong_output(problem, result) if outputs else {}),
         "repairs": result.repairs,
         "checker": result.checker,
         "compiler": result.compiler,
@@ -160,16 +163,20 @@ def _test_row(result: TestResult) -> dict[str, Any]:
 
 
 def _wrong_output(problem: Problem, result: SubmissionResult) -> dict[str, Any]:
-    """The beginning of the first wrong output, of its input and of the expected one. More would cost room."""
-    wrong = next((test for test in result.tests if test.output), None)
-    if wrong is None:
+    """The beginning of the first wrong output, of its input and of the expected one. More would cost room.
+
+    Where there is none, as of tests that ended early, it is null beside the input of the first failing test.
+    """
+    failed = [test for test in result.tests if test.status not in _FINE]
+    wrong = next((test for test in failed if test.output), next(iter(failed), None))
+    if wrong is None or not result.compiles:
         return {}
     test = next((test for test in problem.tests if test.name == wrong.test_name), None)
     given, answer = (None, None) if test is None else (test.input, test.answer)
     kept = {
         "test_name": wrong.test_name,
         "input": None if given is None else given.beginning(MAX_OUTPUT),
-        "output": bounded(wrong.output, MAX_OUTPUT),
+        "output": bounded(wrong.output, MAX_OUTPUT) if wrong.output else None,
         "expected": None if answer is None else answer.beginning(MAX_OUTPUT),
     }
     return {"wrong_output": kept}
@@ -214,7 +221,9 @@ def result_of(row: Mapping[str, Any]) -> SubmissionResult:
     )
     kept = row.get("wrong_output") or {"test_name": None}
     tests = tuple(
-        msgspec.structs.replace(test, output=kept["output"]) if test.test_name == kept["test_name"] else test
+        msgspec.structs.replace(test, output=kept["output"] or "")
+        if test.test_name == kept["test_name"]
+        else test
         for test in tests
     )
     return SubmissionResult(

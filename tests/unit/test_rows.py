@@ -65,19 +65,32 @@ def test_the_first_wrong_output_is_kept_beside_the_expected_one() -> None:
         if test.test_name in wrong
     )
     found = msgspec.structs.replace(told, tests=(told.tests[0], *shown))
-    kept = result_row(of, asked, found)["wrong_output"]
+    kept = result_row(of, asked, found, outputs=True)["wrong_output"]
     [given] = [test.input.read().decode() for test in SUM.tests if test.name == "2-a"]
     both = {"output": "9 \ufffd</script>", "expected": "7\n" * 200}
     assert kept == {"test_name": "2-a", "input": given, **both}
-    assert "wrong_output" not in result_row(of, asked, told)
-    again = result_of(json.loads(json.dumps(result_row(of, asked, found))))
+    assert "wrong_output" not in result_row(of, asked, found)
+    again = result_of(json.loads(json.dumps(result_row(of, asked, found, outputs=True))))
     assert [test.output for test in again.tests] == ["", kept["output"], "", ""]
     huge = tuple(msgspec.structs.replace(test, input=Blob.of("1\n" * 999)) for test in asked.tests)
-    large = result_row(of, msgspec.structs.replace(asked, tests=huge), found)["wrong_output"]
+    large = result_row(of, msgspec.structs.replace(asked, tests=huge), found, outputs=True)["wrong_output"]
     assert large["input"] == "1\n" * (MAX_OUTPUT // 2)
     longest = msgspec.structs.replace(told, tests=shown[1:])
-    assert len(result_row(of, SUM, longest)["wrong_output"]["output"]) == MAX_OUTPUT
-    assert result_row(of, SUM, longest)["wrong_output"]["expected"] is None
+    last = result_row(of, SUM, longest, outputs=True)["wrong_output"]
+    assert len(last["output"]) == MAX_OUTPUT and last["expected"] is None
+
+
+def test_the_input_is_kept_of_a_test_that_ended_early() -> None:
+    of = submission("k")
+    ended = result(of, {"2-a": Verdict.TLE, "3-a": Verdict.RE})
+    row = result_row(of, SUM, ended, outputs=True)
+    [given] = [test.input.read().decode() for test in SUM.tests if test.name == "2-a"]
+    assert row["wrong_output"] == {"test_name": "2-a", "input": given, "output": None, "expected": None}
+    assert result_of(json.loads(json.dumps(row))) == ended
+    assert "wrong_output" not in result_row(of, SUM, result(of), outputs=True)
+    assert "wrong_output" not in result_row(
+        of, SUM, msgspec.structs.replace(ended, compiles=False), outputs=True
+    )
 
 
 def test_the_columns_of_published_result_sets() -> None:

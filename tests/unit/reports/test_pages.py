@@ -148,6 +148,15 @@ def test_the_input_of_a_wrong_output_stands_before_it() -> None:
     assert given.lines[0].lines == ["1"] * (MAX_OUTPUT // 2)
 
 
+def test_the_input_of_a_test_that_ended_early_stands_before_what_was_expected() -> None:
+    kept = {"test_name": "a", "input": "1\n", "output": None, "expected": "3\n"}
+    given, expected = wrong_output({"wrong_output": kept})
+    assert given.title == "Input of test a" and expected.title == "Expected output of test a"
+    assert expected.lines[0].lines == ["3"]
+    [given] = wrong_output({"wrong_output": kept | {"expected": None}})
+    assert given.title == "Input of test a"
+
+
 def test_a_run_without_outputs_says_which_option_keeps_them(tmp_path: Path) -> None:
     run(tmp_path / "run")
     pages = {
