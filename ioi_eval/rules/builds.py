@@ -81,7 +81,7 @@ def log_of(ended: Ended, limits: BuildLimits) -> str:
     if ended.code != 0 and _TOO_LARGE.search(text):
         most = limits.file_size >> 20
         text += f"\nA file that the compiler makes, the program among them, may have {most} MiB."
-    if ended.killed:
-        reason = _REASONS.get(ended.killed) or ended.words or "killed by a signal"
+    if ended.killed or ended.signal or ended.code == KILLED:
+        reason = _REASONS.get(ended.killed) or ended.words or "killed by a signal, and by no limit"
         text = "\n".join(filter(None, (text, f"The compiler was stopped: {reason}.")))
     return text

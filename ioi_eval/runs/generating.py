@@ -19,7 +19,7 @@ from ioi_eval.judge.recipes import trusted_recipe
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults
 from ioi_eval.model.languages import find
-from ioi_eval.model.options import TRUSTED_SECONDS, BuildLimits
+from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob, Problem
 from ioi_eval.problems.collection import format_of, package_folders
 from ioi_eval.problems.package import Executable, GeneratedTest, Making, PackageFormat, as_on_linux
@@ -30,6 +30,8 @@ from ioi_eval.store.resources import graders
 _ERRORS = "stderr"
 _SCRIPT, _OUTPUT, _GIVEN, _PROGRAM = "ioi-eval-produce.py", "ioi-eval-made", "ioi-eval-given", "ioi-eval-run"
 _PARTNER = "ioi-eval-partner"
+# Of a program of a package for one file, with all processes that it starts.
+PROGRAM_LIMITS = BuildLimits(wall_time=60.0, cpu_time=60.0)
 
 
 async def generate(source: str | Path, out: str | Path, *, store: Store) -> tuple[Path, ...]:
@@ -153,7 +155,7 @@ class _Producer:
             ),
             sources=(script, *files, started),
             control=NamedBlob(name="ioi-eval-control.py", content=Blob.of("print()\n")),
-            limits=BuildLimits().at_least(TRUSTED_SECONDS),
+            limits=PROGRAM_LIMITS,
         )
         return (await self._made(recipe, what)).artifact
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,12 @@ from support.runs import read_rows, result_of
 
 from ioi_eval import EmbeddedEngine, InputError, Scorer, Store, Submission, load_problems, validate
 from ioi_eval.model.errors import ProgramBroken
+from ioi_eval.model.options import BuildLimits
 from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.validation import validation
 from ioi_eval.rules.expectations import of_packages
-from ioi_eval.runs import ValidatedSolutions
+from ioi_eval.runs import ValidatedSolutions, generating
 from ioi_eval.runs.generating import generate
 
 pytestmark = pytest.mark.alike
@@ -165,6 +167,16 @@ async def test_tests_that_were_written_on_windows(tmp_path: Path, shared_cache: 
             "the validator rejects tests/01: it did nothing for 3 s. Correct",
             id="its-validator-sleeps",
         ),
+        pytest.param(
+            *("files/same.py", "import sys", "__import__('os').kill(-1, 9)"),
+            "same 7 fails, which is to make tests/04: killed by a signal, and by no limit. Correct",
+            id="it-kills-all",
+        ),
+        pytest.param(
+            *("files/val.cpp", "int main() {", "#include <signal.h>\nint main() { kill(-1, SIGKILL);"),
+            "the validator rejects tests/01: killed by a signal, and by no limit. Correct",
+            id="its-validator-kills-all",
+        ),
         ("files/gen.cpp", "int main", "int mine", "files/gen.cpp does not compile"),
         ("problem.xml", 'cmd="gen 1000"', 'cmd="gem 1000"', "no generator 'gem'. Did you mean 'gen'?"),
         ("problem.xml", 'cmd="gen 1000"', "", "tests/03 is not there, and nothing makes it"),
@@ -180,6 +192,30 @@ async def test_tests_that_cannot_be_made(
     assert old in text
     (package / file).write_text(text.replace(old, new, 1))
     with pytest.raises(InputError, match=re.escape(words)):
+        await generate(package, tmp_path / "made", store=Store(shared_cache))
+    assert not (tmp_path / "made").exists()
+
+
+BOMB = """import os
+while True:
+    try:
+        os.fork()
+    except OSError:
+        pass
+"""
+
+
+async def test_a_generator_that_forks_without_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared_cache: Path
+) -> None:
+    """The CPU time of all its processes ends it; where the kernel counts them only late, their number."""
+    monkeypatch.setattr(generating, "EmbeddedEngine", partial(EmbeddedEngine, max_processes=32))
+    monkeypatch.setattr(generating, "PROGRAM_LIMITS", BuildLimits(cpu_time=1.0))
+    package = tmp_path / "stairs"
+    shutil.copytree(FOLDER / "stairs", package)
+    (package / "files/same.py").write_text(BOMB)
+    words = r"same 7 fails, which is to make tests/04: (it took too long|Too many processes)[.] Correct"
+    with pytest.raises(InputError, match=words):
         await generate(package, tmp_path / "made", store=Store(shared_cache))
     assert not (tmp_path / "made").exists()
 

@@ -498,9 +498,10 @@ class Builds:
                     phase="compiling",
                     remedy=OTHER_MACHINE,
                 )
-            if end is Ending.KILLED or (
-                end in (Ending.IDLED, Ending.STOPPED) and recipe.kind not in (SUBMISSION, GENERATED)
-            ):
+            stopped = end is Ending.KILLED or (
+                end in (Ending.IDLED, Ending.STOPPED) and recipe.kind != SUBMISSION
+            )
+            if stopped and recipe.kind != GENERATED:  # which may kill all that is in its box
                 raise JudgeFailure(
                     f"{made.compiler} was killed or stopped twice while it built a {recipe.kind}, not by the"
                     " source",
