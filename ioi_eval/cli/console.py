@@ -96,7 +96,26 @@ def show_json(value: Any) -> None:
 
 def tell(text: str) -> None:
     """A line about what is going on, on standard error, so that standard output stays what was asked for."""
-    print(text, file=sys.stderr, flush=True)
+    print("\n".join(fitting(text)), file=sys.stderr, flush=True)
+
+
+def fitting(text: str) -> list[str]:
+    """A message's lines, on a terminal at standard error broken between words where they are too long."""
+    if not sys.stderr.isatty():
+        return [text]
+    width = min(terminal_width(), WIDTH)
+    return [
+        piece
+        for line in text.split("\n")
+        for piece in ([line] if _width(line) <= width else _broken(line, width))
+    ]
+
+
+def _broken(line: str, width: int) -> list[str]:
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.wrap(
+        line, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    )
 
 
 class _Passing(logging.Handler):

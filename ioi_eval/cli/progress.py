@@ -140,7 +140,7 @@ class RunProgress:
         if self._bar is None:
             console.tell(text)
         else:
-            self._bar.write(text, file=sys.stderr)
+            self._bar.write("\n".join(console.fitting(text)), file=sys.stderr)
 
     def _tell_of_servers(self, *, at_once: bool = False) -> None:
         for line in self._servers.lines(at_once=at_once):

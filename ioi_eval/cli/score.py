@@ -230,9 +230,9 @@ def _show(scored: ScoredDump, asked: ReferenceOptions | None, seconds: float, ou
     if output.as_json:
         console.show_json(scored.as_json())
     elif not output.quiet:
-        console.show(what_was_done(scored.call, seconds, unscored=len(scored.failures)))
+        console.show_wrapped(what_was_done(scored.call, seconds, unscored=len(scored.failures)))
         for line in rows_left_out(scored.dump):
-            console.show(line)
+            console.show_wrapped(line)
         if scored.references is not None and asked is not None:
             show_references(scored.references, asked, scored.out)
         show_scores(scored.summary)

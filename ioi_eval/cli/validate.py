@@ -173,22 +173,22 @@ def _show(outcome: ValidatedSolutions, seconds: float, output: OutputOptions) ->
     if output.as_json:
         console.show_json(outcome.as_json())
     elif not output.quiet:
-        console.show(what_was_done(outcome.call, seconds, unscored=len(found.unjudged)))
+        console.show_wrapped(what_was_done(outcome.call, seconds, unscored=len(found.unjudged)))
         if outcome.note:
-            console.show(outcome.note)
+            console.show_wrapped(outcome.note)
         _show_tables(found)
         _show_differences(outcome)
     say_failures({one.key: one.reason for one in found.unjudged}, outcome.out)
     if not output.silent:
-        console.show(outcome.conclusion)
+        console.show_wrapped(outcome.conclusion)
         for line in numbers(found):
-            console.show(visible(line))
+            console.show_wrapped(line)
         console.show(console.report_line(outcome.out))
 
 
 def _show_tables(found: Validation) -> None:
     console.show("")
-    console.show_table(HEADS, [[*map(_cell, row)] for row in rows(found)], right=RIGHT)
+    console.show_table(HEADS, [[*map(_cell, row)] for row in rows(found)], right=RIGHT, spare=[HEADS[-1]])
     heads, lines = matrix(found)
     if not lines:
         return
