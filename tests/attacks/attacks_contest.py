@@ -252,7 +252,7 @@ class Flood:
     name: str
     tool: str
     code: str  # NUMBER is another one in each
-    calls: int = 60
+    calls: int = 200
 
 
 FLOODS = (
