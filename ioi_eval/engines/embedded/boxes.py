@@ -168,8 +168,8 @@ class Boxes:
 
     def _take(self, base: Path) -> bool:
         folder = Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=base))
-        folder.chmod(_ENTER_ONLY)
         try:
+            folder.chmod(_ENTER_ONLY)
             lock = _locked(folder / _OWNER, os.O_CREAT, 0o644)  # others read what it holds
         except FileNotFoundError:
             return False

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,24 @@ def test_sweep_leaves_to_the_living_what_they_remove(base: Path, monkeypatch: py
     boxes.close()
     assert seen, "it removed no folder"
     assert list(base.iterdir()) == []
+
+
+def test_a_folder_that_is_swept_before_it_is_ours_is_made_again(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = tempfile.mkdtemp
+
+    def beside_a_sweeper(**named: Any) -> str:
+        monkeypatch.undo()
+        folder = make(**named)
+        sweep(base)
+        return folder
+
+    monkeypatch.setattr("tempfile.mkdtemp", beside_a_sweeper)
+    boxes = Boxes(base)
+    boxes.open()
+    assert list(base.iterdir()) == [boxes.folder]
+    boxes.close()
 
 
 def test_opening_sweeps(base: Path) -> None:
