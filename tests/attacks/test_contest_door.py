@@ -64,7 +64,7 @@ class Door:
         return await self._http.post(self.address, content=body, headers={**KINDS, **bearer, **dict(headers)})
 
     async def tool(self, token: str, body: bytes) -> Any:
-        """What a tool tells; the text of a refusal."""
+        """Return what a tool answers; of a refusal its text."""
         result = told_by(await self.post(body, token))["result"]
         text = "".join(one["text"] for one in result["content"])
         return text if result.get("isError") else json.loads(text)
@@ -211,7 +211,7 @@ async def test_names_are_not_taken(name: str, shared_cache: Path, tmp_path: Path
 
 
 async def test_pages_and_models_are_shown_text(shared_cache: Path, tmp_path: Path) -> None:
-    """Of a statement's links and of programs nothing is opened, filled in or run."""
+    """Nothing in statements or programs is opened, filled in or run: no link, no placeholder, no markup."""
     store = Store(shared_cache)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)

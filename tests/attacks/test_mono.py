@@ -1,4 +1,4 @@
-"""What C# has in its box beyond other languages opens nothing: to sources, to programs, to other languages' builds."""
+"""The additions to C#'s boxes open nothing: to sources, to programs, to other languages' builds."""
 
 from __future__ import annotations
 
