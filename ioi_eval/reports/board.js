@@ -2,7 +2,7 @@
 // What is chosen stands behind the address: report.html#board;off=...;by=year;only=2024;a=...;b=...
 
 const DRAWS = 300_000, SAMPLES = 1000, FEWEST = 200; // of a bootstrap: values drawn, and samples
-const PRINTED = 24; // columns of problems in one table on paper
+const PRINTED = 24; // columns of problems in one table on paper; to move rows of so few takes no time
 const KINDS = ["difficulty", "tag", "year"];
 
 const made = (name, more = {}, ...inner) => {
@@ -56,6 +56,7 @@ class Board {
     this.table = table;
     this.data = JSON.parse(table.dataset.board);
     this.rows = [...table.tBodies[0].rows];
+    this.rows.forEach((row, model) => { row.id = `row-${model}`; });
     this.heads = [...table.tHead.rows[0].cells].slice(3);
     this.sorted = { column: 1, sign: -1 };
     this.off = new Set();
@@ -68,11 +69,12 @@ class Board {
     this.table.tBodies[0].addEventListener("click", (event) => this.open(event.target.closest("td")));
     this.table.tBodies[0].addEventListener("mouseover", ({ target }) => this.explain(target.closest("td")));
     this.table.closest(".scroll").addEventListener("keydown", (event) => this.key(event));
+    document.addEventListener("selectstart", ({ target }) => { if (!this.table.tHead.contains(target)) this.settle(); });
     listings.set(table, this);
     this.draw();
   }
 
-  get found() { return [...this.table.tBodies[0].rows].filter((row) => !row.hidden); }
+  get found() { return this.order.filter((row) => !row.hidden); } // as they are seen
 
   read() {
     const { models } = this.data;
@@ -207,13 +209,36 @@ class Board {
     const key = (line) => (column === 1 ? line.mean : column === 2 ? line.solved : line.cells[column - 3]) ?? -1;
     const other = (a, b) => (column ? key(a) - key(b) : WORDS.compare(models[a.model], models[b.model]));
     const lines = [...this.lines].sort((a, b) => sign * other(a, b) || a.model - b.model);
-    this.table.tBodies[0].replaceChildren(...lines.map((line) => this.rows[line.model]));
+    this.order = lines.map((line) => this.rows[line.model]);
     this.table.tHead.querySelector("[aria-sort]")?.removeAttribute("aria-sort");
     this.table.tHead.rows[0].cells[column].ariaSort = sign < 0 ? "descending" : "ascending";
   }
 
+  // Shows rows in their order and leaves them where they are in the document: cells of rows that move are styled and laid
+  // out anew, for 30 x 300 five times as long. Rows of different heights move.
+  shift() {
+    const body = this.table.tBodies[0];
+    const shown = [...body.rows].filter((row) => !row.hidden);
+    const heights = new Set(shown.map((row) => row.getBoundingClientRect().height));
+    if (this.drawn.length <= PRINTED || heights.size > 1) {
+      this.settle();
+      return;
+    }
+    this.found.forEach((row, place) => { row.style.transform = `translateY(${100 * (place - shown.indexOf(row))}%)`; });
+    body.setAttribute("aria-owns", this.found.map((row) => row.id).join(" ")); // what a screen reader goes by
+  }
+
+  // Moves rows to where they are seen: for paper, and for text that is chosen and copied.
+  settle() {
+    const body = this.table.tBodies[0];
+    body.removeAttribute("aria-owns");
+    for (const row of this.rows) row.style.transform = "";
+    if (this.order.some((row, place) => row !== body.rows[place])) body.replaceChildren(...this.order);
+  }
+
   hide() {
     const { models } = this.data;
+    this.settle();
     this.rows.forEach((row, model) => { row.hidden = this.off.has(model); });
     this.counted.textContent = `Models: ${models.length - this.off.size} of ${models.length}`;
     for (const piece of document.querySelectorAll("figure [data-of]")) {
@@ -228,6 +253,7 @@ class Board {
     const first = column ? -1 : 1;
     this.sorted = { column, sign: this.sorted.column === column ? -this.sorted.sign : first };
     this.sort();
+    this.shift();
     if (event.detail === 0) this.table.tHead.rows[0].cells[column].firstChild.focus(); // by the keyboard
   }
 
@@ -371,6 +397,7 @@ class Board {
   // --- paper
 
   print() {
+    this.settle();
     if (this.drawn.length <= PRINTED) return;
     this.pieces = made("div", { className: "pieces" });
     for (let start = 3; start < this.drawn.length + 3; start += PRINTED) {

@@ -13,9 +13,12 @@ from xml.etree import ElementTree
 import golden_images
 import pytest
 from browsing import DOWN, ENTER, RIGHT, column, find, media, pages, press, reach, violations
+from run_samples import problem, result, submission, write_run
+from support.runs import result_row
 from test_html_page import HOSTILE
 
-from ioi_eval.reports import named, summary, write_comparison
+from ioi_eval.models import Verdict
+from ioi_eval.reports import named, summary, write_comparison, write_reports
 from ioi_eval.reports.addresses import ALL
 from ioi_eval.reports.document import visible
 from ioi_eval.rules.metrics import interval
@@ -108,6 +111,111 @@ def test_the_board_is_walked_with_arrows_and_its_names_stay(folder: Path, browse
     assert browser.execute_script(left) == before, "the first column is sticky"
     press(browser, ENTER)
     assert browser.title.startswith("Problem ")
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A board of more columns than fit on a sheet, which put its models in different orders."""
+    rows = []
+    for of in [problem(f"p{place:02}", subtasks=False) for place in range(30)]:
+        for model in range(5):
+            sent = submission(f"{of.id}-{model}", problem_id=of.id, row={"model": f"m{model}"})
+            right = (int(of.id[1:]) + 1) >> model & 1
+            rows.append(result_row(sent, of, result(sent, {} if right else {"1-a": Verdict.WA}, problem=of)))
+    folder = tmp_path_factory.mktemp("wide") / "run"
+    write_reports(write_run(folder, rows))
+    return folder
+
+
+class Sorted:
+    """A wide board, and the orders of its rows: to the eye, to a screen reader, in the document."""
+
+    def __init__(self, browser: Any, page: Path) -> None:
+        self.browser = browser
+        browser.set_window_size(1400, 900)
+        browser.get(page.as_uri())
+        self.data = json.loads(find(browser, "table[data-board]").get_attribute("data-board"))
+
+    def sort(self, place: int) -> list[str]:
+        """By a problem: what should come out."""
+        self.browser.find_elements("css selector", ".cells thead button")[3 + place].click()
+        models = self.data["models"]
+        return sorted(models, key=lambda name: -self.data["shares"][models.index(name)][place])
+
+    @property
+    def names(self) -> list[str]:
+        return self.browser.execute_script(
+            "const shown = document.querySelectorAll('.cells tbody tr:not([hidden]) th');"
+            "return [...shown].map((one) => one.textContent)"
+        )
+
+    @property
+    def seen(self) -> list[str]:
+        return self.browser.execute_script("""
+            const top = (one) => one.getBoundingClientRect().top;
+            const names = [...document.querySelectorAll(".cells tbody tr:not([hidden]) th")];
+            const sorted = names.sort((a, b) => top(a) - top(b));
+            const gaps = sorted.slice(1).map((one, place) => top(one) - top(sorted[place]));
+            if (Math.max(...gaps) - Math.min(...gaps) > 0.1) throw new Error(`rows with gaps of ${gaps}`);
+            return sorted.map((one) => one.textContent);
+        """)
+
+    @property
+    def read(self) -> list[str]:
+        ask = self.browser.execute_cdp_cmd
+        root = ask("DOM.getDocument", {})["root"]["nodeId"]
+        table = ask("DOM.querySelector", {"nodeId": root, "selector": "table[data-board]"})
+        found = ask("Accessibility.queryAXTree", {**table, "role": "rowheader"})["nodes"]
+        return [one["name"]["value"] for one in found if not one["ignored"]]
+
+
+def test_a_wide_board_is_sorted_where_its_rows_are(wide: Path, browser: Any) -> None:
+    board = Sorted(browser, wide / "report.html")
+    made = board.names
+    assert made == board.seen == board.read == board.data["models"]
+    for place in (1, 3, 7, 9, 15):
+        wanted = board.sort(place)
+        assert wanted != made, "this order tells nothing"
+        assert board.seen == board.read == wanted and board.names == made
+    assert violations(browser) == []
+    table = saved(browser, "#board .save:not(.models .save)")
+    assert [row[0] for row in csv.reader(io.StringIO(table))][1:] == wanted
+    reach(browser, ".board > .scroll")
+    press(browser, DOWN, DOWN)
+    focused = "return document.activeElement.closest('tr').cells[0].textContent"
+    assert browser.execute_script(focused) == wanted[1], "arrows go by what is seen"
+
+
+@pytest.mark.parametrize("event", ["selectstart", "beforeprint"])
+def test_its_rows_move_to_be_copied_or_printed(wide: Path, browser: Any, event: str) -> None:
+    board = Sorted(browser, wide / "report.html")
+    wanted = board.sort(3)
+    assert board.names != wanted
+    target = "document.querySelector('.cells td')" if event == "selectstart" else "window"
+    browser.execute_script(f"{target}.dispatchEvent(new Event('{event}', {{ bubbles: true }}))")
+    assert browser.execute_script("return document.querySelector('.cells [style*=transform]')") is None
+    if event == "beforeprint":
+        assert board.names == wanted * 3, "both sheets, and the board behind them"
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert board.names == board.seen == board.read == wanted
+
+
+def test_its_rows_move_for_another_choice(wide: Path, browser: Any) -> None:
+    board = Sorted(browser, wide / "report.html")
+    wanted = board.sort(3)
+    find(browser, ".choice summary").click()
+    find(browser, ".models input").click()
+    wanted.remove(board.data["models"][0])
+    assert board.names == board.seen == board.read == wanted
+    wanted = [name for name in board.sort(7) if name in wanted]
+    assert board.seen == board.read == wanted != board.names, "rows that are not shown take no place"
+
+
+def test_rows_of_different_heights_move(wide: Path, browser: Any) -> None:
+    board = Sorted(browser, wide / "report.html")
+    browser.execute_script("document.querySelector('.cells tbody th').style.height = '90px'")
+    wanted = board.sort(3)
+    assert board.names == board.read == wanted
 
 
 def test_lists_sort_and_filter(folder: Path, browser: Any) -> None:
