@@ -18,7 +18,7 @@ from conftest import CommandLine
 EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 SOLUTION = EXAMPLES / "garland" / "solutions" / "correct"
 FRESH = ("--limit", "1", "--fresh", "--out")
-SAYS_MORE = {"score"}  # now and then, as where it waited for the machine
+SAYS_MORE = {"doctor", "score"}  # now and then: what other engines hold, where it waited for the machine
 COMMANDS = {
     "problems": ("problems", EXAMPLES),
     "report": ("report", "run"),
