@@ -48,14 +48,14 @@ from ioi_eval.reports.document import (
 from ioi_eval.reports.plots import Square, as_csv, grid
 from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary, Use
 from ioi_eval.reports.statements import DrawnStatement
-from ioi_eval.reports.submissions import MAX_FEEDBACK, PASSED, first_failed, limits, submission_document
+from ioi_eval.reports.submissions import MAX_FEEDBACK, first_failed, limits, submission_document
 from ioi_eval.reports.summary import result_of_row
 from ioi_eval.reports.tally import uses_of
 from ioi_eval.rules.scoring import ending, submission_status
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.files import draft_of, refused
 from ioi_eval.store.folder import FAILURES, RESULTS, RUN, ResultHead, decoded, read_rows
-from ioi_eval.store.rows import as_number, bounded, model_of
+from ioi_eval.store.rows import PASSED, as_number, bounded, model_of
 from ioi_eval.store.tasks import TASKS, Task
 
 # Submissions of a run; of more, only the best of each model for each problem has colours, and where these are

@@ -30,14 +30,13 @@ from ioi_eval.reports.document import (
 )
 from ioi_eval.rules.extraction import extract, extraction_of
 from ioi_eval.rules.scoring import ending, submission_status
-from ioi_eval.store.rows import MAX_OUTPUT, bounded, model_of
+from ioi_eval.store.rows import MAX_OUTPUT, PASSED, bounded, model_of
 
 if TYPE_CHECKING:
     from ioi_eval.reports.pages import Opened
     from ioi_eval.store.tasks import Task
 
 MAX_FEEDBACK = 100  # characters
-PASSED = (Verdict.AC, Verdict.SKIPPED)
 _MAX_GENERATION = 8000  # characters
 _SHOWN_ABOVE = "[the code above]"
 _BLANKS = "· is a blank, ⇥ a tab, \\r a carriage return, ↵ the end of a line. What differs is underlined."

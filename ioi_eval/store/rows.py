@@ -31,7 +31,7 @@ from ioi_eval.store.compact import TEST_COLUMNS, with_tests
 
 MAX_COMPILE_OUTPUT = 4096  # characters
 MAX_OUTPUT = 400  # bytes of the output, of the input and of the expected output of a test that failed
-_FINE = (Verdict.AC, Verdict.SKIPPED)
+PASSED = (Verdict.AC, Verdict.SKIPPED)  # of a test that costs no points
 # Begins `program_sha256`: the rule by which programs are equal. Rows without it were judged by the first one,
 # which took some programs in Python for equal that were not.
 PROGRAM_RULE = "2:"
@@ -167,7 +167,7 @@ def _wrong_output(problem: Problem, result: SubmissionResult) -> dict[str, Any]:
 
     Where there is none, as of tests that ended early, it is null beside the input of the first failing test.
     """
-    failed = [test for test in result.tests if test.status not in _FINE]
+    failed = [test for test in result.tests if test.status not in PASSED]
     wrong = next((test for test in failed if test.output), next(iter(failed), None))
     if wrong is None or not result.compiles:
         return {}

@@ -171,6 +171,7 @@ async def batch(scorer: Scorer, given: argparse.Namespace) -> None:
     """How long the others of a batch take, with one that stalls and without."""
     honest = Stall("honest", 'for (volatile long i = 0; i < 150000000; i = i + 1) {} puts("7");')
     problem = problem_of(honest, given)
+    await scorer.score(problem, submission_of(honest, given))  # what is built once, neither batch pays for
     for stalled in (False, True):
         others = [scorer.score(problem, submission_of(honest, given, str(n))) for n in range(given.batch - 1)]
         last = [scorer.score(problem, submission_of(STALLS[0], given))] if stalled else []
