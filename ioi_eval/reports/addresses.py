@@ -29,6 +29,10 @@ def problem_page(problem: str) -> str:
     return f"problem-{_hash(problem)}.html"
 
 
+def attempts_script(problem: str) -> str:
+    return f"attempts-{_hash(problem)}.js"
+
+
 def model_page(model: str) -> str:
     return f"model-{_hash(model)}.html"
 

@@ -226,6 +226,8 @@ class Document(Value):
     links: Sequence[Link] = ()  # to other pages of ours
     search: str = ""  # the page that a search box asks, if there is to be one
     sections: Sequence[Section] = ()
+    page: str = ""  # its file, where a script beside it leads to pages of the same kind
+    attempts: str = ""  # that script
 
 
 def markdown(document: Document) -> str:
@@ -257,7 +259,7 @@ def _hashes(level: int) -> Markdown:
 STYLE, SCRIPT = "style.css", "script.js"  # as they lie beside pages
 _PARTS = {
     STYLE: ("style.css", "figures.css", "board.css"),
-    SCRIPT: ("tables.js", "board.js", "scoreboard.js", "saving.js"),
+    SCRIPT: ("tables.js", "board.js", "scoreboard.js", "saving.js", "attempts.js"),
 }
 _METER = (
     '<svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'

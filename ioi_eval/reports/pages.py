@@ -23,12 +23,14 @@ from ioi_eval.reports.addresses import (
     ALL,
     EQUAL,
     FOLDER,
+    attempts_script,
     is_sampled,
     model_anchor,
     part_page,
     problem_page,
     submission_page,
 )
+from ioi_eval.reports.attempts import AttemptIndex
 from ioi_eval.reports.document import (
     NOTHING,
     SCRIPT,
@@ -151,9 +153,13 @@ class Lists:
                 part += 1
             keep(ALL, parts_of_all(starts, self._number))
         for problem, rows in groupby(self._sorted(), lambda one: one.problem):
-            of_models = {model: _first(own) for model, own in groupby(rows, lambda one: one.model)}
+            index = AttemptIndex(opened)
+            noted = groupby(index.noting(rows), lambda one: one.model)
+            of_models = {model: _first(own) for model, own in noted}
             page = problem_document(problem, of_models, self._tests[problem], self.tasks.get(problem), opened)
             keep(problem_page(problem), page)
+            if opened.pages is not PagesOf.NONE:
+                (draft / attempts_script(problem)).write_text(index.script(), "utf-8")
 
 
 def _first(every: Iterable[Judged]) -> tuple[list[Judged], int]:

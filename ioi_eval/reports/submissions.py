@@ -1,7 +1,7 @@
 """The page of a submission: its result in a sentence, the failing test, subtasks, tests, code and reply.
 
-A page is kept from one report to the next (`pages.py`), so it says only what its own row and its problem say;
-attempts beside it and equal programs are lists of the problem's page.
+A page is kept from one report to the next (`pages.py`), so it says only what its own row and its problem say.
+A script beside it leads to other attempts and equal programs (`attempts.py`), and so does its problem's page.
 """
 
 from __future__ import annotations
@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import SubmissionResult, TestResult, Verdict
-from ioi_eval.reports.addresses import ALL, EQUAL, model_anchor, problem_page, submission_page
+from ioi_eval.reports.addresses import (
+    ALL,
+    EQUAL,
+    attempts_script,
+    model_anchor,
+    problem_page,
+    submission_page,
+)
 from ioi_eval.reports.document import (
     NOTHING,
     Cell,
@@ -80,6 +87,8 @@ def submission_document(
             _tests(result),
             *_program(row, coloured),
         ],
+        page=submission_page(result.key),
+        attempts=attempts_script(result.problem_id),
     )
 
 

@@ -41,7 +41,7 @@ _FRESH, _REST = (
     20,
 )  # seconds that a report is good for; at least so many times the CPU time that it took
 _COOKIE = "ioi_eval_view"
-_PAGE = re.compile(r"[a-z]+(-[0-9a-f]{16})?\.(html|css|js)", re.ASCII)
+_PAGE = re.compile(r"[a-z]+(-([0-9a-f]{16}|[0-9]+))?\.(html|css|js)", re.ASCII)
 _POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'"
 _HEADERS = {
     "Cache-Control": "no-store",

@@ -20,7 +20,7 @@ from test_html_page import HOSTILE
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports import pages as pages_of_report
-from ioi_eval.reports.addresses import ALL, part_page, problem_page, submission_page
+from ioi_eval.reports.addresses import ALL, attempts_script, part_page, problem_page, submission_page
 from ioi_eval.reports.document import Code, TableBlock, compared, numbered, rows_of, visible
 from ioi_eval.reports.records import PagesOf
 from ioi_eval.reports.submissions import wrong_output
@@ -239,7 +239,9 @@ def test_every_link_leads_to_a_page_or_a_place_on_it(tmp_path: Path) -> None:
     every = [folder / "report.html", *(folder / "report").glob("*.html")]
     assert len(every) == 1 + 1 + 2 + 18
     reached = {link for page in every for link in links(page)}
-    assert reached == {*every, folder / "report" / "style.css", folder / "report" / "script.js"}
+    scripts = {folder / "report" / attempts_script(name) for name in ("sum", "tree")}
+    assert reached == {*every, *scripts, folder / "report" / "style.css", folder / "report" / "script.js"}
+    assert all(script.is_file() for script in scripts)
     for page in every:
         for place in re.findall(r'href="(?:report/)?([^"#]*)#([^"]+)"', page.read_text()):
             target = folder / "report" / place[0] if place[0] else page
@@ -261,9 +263,11 @@ def test_some_submissions_have_pages(
         (folder / "summary.json").unlink()
         write_reports(folder, ReportOptions(pages=pages))
         every = [folder / "report.html", *(folder / "report").glob("*.html")]
+        scripts = {folder / "report" / attempts_script(name) for name in ("sum", "tree")}
         assert {link for page in every for link in links(page)} - {*every} == {
             folder / "report" / "style.css",
             folder / "report" / "script.js",
+            *(scripts if number else ()),
         }
         assert len(files(folder)) == number
     parts = [(folder / "report" / part_page(part)).read_text().count("<tr>") for part in range(3)]
@@ -289,7 +293,11 @@ def test_text_of_others_stays_text(tmp_path: Path, text: str) -> None:
     folder = run(tmp_path / "run", models=1, text=text) / "report"
     for page in folder.glob("*.html"):
         body = page.read_text()
-        assert body.count("<script") == 1 and "<img" not in body and 'onmouseover="' not in body
+        assert (
+            body.count("<script") == 1 + page.name.startswith("submission-")
+            and "<img" not in body
+            and 'onmouseover="' not in body
+        )
         assert all(char.isprintable() or char in "\n\t" for char in body)
     shown = unescape(re.sub(r"<[^>]+>", "", (folder / ALL).read_text()))
     assert visible(f"model 0{plain(text)}") in shown

@@ -372,6 +372,14 @@ async def test_the_report_so_far_is_made_elsewhere(folder: Path, address: str) -
     assert times(folder) == before
 
 
+async def test_the_pieces_of_a_long_list_are_served(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioi_eval.reports.pages.LONGEST_LIST", 1)
+    async with aiohttp.ClientSession() as client:
+        for part in (1, 2):
+            async with client.get(f"{address}/report/submissions-{part}.html") as answer:
+                assert f"Submissions {part} to {part} of 2" in await answer.text()
+
+
 async def test_the_live_page_runs_its_own_script_alone(address: str) -> None:
     async with aiohttp.ClientSession() as client, client.get(address) as answer:
         policy = answer.headers["Content-Security-Policy"]

@@ -1,0 +1,133 @@
+"""From a submission's page to attempts of the same model and to equal programs, in Chromium."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from browsing import ENTER, check_tabs, find, media, press, reach, violations
+from run_samples import SUM, result, submission, write_run
+from support.runs import result_row
+from test_browser_live import serving
+from test_html_page import HOSTILE
+
+from ioi_eval.models import Verdict
+from ioi_eval.reports import ReportOptions, write_reports
+from ioi_eval.reports.addresses import submission_page
+from ioi_eval.reports.records import PagesOf
+
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("nothing_went_wrong")]
+
+TEXT = HOSTILE[0]
+NAV = "nav.attempts"
+
+
+def written(folder: Path, numbers: Iterable[int], *, equal: Iterable[int] = ()) -> Path:
+    """Attempts of one model at one problem; every other one is right, and `equal` repeat the first."""
+    rows = []
+    for number in numbers:
+        one = submission(f"k{number}{TEXT}", row={"model": "m", "solution_number": number})
+        judged = result(one, {"2-a": Verdict.WA} if number % 2 else {})
+        judged = msgspec.structs.replace(judged, repeats=f"k0{TEXT}" if number in equal else "")
+        rows.append(result_row(one, SUM, judged))
+    return write_run(folder, rows)
+
+
+def address(folder: Path, number: int) -> str:
+    return (folder / "report" / submission_page(f"k{number}{TEXT}")).as_uri()
+
+
+def said(browser: Any) -> list[str]:
+    """The words of the navigation, keys without what is hostile in them."""
+    pieces = browser.find_elements("css selector", f"{NAV} > *")
+    return [piece.get_property("textContent").replace(TEXT, "") for piece in pieces]
+
+
+def test_an_earlier_page_leads_to_later_attempts(tmp_path: Path, browser: Any) -> None:
+    """It is the same file as before."""
+    folder = written(tmp_path / "run", (0, 2, 10))
+    write_reports(folder)
+    browser.get(address(folder, 10))
+    assert said(browser) == ["Attempt 3 of 3 of this model:", "← k2 (AC)"], "by number, not by name"
+    page = folder / "report" / submission_page(f"k10{TEXT}")
+    before = page.stat().st_ino
+    write_reports(written(folder, (11, 12), equal=(12,)))
+    assert page.stat().st_ino == before
+    browser.refresh()
+    assert said(browser) == ["Attempt 3 of 5 of this model:", "← k2 (AC)", "→ k11 (WA)"]
+    reach(browser, f"{NAV} a:last-child")
+    press(browser, ENTER)
+    assert browser.title.startswith("Submission k11")
+    assert said(browser) == ["Attempt 4 of 5 of this model:", "← k10 (AC)", "→ k12 (AC)"]
+    browser.get(address(folder, 0))
+    assert said(browser)[1:] == ["→ k2 (AC)", "Equal programs:", "k12 (AC)"], "an original knows its repeats"
+    find(browser, f"{NAV} a:last-child").click()
+    assert browser.title.startswith("Submission k12") and said(browser)[-1] == "k0 (AC)"
+
+
+@pytest.mark.parametrize("pages", PagesOf)
+def test_every_link_leads_to_a_page(
+    tmp_path: Path, browser: Any, pages: PagesOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ioi_eval.reports.pages._SAMPLE", 4)
+    folder = written(tmp_path / "run", range(12), equal=(4, 6, 7))
+    write_reports(folder, ReportOptions(pages=pages))
+    every = sorted((folder / "report").glob("submission-*.html"))
+    assert len(list((folder / "report").glob("attempts-*.js"))) == (pages is not PagesOf.NONE)
+    assert len(every) == 12 or pages is not PagesOf.ALL
+    for page in every:
+        browser.get(page.as_uri())
+        hrefs = [link.get_attribute("href") for link in browser.find_elements("css selector", f"{NAV} a")]
+        assert hrefs and {*hrefs} <= {one.as_uri() for one in every if one != page}
+        words = f"of {len(every)} of this model{'' if len(every) == 12 else ', of those with pages'}:"
+        assert said(browser)[0].endswith(words)
+
+
+def test_without_a_script_the_problem_lists_them(tmp_path: Path, browser: Any) -> None:
+    folder = written(tmp_path / "run", range(2), equal=(1,))
+    write_reports(folder)
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get(address(folder, 1))
+        assert not find(browser, NAV).is_displayed()
+        links = browser.find_elements("css selector", "nav:not(.attempts) a, td a")
+        others = [one for one in links if one.text in ("Other attempts", "all of this problem")]
+        assert [one.get_attribute("href").rpartition("#")[2][:2] for one in others] == ["m-", "eq"]
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_a_lone_submission_has_no_empty_navigation(tmp_path: Path, browser: Any) -> None:
+    folder = written(tmp_path / "run", (0,))
+    write_reports(folder)
+    browser.get(address(folder, 0))
+    assert said(browser) == [] and not find(browser, NAV).is_displayed()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_many_equal_programs_fit_a_phone(tmp_path: Path, browser: Any, scheme: str) -> None:
+    folder = written(tmp_path / "run", range(40), equal=range(1, 40))
+    write_reports(folder)
+    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    media(browser, scheme=scheme)
+    try:
+        browser.get(address(folder, 7))
+        assert said(browser)[3] == "Equal programs, the first 6 of 39:" and len(said(browser)) == 4 + 6
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 400
+        assert violations(browser) == []
+        check_tabs(browser)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.long
+def test_the_live_page_serves_them(tmp_path: Path, browser: Any) -> None:
+    folder = written(tmp_path / "run", range(3))
+    with serving(folder) as server:
+        browser.get(f"{server}/report/{submission_page(f'k1{TEXT}')}")
+        assert said(browser) == ["Attempt 2 of 3 of this model:", "← k0 (AC)", "→ k2 (AC)"]
+        browser.get("about:blank")  # before the server ends
