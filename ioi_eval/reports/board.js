@@ -2,7 +2,7 @@
 // What is chosen stands behind the address: report.html#board;off=...;by=year;only=2024;a=...;b=...
 
 const DRAWS = 300_000, SAMPLES = 1000, FEWEST = 200; // of a bootstrap: values drawn, and samples
-const PRINTED = 24; // columns of problems in one table on paper; to move rows of so few takes no time
+const PRINTED = 20; // columns of problems in one table on paper; to move rows of so few takes no time
 const KINDS = ["difficulty", "tag", "year"];
 
 const made = (name, more = {}, ...inner) => {

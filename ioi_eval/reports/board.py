@@ -14,6 +14,7 @@ from ioi_eval.model.values import Value
 from ioi_eval.reports.addresses import FOLDER, model_anchor, problem_page
 from ioi_eval.reports.document import NOTHING, visible
 from ioi_eval.reports.figures import earned
+from ioi_eval.reports.plots import apart
 from ioi_eval.store.rows import bounded
 
 if TYPE_CHECKING:
@@ -98,10 +99,11 @@ class Board(Value):
                 text = f'<a href="{FOLDER}/{problem_page(name)}">{text}</a>'
             yield f'<th scope="col" class="turned number" title="{escape(_text(name))}">{text}</th>'
         yield "</tr></thead>\n<tbody>\n"
-        for row in self.rows:
-            name = escape(_text(row.name))
-            mean = NOTHING if row.mean is None else f"{100 * row.mean:.1f}"
-            yield f'<tr data-of="{name}"><th scope="row" title="{name}">{name}</th>'
+        names = [_text(row.name) for row in self.rows]
+        for row, whole, short in zip(self.rows, names, apart(names), strict=True):
+            name, mean = escape(whole), NOTHING if row.mean is None else f"{100 * row.mean:.1f}"
+            cut = f' data-short="{escape(short)}"' if short != whole else ""
+            yield f'<tr data-of="{name}"><th scope="row" title="{name}"{cut}>{name}</th>'
             yield f"<td>{mean}</td><td>{row.solved}</td>"
             for share in row.shares:
                 if share is None:

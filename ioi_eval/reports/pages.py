@@ -330,6 +330,7 @@ def problem_document(
         Section(
             title=model or "Submissions without a model's name",
             anchor=model_anchor(model),
+            level=3,
             table=_list(own, opened, of=_of_model(own)),
             notes=[f"The first {len(own):,}; {more:,} more are among all submissions."] if more else [],
         )
@@ -346,6 +347,7 @@ def problem_document(
             *(_times(tests, task) if task else ()),
             *(_statement(task) if task else ()),
             *_best(every, number, opened),
+            Section(title="Submissions", text=["By model, those with the most points first."]),
             *lists,
             *_equal(every, opened),
             _of_tests(tests),

@@ -19,7 +19,7 @@ from test_html_page import HOSTILE
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import named, summary, write_comparison, write_reports
-from ioi_eval.reports.addresses import ALL
+from ioi_eval.reports.addresses import ALL, problem_page
 from ioi_eval.reports.document import visible
 from ioi_eval.rules.metrics import interval
 
@@ -216,6 +216,55 @@ def test_rows_of_different_heights_move(wide: Path, browser: Any) -> None:
     browser.execute_script("document.querySelector('.cells tbody th').style.height = '90px'")
     wanted = board.sort(3)
     assert board.names == board.read == wanted
+
+
+@pytest.fixture(scope="module")
+def named_alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fifty problems that two models solve, whose long names differ in the middle; one of them often."""
+    rows = []
+    for of in [problem(f"problem-{place:02}") for place in range(50)]:
+        for model in range(2):
+            for number in range(40 if model and of.id == "problem-00" else 1):
+                name = f"an-organisation-with-a-long-name/model-{model}-instruct-of-november"
+                sent = submission(f"{of.id}-{model}-{number}", problem_id=of.id, row={"model": name})
+                rows.append(result_row(sent, of, result(sent, problem=of)))
+    folder = tmp_path_factory.mktemp("alike") / "run"
+    write_reports(write_run(folder, rows))
+    return folder
+
+
+def test_names_on_the_board_are_told_apart(named_alike: Path, browser: Any) -> None:
+    """The whole name is what a screen reader says, what a search finds, and what stands in a saved table."""
+    board = Sorted(browser, named_alike / "report.html")
+    shown = browser.execute_script(
+        "return [...document.querySelectorAll('.cells tbody th')].map((one) => {"
+        "  const before = getComputedStyle(one, '::before').content.split('\"')[1];"
+        "  return [before, one.scrollWidth <= one.clientWidth]; })"
+    )
+    assert {text for text, _ in shown} == {"…model-0-instruct-of-november", "…model-1-instruct-of-november"}
+    assert all(whole for _, whole in shown)
+    assert board.names == board.read == board.data["models"] and len(board.names[0]) > 50
+    table = saved(browser, "#board .save:not(.models .save)")
+    assert [row[0] for row in csv.reader(io.StringIO(table))][1:] == board.names
+
+
+def test_wide_tables_and_figures_are_whole_on_paper(named_alike: Path, browser: Any) -> None:
+    right = """
+        const every = [...document.querySelectorAll(arguments[0])];
+        return Math.max(...every.map((one) => one.getBoundingClientRect().right));
+    """
+    size = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}  # A4 in Chromium
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    media(browser, "print")
+    try:
+        browser.get((named_alike / "report.html").as_uri())
+        browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+        assert len(browser.find_elements("css selector", ".pieces table")) == 3
+        assert 600 < browser.execute_script(right, ".pieces td") <= browser.execute_script(right, ".board")
+        browser.get((named_alike / "report" / problem_page("problem-00")).as_uri())
+        assert 600 < browser.execute_script(right, "svg rect") <= browser.execute_script(right, "section")
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_lists_sort_and_filter(folder: Path, browser: Any) -> None:

@@ -57,6 +57,7 @@ TAGS |= {"figure", "figcaption", "line", "path", "circle", "text", "g"}
 ATTRIBUTES = {
     "data-of",
     "data-board",
+    "data-short",
     "lang",
     "charset",
     "http-equiv",
