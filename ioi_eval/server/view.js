@@ -4,6 +4,7 @@
 const ORDER = ["AC", "PA", "WA", "OLE", "TLE", "MLE", "RE", "CE"];
 const place = (id) => document.getElementById(id);
 const number = (value) => value.toLocaleString("en", { maximumFractionDigits: 1 });
+const several = (value, one) => `${number(value)} ${one}${value === 1 ? "" : "s"}`;
 
 function line(cells, kind = "td") {
   const row = document.createElement("tr");
@@ -45,7 +46,7 @@ function facts(run) {
     ["Last row", run.last === null ? "–" : new Date(run.last * 1000).toLocaleString("en-GB")],
     ["Engine", run.engine || "–"],
   ];
-  if (run.servers) pairs.push(["Servers when it began", `${number(run.servers)}, ${number(run.slots)} slots`]);
+  if (run.servers) pairs.push(["Servers when it began", `${number(run.servers)}, with ${several(run.slots, "slot")}`]);
   for (const why of run.unreachable) pairs.push(["Not reached", why]);
   return pairs.map(([what, text]) => line([{ text: what }, { text, style: "text" }]));
 }
@@ -114,7 +115,7 @@ function chart({ begin, step, counts }) {
   });
   place("chart").replaceChildren(...drawn);
   const all = sums.reduce((sum, one) => sum + one, 0);
-  place("chart-text").textContent = `${number(all)} results of this call, in steps of ${span(step)}; at most ${number(most)} in one of them.`;
+  place("chart-text").textContent = `${several(all, "result")} of this call, in steps of ${span(step)}; at most ${number(most)} in one of them.`;
 }
 
 // --- what is being judged
@@ -130,8 +131,9 @@ function now(run) {
   place("now").hidden = run.ended || !run.under_way;
   const { under_way: all, building, builds_waiting: waiting, submissions } = run;
   const others = all - submissions.length;
-  place("now-text").textContent = `${number(all)} submissions: ${number(building)} build (${number(waiting)} of these wait for a slot), ` +
-    `${number(all - building)} run or wait.${others > 0 ? ` The ${number(submissions.length)} that have taken the longest:` : ""}`;
+  const slotless = waiting ? `, of these waiting for a slot: ${number(waiting)}` : "";
+  place("now-text").textContent = `${several(all, "submission")}. Building: ${number(building)}${slotless}. ` +
+    `Running tests or waiting: ${number(all - building)}.${others > 0 ? ` The ${number(submissions.length)} that have taken the longest:` : ""}`;
   place("doing").replaceChildren(...submissions.map(doing));
 }
 

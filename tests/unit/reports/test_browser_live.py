@@ -168,6 +168,22 @@ def test_a_run_is_watched_while_it_goes_on(tmp_path: Path, browser: Any) -> None
             scoring.kill()
 
 
+def test_one_is_said_of_one(tmp_path: Path, browser: Any) -> None:
+    folder = run(tmp_path / "run")
+    doing = UnderWay(key="k", problem="p", step="tests", where="http://a", since=time.time())
+    timeline = Timeline(begin=time.time() - 5, step=5.0, counts=({"AC": 1},))
+    state = Progress(total=40, servers=1, slots=1, under_way=1, submissions=(doing,), timeline=timeline)
+    write_progress(folder, state)
+    with serving(folder) as address:
+        browser.get(address)
+        wait_for(browser, 18)
+        text = find(browser, "#now-text").text
+        assert text == "1 submission. Building: 0. Running tests or waiting: 1."
+        assert find(browser, "#chart-text").text.startswith("1 result of this call")
+        assert "1, with 1 slot" in find(browser, "#facts").text.splitlines()[-1]
+        browser.get("about:blank")  # before the server ends
+
+
 def test_a_run_that_is_silent_is_said_to_be(failing: Path, browser: Any) -> None:
     doing = UnderWay(key=HOSTILE[0], problem="p", step="build", where="", since=time.time() - 300)
     timeline = Timeline(
@@ -194,7 +210,10 @@ def test_a_run_that_is_silent_is_said_to_be(failing: Path, browser: Any) -> None
                 HOSTILE[0] in find(browser, "#doing").text
                 and "waits for a slot" in find(browser, "#doing").text
             )
-            assert "9 build (4 of these wait for a slot)" in find(browser, "#now-text").text
+            text = (
+                "41 submissions. Building: 9, of these waiting for a slot: 4. Running tests or waiting: 32."
+            )
+            assert find(browser, "#now-text").text.startswith(text)
             assert find(browser, "#chart-text").text.startswith("6 results of this call")
             assert violations(browser) == []
             assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
