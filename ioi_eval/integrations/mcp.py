@@ -31,10 +31,11 @@ with needs("mcp"):
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError
     from starlette.middleware import Middleware
     from starlette.requests import ClientDisconnect
+    from starlette.responses import JSONResponse
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 _TITLE = "ioi-eval contest"
 _PATH = "/mcp"
-_MOST_CONNECTIONS = 2_000  # open at the same time; more get 503
 _SPARE = 4  # requests of a participant at the same time, beside the calls that its rules let wait
 _ISSUER = "https://localhost"  # the SDK asks who issues tokens: the contest itself does
 
@@ -146,18 +147,26 @@ class _Server(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def serving(
-    contest: Contest, tokens: Mapping[str, str], *, host: str = "127.0.0.1", port: int = 0
+    contest: Contest,
+    tokens: Mapping[str, str],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    connections: int = 2_000,
 ) -> AsyncIterator[str]:
     """Serve a contest over streamable HTTP; yield its address. Port 0: any free one.
 
-    Nothing is kept between two requests of a client, so one that is lost leaves nothing behind.
+    Nothing is kept between two requests of a client, so one that is lost leaves nothing behind. Each
+    participant has an equal share of the `connections`, and so have all that have not shown a token.
     """
     app = contest_server(contest, tokens=tokens).streamable_http_app(
         streamable_http_path=_PATH, stateless_http=True, host=host
     )
     logging.getLogger("mcp.server.streamable_http").addFilter(_worth_a_line)
     most = contest.rules.at_once + contest.rules.waiting + _SPARE
-    app.user_middleware.append(Middleware(_queued, most=most))  # the last one: tokens are known
+    guests = _Guests(max(most, connections // (len(tokens) + 1)))
+    # The last ones: tokens are known.
+    app.user_middleware += [Middleware(guests.seated), Middleware(_queued, most=most)]
     try:
         listening = socket.create_server(
             (host, port), family=(socket.AF_INET6 if ":" in host else socket.AF_INET), backlog=1024
@@ -166,7 +175,12 @@ async def serving(
         what = f"cannot listen on {host}:{port}: {error.strerror}"
         raise InputError(what, field="port", remedy="Choose another address or port") from error
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, limit_concurrency=_MOST_CONNECTIONS, ws="none"
+        app,
+        http=guests.protocol(),
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,  # by which a client could bear another one's address
     )
     server = _Server(config)
     async with _running(server, listening):
@@ -177,6 +191,68 @@ async def serving(
 def _worth_a_line(told: logging.LogRecord) -> bool:
     """Tell what the SDK need not log: a client that left while it was read. Each cost a third of a second."""
     return not (told.exc_info and isinstance(told.exc_info[1], ClientDisconnect))
+
+
+class _Guests:
+    """The connections to a contest: of each participant at most `share`, and of strangers as many.
+
+    A stranger has not shown a token yet. One too many of them costs the oldest its place, so that who has a
+    token always gets in; a participant's one too many is told so.
+    """
+
+    def __init__(self, share: int) -> None:
+        self._share = share
+        self._strangers: dict[Any, asyncio.Transport] = {}
+        self._names: dict[Any, str] = {}
+        self._places = defaultdict[str, set[Any]](set)
+
+    def protocol(self) -> type[asyncio.Protocol]:
+        """Return what uvicorn makes for each connection."""
+        guests = self
+
+        class Greeted(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+            def connection_made(self, transport: asyncio.Transport) -> None:
+                super().connection_made(transport)
+                guests._comes(self.client, transport)
+
+            def connection_lost(self, error: Exception | None) -> None:
+                guests._goes(self.client)
+                super().connection_lost(error)
+
+        return Greeted
+
+    def seated(self, app: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        """Let a participant's requests in by as many connections as its share."""
+
+        async def served(scope: Any, receive: Any, send: Any) -> None:
+            token = get_access_token() if scope["type"] == "http" else None
+            if token is None or self._takes_place(scope["client"], token.client_id):
+                await app(scope, receive, send)
+                return
+            words = {"error": f"You have {self._share} connections open, which is the most. Close some."}
+            await JSONResponse(words, 429, {"Connection": "close"})(scope, receive, send)
+
+        return served
+
+    def _comes(self, client: Any, transport: asyncio.Transport) -> None:
+        self._strangers[client] = transport
+        if len(self._strangers) > self._share:
+            self._strangers.pop(next(iter(self._strangers))).abort()
+
+    def _takes_place(self, client: Any, name: str) -> bool:
+        places = self._places[name]
+        if client not in places:
+            if len(places) >= self._share:
+                return False
+            self._goes(client)
+            self._names[client] = name
+            places.add(client)
+        return True
+
+    def _goes(self, client: Any) -> None:
+        self._strangers.pop(client, None)
+        if (name := self._names.pop(client, None)) is not None:
+            self._places[name].discard(client)
 
 
 def _queued(app: Callable[..., Awaitable[None]], most: int) -> Callable[..., Awaitable[None]]:

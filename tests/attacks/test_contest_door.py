@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import re
@@ -82,14 +83,16 @@ def told_by(answer: httpx.Response) -> Any:
 
 
 @asynccontextmanager
-async def opened(cache: Path, problem: Problem = SUM, go: asyncio.Event | None = None) -> AsyncIterator[Door]:
+async def opened(
+    cache: Path, problem: Problem = SUM, go: asyncio.Event | None = None, connections: int = 2_000
+) -> AsyncIterator[Door]:
     """Open a door. Until `go`, otter is told nothing of its programs."""
     store = Store(cache)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         judge: Any = scorer.judge if go is None else Held(scorer.judge, go)
         held = Contest({**PROBLEMS, "sum": problem}, Rules(), judge=judge, participants=TOKENS)
         async with (
-            serving(held, TOKENS) as address,
+            serving(held, TOKENS, connections=connections) as address,
             httpx.AsyncClient(timeout=600, limits=httpx.Limits(max_connections=None)) as http,
         ):
             yield Door(address, held, http)
@@ -185,9 +188,15 @@ async def test_only_so_many_requests_of_one_are_let_in(
     shared_cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The next one waits until one of them is gone; others' requests do not. Those that leave are not logged."""
-    head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {OTTER}\r\nContent-Length: 9\r\n"
     async with opened(shared_cache) as door:
         port = httpx.URL(door.address).port or 0
+        kinds = {
+            "Host": f"127.0.0.1:{port}",
+            "Authorization": f"Bearer {OTTER}",
+            **KINDS,
+            "Content-Length": 9,
+        }
+        head = "POST /mcp HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in kinds.items())
         halves = [await asyncio.open_connection("127.0.0.1", port) for _ in range(22)]
         for reader, writer in halves:
             writer.write(f"{head}Expect: 100-continue\r\n\r\n".encode())
@@ -199,6 +208,37 @@ async def test_only_so_many_requests_of_one_are_let_in(
             writer.close()
         assert (await waiting)["participant"] == "otter"
     assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+
+
+async def test_connections_of_one_do_not_starve_others(shared_cache: Path) -> None:
+    """Of 90, two participants and strangers have 30 each."""
+    head = "{} /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\nContent-Length: 9\r\n\r\n"
+    async with opened(shared_cache, connections=90) as door:
+        port = httpx.URL(door.address).port or 0
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(120)]
+        for number, (reader, _) in enumerate(silent):
+            if number < 90:
+                with contextlib.suppress(ConnectionResetError):
+                    assert await reader.read() == b""  # whoever came last has its place
+        await door.check_heron()
+
+        otters = []
+        for number in range(35):
+            otters.append(await asyncio.open_connection("127.0.0.1", port))
+            otters[-1][1].write(head.format(("POST", "GET")[number % 2], OTTER).encode())
+            if number % 10 == 0:  # what came before is read before this is answered
+                await door.tool(HERON, call("standing"))
+        refused = [await reader.readline() for reader, _ in otters[30:]]
+        assert all(b" 429 " in line for line in refused)
+        assert "30 connections open" in (await otters[34][0].read()).decode()
+        await door.tool(HERON, call("standing"))
+
+        for _, writer in otters[:30]:
+            writer.close()
+        for _, writer in (*silent, *otters):
+            writer.close()
+        told = await door.tool(OTTER, call("standing"))
+        assert told["participant"] == "otter"
 
 
 @pytest.mark.parametrize("name", NAMES)
