@@ -37,21 +37,34 @@ void unlimit_stack() {
   setrlimit(RLIMIT_STACK, &stack);
 }
 
-// How many processes and threads there are, of all users.
-int64_t all_tasks(const room::Room& room) {
-  const sys::Fd fd(openat(room.proc.get(), "loadavg", O_RDONLY | O_CLOEXEC));
+// The number that a file of /proc tells.
+int64_t number_in(const room::Room& room, const char* name, const char* format) {
+  const sys::Fd fd(openat(room.proc.get(), name, O_RDONLY | O_CLOEXEC));
   char line[128] = {};
-  long long tasks = 0;
+  long long number = 0;
   if (!fd.valid() || read(fd.get(), line, sizeof line - 1) <= 0) return unlimited;
-  return std::sscanf(line, "%*s %*s %*s %*d/%lld", &tasks) == 1 ? tasks : unlimited;
+  return std::sscanf(line, format, &number) == 1 ? number : unlimited;
+}
+
+// How many processes and threads there are, of all users.
+int64_t all_tasks(const room::Room& room) { return number_in(room, "loadavg", "%*s %*s %*s %*d/%lld"); }
+
+// A submission's threads and processes are counted by its supervisor. This is far above what any is granted, and says
+// nothing of the machine's other tasks.
+int64_t most_of_a_submission(const room::Room& room, const Program& program) {
+  if (!program.threads && program.processes <= 1) return unlimited;
+  if (room.counts) return program.limits.threads == unlimited ? 4096 : program.limits.threads + 4096;
+  const int64_t numbers = number_in(room, "sys/kernel/pid_max", "%lld");
+  return numbers == unlimited ? unlimited : numbers / 4;
 }
 
 // In a user namespace of its own the kernel counts this program's processes alone. Elsewhere it counts all that the
 // same user runs, so the exact limit is the supervisor's. This one is far above it: a crowd that grows between two
 // looks leaves numbers for the others, most of all for who judges them.
 int64_t most_tasks(const room::Room& room, const Program& program) {
+  if (program.profile == seccomp::Profile::submission) return most_of_a_submission(room, program);
   const int64_t others_may_start = program.nests ? 16384 : 4096;
-  const int64_t limit = program.profile == seccomp::Profile::submission ? unlimited : program.limits.processes;
+  const int64_t limit = program.limits.processes;
   if (limit == unlimited || room.counts) return limit;
   const int64_t tasks = all_tasks(room);
   return tasks == unlimited ? unlimited : tasks + limit + others_may_start;

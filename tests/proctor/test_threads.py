@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from harness import Bench
 from support.plans import PlanLimits, PlanSubmission
@@ -46,6 +48,20 @@ def threaded(threads: int) -> PlanSubmission:
 def test_too_many_threads_are_an_end_of_their_own(bench: Bench) -> None:
     line = bench.one(BOMB, submission=threaded(4), limits=LIMITS)
     assert (line.end, line.score, line.signal) == ("threads", 0, 9)
+
+
+def test_a_bomb_of_threads_leaves_the_machine_its_numbers(bench: Bench) -> None:
+    """The kernel ends it, too: between two looks it could have all that the machine can number."""
+    source = """
+    #include <cstdio>
+    #include <sys/resource.h>
+    int main() { rlimit l; getrlimit(RLIMIT_NPROC, &l); printf("%llu", (unsigned long long)l.rlim_cur); }
+    """
+    most = int(Path("/proc/sys/kernel/pid_max").read_text()) // 4
+    if "namespaces" in bench.layers:
+        most = 4 + 4096
+    line = bench.one(source, answer=str(most), submission=threaded(4), limits=LIMITS)
+    assert (line.end, line.score) == ("ok", 1)
 
 
 @pytest.mark.parametrize("source", [SOME, ONE_BY_ONE], ids=["at once", "one by one"])
