@@ -138,11 +138,17 @@ def _add_statement(server: MCPServer[Any], session: Callable[[], Session], label
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to whoever started it."""
+    """Leaves signals to whoever started it, and waits for no client when it ends."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        for task in self.server_state.tasks:
+            task.cancel()
+        await self.lifespan.shutdown()  # which a server that waits for nobody leaves to be cancelled
 
 
 @contextlib.asynccontextmanager
@@ -162,7 +168,8 @@ async def serving(
     app = contest_server(contest, tokens=tokens).streamable_http_app(
         streamable_http_path=_PATH, stateless_http=True, host=host
     )
-    logging.getLogger("mcp.server.streamable_http").addFilter(_worth_a_line)
+    for logs in ("mcp.server.streamable_http", "uvicorn.error"):
+        logging.getLogger(logs).addFilter(_worth_a_line)
     most = contest.rules.at_once + contest.rules.waiting + _SPARE
     guests = _Guests(max(most, connections // (len(tokens) + 1)))
     # The last ones: tokens are known.
@@ -189,8 +196,11 @@ async def serving(
 
 
 def _worth_a_line(told: logging.LogRecord) -> bool:
-    """Tell what the SDK need not log: a client that left while it was read. Each cost a third of a second."""
-    return not (told.exc_info and isinstance(told.exc_info[1], ClientDisconnect))
+    """Tell what need not be logged: clients that leave while they are read, or are left when the server ends.
+
+    Each cost a third of a second.
+    """
+    return not (told.exc_info and isinstance(told.exc_info[1], ClientDisconnect | asyncio.CancelledError))
 
 
 class _Guests:

@@ -242,19 +242,35 @@ async def test_the_command_over_http_killed_and_started_again(shared_cache: Path
     options = command("--participants", tmp_path / "names", "--out", tmp_path / "cup", "--port", "0")
     for number, ending in ((1, signal.SIGKILL), (2, signal.SIGTERM)):
         server = await asyncio.create_subprocess_exec(
-            sys.executable, *options, stdout=asyncio.subprocess.PIPE, env=environment(shared_cache)
+            sys.executable,
+            *options,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment(shared_cache),
         )
-        assert server.stdout is not None
+        assert server.stdout is not None and server.stderr is not None
         try:
             line = (await server.stdout.readline()).decode()
             address = re.findall(r"contest at (\S+),", line)[0]
             async with client(address, "chosen-token") as otter:
                 words = await told(otter, "submit", problem="lanterns", code=f"int main() {{}} // {number}")
                 assert words["number"] == number
+            # In the middle of a request: its client is not waited for, and nobody is told.
+            port = httpx.URL(address).port
+            reader, half = await asyncio.open_connection("127.0.0.1", port)
+            for line in (
+                *("POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{port}", "Authorization: Bearer chosen-token"),
+                *("Content-Length: 9", "Expect: 100-continue", ""),
+            ):
+                half.write(f"{line}\r\n".encode())
+            assert b" 100 " in await reader.readline()
         finally:
             server.send_signal(ending)
             rest = (await server.stdout.read()).decode()
+            complaints = (await server.stderr.read()).decode()
             await server.wait()
+        half.close()
+        assert "Traceback" not in complaints and "ERROR" not in complaints, complaints
     assert server.returncode == 0 and "report.md" in rest
     tokens = (tmp_path / "cup" / "tokens.tsv").read_text()
     assert (
