@@ -3,6 +3,7 @@
 
 const DRAWS = 300_000, SAMPLES = 1000, FEWEST = 200; // of a bootstrap: values drawn, and samples
 const PRINTED = 20; // columns of problems in one table on paper; to move rows of so few takes no time
+const AT_ONCE = 50; // columns that are laid out before others, which nobody sees yet: all of 300 take 200 ms
 const KINDS = ["difficulty", "tag", "year"];
 
 const made = (name, more = {}, ...inner) => {
@@ -74,7 +75,10 @@ class Board {
     this.draw();
   }
 
-  get found() { return this.order.filter((row) => !row.hidden); } // as they are seen
+  get found() { // as they are seen
+    this.finish();
+    return this.order.filter((row) => !row.hidden);
+  }
 
   read() {
     const { models } = this.data;
@@ -179,28 +183,44 @@ class Board {
       solved: problems.filter((one) => shares[model][one] === 1).length,
       cells: this.drawn.map((column) => of(model, column.of)),
     }));
-    const heads = this.drawn.map(({ name, page, of: own }) => {
-      const head = made("th", { className: "turned number", scope: "col", title: this.by ? `${name}: ${several(own.length, "problem")}` : name });
-      head.append(made("button", { type: "button", tabIndex: -1, textContent: name, ariaLabel: `Sort by ${name}` }));
-      if (page) head.append(made("a", { href: page, tabIndex: -1, textContent: "↗", ariaLabel: `Open ${name}` }));
-      return head;
-    });
     const first = ["Model", "Mean", "Solved"].map((name, place) =>
       made("th", { scope: "col", className: place ? "number" : "" }, made("button", { type: "button", tabIndex: -1, textContent: name })));
-    this.table.tHead.rows[0].replaceChildren(...first, ...heads);
-    // Nothing but numbers, so they are HTML as they are: that takes half as long as elements made one by one.
-    const cell = (value) => (value === null ? "<td>–</td>" : `<td class="g${Math.round(10 * value)}">${Math.floor(100 * value + 1e-6)}</td>`);
+    this.table.tHead.rows[0].replaceChildren(...first);
     const asMade = this.drawn.length === this.data.problems.length && !this.by && !this.table.dataset.drawn;
     this.table.dataset.drawn = "yes";
     for (const line of asMade ? [] : this.lines) {
       const row = this.rows[line.model];
       row.replaceChildren(row.cells[0]);
-      row.insertAdjacentHTML("beforeend", `<td>${inPercent(line.mean)}</td><td>${line.solved}</td>${line.cells.map(cell).join("")}`);
+      row.insertAdjacentHTML("beforeend", `<td>${inPercent(line.mean)}</td><td>${line.solved}</td>`);
     }
+    this.there = 0;
+    this.extend(asMade ? Infinity : AT_ONCE, asMade ? [] : this.lines);
     this.table.classList.toggle("opens", Boolean(this.by || this.data.pages.length));
     this.sort();
     this.hide();
     if (this.compared) this.compare();
+  }
+
+  // Adds the next columns, and those behind them once these are drawn.
+  extend(most, lines) {
+    const { drawn, there } = this;
+    this.there = Math.min(drawn.length, there + most);
+    this.table.tHead.rows[0].append(...drawn.slice(there, this.there).map(({ name, page, of }) => {
+      const head = made("th", { className: "turned number", scope: "col", title: this.by ? `${name}: ${several(of.length, "problem")}` : name });
+      head.append(made("button", { type: "button", tabIndex: -1, textContent: name, ariaLabel: `Sort by ${name}` }));
+      if (page) head.append(made("a", { href: page, tabIndex: -1, textContent: "↗", ariaLabel: `Open ${name}` }));
+      return head;
+    }));
+    // Nothing but numbers, so they are HTML as they are: that takes half as long as elements made one by one.
+    const cell = (value) => (value === null ? "<td>–</td>" : `<td class="g${Math.round(10 * value)}">${Math.floor(100 * value + 1e-6)}</td>`);
+    for (const { model, cells } of lines) this.rows[model].insertAdjacentHTML("beforeend", cells.slice(there, this.there).map(cell).join(""));
+    if (this.there === drawn.length) return;
+    requestAnimationFrame(() => setTimeout(() => { if (drawn === this.drawn) this.finish(AT_ONCE); }));
+  }
+
+  // Adds the columns that are not there yet.
+  finish(most = Infinity) {
+    if (this.there < this.drawn.length) this.extend(most, this.lines);
   }
 
   sort() {
@@ -397,6 +417,7 @@ class Board {
   // --- paper
 
   print() {
+    this.finish();
     this.settle();
     if (this.drawn.length <= PRINTED) return;
     this.pieces = made("div", { className: "pieces" });

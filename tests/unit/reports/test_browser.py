@@ -12,6 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import golden_images
+import msgspec
 import pytest
 from browsing import DOWN, ENTER, RIGHT, column, find, media, pages, press, reach, violations
 from run_samples import problem, result, submission, write_run
@@ -221,9 +222,10 @@ def test_rows_of_different_heights_move(wide: Path, browser: Any) -> None:
 
 @pytest.fixture(scope="module")
 def named_alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Fifty problems that two models solve, whose long names differ in the middle; one of them often."""
+    """Sixty problems that two models solve, whose long names differ in the middle; one of them often."""
     rows = []
-    for of in [problem(f"problem-{place:02}") for place in range(50)]:
+    names = [f"problem-{place:02}" for place in range(60)]
+    for of in [msgspec.structs.replace(problem(name), difficulty=name[-1]) for name in names]:
         for model in range(2):
             for number in range(40 if model and of.id == "problem-00" else 1):
                 name = f"an-organisation-with-a-long-name/model-{model}-instruct-of-november"
@@ -247,6 +249,38 @@ def test_names_on_the_board_are_told_apart(named_alike: Path, browser: Any) -> N
     assert board.names == board.read == board.data["models"] and len(board.names[0]) > 50
     table = saved(browser, "#board .save:not(.models .save)")
     assert [row[0] for row in csv.reader(io.StringIO(table))][1:] == board.names
+
+
+@pytest.mark.parametrize("finished", ["by itself", "by a saved table"])
+def test_columns_that_nobody_sees_yet_come_later(named_alike: Path, browser: Any, finished: str) -> None:
+    """They are all there once they are asked for."""
+    browser.set_window_size(1400, 900)
+    browser.get((named_alike / "report.html").as_uri())
+    texts = """
+        const rows = [...document.querySelectorAll(".cells tr")];
+        return rows.map((row) => [...row.cells].map((one) => one.textContent));
+    """
+    made = browser.execute_script(texts)
+    assert len(made[0]) == 3 + 60
+    choose = """
+        const list = document.querySelector("#board .tools select");
+        for (const kind of ["difficulty", ""]) {
+          list.value = kind;
+          list.dispatchEvent(new Event("change"));
+        }
+        return document.querySelector(".cells tbody tr").cells.length;
+    """
+    assert browser.execute_script(choose) == 3 + 50
+    if finished == "by itself":
+        browser.execute_async_script(
+            "const done = arguments[0], row = document.querySelector('.cells tbody tr');"
+            "const wait = () => (row.cells.length === 63 ? done() : setTimeout(wait, 10)); wait();"
+        )
+        assert browser.execute_script(texts) == made
+    else:
+        browser.execute_script(choose)
+        table = csv.reader(io.StringIO(saved(browser, "#board .save:not(.models .save)")))
+        assert [len(row) for row in table] == [63] * 3
 
 
 def test_wide_tables_and_figures_are_whole_on_paper(named_alike: Path, browser: Any) -> None:
