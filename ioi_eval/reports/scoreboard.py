@@ -119,7 +119,11 @@ def section(
     )
     return Section(
         title="Scoreboard",
-        text=["Problems have points, and in parentheses the attempts and the time of the last gain."],
+        text=[
+            "Problems have points, and in parentheses the attempts and the time of the last gain."
+            if shown
+            else "The board below has the points of each problem."
+        ],
         figures=_figures(entrants),
         table=TableBlock(
             heads=heads,

@@ -10,7 +10,7 @@ import pytest
 from ioi_eval import load_problems, report
 from ioi_eval.contest import Rules, open_contest
 from ioi_eval.reports import ReportOptions, Results
-from ioi_eval.reports.scoreboard import clock
+from ioi_eval.reports.scoreboard import Entrant, Gains, clock, section
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine, FakeTest
@@ -59,6 +59,16 @@ async def test_points_attempts_and_times_of_gains(tmp_path: Path) -> None:
     assert line.split("|")[2].strip() == "otter" and "100 (1, 0:06:40)" in line
     html = (tmp_path / "cup" / "report.html").read_text()
     assert "Scoreboard" in html and "Points over time" in html
+
+
+@pytest.mark.parametrize(
+    ("problems", "words"), [(12, "in parentheses the attempts"), (13, "The board below")]
+)
+def test_the_words_above_fit_the_columns(problems: int, words: str) -> None:
+    own = tuple(Gains(problem_id=f"p{number}", points=1, attempts=1, gained=1) for number in range(problems))
+    shown = section((Entrant(participant="otter", points=problems, gained=1, problems=own, curve=()),), {})
+    assert shown.table is not None and words in shown.text[0]
+    assert ("p0" in shown.table.heads) == ("parentheses" in words)
 
 
 async def test_the_last_submission_counts_where_rules_say_so(tmp_path: Path) -> None:
