@@ -43,7 +43,11 @@ AllowSuspicious = Annotated[
 ProblemOptions = Annotated[BenchmarkOptions, OptionGroup("Problems", without=("first",))]
 # Of a command for one problem: without what selects many.
 _MANY = ("first", "difficulty", "tags", "date_from", "date_to", "sample", "seed")
-OneProblem = Annotated[BenchmarkOptions, OptionGroup("Problems", without=_MANY)]
+_OF_ONE = {
+    "problems": {"help": "The program's problem. A source with one problem needs none."},
+    "years": {"help": "The problem's year, where problems of several years have this ID."},
+}
+OneProblem = Annotated[BenchmarkOptions, OptionGroup("Problems", without=_MANY, but=_OF_ONE)]
 
 
 ValidateReferences = Annotated[
