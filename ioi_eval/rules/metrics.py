@@ -5,10 +5,12 @@ What could not be judged is not in here: callers count it and show it beside the
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
@@ -102,13 +104,28 @@ def interval(
         return values[0], values[0]
     if resamples is None:
         resamples = max(_LEAST, min(RESAMPLES, _DRAWS // number))
-    dice = random.Random(_SEED)
-    if len(set(weights)) < 2:
-        means = sorted(math.fsum(dice.choices(values, k=number)) / number for _ in range(resamples))
+    if len(set(weights)) >= 2:
+        parts = [value * weight for value, weight in zip(values, weights, strict=True)]
+        means = sorted(
+            math.fsum(sample(parts)) / math.fsum(sample(weights)) for sample in _samples(number, resamples)
+        )
+    elif number * resamples <= _DRAWS:
+        means = sorted(math.fsum(sample(values)) / number for sample in _kept_samples(number, resamples))
     else:
-        pairs = [(value * weight, weight) for value, weight in zip(values, weights, strict=True)]
-        drawn = (zip(*dice.choices(pairs, k=number), strict=True) for _ in range(resamples))
-        means = sorted(math.fsum(parts) / math.fsum(wholes) for parts, wholes in drawn)
+        dice = random.Random(_SEED)
+        means = sorted(math.fsum(dice.choices(values, k=number)) / number for _ in range(resamples))
     # Between the two nearest means, in proportion.
     low, *_, high = statistics.quantiles(means, n=round(2 / (1 - level)), method="inclusive")
     return low, high
+
+
+def _samples(number: int, resamples: int) -> Iterator[Callable[[Sequence[float]], Sequence[float]]]:
+    """Yield what takes each sample of as many values: the same ones for all lists of that length."""
+    dice = random.Random(_SEED)
+    for _ in range(resamples):
+        yield itemgetter(*dice.choices(range(number), k=number))
+
+
+@functools.lru_cache(maxsize=8)  # of at most 3 MB; a report asks for hundreds of intervals of a few lengths
+def _kept_samples(number: int, resamples: int) -> list[Callable[[Sequence[float]], Sequence[float]]]:
+    return list(_samples(number, resamples))
