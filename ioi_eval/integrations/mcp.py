@@ -206,8 +206,8 @@ def _worth_a_line(told: logging.LogRecord) -> bool:
 class _Guests:
     """The connections to a contest: of each participant at most `share`, and of strangers as many.
 
-    A stranger has not shown a token yet. One too many of them costs the oldest its place, so that who has a
-    token always gets in; a participant's one too many is told so.
+    A stranger has not shown a token yet. One too many of them costs the oldest its place, so that those who
+    say nothing keep nobody out; a participant's one too many is told so.
     """
 
     def __init__(self, share: int) -> None:

@@ -4,6 +4,7 @@
 const DRAWS = 300_000, SAMPLES = 1000, FEWEST = 200; // of a bootstrap: values drawn, and samples
 const PRINTED = 20; // columns of problems in one table on paper; to move rows of so few takes no time
 const AT_ONCE = 50; // columns that are laid out before others, which nobody sees yet: all of 300 take 200 ms
+const CELLS = 3000; // of rows that are shown again before others: all of 30 x 300 take 200 ms
 const KINDS = ["difficulty", "tag", "year"];
 
 const made = (name, more = {}, ...inner) => {
@@ -77,6 +78,7 @@ class Board {
 
   get found() { // as they are seen
     this.finish();
+    this.show();
     return this.order.filter((row) => !row.hidden);
   }
 
@@ -237,6 +239,7 @@ class Board {
   // Shows rows in their order and leaves them where they are in the document: cells of rows that move are styled and laid
   // out anew, for 30 x 300 five times as long. Rows of different heights move.
   shift() {
+    this.show();
     const body = this.table.tBodies[0];
     const shown = [...body.rows].filter((row) => !row.hidden);
     const heights = new Set(shown.map((row) => row.getBoundingClientRect().height));
@@ -259,11 +262,19 @@ class Board {
   hide() {
     const { models } = this.data;
     this.settle();
-    this.rows.forEach((row, model) => { row.hidden = this.off.has(model); });
+    for (const model of this.off) this.rows[model].hidden = true;
+    this.show(Math.ceil(CELLS / this.drawn.length));
     this.counted.textContent = `Models: ${models.length - this.off.size} of ${models.length}`;
     for (const piece of document.querySelectorAll("figure [data-of]")) {
       piece.style.display = this.off.has(models.indexOf(piece.dataset.of)) ? "none" : "";
     }
+  }
+
+  // Shows the next rows again that are not switched off, and those behind them once these are drawn.
+  show(most = Infinity) {
+    const left = this.order.filter((row) => row.hidden && !this.off.has(this.rows.indexOf(row)));
+    for (const row of left.slice(0, most)) row.hidden = false;
+    if (left.length > most) requestAnimationFrame(() => setTimeout(() => this.show(most)));
   }
 
   clickHead(event) {
@@ -418,6 +429,7 @@ class Board {
 
   print() {
     this.finish();
+    this.show();
     this.settle();
     if (this.drawn.length <= PRINTED) return;
     this.pieces = made("div", { className: "pieces" });

@@ -213,6 +213,30 @@ def test_its_rows_move_for_another_choice(wide: Path, browser: Any) -> None:
     assert board.seen == board.read == wanted != board.names, "rows that are not shown take no place"
 
 
+@pytest.mark.parametrize("finished", ["by itself", "by a sort"])
+def test_rows_that_are_shown_again_come_by_and_by(wide: Path, browser: Any, finished: str) -> None:
+    board = Sorted(browser, wide / "report.html")
+    made = board.names
+    few = browser.execute_script("""
+        const board = listings.get(document.querySelector("table[data-board]"));
+        board.off = new Set(board.rows.keys());
+        board.hide();
+        board.off = new Set();
+        board.show(2);
+        return document.querySelectorAll(".cells tbody tr:not([hidden])").length;
+    """)
+    assert few == 2 < len(made)
+    if finished == "by a sort":
+        wanted = board.sort(3)
+        assert board.seen == board.read == wanted
+    else:
+        browser.execute_async_script(
+            "const done = arguments[0], left = () => document.querySelector('.cells tbody tr[hidden]');"
+            "const wait = () => (left() ? setTimeout(wait, 10) : done()); wait();"
+        )
+        assert board.seen == made
+
+
 def test_rows_of_different_heights_move(wide: Path, browser: Any) -> None:
     board = Sorted(browser, wide / "report.html")
     browser.execute_script("document.querySelector('.cells tbody th').style.height = '90px'")
