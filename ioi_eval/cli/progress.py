@@ -310,14 +310,7 @@ def watched(output: OutputOptions, call: Callable[[OnEvent], Coroutine[Any, Any,
                 signals(event)
                 progress(event)
 
-            found = list[_T]()
-
-            async def called() -> None:
-                """Give the task no result: asyncio writes one out when the task ends, and it may be large."""
-                found.append(await call(tell))
-
-            asyncio.run(called())
-            return found[0], time.monotonic() - begin
+            return asyncio.run(call(tell)), time.monotonic() - begin
     except KeyboardInterrupt:
         # All is cleaned up, and what is left is to leave with the exit code that says so.
         _handle(dict.fromkeys(_ENDING, signal.SIG_IGN))
