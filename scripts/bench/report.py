@@ -91,21 +91,22 @@ PLACE = """
     const { left, top, width, height } = one.getBoundingClientRect();
     return [left + width / 2, top + height / 2];
 """
-# Of a list: milliseconds until the first columns are drawn. What is sent in a frame comes behind it.
-CHOICE = """
-    const [which, entry, done] = arguments;
-    const list = document.querySelectorAll("#board .tools select")[which];
+# Milliseconds until the first columns or rows are drawn. What is sent in a frame comes behind it.
+FIRST = """
+    const [selector, place, entry, done] = arguments;
+    const one = document.querySelectorAll(selector)[place];
     const channel = new MessageChannel();
     let begun;
     channel.port1.onmessage = () => done(performance.now() - begun);
     requestAnimationFrame(() => {
       begun = performance.now();
       channel.port2.postMessage(0);
-      list.selectedIndex = entry;
-      list.dispatchEvent(new Event("change"));
+      if (entry === null) return one.click();
+      one.selectedIndex = entry;
+      one.dispatchEvent(new Event("change"));
     });
 """
-HEADS, BOXES = "table[data-board] thead button", ".models input"
+HEADS, BOXES, LISTS = "table[data-board] thead button", ".models input", "#board .tools select"
 
 
 class Board:
@@ -138,10 +139,10 @@ class Board:
 
         return self._cost(press)
 
-    def choose(self, which: int, entry: int) -> float:
-        """By the clock: columns that nobody sees are made later."""
+    def first(self, selector: str, place: int, entry: int | None = None) -> float:
+        """By the clock: columns that nobody sees, and rows that come back, are laid out by and by."""
         time.sleep(0.6)
-        return float(self._browser.execute_async_script(CHOICE, which, entry))
+        return float(self._browser.execute_async_script(FIRST, selector, place, entry))
 
 
 def click_board(browser: Any) -> None:
@@ -150,10 +151,11 @@ def click_board(browser: Any) -> None:
     browser.execute_script("document.querySelector('.choice').open = true")
     models = range(min(6, len(browser.find_elements("css selector", BOXES))))
     tell("switches a model", [board.click(BOXES, one) for one in (*models, *models)])
-    tell("switches all models", [board.click(".models button", 0) for _ in range(4)])
-    tell("chooses columns", [board.choose(0, entry) for entry in (1, 2, 3, 1)])
-    tell("shows all columns again", [(board.choose(0, 1), board.choose(0, 0))[1] for _ in range(3)])
-    tell("chooses a group of problems", [board.choose(1, entry) for entry in (1, 2, 5, 12)])
+    tell("switches all models", [board.first(".models button", 0) for _ in range(6)])
+    tell("chooses columns", [board.first(LISTS, 0, entry) for entry in (1, 2, 3, 1)])
+    again = [(board.first(LISTS, 0, 1), board.first(LISTS, 0, 0))[1] for _ in range(3)]
+    tell("shows all columns again", again)
+    tell("chooses a group of problems", [board.first(LISTS, 1, entry) for entry in (1, 2, 5, 12)])
 
 
 def tell(what: str, times: list[float]) -> None:
