@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,6 +16,7 @@ import golden_images
 import msgspec
 import pytest
 from browsing import DOWN, ENTER, RIGHT, column, find, media, pages, press, reach, violations
+from markdown_it import MarkdownIt
 from run_samples import problem, result, submission, write_run
 from support.runs import result_row
 from test_html_page import HOSTILE
@@ -408,6 +410,44 @@ def test_tables_are_saved_for_papers(folder: Path, browser: Any) -> None:
     latex = saved(browser, f"{table} button:nth-of-type(3)")
     assert latex.startswith("\\begin{tabular}{lrrllrrr}\n\\toprule\n") and latex.count("\\\\\n") == 4
     assert "100.0 \\%" in latex and not re.search(r"(?<!\\)%", latex)
+
+
+NAMES = (
+    *("=1+1", "@SUM(A1)", "+1-1", '-cmd|" /C calc"!A0', "[5cm]", "*", "a|b", 'x,y"z', "<b>", "[a](http://x)"),
+    *("\\input{/etc/passwd}", "\\\\[2cm]", "a & b % $x$ #1 _u ^2 ~ {", "`rm`"),
+)
+
+
+def test_names_are_nothing_but_text_in_saved_tables(tmp_path: Path, browser: Any) -> None:
+    of, rows = problem("p"), []
+    for place, name in enumerate(NAMES):
+        sent = submission(f"s{place}", problem_id="p", row={"model": name})
+        rows.append(result_row(sent, of, result(sent, problem=of)))
+    write_reports(write_run(tmp_path / "run", rows))
+    browser.get((tmp_path / "run" / "report.html").as_uri())
+    table = "section:not(#board) .scroll + .tools button:nth-of-type({})"
+
+    names = [row[0] for row in csv.reader(io.StringIO(saved(browser, table.format(1))))][1:]
+    assert sorted(names) == sorted(f"'{name}" if name[0] in "=@+-" else name for name in NAMES)
+
+    page = MarkdownIt("commonmark").enable("table").parse(saved(browser, table.format(2)))
+    cells = [own for before, own in pairwise(page) if before.type == "td_open"]
+    width = sum(one.type == "th_open" for one in page)
+    shown = [[child.content for child in own.children or ()] for own in cells[::width]]
+    assert sorted(shown) == sorted([name] for name in NAMES)
+
+    latex = saved(browser, table.format(3))
+    assert set(re.findall(r"\\([a-z]+)", latex)) <= {
+        *("begin", "end", "toprule", "midrule", "bottomrule"),
+        *("textbackslash", "textasciitilde", "textasciicircum"),
+    }
+    lines = [line.removesuffix(r" \\") for line in latex.splitlines()[4:-2]]
+    first = [re.split(r"(?<!\\) & ", line) for line in lines]
+    assert {len(row) for row in first} == {width}
+    words = {r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", "{}": ""}
+    mark = re.compile(r"\\text[a-z]+\{\}|\\.|^\{\}")
+    plain = [mark.sub(lambda one: words.get(one[0], one[0][1:]), row[0]) for row in first]
+    assert sorted(plain) == sorted(NAMES)
 
 
 WIDE = """return [...document.querySelectorAll("body *")]
