@@ -43,6 +43,7 @@ _TYPED = {
     "language=NAME": "--language NAME",
     "always_extract=True": "--always-extract",
     "column=NAME": "--expected-column NAME",
+    "seconds=S": "--generate-seconds S",
     "scale=...": "--expected-scale",
     "data_dir=FOLDER": "--data-dir",
     "dataset=FILE": "--dataset FILE",

@@ -14,7 +14,7 @@ from ioi_eval.cli.options import Json, ProblemOptions, Source
 from ioi_eval.model.values import Problem, TaskType
 from ioi_eval.problems import Package
 from ioi_eval.reports.document import visible
-from ioi_eval.runs.generating import generate_sync
+from ioi_eval.runs.generating import PROGRAM_SECONDS, generate_sync
 from ioi_eval.runs.sources import check_source
 
 _EXAMPLES = """
@@ -39,16 +39,30 @@ _Generate = Annotated[
 ]
 
 
+_Seconds = Annotated[
+    float,
+    typer.Option(
+        metavar="S",
+        min=1.0,
+        help="CPU time of each program of a package for one file that it generates or looks at.",
+    ),
+]
+
+
 @command(_EXAMPLES)
 def problems(
-    source: Source, choice: ProblemOptions, generate: _Generate = None, as_json: Json = False
+    source: Source,
+    choice: ProblemOptions,
+    generate: _Generate = None,
+    generate_seconds: _Seconds = PROGRAM_SECONDS,
+    as_json: Json = False,
 ) -> None:
     """List the problems of SOURCE with their tests, subtasks and limits, and check them.
 
     Exit code 0: all can be used; 2: something is wrong, and a line says where and what.
     """
     if generate is not None:
-        generate_sync(source, generate, store=open_store())
+        generate_sync(source, generate, store=open_store(), seconds=generate_seconds)
         source = str(generate)
     packages = check_source(source, choice, open_store())
     if as_json:

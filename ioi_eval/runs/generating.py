@@ -30,13 +30,16 @@ from ioi_eval.store.resources import graders
 _ERRORS = "stderr"
 _SCRIPT, _OUTPUT, _GIVEN, _PROGRAM = "ioi-eval-produce.py", "ioi-eval-made", "ioi-eval-given", "ioi-eval-run"
 _PARTNER = "ioi-eval-partner"
-# Of a program of a package for one file, with all processes that it starts.
-PROGRAM_LIMITS = BuildLimits(wall_time=60.0, cpu_time=60.0)
+_GENERATOR = "generator"
+PROGRAM_SECONDS = 60.0
 
 
-async def generate(source: str | Path, out: str | Path, *, store: Store) -> tuple[Path, ...]:
+async def generate(
+    source: str | Path, out: str | Path, *, store: Store, seconds: float = PROGRAM_SECONDS
+) -> tuple[Path, ...]:
     """Copy the packages of a source into the folder `out`, and make the tests that they lack.
 
+    `seconds`: of CPU time, for all processes of a package's program while it makes or looks at one file.
     Raises InputError for a package that does not say how, for a program that fails, and for a test that the
     package's validators reject.
     """
@@ -57,7 +60,7 @@ async def generate(source: str | Path, out: str | Path, *, store: Store) -> tupl
                 making = found.making(folder, faults)
                 if faults.errors or making is None:
                     raise faults.errors[0]
-                files = await _Producer(engine, folder, where).files(making)
+                files = await _Producer(engine, folder, where, seconds).files(making)
                 shutil.copytree(folder, target)
                 for name, content in files.items():
                     (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -70,8 +73,9 @@ generate_sync = synchronous(generate)
 
 
 class _Producer:
-    def __init__(self, engine: Engine, folder: Path, where: str) -> None:
+    def __init__(self, engine: Engine, folder: Path, where: str, seconds: float) -> None:
         self._engine, self._folder, self._where = engine, folder, where
+        self._limits = BuildLimits(wall_time=max(PROGRAM_SECONDS, seconds), cpu_time=seconds)
         self._built: dict[Executable, NamedBlob] = {}
 
     async def files(self, making: Making) -> Mapping[str, Blob]:
@@ -155,7 +159,7 @@ class _Producer:
             ),
             sources=(script, *files, started),
             control=NamedBlob(name="ioi-eval-control.py", content=Blob.of("print()\n")),
-            limits=PROGRAM_LIMITS,
+            limits=self._limits,
         )
         return (await self._made(recipe, what)).artifact
 
@@ -169,7 +173,8 @@ class _Producer:
                 content, name = script_of(checker), f"{_PROGRAM}.py"
             else:
                 problem = Problem(id="generated", cpp_standard="gnu++20")
-                recipe = trusted_recipe(problem, checker, GENERATED, BuildLimits())
+                # Unlike what it builds, a compiler that is killed is no fault of the package.
+                recipe = trusted_recipe(problem, checker, _GENERATOR, BuildLimits())
                 content, name = (await self._made(recipe, f"{first} does not compile")).artifact, _PROGRAM
             self._built[program] = NamedBlob(name=name, content=content)
         return self._built[program]
@@ -178,7 +183,8 @@ class _Producer:
         built = await self._engine.build(recipe)
         if isinstance(built, Rejected):
             log = " ".join(built.log.split()).replace("The compiler was stopped: ", "")
-            raise InputError(
-                f"{what}: {log[:300].rstrip('.')}", where=self._where, remedy="Correct it in the package"
-            )
+            remedy = "Correct it in the package"
+            if recipe.kind == GENERATED and "took too long" in log:
+                remedy += f", or allow more than {self._limits.cpu_time:g} s (seconds=S)"
+            raise InputError(f"{what}: {log[:300].rstrip('.')}", where=self._where, remedy=remedy)
         return built

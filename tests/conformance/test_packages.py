@@ -12,14 +12,14 @@ from msgspec.structs import replace
 from support.runs import read_rows, result_of
 
 from ioi_eval import EmbeddedEngine, InputError, Scorer, Store, Submission, load_problems, validate
-from ioi_eval.model.errors import ProgramBroken
-from ioi_eval.model.options import BuildLimits
-from ioi_eval.models import Verdict
+from ioi_eval.model.errors import JudgeFailure, ProgramBroken
+from ioi_eval.models import Stage, StageStatus, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.validation import validation
 from ioi_eval.rules.expectations import of_packages
 from ioi_eval.runs import ValidatedSolutions, generating
 from ioi_eval.runs.generating import generate
+from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.alike
 
@@ -210,13 +210,25 @@ async def test_a_generator_that_forks_without_end(
 ) -> None:
     """The CPU time of all its processes ends it; where the kernel counts them only late, their number."""
     monkeypatch.setattr(generating, "EmbeddedEngine", partial(EmbeddedEngine, max_processes=32))
-    monkeypatch.setattr(generating, "PROGRAM_LIMITS", BuildLimits(cpu_time=1.0))
     package = tmp_path / "stairs"
     shutil.copytree(FOLDER / "stairs", package)
     (package / "files/same.py").write_text(BOMB)
-    words = r"same 7 fails, which is to make tests/04: (it took too long|Too many processes)[.] Correct"
+    slow = r"it took too long[.] Correct it in the package, or allow more than 1 s \(seconds=S\)"
+    words = (
+        rf"same 7 fails, which is to make tests/04: ({slow}|Too many processes[.] Correct it in the package)"
+    )
     with pytest.raises(InputError, match=words):
-        await generate(package, tmp_path / "made", store=Store(shared_cache))
+        await generate(package, tmp_path / "made", store=Store(shared_cache), seconds=1.0)
+    assert not (tmp_path / "made").exists()
+
+
+async def test_a_compiler_that_is_killed_is_no_fault_of_the_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared_cache: Path
+) -> None:
+    killed = Stage(signal="SIGKILL", status=StageStatus.SG)
+    monkeypatch.setattr(generating, "EmbeddedEngine", lambda store: FakeEngine(faults=[killed, killed]))
+    with pytest.raises(JudgeFailure, match="killed or stopped twice while it built a generator"):
+        await generate(FOLDER / "stairs", tmp_path / "made", store=Store(shared_cache))
     assert not (tmp_path / "made").exists()
 
 
