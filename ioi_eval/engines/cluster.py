@@ -7,8 +7,10 @@ import contextlib
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence, Set
+from collections import OrderedDict
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping, Sequence, Set
 from enum import StrEnum
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from ioi_eval.engines.contract import Change, JobsWait, OnServer, Profile, ServerChanged, ignore
@@ -97,6 +99,7 @@ class Endpoint:
 
 _CLOSED = "the engine was closed"
 _NAMED = 4  # servers that a message names
+_LINGERING = 5.0  # seconds that a job waits for the endpoint that it prefers, while others take other slots
 
 E = TypeVar("E", bound=Endpoint)
 
@@ -109,6 +112,9 @@ class Pool(Generic[E]):
     and so does at once whoever asks then, until an endpoint is usable again: one drought is waited for once.
     Its clock stands still while an endpoint works. It begins anew with the next healthy endpoint: one on
     trial, which answers and may fail every job, changes nothing.
+
+    Who prefers an endpoint gets its next slot, before all others. A slot of another one is taken meanwhile
+    only if nobody else wants that, or after some seconds, and then before all others.
     """
 
     def __init__(self, *, total: int | None, patience: float, tell: OnServer = ignore) -> None:
@@ -116,7 +122,8 @@ class Pool(Generic[E]):
         self._total, self._patience, self._tell = total, patience, tell
         self._usable: dict[E, None] = {}
         self._with_room: list[dict[E, None]] = [{}]  # by the number of jobs there
-        self._waiting: dict[asyncio.Future[E], Collection[E]] = {}  # and whom each avoids
+        self._waiting: OrderedDict[asyncio.Future[E], Collection[E]] = OrderedDict()  # and whom each avoids
+        self._lingering: dict[E, OrderedDict[asyncio.Future[E], Collection[E]]] = {}  # by whom they prefer
         self._working: dict[E, None] = {}
         self._dry: asyncio.TimerHandle | None = None
         self._dry_since = self._dry_for = 0.0  # since when the clock runs, and the seconds before that
@@ -141,17 +148,25 @@ class Pool(Generic[E]):
 
     # --- taking and giving back ----------------------------------------------------------------------
 
-    async def take(self, avoid: Collection[E] = (), prefer: Callable[[E], bool] | None = None) -> E:
+    async def take(self, avoid: Collection[E] = (), prefer: E | None = None) -> E:
         """A slot, which the caller gives back. One of `avoid` only where nothing else is usable.
 
-        `prefer`: of those that are free now, one of these if there is any.
+        `prefer`: the endpoint where the job has what others would be sent first.
         """
         if self._refusal:
             raise EngineUnavailable(self._refusal)
+        if prefer is not None and (prefer in avoid or prefer not in self._usable):
+            prefer = None
         if (endpoint := self.spare(avoid, prefer)) is not None:
             return endpoint
-        answer: asyncio.Future[E] = asyncio.get_running_loop().create_future()
-        self._waiting[answer] = avoid
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[E] = loop.create_future()
+        late: asyncio.TimerHandle | None = None
+        if prefer is None:
+            self._waiting[answer] = avoid
+        else:
+            self._lingering.setdefault(prefer, OrderedDict())[answer] = avoid
+            late = loop.call_later(_LINGERING, self._go_first, answer, prefer)
         self._serve()
         self._watch_for_drought()
         try:
@@ -161,15 +176,34 @@ class Pool(Generic[E]):
                 self.give_back(answer.result())  # it came in the moment of the cancellation
             raise
         finally:
-            self._waiting.pop(answer, None)
+            if late is not None:
+                late.cancel()
+            self._forget(answer, prefer)
             self._watch_for_drought()
 
-    def spare(self, avoid: Collection[E] = (), prefer: Callable[[E], bool] | None = None) -> E | None:
+    def spare(self, avoid: Collection[E] = (), prefer: E | None = None) -> E | None:
         """Return a slot that nobody waits for, or None. The caller gives it back."""
-        endpoint = None if self._waiting else self._choose(avoid, prefer)
+        endpoint = None if self._waiting or self._lingering else self._choose(avoid, prefer)
         if endpoint is not None:
             self._move(endpoint, +1)
         return endpoint
+
+    def _go_first(self, answer: asyncio.Future[E], preferred: E) -> None:
+        """Let one that has waited for its endpoint long enough take any, before all others."""
+        if (avoid := self._forget(answer, preferred)) is not None:
+            self._waiting[answer] = avoid
+            self._waiting.move_to_end(answer, last=False)
+            self._serve()
+
+    def _forget(self, answer: asyncio.Future[E], preferred: E | None) -> Collection[E] | None:
+        """Let somebody wait no more; return whom that one avoided, None if nobody waited."""
+        if preferred is not None and (lingering := self._lingering.get(preferred)) is not None:
+            avoid = lingering.pop(answer, None)
+            if not lingering:
+                del self._lingering[preferred]
+            if avoid is not None:
+                return avoid
+        return self._waiting.pop(answer, None)
 
     def give_back(self, endpoint: E) -> None:
         self._move(endpoint, -1)
@@ -197,31 +231,43 @@ class Pool(Generic[E]):
     def _is_full(self) -> bool:
         return (self._total is not None and self.busy >= self._total) or not any(self._with_room)
 
-    def _choose(self, avoid: Collection[E], prefer: Callable[[E], bool] | None = None) -> E | None:
-        """Return an endpoint with room: the one with the fewest jobs, and of these the longest idle."""
+    def _choose(self, avoid: Collection[E], prefer: E | None = None) -> E | None:
+        """Return an endpoint with room: the preferred one, or the one with the fewest jobs, longest idle."""
         if self._is_full():
             return None
-        if prefer is not None:
-            free = (endpoint for level in self._with_room for endpoint in level)
-            preferred = next((each for each in free if each not in avoid and prefer(each)), None)
-            if preferred is not None:
-                return preferred
+        if prefer is not None and prefer.busy < prefer.room:
+            return prefer
         free = (endpoint for level in self._with_room for endpoint in level)
         if not avoid or (len(self._usable) <= len(avoid) and all(each in avoid for each in self._usable)):
             return next(free, None)
         return next((endpoint for endpoint in free if endpoint not in avoid), None)
 
     def _serve(self) -> None:
-        """Hands out what is free, first come, first served; who avoids what is free lets others pass."""
+        """Hands out what is free: to who prefers it, else first come, first served.
+
+        Who avoids what is free lets others pass, and so does who prefers what is not.
+        """
         while not self._is_full():
-            waiting = ((answer, avoid) for answer, avoid in self._waiting.items() if not answer.done())
-            pairs = ((answer, self._choose(avoid)) for answer, avoid in waiting)
-            answer, endpoint = next((pair for pair in pairs if pair[1] is not None), (None, None))
-            if answer is None or endpoint is None:
+            served = next(self._servable(), None)
+            if served is None:
                 return
-            del self._waiting[answer]
+            answer, endpoint = served
+            self._waiting.pop(answer, None)
             self._move(endpoint, +1)
             answer.set_result(endpoint)
+
+    def _servable(self) -> Iterator[tuple[asyncio.Future[E], E]]:
+        """Generate those who wait and can have a slot now, with the endpoint that has it, in their order."""
+        if self._lingering:
+            free = (endpoint for level in self._with_room for endpoint in level)
+            for endpoint in free:
+                for answer in self._lingering.get(endpoint, ()):
+                    if not answer.done():
+                        yield answer, endpoint
+        for waiting in (self._waiting, *self._lingering.values()):
+            for answer, avoid in waiting.items():
+                if not answer.done() and (chosen := self._choose(avoid)) is not None:
+                    yield answer, chosen
 
     # --- endpoints that come, go and change ----------------------------------------------------------
 
@@ -237,6 +283,8 @@ class Pool(Generic[E]):
                 self._refusal = ""
         else:
             self._usable.pop(endpoint, None)
+            for answer in [*self._lingering.get(endpoint, ())]:
+                self._go_first(answer, endpoint)
         self._place(endpoint)
         self._serve()
         self._watch_for_drought()
@@ -245,7 +293,7 @@ class Pool(Generic[E]):
 
     def _watch_for_drought(self) -> None:
         """Let the clock run or stand still, as it should now."""
-        is_dry = bool(self._waiting) and not self._working
+        is_dry = bool(self._waiting or self._lingering) and not self._working
         if is_dry == (self._dry is not None):
             return
         loop = asyncio.get_running_loop()
@@ -269,7 +317,7 @@ class Pool(Generic[E]):
     def _refuse(self, reason: str) -> None:
         """Refuse all who wait, and all who come."""
         self._refusal = reason
-        for answer in self._waiting:
+        for answer in chain(self._waiting, *self._lingering.values()):
             if not answer.done():
                 answer.set_exception(EngineUnavailable(reason))
         self._waiting.clear()
@@ -393,8 +441,8 @@ class Members(ABC, Generic[E]):
 
     # --- jobs ----------------------------------------------------------------------------------------
 
-    async def execute(self, job: Any, prefer: Callable[[E], bool] | None = None) -> Any:
-        """Return the answer of a good endpoint, of a preferred one if any is free. Raises AttemptsUsedUp."""
+    async def execute(self, job: Any, prefer: E | None = None) -> Any:
+        """Return the answer of a good endpoint, if possible of the preferred one. Raises AttemptsUsedUp."""
         tries = Tries[E](self._attempts, self._waits)
         while True:
             try:
@@ -412,7 +460,7 @@ class Members(ABC, Generic[E]):
                 self.pool.give_back(endpoint)
             await asyncio.sleep(self._waits.wait_before(len(tries.tried)))
 
-    async def _take(self, job: Any, tries: Tries[E], prefer: Callable[[E], bool] | None) -> E:
+    async def _take(self, job: Any, tries: Tries[E], prefer: E | None) -> E:
         while True:
             unfit = self.unfit(job)
             if unfit and len(unfit) == len(self.pool.usable):

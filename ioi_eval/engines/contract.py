@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
@@ -175,6 +175,26 @@ class Built(Value):
     confinement: Mapping[str, Any] = {}  # where the build brought its own proctor
 
 
+class Far(Blob, kw_only=True):
+    """An artifact that lies where it was made, and what makes it again where that machine is gone."""
+
+    recipe: Recipe
+
+
+class Staying(Far, kw_only=True):
+    """A program that the worker that built it keeps: jobs there name it, others have it fetched."""
+
+    at: str  # the worker's address
+
+
+class ArtifactsLost(JobRejected):
+    """Artifacts that a job needs are gone with the machine that had made them."""
+
+    def __init__(self, artifacts: Sequence[Far]) -> None:
+        self.artifacts = artifacts
+        super().__init__("artifacts were lost with the machine that had made them")
+
+
 class Rejected(Value):
     """The source is at fault, never the machine: that is a JudgeFailure."""
 
@@ -211,6 +231,27 @@ class Batch(Value):
     tests: tuple[PlannedTest, ...]
     options: JudgeOptions = JudgeOptions()
     alone: bool = False  # on this machine nothing else that the engine runs goes on meanwhile
+
+    async def rebuilt(
+        self, lost: Iterable[Far], build: Callable[[Recipe], Awaitable[Built | Rejected]]
+    ) -> Self:
+        """Return the batch with artifacts that were made again, the same to the byte. JudgeFailure if not."""
+        files = self.program.files
+        for far in lost:
+            built = await build(far.recipe)
+            if isinstance(built, Rejected) or built.artifact.sha256 != far.sha256:
+                raise JudgeFailure(
+                    "a program was lost with the machine that had built it, and now it is another one",
+                    phase="compiling",
+                    remedy="Run the command again: what is judged already is kept",
+                )
+            files = tuple(
+                msgspec.structs.replace(file, content=built.artifact)
+                if file.content.sha256 == far.sha256
+                else file
+                for file in files
+            )
+        return msgspec.structs.replace(self, program=msgspec.structs.replace(self.program, files=files))
 
 
 class Stall(StrEnum):

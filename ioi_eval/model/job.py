@@ -43,7 +43,10 @@ class Job(Value):
     run_cpu_time: int | None = None
     compile_memory_limit: int | None = None
     run_memory_limit: int | None = None
-    keep: tuple[str, ...] = ()  # files that the engine hands over by path; only where it is on this machine
+    keep: tuple[str, ...] = ()  # files that the engine hands over by path, and a worker keeps by their hash
+    stays: str = (
+        ""  # a file that `compile` makes: where a worker keeps it, `run`, which prints it, is left out
+    )
     alone: bool = False  # nothing else of ours is to run meanwhile, where the engine can see to that
     made_for: Mapping[str, tuple[str, ...]] = {}  # command -> identities of toolchains, one of which it needs
     stands: Stands | None = None
@@ -128,6 +131,7 @@ class JobResult(Value):
     version: str = ""
     endpoint: str = ""
     kept: Mapping[str, str] = {}  # file name -> path; the caller owns and removes them
+    stayed: Mapping[str, Blob] = {}  # file name -> what the worker keeps; without its bytes
     toolchains: Mapping[str, Toolchain] = {}  # by command: those of the server, where servers may differ
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
 
 import msgspec
 
+from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.jobs import piston_api as piston
+from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineOverloaded
-from ioi_eval.model.job import Job, JobFile
+from ioi_eval.model.job import Job, JobFile, JobResult
+from ioi_eval.model.values import Blob
 from ioi_eval.store.depot import Depot
 
 _AT_ONCE = 16  # contents on their way
@@ -38,6 +42,35 @@ class Contents:
     def has(self, name: str) -> bool:
         """Return True if a content is here, and count it as used."""
         return self._depot is not None and not self._depot.lacks([name])
+
+    @contextlib.contextmanager
+    def lent(self, name: str) -> Iterator[Path | None]:
+        """The file of a content, which stays for as long; None where it is not here."""
+        if self._depot is None:
+            yield None
+            return
+        with self._depot.hold([name]):
+            path = None if self._depot.lacks([name]) else self._depot.blob(name).path
+            yield None if path is None else Path(path)
+
+    async def keep(self, result: JobResult) -> JobResult:
+        """Keep what a job made. Of what there is no room for, the result that is returned says nothing."""
+        stayed = await to_its_end(lambda: self._taken(result))
+        self._counts["made"] += len(stayed)
+        return msgspec.structs.replace(result, kept={}, stayed=stayed)
+
+    def _taken(self, result: JobResult) -> dict[str, Blob]:
+        stayed = dict[str, Blob]()
+        try:
+            for name, path in result.kept.items():
+                made = Blob.of_file(Path(path))
+                if self._depot is not None and made.size <= self.largest and self._depot.reserve(made.size):
+                    self._depot.release(made.size)
+                    self._depot.add(made)
+                    stayed[name] = msgspec.structs.replace(made, path=None)
+        finally:
+            drop(result)
+        return stayed
 
     async def take(self, name: str, pieces: AsyncGenerator[bytes, None]) -> None:
         """Keep a content that comes. Raises Refused, and EngineOverloaded where there is no room."""

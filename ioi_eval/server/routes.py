@@ -98,7 +98,13 @@ class Routes:
         )
         if self._contents.room:
             path = f"{_CONTENTS}{{sha256:{piston.HASH.pattern}}}"
-            application.add_routes([web.head(path, self._has), web.put(path, self._keep)])
+            application.add_routes(
+                [
+                    web.head(path, self._has),
+                    web.get(path, self._give, allow_head=False),
+                    web.put(path, self._keep),
+                ]
+            )
         return application
 
     @web.middleware
@@ -146,7 +152,7 @@ class Routes:
         if self._admission.draining:
             return _json(b'{"status":"draining"}', status=HTTPStatus.SERVICE_UNAVAILABLE)
         told = {"status": "ok", "slots": self._engine.slots}
-        keeps = {"contents": self._contents.room} if self._contents.room else {}
+        keeps = {"contents": self._contents.room, "keeps_programs": True} if self._contents.room else {}
         return _json(msgspec.json.encode(told | keeps))
 
     async def _counts(self, request: web.Request) -> web.Response:
@@ -177,6 +183,8 @@ class Routes:
             asked = await self._jobs.read(await self._body(request, visit), by_hash=by_hash)
             with self._contents.held(asked) as job:
                 result = await self._jobs.run(job, visit)
+            if result.kept:
+                result = await self._contents.keep(result)
             self._fullness.taken()
             minimal = all(request.headers.get(name) == value for name, value in piston.MINIMAL.items())
             return await self._sent(request, piston.pieces_of(result, minimal=minimal))
@@ -223,6 +231,15 @@ class Routes:
     async def _has(self, request: web.Request) -> web.Response:
         found = self._contents.has(request.match_info["sha256"])
         return web.Response(status=HTTPStatus.OK if found else HTTPStatus.NOT_FOUND)
+
+    async def _give(self, request: web.Request) -> web.StreamResponse:
+        with self._contents.lent(request.match_info["sha256"]) as path:
+            if path is None:
+                raise web.HTTPNotFound
+            reply = web.FileResponse(path)
+            await reply.prepare(request)
+            self._metrics.sent += path.stat().st_size
+            return reply
 
     async def _keep(self, request: web.Request) -> web.Response:
         if self._admission.draining:

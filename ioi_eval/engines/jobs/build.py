@@ -34,6 +34,7 @@ from ioi_eval.engines.contract import (
     Profile,
     Recipe,
     Rejected,
+    Staying,
 )
 from ioi_eval.engines.jobs.carrier import Carrier, Made
 from ioi_eval.engines.jobs.run import COMMAND, wait_for
@@ -308,10 +309,11 @@ _PINS = 128  # a descriptor each; many times as many artifacts as jobs use at th
 
 
 class _Record(Value):
-    """An outcome in the store: built or rejected. The artifact lies beside it."""
+    """An outcome in the store: built or rejected. The artifact lies beside it, or stays with a worker."""
 
     built: Built | None = None
     rejected: Rejected | None = None
+    at: str = ""  # the worker's address
 
 
 class Shelf:
@@ -325,15 +327,15 @@ class Shelf:
         self._pins = Bounded[Pin](_PINS, Pin.release)
         self._lock = threading.Lock()
 
-    def find(self, key: str) -> Built | Rejected | None:
+    def find(self, key: str, recipe: Recipe) -> Built | Rejected | None:
         self._pin(key)
         found = recalled(self._store, key, _Record)
-        outcome = found and _outcome(*found)
+        outcome = found and _outcome(*found, recipe)
         if found is not None and outcome is None:
             self._store.remove(key)
         return outcome
 
-    def keep(self, key: str, outcome: Built | Rejected) -> Built | Rejected:
+    def keep(self, key: str, outcome: Built | Rejected, recipe: Recipe) -> Built | Rejected:
         """Remember an outcome, and a copy of what was made: that is what the returned outcome refers to."""
         if isinstance(outcome, Built) and outcome.artifact.size > self._store.largest:
             size, most = outcome.artifact.size, self._store.largest
@@ -341,7 +343,9 @@ class Shelf:
             log = f"{outcome.log}\n{words}".lstrip()
             outcome = Rejected(log=log, compiler=outcome.compiler, confinement=outcome.confinement)
         self._pin(key)
-        kept = _outcome(*remembered(self._store, key, _Record, lambda folder: _filled(folder, outcome)))
+        kept = _outcome(
+            *remembered(self._store, key, _Record, lambda folder: _filled(folder, outcome)), recipe
+        )
         assert kept is not None, "what the store has just taken is whole"
         return kept
 
@@ -359,19 +363,26 @@ def _filled(folder: Path, outcome: Built | Rejected) -> _Record:
     if isinstance(outcome, Rejected):
         return _Record(rejected=outcome)
     made, target = outcome.artifact, folder / _ARTIFACT
+    bare = Blob(sha256=made.sha256, size=made.size)
+    built = msgspec.structs.replace(outcome, artifact=bare)
+    if isinstance(made, Staying):
+        return _Record(built=built, at=made.at)
     if made.path is not None:
         shutil.copyfile(made.path, target)
     else:
         target.write_bytes(made.read())
     target.chmod(0o755)
-    bare = Blob(sha256=made.sha256, size=made.size)
-    return _Record(built=msgspec.structs.replace(outcome, artifact=bare))
+    return _Record(built=built)
 
 
-def _outcome(record: _Record, folder: Path) -> Built | Rejected | None:
+def _outcome(record: _Record, folder: Path, recipe: Recipe) -> Built | Rejected | None:
     """Return a remembered outcome; None where a power cut took the artifact."""
     if record.built is None:
         return record.rejected
+    if record.at:
+        made = record.built.artifact
+        far = Staying(sha256=made.sha256, size=made.size, at=record.at, recipe=recipe)
+        return msgspec.structs.replace(record.built, artifact=far)
     path = folder / _ARTIFACT
     if not path.is_file() or path.stat().st_size != record.built.artifact.size:
         return None
@@ -404,6 +415,7 @@ class Builds:
         self._headers, self._graders = Demand(options.precompile_after), Demand(GRADERS_PAY_AFTER)
         self._included = Demand(options.precompile_after and INCLUDES_PAY_AFTER, _MOST_INCLUDED)
         self._background: dict[str, asyncio.Task[Built | Rejected]] = {}
+        self._come_here = set[str]()  # sources whose programs were lost with the machine that had built them
 
     async def close(self) -> None:
         for task in self._background.values():
@@ -427,6 +439,11 @@ class Builds:
             if isinstance(built, Built) and not built.log:
                 return built
         return await self._build(msgspec.structs.replace(recipe, uncommented=None))
+
+    async def build_anew(self, recipe: Recipe) -> Built | Rejected:
+        """Build what was lost with the machine that had built it. This time it comes here."""
+        self._come_here.add(recipe.main.content.sha256)
+        return await self._build(recipe)
 
     async def _build(self, recipe: Recipe) -> Built | Rejected:
         for _ in range(self._attempts):
@@ -458,9 +475,14 @@ class Builds:
         checked = await check(self._carrier, recipe, profile, attempts=self._attempts)
         if checked is not None:
             key = recipe.key(profile.architecture, profile.toolchains[recipe.tool])
-            return await asyncio.to_thread(self._shelf.keep, key, checked)
+            return await asyncio.to_thread(self._shelf.keep, key, checked, recipe)
         ahead = await self._ahead(recipe, profile)
-        made = await self._carrier.build(recipe, ahead, profile, alone=False, attempts=self._attempts)
+        build = partial(
+            self._carrier.build,
+            may_stay=recipe.main.content.sha256 not in self._come_here,
+            attempts=self._attempts,
+        )
+        made = await build(recipe, ahead, profile, alone=False)
         end = ending(made.ended, recipe.refusals)
         # With its includes made ahead a source may be compiled twice under the limits of one build.
         cut_short = end is Ending.CUT_SHORT and any(file.name == f"{INCLUDED}.gch" for file in ahead)
@@ -470,14 +492,21 @@ class Builds:
         # Once more, with nothing made ahead. What crashes or is stopped twice is the source's fault.
         crashed = end in (Ending.CRASHED, Ending.CUT_SHORT)
         alone = not crashed or lacked_room(made.ended)  # another may have had it
-        made = await self._carrier.build(recipe, (), profile, alone=alone, attempts=self._attempts)
+        made = await build(recipe, (), profile, alone=alone)
         return await self._take(recipe, profile, made, lasting=False)
 
     async def _found(self, recipe: Recipe, profile: Profile) -> Built | Rejected | None:
         """Return what one of the profile's toolchains has built before."""
         for key in _keys(recipe, profile):
-            for each in (key, _under_limits(key, recipe)):
-                if (found := await asyncio.to_thread(self._shelf.find, each)) is not None:
+            places = [key, _under_limits(key, recipe)]
+            if not self._carrier.is_here and recipe.main.content.sha256 not in self._come_here:
+                places.append(_at_a_worker(key))
+            for each in places:
+                found = await asyncio.to_thread(self._shelf.find, each, recipe)
+                far = isinstance(found, Built) and isinstance(found.artifact, Staying) and found.artifact
+                if far and await self._carrier.refusal(far, profile):
+                    continue  # these servers take less at a time; packed, it may fit
+                if found is not None:
                     return found
         return None
 
@@ -512,13 +541,14 @@ class Builds:
                 if made.content is None:
                     raise JudgeFailure(f"the engine did not hand over {recipe.output}", phase="compiling")
                 built = Built(artifact=made.content, toolchain=made.tool.identity, **told)
-                return await asyncio.to_thread(self._shelf.keep, key, built)
+                place = _at_a_worker(key) if isinstance(made.content, Staying) else key
+                return await asyncio.to_thread(self._shelf.keep, place, built, recipe)
             by_limits = end in _LASTING and not made.by_transport and not lacked_room(made.ended)
             refused = Rejected(**told, lasting=by_limits or (lasting and end is Ending.REFUSED))
             if not refused.lasting:
                 return refused
             place = _under_limits(key, recipe) if by_limits else key
-            return await asyncio.to_thread(self._shelf.keep, place, refused)
+            return await asyncio.to_thread(self._shelf.keep, place, refused, recipe)
         finally:
             made.discard()
 
@@ -551,19 +581,24 @@ class Builds:
     ) -> Built | None:
         """Return what the profile's only toolchain has made."""
         [key] = _keys(recipe, profile)
-        found = await asyncio.to_thread(self._shelf.find, key)
+        found = await asyncio.to_thread(self._shelf.find, key, recipe)
         if found is None and demand.pays(key) and key not in self._background:
             task = self._background[key] = asyncio.create_task(self.build(recipe))
             task.add_done_callback(_look_at)
         if found is None and wait and key in self._background:
             await asyncio.wait({self._background[key]})
-            found = await asyncio.to_thread(self._shelf.find, key)
+            found = await asyncio.to_thread(self._shelf.find, key, recipe)
         return found if isinstance(found, Built) else None
 
 
 def _under_limits(key: str, recipe: Recipe) -> str:
     """Return the key under which it is remembered that a source exceeds these limits."""
     return hashlib.sha256(key.encode() + msgspec.json.encode(recipe.limits)).hexdigest()
+
+
+def _at_a_worker(key: str) -> str:
+    """Return the key under which it is remembered where a program stays."""
+    return hashlib.sha256(key.encode() + b" stays").hexdigest()
 
 
 def _keys(recipe: Recipe, profile: Profile) -> tuple[str, ...]:

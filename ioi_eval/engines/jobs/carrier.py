@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import stamina
 
 from ioi_eval.engines import Transport
-from ioi_eval.engines.contract import Batch, Profile, Recipe
+from ioi_eval.engines.contract import ArtifactsLost, Batch, Profile, Recipe
 from ioi_eval.engines.jobs.piston_api import BODY
 from ioi_eval.engines.jobs.run import BODY_REMEDY, JobTests
 from ioi_eval.model.errors import (
@@ -61,11 +61,19 @@ class Carrier(Protocol):
     """Jobs run on this machine: large files cost nothing, and jobs can wait for each other."""
 
     async def build(
-        self, recipe: Recipe, ahead: Sequence[JobFile], profile: Profile, *, alone: bool, attempts: int
+        self,
+        recipe: Recipe,
+        ahead: Sequence[JobFile],
+        profile: Profile,
+        *,
+        alone: bool,
+        may_stay: bool,
+        attempts: int,
     ) -> Made:
         """Execute a build job. JudgeFailure where the engine or a limit of it is at fault, not the source.
 
-        Raises ToolchainGone where another job may be executed.
+        `may_stay`: the artifact may be left where it was made. Raises ToolchainGone where another job may be
+        executed.
         """
         ...
 
@@ -105,7 +113,7 @@ async def execute(engine: Transport, job: Job, *, attempts: int, phase: str) -> 
 async def persist(once: Callable[[], Awaitable[T]], *, attempts: int, phase: str) -> T:
     """Return what comes of executing a job; a failure that passes, or a broken reply, is tried again.
 
-    Raises JudgeFailure where no try helps, and ToolchainGone where another job may.
+    Raises JudgeFailure where no try helps, and ToolchainGone or ArtifactsLost where another job may.
     """
     try:
         retries = stamina.retry_context(on=PASSING, attempts=attempts, timeout=None, wait_initial=_FIRST_WAIT)
@@ -117,7 +125,7 @@ async def persist(once: Callable[[], Awaitable[T]], *, attempts: int, phase: str
         variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
         remedy = BODY_REMEDY if error.limit == BODY else variable
         raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=remedy) from error
-    except ToolchainGone:
+    except (ToolchainGone, ArtifactsLost):
         raise  # the caller makes another job
     except EngineError as error:
         raise JudgeFailure(f"{type(error).__name__}: {error}", phase=phase) from error

@@ -12,7 +12,17 @@ from typing import Self
 import msgspec
 
 from ioi_eval.engines import Engine, Transport
-from ioi_eval.engines.contract import Answers, Batch, Built, LocalTransport, Profile, Recipe, Rejected, Stall
+from ioi_eval.engines.contract import (
+    Answers,
+    ArtifactsLost,
+    Batch,
+    Built,
+    LocalTransport,
+    Profile,
+    Recipe,
+    Rejected,
+    Stall,
+)
 from ioi_eval.engines.jobs.build import Builds
 from ioi_eval.engines.jobs.carrier import Carrier, execute
 from ioi_eval.engines.jobs.parcels import Parcels, Shipping
@@ -99,6 +109,18 @@ class JobEngine:
         One that stalls ends its job, and runs again alone. What it does there is its own: if it only sleeps
         then, a busy disk kept it from that before, and its other tests are judged.
         """
+        try:
+            return await self._settled(batch)
+        except ArtifactsLost as lost:
+            again = await batch.rebuilt(lost.artifacts, self.builds.build_anew)
+        try:
+            return await self._settled(again)
+        except ArtifactsLost as lost:
+            raise JudgeFailure(
+                "a program was lost twice with the worker that had built it", phase="judging"
+            ) from lost
+
+    async def _settled(self, batch: Batch) -> Answers:
         answers = await self._judged(batch)
         stalled = {name for name, line in answers.lines.items() if line.stalled}
         if not stalled:

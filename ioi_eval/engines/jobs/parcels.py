@@ -29,9 +29,11 @@ from ioi_eval.engines.contract import (
     OWN,
     SUBMISSION,
     Batch,
+    Far,
     Profile,
     Program,
     Recipe,
+    Staying,
     Transport,
     least,
 )
@@ -67,7 +69,14 @@ class Parcels:
         self._transport, self._packing = transport, packing
 
     async def build(
-        self, recipe: Recipe, ahead: Sequence[JobFile], profile: Profile, *, alone: bool, attempts: int
+        self,
+        recipe: Recipe,
+        ahead: Sequence[JobFile],
+        profile: Profile,
+        *,
+        alone: bool,
+        may_stay: bool,
+        attempts: int,
     ) -> Made:
         tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
         if recipe.kind == SUBMISSION and (reason := await self.refusal(recipe.main.content, profile)):
@@ -75,6 +84,8 @@ class Parcels:
         job = build_job(recipe, tool, ahead, profile)
         identities = tuple(each.identity for each in profile.offered(recipe.tool))
         job = msgspec.structs.replace(job, alone=alone, made_for={recipe.tool: identities})
+        if may_stay and recipe.kind == SUBMISSION and recipe.proctor is None and profile.shell() == OWN:
+            job = msgspec.structs.replace(job, stays=recipe.output)
         job = await self._packing.shipped(job, job.files[0].name, profile)
 
         async def once() -> tuple[Made, bytes]:
@@ -89,6 +100,9 @@ class Parcels:
                 raise
             return Made(ended=Ended(killed="size", words=failure.reason), tool=tool, by_transport=True)
         _check_limits(recipe, made, profile)
+        if isinstance(made.content, Far) and await self.refusal(made.content, profile):
+            # It may fit when it is packed, which is done where it was made.
+            return await self.build(recipe, ahead, profile, alone=alone, may_stay=False, attempts=attempts)
         if made.content is not None and packed:
             self._packing.delivered(made.content, packed)
         return made
@@ -137,6 +151,9 @@ def _made(recipe: Recipe, tool: Toolchain, profile: Profile, result: JobResult) 
     elif killed_while_compiling(run) and not (boxed and run.status is StageStatus.TO):
         # The box's own limits end a compiler. A server that runs out of time before them is to blame.
         return Made(ended=Ended.of(msgspec.structs.replace(run, stdout="", stderr="")), tool=tool), b""
+    if (kept := result.stayed.get(recipe.output)) is not None and ended is not None:
+        far = Staying(sha256=kept.sha256, size=kept.size, at=result.endpoint, recipe=recipe)
+        return Made(ended=ended, tool=tool, content=far), b""
     delivery = read_delivery(run)
     if boxed and delivery.confinement is None:
         raise BrokenReply("a build job does not say how its box ended")
@@ -427,6 +444,8 @@ class Shipping:
             self._parcels.keep(content.sha256, parcel, parcel.content.size)
 
     async def parcel(self, content: Blob) -> Parcel:
+        if isinstance(content, Far):  # where it travels after all, it is not packed
+            return Parcel(content=content, packed=False, weight=_in_base64(content.size))
         found = self._parcels.get(content.sha256)
         if found is None:
             found = await self._packing.call(content.sha256, lambda: asyncio.to_thread(pack, content))
@@ -447,9 +466,8 @@ def _doors(files: Iterable[JobFile]) -> Iterator[JobFile]:
 
 def _packed(file: JobFile, parcel: Parcel) -> JobFile:
     name = file.name + (_PACKED if parcel.packed else "")
-    return JobFile(
-        name=name, content=parcel.content, recurs=file.recurs, origin=file if file.recurs else None
-    )
+    named = file.recurs or isinstance(file.content, Far)
+    return JobFile(name=name, content=parcel.content, recurs=file.recurs, origin=file if named else None)
 
 
 def pack(content: Blob) -> Parcel:

@@ -25,7 +25,14 @@ class Paths:
         self._transport = transport
 
     async def build(
-        self, recipe: Recipe, ahead: Sequence[JobFile], profile: Profile, *, alone: bool, attempts: int
+        self,
+        recipe: Recipe,
+        ahead: Sequence[JobFile],
+        profile: Profile,
+        *,
+        alone: bool,
+        may_stay: bool,
+        attempts: int,
     ) -> Made:
         tool, limits = profile.tool(recipe.tool, f"building a {recipe.kind}"), recipe.limits
         job = Job(

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -129,11 +129,19 @@ class _Stage(msgspec.Struct, frozen=True):
     memory: float | None = None
 
 
+class _Kept(msgspec.Struct, frozen=True):
+    """A file that a worker keeps as a content."""
+
+    sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    size: Annotated[int, msgspec.Meta(ge=0)]
+
+
 class _Reply(msgspec.Struct, frozen=True):
     run: _Stage | None = None
     compile: _Stage | None = None
     language: str = ""
     version: str = ""
+    kept: Mapping[str, _Kept] = {}
 
 
 _REPLY = msgspec.json.Decoder(_Reply)
@@ -153,7 +161,12 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
     if run is None or (reply.run is None and run.code == 0):
         raise BrokenReply(f"a reply without the field `run` {endpoint}".rstrip())
     return JobResult(
-        run=run, compile=compiled, language=reply.language, version=reply.version, endpoint=endpoint
+        run=run,
+        compile=compiled,
+        language=reply.language,
+        version=reply.version,
+        endpoint=endpoint,
+        stayed={name: Blob(sha256=each.sha256, size=each.size) for name, each in reply.kept.items()},
     )
 
 
@@ -235,6 +248,9 @@ def pieces_of(result: JobResult, *, minimal: bool = False) -> Iterator[bytes]:
         yield from _told(result.compile, minimal=minimal)
     yield b',"run":'
     yield from _told(result.run, minimal=minimal)
+    if result.stayed:
+        kept = {name: _Kept(each.sha256, each.size) for name, each in result.stayed.items()}
+        yield b',"kept":%b' % _ENCODER.encode(kept)
     yield b"}"
 
 
@@ -322,16 +338,24 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     run_cpu_time: int | None = None
     compile_memory_limit: int | None = None
     run_memory_limit: int | None = None
+    keep: tuple[str, ...] = ()
 
 
 _ENCODER = msgspec.json.Encoder()
 
 
-def encode_request(job: Job, *, language: str = "", version: str = "", named: Collection[str] = ()) -> bytes:
+def encode_request(
+    job: Job,
+    *,
+    language: str = "",
+    version: str = "",
+    named: Collection[str] = (),
+    keep: tuple[str, ...] = (),
+) -> bytes:
     """Reads the files of the job. `language` and `version`: the job's own where they are not given.
 
-    `named`: hashes of contents that the server keeps, which take their place. A server says nothing but 500
-    to a name that leaves the box, so that is refused here.
+    `named`: hashes of contents that the server keeps, which take their place. `keep`: files that it is to
+    keep. A server says nothing but 500 to a name that leaves the box, so that is refused here.
     """
     if job.keep:
         raise JobRejected("a Piston server hands over no files by path")
@@ -347,6 +371,7 @@ def encode_request(job: Job, *, language: str = "", version: str = "", named: Co
             files=files,
             args=job.args,
             stdin=job.stdin,
+            keep=keep,
             **limits,
         )
     )
@@ -379,7 +404,8 @@ HASH = re.compile("[0-9a-f]{64}")
 def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
     """The job that a request asks for. Raises RefusedRequest; `check_limits` is for what only a server knows.
 
-    `by_hash`: whether a file may name its content by `sha256`. Such a content has neither data nor path.
+    `by_hash`: whether a file may name its content by `sha256`, which has neither data nor path then, and
+    whether files may be kept.
     """
     asked = _object(body)
     language, version = _required(asked, "language"), _required(asked, "version")
@@ -402,7 +428,18 @@ def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
     if stdin is not None and not isinstance(stdin, str):
         raise RefusedRequest("stdin must be a string")
     words = (word if isinstance(word, str) else _ENCODER.encode(word).decode() for word in args or ())
-    return Job(files=files, runtime=language, version=version, args=tuple(words), stdin=stdin or "", **limits)
+    keep = asked.get("keep") if by_hash else None
+    if keep is not None and not (isinstance(keep, list) and all(isinstance(name, str) for name in keep)):
+        raise RefusedRequest("keep must be an array of strings")
+    return Job(
+        files=files,
+        runtime=language,
+        version=version,
+        args=tuple(words),
+        stdin=stdin or "",
+        keep=tuple(keep or ()),
+        **limits,
+    )
 
 
 def _is_named(file: Mapping[str, Any]) -> bool:

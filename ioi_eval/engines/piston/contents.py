@@ -7,21 +7,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from time import monotonic
 from weakref import WeakKeyDictionary
 
+import msgspec
+
+from ioi_eval.engines.contract import ArtifactsLost, Far, Staying
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, error_of
 from ioi_eval.engines.piston.identity import Identity
-from ioi_eval.engines.piston.sending import HttpEndpoint, Patience, Request, Wire, request_of, time_for
+from ioi_eval.engines.piston.sending import API, HttpEndpoint, Patience, Request, Wire, request_of, time_for
 from ioi_eval.engines.threads import to_its_end
-from ioi_eval.model.errors import EngineOverloaded, JobRejected, JobTooLarge
+from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected, JobTooLarge
 from ioi_eval.model.job import Job, JobFile, JobResult
+from ioi_eval.model.values import Blob
 from ioi_eval.store.memory import Shared
 
 # Bytes in the form in which a content travels. A smaller one is not worth two more requests.
 _WORTH_NAMING = 1 << 15
 _UNKNOWN = Identity()
+_PRINTS = "run"  # the script of a build job that prints what was made
 _SHARE = 2  # a job whose contents take more than this part of a server's room would push its own out
 _ROUNDS = 3  # of sending what the server says that it lacks
 _AT_ONCE = 4  # contents on their way to one server
@@ -48,35 +54,96 @@ class Sender:
     def __init__(self, wire: Wire, patience: Patience) -> None:
         self._wire, self._patience = wire, patience
         self._shelves: WeakKeyDictionary[HttpEndpoint, _Shelf] = WeakKeyDictionary()
+        self._coming: Shared[Blob] = Shared()
 
     async def execute(self, server: HttpEndpoint, job: Job, identity: Identity = _UNKNOWN) -> JobResult:
         """Execute a job once, on a server of this identity. Errors are those of the engine's contract."""
+        if job.stays and server.contents and server.report.keeps_programs:
+            files = tuple(file for file in job.files if file.name != _PRINTS)
+            compiling = msgspec.structs.replace(job, files=files)
+            result = await self._sent(server, compiling, identity, keep=(job.stays,))
+            if result.stayed or result.run.code != 0:
+                return result
+        return await self._sent(server, job, identity)
+
+    async def _sent(
+        self, server: HttpEndpoint, job: Job, identity: Identity, keep: tuple[str, ...] = ()
+    ) -> JobResult:
+        lacking = set[str]()
         for _ in range(_ROUNDS if server.contents else 0):
             shelf = self._shelves.setdefault(server, _Shelf())
             named = _named(server, shelf, job)
-            await self._bring(server, shelf, named)
-            named = {name: file for name, file in named.items() if name in server.holds}
+            built = {name for name, file in named.items() if _lies_at(file.content, server)} - lacking
+            await self._bring(server, shelf, {name: named[name] for name in named.keys() - built})
+            named = {name: file for name, file in named.items() if name in built or name in server.holds}
             if not named:
                 break
             try:
-                return await self._executed(server, job, named, identity)
-            except LacksContents as lacking:
-                server.holds -= lacking.names
+                return await self._executed(server, job, named, identity, keep)
+            except LacksContents as refused:
+                server.holds -= refused.names
+                lacking |= refused.names
             except JobRejected as refused:
                 if isinstance(refused, JobTooLarge) and refused.limit == BODY:
                     break  # by what its contents take when they are unpacked
                 if LACKS_CONTENT not in str(refused):
                     raise
                 server.contents = 0  # another version was started in its place
-        return await self._executed(server, job, {}, identity)
+        return await self._executed(server, job, {}, identity, keep)
 
     async def _executed(
-        self, server: HttpEndpoint, job: Job, named: Mapping[str, JobFile], identity: Identity
+        self,
+        server: HttpEndpoint,
+        job: Job,
+        named: Mapping[str, JobFile],
+        identity: Identity,
+        keep: tuple[str, ...],
     ) -> JobResult:
-        request = await request_of(identity.asking(job), server.url, named)
+        whole = await self._with_far(job, named)
+        request = await request_of(identity.asking(whole), server.url, named, keep)
         time = time_for(job, len(request.body), server.times, self._patience)
         result = await self._wire.execute(server.url, request, time, worker=identity.worker)
         return identity.checked(job, result)
+
+    # --- programs that lie where they were built -------------------------------------------------------
+
+    async def _with_far(self, job: Job, named: Mapping[str, JobFile]) -> Job:
+        """The job with the bytes of programs that its server does not have."""
+        far = [
+            file for file in job.files if isinstance(file.content, Far) and file.content.sha256 not in named
+        ]
+        if not far:
+            return job
+        there = {file.name: await self._content(file) for file in far}
+        files = (
+            msgspec.structs.replace(file, content=there[file.name], origin=None)
+            if file.name in there
+            else file
+            for file in job.files
+        )
+        return msgspec.structs.replace(job, files=tuple(files))
+
+    async def _content(self, file: JobFile) -> Blob:
+        far = file.content
+        if not isinstance(far, Far):
+            return far
+        return await self._coming.call(far.sha256, lambda: self._fetched(far))
+
+    async def _fetched(self, far: Far) -> Blob:
+        """Return a program from a server that has it. Raises ArtifactsLost where none has."""
+        there = [each for each in self._shelves if far.sha256 in each.holds or _lies_at(far, each)]
+        for server in [each for each in there if each.usable]:
+            with suppress(EngineError):
+                answer = await self._wire.get(
+                    server.url, f"{API}/contents/{far.sha256}", self._patience.margin
+                )
+                blob = Blob.of(answer.body)
+                if answer.status == HTTPStatus.OK and blob.sha256 == far.sha256:
+                    return blob
+            server.holds.discard(far.sha256)
+        raise ArtifactsLost([far])
+
+    # --- contents that are sent ahead ------------------------------------------------------------------
 
     async def _bring(self, server: HttpEndpoint, shelf: _Shelf, named: Mapping[str, JobFile]) -> None:
         """Send what is missing, each once for all jobs that want it at the same time."""
@@ -102,8 +169,9 @@ class Sender:
             if found.status == HTTPStatus.OK:
                 server.holds.add(name)
                 return
-            body = await to_its_end(file.content.read)
-            request = Request(body=body, packed=file.content.sha256 != name, is_json=False)
+            content = await self._content(file)
+            body = await to_its_end(content.read)
+            request = Request(body=body, packed=content.sha256 != name, is_json=False)
             time = self._patience.margin + len(body) / _SLOWEST
             answer = await self._wire.put(server.url, path, request, time)
         if answer.status == HTTPStatus.CREATED:
@@ -118,9 +186,18 @@ class Sender:
         shelf.declined[name] = monotonic() + _AGAIN
 
 
+def _lies_at(content: Blob, server: HttpEndpoint) -> bool:
+    """Return True for a program that the server has built, and keeps as far as we know."""
+    return isinstance(content, Staying) and content.at == server.url
+
+
 def _named(server: HttpEndpoint, shelf: _Shelf, job: Job) -> Mapping[str, JobFile]:
     """The files that are worth being sent ahead, by the hash of what they hold unpacked."""
-    worth = [file for file in job.files if file.recurs and file.content.size >= _WORTH_NAMING]
+    worth = [
+        file
+        for file in job.files
+        if isinstance(file.content, Far) or (file.recurs and file.content.size >= _WORTH_NAMING)
+    ]
     named = {(file.origin or file).content.sha256: file for file in worth}
     size = sum((file.origin or file).content.size for file in named.values())
     if size > server.contents // _SHARE:

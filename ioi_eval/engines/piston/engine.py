@@ -19,7 +19,7 @@ from ioi_eval.engines.cluster import (
     Tries,
     now,
 )
-from ioi_eval.engines.contract import Change, OnServer, Profile, Servers
+from ioi_eval.engines.contract import Change, OnServer, Profile, Servers, Staying
 from ioi_eval.engines.jobs.carrier import sound
 from ioi_eval.engines.piston.contents import Sender
 from ioi_eval.engines.piston.discovery import Discovery
@@ -109,7 +109,9 @@ class PistonEngine(ClusterEngine["_Servers"]):
         )
 
     async def execute(self, job: Job) -> JobResult:
-        result: JobResult = await self._entered().execute(job)
+        running = self._entered()
+        where = (file.content.at for file in job.files if isinstance(file.content, Staying))
+        result: JobResult = await running.execute(job, running.endpoints.get(next(where, "")))
         return result
 
     async def __aenter__(self) -> Self:

@@ -189,6 +189,7 @@ class _Hello(msgspec.Struct):
     message: str = ""  # at `/`: its name
     slots: Annotated[int, msgspec.Meta(gt=0)] | None = None  # at `/healthz`: only a worker of ours says
     contents: Annotated[int, msgspec.Meta(ge=0)] = 0  # the same: bytes that it keeps of them
+    keeps_programs: bool = False
 
 
 _HELLO = msgspec.json.Decoder(_Hello)
@@ -237,6 +238,7 @@ class Prober:
             "server": (await self._hello(report.url, "/")).message[:100],
             "slots": health.slots,
             "contents": health.contents,
+            "keeps_programs": health.keeps_programs,
             "max_body": await self._body(report.url),
         }
         if runtime:

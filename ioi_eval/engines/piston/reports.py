@@ -32,6 +32,7 @@ class EndpointReport(Value):
     runtime: str = ""  # the one that was tried
     slots: int | None = None  # jobs at a time, where it says so
     contents: int = 0  # bytes that it keeps of what jobs bring, by their hash
+    keeps_programs: bool = False  # the same of what jobs make
     identity: Identity = Identity()
     architecture: str = ""
     cores: int | None = None

@@ -293,20 +293,21 @@ def _server(address: str) -> str:
 # --- bodies ------------------------------------------------------------------------------------------
 
 
-async def request_of(job: Job, url: str, named: Collection[str] = ()) -> Request:
+async def request_of(job: Job, url: str, named: Collection[str] = (), keep: tuple[str, ...] = ()) -> Request:
     """Return the body of a job's request, made in a thread where that takes long or reads from disk.
 
-    `named`: hashes of contents that are there already.
+    `named`: hashes of contents that are there already. `keep`: files that the server is to keep.
     """
-    size = sum(file.content.size for file in job.files)
-    if size < _WORTH_A_THREAD and all(file.content.data is not None for file in job.files):
-        return Request(body=encode_request(job, named=named))
-    return await to_its_end(lambda: _encoded(job, url, named))
+    sent = [file for file in job.files if (file.origin or file).content.sha256 not in named]
+    size = sum(file.content.size for file in sent)
+    if size < _WORTH_A_THREAD and all(file.content.data is not None for file in sent):
+        return Request(body=encode_request(job, named=named, keep=keep))
+    return await to_its_end(lambda: _encoded(job, url, named, keep))
 
 
-def _encoded(job: Job, url: str, named: Collection[str]) -> Request:
+def _encoded(job: Job, url: str, named: Collection[str], keep: tuple[str, ...]) -> Request:
     try:
-        body = encode_request(job, named=named)
+        body = encode_request(job, named=named, keep=keep)
     except OSError as error:
         raise JobRejected(f"a file of the job cannot be read: {error}") from error
     if len(body) < _WORTH_COMPRESSING or is_loopback(urlsplit(url).hostname or "") or not _compresses(body):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
@@ -13,6 +13,7 @@ import msgspec
 from ioi_eval.engines.cluster import ClusterEngine, differing
 from ioi_eval.engines.contract import (
     Answers,
+    ArtifactsLost,
     Batch,
     Built,
     Condition,
@@ -23,7 +24,6 @@ from ioi_eval.engines.contract import (
 from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Call
 from ioi_eval.engines.ray.members import (
-    ArtifactsLost,
     NodeAnswer,
     NodeMembers,
     NodeOrder,
@@ -31,7 +31,7 @@ from ioi_eval.engines.ray.members import (
     RayNode,
     Wanted,
 )
-from ioi_eval.engines.ray.parcels import Far, NodeCall, pack
+from ioi_eval.engines.ray.parcels import InStore, NodeCall, pack
 from ioi_eval.model.errors import EngineError, JudgeFailure
 from ioi_eval.model.values import Blob
 
@@ -120,7 +120,7 @@ class RayEngine(ClusterEngine[NodeMembers]):
         if isinstance(outcome, Rejected) or outcome.artifact.data is not None:
             return outcome
         made = outcome.artifact
-        far = Far(
+        far = InStore(
             sha256=made.sha256,
             size=made.size,
             reference=call.references[1],
@@ -145,35 +145,20 @@ class RayEngine(ClusterEngine[NodeMembers]):
             try:
                 answers: Answers = (await self._answered("judge", order, needed, _tools(batch))).answer
             except ArtifactsLost as lost:
-                batch = await self._rebuilt(batch, lost.artifacts)
+                batch = await batch.rebuilt(lost.artifacts, self.build)
             else:
                 return answers
-
-    async def _rebuilt(self, batch: Batch, lost: Iterable[Far]) -> Batch:
-        """The batch with artifacts in the place of those that were lost with the node that had made them."""
-        for far in lost:
-            built = await self.build(far.recipe)
-            if isinstance(built, Rejected):
-                raise JudgeFailure("what was built once is refused by another node", phase="compiling")
-            files = tuple(
-                msgspec.structs.replace(file, content=built.artifact)
-                if file.content.sha256 == far.sha256
-                else file
-                for file in batch.program.files
-            )
-            batch = msgspec.structs.replace(
-                batch, program=msgspec.structs.replace(batch.program, files=files)
-            )
-        return batch
 
     async def _answered(
         self, kind: str, order: NodeCall, needed: Mapping[str, Blob], tools: tuple[str, ...]
     ) -> NodeAnswer:
-        """Return the answer of a node that has the tools, if possible a free one that has the artifacts."""
-        artifacts = {name for name, content in needed.items() if isinstance(content, Far)}
+        """Return the answer of a node that has the tools, if possible of the one that made the artifact."""
+        makers = (content.made_on.url for content in needed.values() if isinstance(content, InStore))
         job = NodeOrder(kind=kind, call=order, needed=needed, made_for=tools)
         try:
-            called: NodeAnswer = await self._entered().execute(job, lambda node: artifacts <= node.holds)
+            running = self._entered()
+            maker = running.endpoints.get(next(makers, ""))
+            called: NodeAnswer = await running.execute(job, maker)
         except ArtifactsLost:
             raise
         except EngineError as error:

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.cluster import Endpoint, MemberLeftOut, Members, Waits, differing, offers_of
-from ioi_eval.engines.contract import Built, Change, OnServer, Profile
+from ioi_eval.engines.contract import ArtifactsLost, Built, Change, OnServer, Profile
 from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Call, NodeLost, Seen, order_call
-from ioi_eval.engines.ray.parcels import SMALL, VERSION, About, Answer, Far, Lacking, NodeCall, NodeError
-from ioi_eval.model.errors import EngineError, EngineUnavailable, IoiEvalError, JobRejected, JudgeFailure
+from ioi_eval.engines.ray.parcels import SMALL, VERSION, About, Answer, InStore, Lacking, NodeCall, NodeError
+from ioi_eval.model.errors import EngineError, EngineUnavailable, IoiEvalError, JudgeFailure
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.store.memory import Bounded, Shared
 
@@ -71,14 +71,6 @@ class NodeAnswer(Value):
     node: RayNode
     answer: Any
     references: list[Any]
-
-
-class ArtifactsLost(JobRejected):
-    """Artifacts that an order needs were lost with the node that had made them."""
-
-    def __init__(self, artifacts: list[Far]) -> None:
-        self.artifacts = artifacts
-        super().__init__("artifacts were lost with their node")
 
 
 class NodeMembers(Members[RayNode]):
@@ -246,7 +238,7 @@ def _as_failure(error: Exception) -> Exception:
 
 def _check_makers(node: RayNode, needed: Mapping[str, Blob]) -> None:
     """Raise ArtifactsLost where nodes are gone: Ray itself would look for them for half a minute."""
-    artifacts = [content for content in needed.values() if isinstance(content, Far)]
+    artifacts = [content for content in needed.values() if isinstance(content, InStore)]
     lost = [far for far in artifacts if not far.made_on.usable and far.sha256 not in node.holds]
     if lost:
         raise ArtifactsLost(lost)
@@ -255,7 +247,7 @@ def _check_makers(node: RayNode, needed: Mapping[str, Blob]) -> None:
 def _check_lost(names: Iterable[str], given: NodeCall, needed: Mapping[str, Blob]) -> None:
     """Raise ArtifactsLost for artifacts whose references the node had, and could not fetch."""
     contents = [needed[name] for name in names if name in given.large]
-    lost = [content for content in contents if isinstance(content, Far)]
+    lost = [content for content in contents if isinstance(content, InStore)]
     if lost:
         raise ArtifactsLost(lost)
 
@@ -282,7 +274,7 @@ class ObjectStore:
         self._references.forget(names)
 
     async def _reference(self, content: Blob) -> Any:
-        if isinstance(content, Far):
+        if isinstance(content, InStore):
             return content.reference
         found = self._references.get(content.sha256)
         if found is not None:

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import Any
 
 from ioi_eval.engines.cluster import Endpoint
-from ioi_eval.engines.contract import Answers, Built, Profile, Recipe, Rejected
+from ioi_eval.engines.contract import Answers, Built, Far, Profile, Rejected
 from ioi_eval.model.errors import IoiEvalError
 from ioi_eval.model.values import Blob, Value
 
@@ -90,13 +90,12 @@ class About(Value):
     profile: Profile
 
 
-class Far(Blob, kw_only=True):
+class InStore(Far, kw_only=True):
     """An artifact in the object store, most likely on the node that made it; freed with this value."""
 
     reference: Any
     fetch: Callable[[Any], bytes]
     made_on: Endpoint
-    recipe: Recipe  # makes it again where that node is gone
 
     def read(self) -> bytes:
         """Raises EngineUnavailable where the node that had it is gone."""
