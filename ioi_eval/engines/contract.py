@@ -6,7 +6,6 @@ The judge imports nothing else of this room.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import TracebackType
@@ -14,7 +13,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import msgspec
 
-from ioi_eval.model.errors import JobRejected, JudgeFailure, ToolMissing
+from ioi_eval.model.errors import JobRejected, JudgeFailure, ToolchainGone, ToolMissing
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult, Toolchain
 from ioi_eval.model.languages import remedy
 from ioi_eval.model.options import BuildLimits, JudgeOptions
@@ -179,6 +178,7 @@ class Far(Blob, kw_only=True):
     """An artifact that lies where it was made, and what makes it again where that machine is gone."""
 
     recipe: Recipe
+    toolchain: str  # the identity of what made it
 
 
 class Staying(Far, kw_only=True):
@@ -202,6 +202,9 @@ class Rejected(Value):
     compiler: str = ""
     confinement: Mapping[str, Any] = {}
     lasting: bool = True  # False: under other load it might end otherwise, so it is not remembered
+
+
+Build = Callable[[Recipe], Awaitable[Built | Rejected]]
 
 
 # --- batches -----------------------------------------------------------------------------------------
@@ -232,19 +235,20 @@ class Batch(Value):
     options: JudgeOptions = JudgeOptions()
     alone: bool = False  # on this machine nothing else that the engine runs goes on meanwhile
 
-    async def rebuilt(
-        self, lost: Iterable[Far], build: Callable[[Recipe], Awaitable[Built | Rejected]]
-    ) -> Self:
-        """Return the batch with artifacts that were made again, the same to the byte. JudgeFailure if not."""
+    async def rebuilt(self, lost: Iterable[Far], build: Build) -> Self:
+        """Return the batch with artifacts made again, by the same compiler and the same to the byte.
+
+        Raises ToolchainGone where they are not: then all is begun anew.
+        """
         files = self.program.files
         for far in lost:
             built = await build(far.recipe)
-            if isinstance(built, Rejected) or built.artifact.sha256 != far.sha256:
-                raise JudgeFailure(
-                    "a program was lost with the machine that had built it, and now it is another one",
-                    phase="compiling",
-                    remedy="Run the command again: what is judged already is kept",
-                )
+            if (
+                isinstance(built, Rejected)
+                or built.toolchain != far.toolchain
+                or built.artifact.sha256 != far.sha256
+            ):
+                raise ToolchainGone("a program was lost with the machine that had built it")
             files = tuple(
                 msgspec.structs.replace(file, content=built.artifact)
                 if file.content.sha256 == far.sha256
@@ -280,11 +284,13 @@ def check_names(names: Iterable[str]) -> None:
     seen = set[str]()
     for name in names:
         parts = name.split("/")
+        sizes = [len(part) if part.isascii() else len(part.encode(errors="surrogatepass")) for part in parts]
         if (
             "\0" in name
-            or any("\ud800" <= char <= "\udfff" for char in name)
-            or len(os.fsencode(name)) > _PATH_BYTES
-            or any(part in ("", ".", "..") or len(os.fsencode(part)) > _NAME_BYTES for part in parts)
+            or (not name.isascii() and any("\ud800" <= char <= "\udfff" for char in name))
+            or sum(sizes) + len(sizes) - 1 > _PATH_BYTES
+            or max(sizes) > _NAME_BYTES
+            or not {"", ".", ".."}.isdisjoint(parts)
         ):
             raise JobRejected(f"{name!r} cannot be a file's name: names are relative and stay in the box")
         if name in seen:

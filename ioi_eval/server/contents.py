@@ -18,6 +18,7 @@ from ioi_eval.model.values import Blob
 from ioi_eval.store.depot import Depot
 
 _AT_ONCE = 16  # contents on their way
+_NAMES = 10_000  # of programs, until those that are here no more are forgotten
 
 
 class Contents:
@@ -26,6 +27,7 @@ class Contents:
     def __init__(self, depot: Depot | None, largest: int, counts: Counter[str]) -> None:
         self._depot, self._most, self._counts = depot, largest, counts
         self._coming = 0
+        self._made = set[str]()  # of the contents those that jobs made: these alone are handed out
 
     @property
     def room(self) -> int:
@@ -45,8 +47,8 @@ class Contents:
 
     @contextlib.contextmanager
     def lent(self, name: str) -> Iterator[Path | None]:
-        """The file of a content, which stays for as long; None where it is not here."""
-        if self._depot is None:
+        """The file of a program that a job made, which stays for as long; None where there is none."""
+        if self._depot is None or name not in self._made:
             yield None
             return
         with self._depot.hold([name]):
@@ -67,7 +69,10 @@ class Contents:
                 if self._depot is not None and made.size <= self.largest and self._depot.reserve(made.size):
                     self._depot.release(made.size)
                     self._depot.add(made)
+                    self._made.add(made.sha256)
                     stayed[name] = msgspec.structs.replace(made, path=None)
+            if self._depot is not None and len(self._made) > _NAMES:
+                self._made = {name for name in self._made if self._depot.has(name)}
         finally:
             drop(result)
         return stayed

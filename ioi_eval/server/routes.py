@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from http import HTTPStatus
 from itertools import chain
@@ -213,10 +213,15 @@ class Routes:
         if not piece:
             self._metrics.sent += len(begun)
             return _json(begun)
-        reply = web.StreamResponse(headers=_JSON)
+        return await self._streamed(request, _JSON, chain((begun,), pieces))
+
+    async def _streamed(
+        self, request: web.Request, headers: Mapping[str, str], pieces: Iterable[bytes]
+    ) -> web.StreamResponse:
+        reply = web.StreamResponse(headers=headers)
         try:
             await reply.prepare(request)
-            for each in chain((begun,), pieces):
+            for each in pieces:
                 self._metrics.sent += len(each)
                 async with asyncio.timeout(_STALLED):
                     await reply.write(each)
@@ -236,10 +241,9 @@ class Routes:
         with self._contents.lent(request.match_info["sha256"]) as path:
             if path is None:
                 raise web.HTTPNotFound
-            reply = web.FileResponse(path)
-            await reply.prepare(request)
-            self._metrics.sent += path.stat().st_size
-            return reply
+            with path.open("rb") as stream:
+                length = {"Content-Length": str(path.stat().st_size)}
+                return await self._streamed(request, length, iter(lambda: stream.read(_AT_ONCE), b""))
 
     async def _keep(self, request: web.Request) -> web.Response:
         if self._admission.draining:

@@ -51,6 +51,9 @@ class Depot:
                 self._holders = +self._holders
                 self._make_room(0)
 
+    def has(self, name: str) -> bool:
+        return name in self._sizes
+
     def lacks(self, names: Collection[str]) -> tuple[str, ...]:
         """Return those that are not here. The others count as used now."""
         with self._lock:

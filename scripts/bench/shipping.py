@@ -1,7 +1,7 @@
 """What it costs the client to send programs about: C++ submissions on one worker, over HTTP.
 
-The worker is a process of its own, so the client's CPU time is the client's alone. Half of the submissions
-travel in the packed form in which their builds delivered them, half are packed anew.
+The worker is a process of its own, so the client's CPU time is the client's alone. Programs stay on one that
+keeps contents. From one that keeps none they come and go back, in the packed form in which they came.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ import urllib.request
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 import msgspec
 from workload import problem, submissions, write_tests
 
 from ioi_eval import PistonEngine, Scorer, Store, discovery
-from ioi_eval.engines.jobs.parcels import Shipping
 from ioi_eval.models import Problem, Submission, Value
 
 _COUNTED = re.compile(r"^ioi_eval_(received|sent)_bytes_total (\S+)$", re.MULTILINE)
@@ -35,9 +33,9 @@ def distinct(count: int, first: int) -> Iterator[Submission]:
 
 
 @asynccontextmanager
-async def worker(cache: Path) -> AsyncIterator[str]:
+async def worker(cache: Path, *options: str) -> AsyncIterator[str]:
     """Its address."""
-    command = ("-m", "ioi_eval.cli", "worker", "--port", "0")
+    command = ("-m", "ioi_eval.cli", "worker", "--port", "0", *options)
     process = await asyncio.create_subprocess_exec(
         sys.executable, *command, env={"PATH": "/usr/bin:/bin", "IOI_EVAL_CACHE": str(cache)},
         stdout=asyncio.subprocess.PIPE,
@@ -84,21 +82,21 @@ def tell(name: str, each: Moment) -> None:
 async def measure(folder: Path, count: int, tests: int) -> None:
     write_tests(folder / "tests", tests)
     task = problem(folder / "tests", tests, checker=False)
-    async with worker(folder / "worker") as url:
-        engine = PistonEngine(discovery(url))
-        async with Scorer(engine, store=Store(folder / "store")) as scorer:
-            await scorer.prepare(task)
-            await cost(scorer, url, task, list(distinct(2, 0)))  # the tests and the proctor are packed here
-            print(f"| a submission, {tests} tests | client's CPU | sent | received |\n|---|--:|--:|--:|")
-            work = list(distinct(2 * count, 2))
-            tell("as delivered", await cost(scorer, url, task, work[:count]))
-            with patch.object(Shipping, "delivered", lambda *_: None):
-                tell("packed anew", await cost(scorer, url, task, work[count:]))
+    print(f"| a submission, {tests} tests | client's CPU | sent | received |\n|---|--:|--:|--:|")
+    for turn, name in enumerate(("it stays", "it travels") * 2):
+        options = () if name == "it stays" else ("--max-contents", "0")
+        async with worker(folder / "worker", *options) as url:
+            engine = PistonEngine(discovery(url))
+            async with Scorer(engine, store=Store(folder / "store")) as scorer:
+                await scorer.prepare(task)
+                work = list(distinct(count + 2, turn * (count + 2)))
+                await cost(scorer, url, task, work[:2])  # the tests and the proctor are packed here
+                tell(name, await cost(scorer, url, task, work[2:]))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--submissions", type=int, default=10, help="of each half")
+    parser.add_argument("--submissions", type=int, default=10, help="of each of four turns")
     parser.add_argument("--tests", type=int, default=40)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:

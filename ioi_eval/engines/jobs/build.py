@@ -327,13 +327,19 @@ class Shelf:
         self._pins = Bounded[Pin](_PINS, Pin.release)
         self._lock = threading.Lock()
 
-    def find(self, key: str, recipe: Recipe) -> Built | Rejected | None:
-        self._pin(key)
-        found = recalled(self._store, key, _Record)
-        outcome = found and _outcome(*found, recipe)
-        if found is not None and outcome is None:
-            self._store.remove(key)
-        return outcome
+    def find(self, recipe: Recipe, *keys: str) -> Built | Rejected | None:
+        """Return the first outcome that is remembered under one of the keys."""
+        for key in keys:
+            if self._store.get(key) is None:
+                continue  # most often, and a pin makes a file
+            self._pin(key)
+            found = recalled(self._store, key, _Record)
+            outcome = found and _outcome(*found, recipe)
+            if outcome is not None:
+                return outcome
+            if found is not None:
+                self._store.remove(key)
+        return None
 
     def keep(self, key: str, outcome: Built | Rejected, recipe: Recipe) -> Built | Rejected:
         """Remember an outcome, and a copy of what was made: that is what the returned outcome refers to."""
@@ -381,7 +387,9 @@ def _outcome(record: _Record, folder: Path, recipe: Recipe) -> Built | Rejected 
         return record.rejected
     if record.at:
         made = record.built.artifact
-        far = Staying(sha256=made.sha256, size=made.size, at=record.at, recipe=recipe)
+        far = Staying(
+            sha256=made.sha256, size=made.size, at=record.at, recipe=recipe, toolchain=record.built.toolchain
+        )
         return msgspec.structs.replace(record.built, artifact=far)
     path = folder / _ARTIFACT
     if not path.is_file() or path.stat().st_size != record.built.artifact.size:
@@ -497,18 +505,14 @@ class Builds:
 
     async def _found(self, recipe: Recipe, profile: Profile) -> Built | Rejected | None:
         """Return what one of the profile's toolchains has built before."""
-        for key in _keys(recipe, profile):
-            places = [key, _under_limits(key, recipe)]
-            if not self._carrier.is_here and recipe.main.content.sha256 not in self._come_here:
-                places.append(_at_a_worker(key))
-            for each in places:
-                found = await asyncio.to_thread(self._shelf.find, each, recipe)
-                far = isinstance(found, Built) and isinstance(found.artifact, Staying) and found.artifact
-                if far and await self._carrier.refusal(far, profile):
-                    continue  # these servers take less at a time; packed, it may fit
-                if found is not None:
-                    return found
-        return None
+        keys = _keys(recipe, profile)
+        places = [place for key in keys for place in (key, _under_limits(key, recipe))]
+        if not self._carrier.is_here and recipe.main.content.sha256 not in self._come_here:
+            places += (_at_a_worker(key) for key in keys)
+        found = await asyncio.to_thread(self._shelf.find, recipe, *places)
+        far = isinstance(found, Built) and isinstance(found.artifact, Staying) and found.artifact
+        # Where servers take less at a time than before, it may fit when it is packed.
+        return None if far and await self._carrier.refusal(far, profile) else found
 
     async def _take(self, recipe: Recipe, profile: Profile, made: Made, *, lasting: bool) -> Built | Rejected:
         key = recipe.key(profile.architecture, made.tool)
@@ -581,13 +585,13 @@ class Builds:
     ) -> Built | None:
         """Return what the profile's only toolchain has made."""
         [key] = _keys(recipe, profile)
-        found = await asyncio.to_thread(self._shelf.find, key, recipe)
+        found = await asyncio.to_thread(self._shelf.find, recipe, key)
         if found is None and demand.pays(key) and key not in self._background:
             task = self._background[key] = asyncio.create_task(self.build(recipe))
             task.add_done_callback(_look_at)
         if found is None and wait and key in self._background:
             await asyncio.wait({self._background[key]})
-            found = await asyncio.to_thread(self._shelf.find, key, recipe)
+            found = await asyncio.to_thread(self._shelf.find, recipe, key)
         return found if isinstance(found, Built) else None
 
 

@@ -19,7 +19,6 @@ import gzip
 import shlex
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import msgspec
@@ -152,7 +151,9 @@ def _made(recipe: Recipe, tool: Toolchain, profile: Profile, result: JobResult) 
         # The box's own limits end a compiler. A server that runs out of time before them is to blame.
         return Made(ended=Ended.of(msgspec.structs.replace(run, stdout="", stderr="")), tool=tool), b""
     if (kept := result.stayed.get(recipe.output)) is not None and ended is not None:
-        far = Staying(sha256=kept.sha256, size=kept.size, at=result.endpoint, recipe=recipe)
+        far = Staying(
+            sha256=kept.sha256, size=kept.size, at=result.endpoint, recipe=recipe, toolchain=tool.identity
+        )
         return Made(ended=ended, tool=tool, content=far), b""
     delivery = read_delivery(run)
     if boxed and delivery.confinement is None:
@@ -458,9 +459,9 @@ def _doors(files: Iterable[JobFile]) -> Iterator[JobFile]:
 
     A server from before isolate gives a job the folders that its files lie in, and keeps those above shut.
     """
-    paths = [PurePosixPath(file.name) for file in files]
-    above = {folder for path in paths for folder in path.parents[1:-1]}
-    for folder in sorted(above - {path.parent for path in paths}):
+    folders = {file.name.rpartition("/")[0] for file in files}
+    above = {folder[:place] for folder in folders for place, letter in enumerate(folder) if letter == "/"}
+    for folder in sorted(above - folders):
         yield JobFile(name=f"{folder}/.ioi-eval", content=Blob.of(""))
 
 

@@ -127,6 +127,7 @@ class RayEngine(ClusterEngine[NodeMembers]):
             fetch=cluster.fetch,
             made_on=call.node,
             recipe=recipe,
+            toolchain=outcome.toolchain,
         )
         return msgspec.structs.replace(outcome, artifact=far)
 

@@ -200,6 +200,46 @@ async def test_a_foreign_page_neither(call: Client) -> None:
     assert await call.has(NAME) == 404
 
 
+async def test_what_a_job_made_stays_for_jobs_that_name_it_and_can_be_fetched(call: Client) -> None:
+    script = "printf '%03000d' 7 > made; ln -s made link; mkdir folder"
+    asked = naming(script) | {"keep": ["made", "link", "folder", "none"]}
+    _, reply = await call.post(f"{API}/execute", json=asked)
+    name = name_of(b"0" * 2999 + b"7")
+    assert reply["kept"] == {"made": {"sha256": name, "size": 3000}}
+    assert await call.get(at(name)) == (200, "0" * 2999 + "7")
+    assert (await call.get(at(NAME)))[0] == 404
+    _, reply = await call.runs("tail -c 1 0", name)
+    assert reply["run"]["stdout"] == "7"
+    assert "kept" not in reply
+    assert (await call.counts())['ioi_eval_contents_total{event="made"}'] == 1
+
+
+async def test_what_there_is_no_room_for_is_not_kept(call: Client, place: Path) -> None:
+    asked = naming(f"head -c {ROOM + 1} /dev/zero > made") | {"keep": ["made"]}
+    status, reply = await call.post(f"{API}/execute", json=asked)
+    assert (status, "kept" in reply, inside(place)) == (200, False, [])
+
+
+@pytest.mark.parametrize("keep", ["made", [1], {"made": "x"}])
+async def test_what_is_no_list_of_names_is_refused(call: Client, keep: Any) -> None:
+    status, reply = await call.post(f"{API}/execute", json=naming("true") | {"keep": keep})
+    assert (status, reply["message"]) == (400, "keep must be an array of strings")
+
+
+async def test_no_name_leads_out_of_a_job(call: Client, place: Path) -> None:
+    for name in ("../made", "/etc/passwd", "a/../../b", ""):
+        status, reply = await call.post(f"{API}/execute", json=naming("true") | {"keep": [name]})
+        assert (status, "cannot be a file's name" in reply["message"], inside(place)) == (400, True, [])
+
+
+async def test_a_worker_without_room_for_contents_does_as_a_piston_does(
+    engine: EmbeddedEngine,
+) -> None:
+    async with Server(engine, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
+        status, reply = await Client(session).run("echo 1 > made", keep=["made"])
+        assert (status, "kept" in reply) == (200, False)
+
+
 async def test_no_content_is_read_or_removed_by_its_name(call: Client) -> None:
     await call.put(TEXT, NAME)
     assert (await call.get(at(NAME)))[0] == 404

@@ -92,10 +92,10 @@ async def test_of_free_endpoints_a_preferred_one_is_taken() -> None:
     one, two = Endpoint("one", 1), Endpoint("two", 1)
     for each in (one, two):
         pool.update(each, State.HEALTHY)
-    assert await pool.take(prefer=lambda each: each is two) is two
-    assert await pool.take(prefer=lambda each: each is two) is one
+    assert await pool.take(prefer=two) is two
+    assert await pool.take(prefer=two) is one
     pool.give_back(two)
-    waiting = asyncio.create_task(pool.take([two], prefer=lambda each: each is two))
+    waiting = asyncio.create_task(pool.take([two], prefer=two))
     await asyncio.sleep(0)
     assert not waiting.done(), "the other one is usable, only busy"
     pool.give_back(one)

@@ -80,6 +80,68 @@ async def test_another_one_while_there_is_one() -> None:
     assert await patient is a  # nothing else is left
 
 
+async def test_who_prefers_one_that_is_busy_gets_its_next_slot() -> None:
+    pool, [a, b] = pool_with(1, 1)
+    assert {await pool.take(), await pool.take()} == {a, b}
+    first, second = asyncio.create_task(pool.take()), asyncio.create_task(pool.take())
+    await settle()
+    preferring = asyncio.create_task(pool.take(prefer=a))
+    await settle()
+    pool.give_back(b)
+    assert await first is b and not preferring.done(), "others take what it does not prefer"
+    pool.give_back(a)
+    assert await preferring is a and not second.done(), "and it goes before them"
+    pool.give_back(b)
+    assert await second is b
+
+
+async def test_who_prefers_one_takes_another_that_nobody_else_wants() -> None:
+    pool, [a, b] = pool_with(1, 1)
+    assert await pool.take(prefer=b) is b
+    assert await pool.take(prefer=b) is a
+    preferring = asyncio.create_task(pool.take(prefer=b))
+    await settle()
+    pool.give_back(a)
+    assert await preferring is a
+
+
+@pytest.mark.parametrize("end", ["time", "down"])
+async def test_nobody_waits_long_for_the_one_that_he_prefers(end: str) -> None:
+    clock = Ahead()
+    pool, [a, b] = pool_with(1, 1)
+    assert {await pool.take(), await pool.take()} == {a, b}
+    other = asyncio.create_task(pool.take())
+    await settle()
+    preferring = asyncio.create_task(pool.take(prefer=a))
+    await settle()
+    if end == "time":
+        await clock.turn(6.0)
+    else:
+        pool.update(a, State.DOWN)
+    pool.give_back(b)
+    assert await preferring is b and not other.done(), "it has waited long enough"
+    pool.give_back(b)
+    assert await other is b
+    pool.give_back(b)
+    assert pool.busy == 1
+
+
+async def test_who_prefers_and_waits_no_more_leaves_nothing() -> None:
+    pool, [a] = pool_with(1)
+    await pool.take()
+    waiting = [asyncio.create_task(pool.take(prefer=a)) for _ in range(2)]
+    await settle()
+    waiting[0].cancel()
+    await settle()
+    pool.give_back(a)
+    assert await waiting[1] is a
+    late = asyncio.create_task(pool.take(prefer=a))
+    await settle()
+    pool.close()
+    with pytest.raises(EngineUnavailable, match="closed"):
+        await late
+
+
 async def test_nothing_else_than_what_is_avoided() -> None:
     pool, [a, b] = pool_with(1, 1)
     assert {await pool.take([a, b]), await pool.take([a, b])} == {a, b}

@@ -1,0 +1,216 @@
+"""Programs that stay on the workers that built them: what travels, is fetched, and is built again."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import msgspec
+import pytest
+from piston_loopback import QUICK
+from support.command_line import RIGHT
+from support.servers import EndpointReport, Fixed
+
+from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
+from ioi_eval.engines.contract import ArtifactsLost, Recipe, Staying
+from ioi_eval.engines.piston.contents import Sender
+from ioi_eval.engines.piston.sending import HttpEndpoint, ServerTimes, Wire
+from ioi_eval.models import (
+    Blob,
+    BuildLimits,
+    Job,
+    JobFile,
+    Limits,
+    NamedBlob,
+    Problem,
+    Submission,
+    Subtask,
+    Test,
+)
+from ioi_eval.server import Server, ServerOptions
+from ioi_eval.store.depot import Depot
+
+pytestmark = pytest.mark.alike
+
+ROOM = 64 << 20
+TESTS = {"1": "1 2", "2": "30 4"}
+PROBLEM = Problem(
+    id="add",
+    limits=Limits(cpu_time=2.0, memory=1 << 28),
+    tests=tuple(
+        Test(name=name, input=Blob.of(words), answer=Blob.of(str(sum(map(int, words.split())))))
+        for name, words in TESTS.items()
+    ),
+    subtasks=(Subtask(name="all", points=100, tests=tuple(TESTS)),),
+)
+MADE = 'ioi_eval_contents_total{event="made"}'
+RECEIVED = 'ioi_eval_contents_total{event="received"}'
+
+
+@pytest.fixture
+async def engine(store: Store) -> AsyncIterator[EmbeddedEngine]:
+    async with EmbeddedEngine(store=store, slots=2) as opened:
+        yield opened
+
+
+class Workers:
+    """Starts workers, each with an empty room for contents."""
+
+    def __init__(self, engine: EmbeddedEngine, folder: Path, stack: AsyncExitStack) -> None:
+        self._engine, self._folder, self._stack, self._count = engine, folder, stack, 0
+
+    async def start(self, *, port: int = 0, room: int = ROOM) -> Server:
+        self._count += 1
+        place = self._folder / f"contents-{self._count}"
+        place.mkdir(mode=0o700)
+        server = Server(self._engine, ServerOptions(port=port), depot=Depot(place, room))
+        return await self._stack.enter_async_context(server)
+
+
+@pytest.fixture
+async def workers(engine: EmbeddedEngine, tmp_path: Path) -> AsyncIterator[Workers]:
+    async with AsyncExitStack() as stack:
+        yield Workers(engine, tmp_path, stack)
+
+
+async def counts(server: Server) -> dict[str, float]:
+    async with aiohttp.ClientSession() as session, session.get(f"{server.url}/metrics") as reply:
+        lines = (line for line in (await reply.text()).splitlines() if not line.startswith("#"))
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+# --- judging ---------------------------------------------------------------------------------------------
+
+
+def submission() -> Submission:
+    """A program that nobody has built before."""
+    mark = f"volatile unsigned n = {secrets.randbits(32)}u;\n"
+    return Submission(key="1", problem_id="add", code=RIGHT + mark)
+
+
+@asynccontextmanager
+async def scorer(store: Store, server: Server) -> AsyncIterator[Scorer]:
+    async with Scorer(PistonEngine(Fixed([server.url]), patience=QUICK), store=store) as opened:
+        await opened.prepare(PROBLEM)
+        yield opened
+
+
+async def test_a_program_stays_and_a_later_run_finds_it(workers: Workers, store: Store) -> None:
+    server, program = await workers.start(), submission()
+    async with scorer(store, server) as client:
+        await client.score(PROBLEM, submission())  # all that is sent once
+        before = await counts(server)
+        assert (await client.score(PROBLEM, program)).points == 100
+        after = await counts(server)
+    ways = ("ioi_eval_sent_bytes_total", "ioi_eval_received_bytes_total")
+    assert sum(after[way] - before[way] for way in ways) < 100_000, "the program has more"
+    async with scorer(store, server) as client:
+        assert (await client.score(PROBLEM, program)).points == 100
+    assert (after[MADE], (await counts(server))[MADE]) == (2, 2)
+
+
+async def test_what_a_worker_has_lost_is_built_again(workers: Workers, store: Store) -> None:
+    first, program = await workers.start(), submission()
+    async with scorer(store, first) as client:
+        await client.score(PROBLEM, program)
+    await first.__aexit__(None, None, None)
+    second = await workers.start(port=first.port)
+    async with scorer(store, second) as client:
+        assert (await client.score(PROBLEM, program)).points == 100
+        assert (await counts(second)).get(MADE, 0) == 0, "what was lost once comes to the client"
+        assert (await client.score(PROBLEM, submission())).points == 100
+        assert (await counts(second))[MADE] == 1
+
+
+async def test_where_there_is_no_room_it_travels(workers: Workers, store: Store) -> None:
+    server = await workers.start(room=100_000)
+    async with scorer(store, server) as client:
+        assert (await client.score(PROBLEM, submission())).points == 100
+    assert (await counts(server)).get(MADE, 0) == 0
+
+
+async def test_an_error_in_a_source_is_one(workers: Workers, store: Store) -> None:
+    server = await workers.start()
+    async with scorer(store, server) as client:
+        wrong = Submission(key="1", problem_id="add", code="int main() { return x; }\n")
+        result = await client.score(PROBLEM, wrong)
+    assert (result.compiles, result.points) == (False, 0)
+    assert "was not declared" in result.compile_output
+
+
+# --- one job ---------------------------------------------------------------------------------------------
+
+
+def known(server: Server) -> HttpEndpoint:
+    endpoint = HttpEndpoint(server.url)
+    report = EndpointReport(url=server.url, contents=ROOM, keeps_programs=True)
+    endpoint.learn(report, slots=2, times=ServerTimes())
+    return endpoint
+
+
+BUILD = Job(
+    files=(
+        JobFile(name="compile", content=Blob.of("printf '#!/bin/sh\\necho %070000d\\n' 7 > made\n")),
+        JobFile(name="run", content=Blob.of("cat made\n")),
+    ),
+    stays="made",
+)
+RECIPE = Recipe(
+    kind="submission",
+    output="made",
+    command=("g++",),
+    sources=(NamedBlob(name="a", content=Blob.of("")),),
+    control=NamedBlob(name="b", content=Blob.of("")),
+    limits=BuildLimits(),
+)
+
+
+async def built(client: Sender, there: HttpEndpoint) -> Job:
+    """Return a job that starts what a build left there."""
+    made = (await client.execute(there, BUILD)).stayed["made"]
+    far = Staying(sha256=made.sha256, size=made.size, at=there.url, recipe=RECIPE, toolchain="x")
+    script = JobFile(name="run", content=Blob.of("./made | tail -c 3\n"))
+    program = JobFile(name="made", content=far, executable=True)
+    return Job(files=(script, msgspec.structs.replace(program, origin=program)))
+
+
+async def test_another_worker_has_it_from_the_one_that_built_it(workers: Workers) -> None:
+    one, two = await workers.start(), await workers.start()
+    async with Wire() as wire:
+        client, here, there = Sender(wire, QUICK), known(one), known(two)
+        job = await built(client, here)
+        for server in (here, there, there):
+            assert (await client.execute(server, job)).run.stdout == "07\n"
+    assert (await counts(one)).get(RECEIVED, 0) == 0
+    assert (await counts(two))[RECEIVED] == 1
+
+
+async def test_one_that_keeps_nothing_is_sent_it_with_the_job(
+    workers: Workers, engine: EmbeddedEngine
+) -> None:
+    one = await workers.start()
+    async with Wire() as wire, Server(engine, ServerOptions(port=0)) as two:
+        client, there = Sender(wire, QUICK), known(one)
+        job = await built(client, there)
+        plain = HttpEndpoint(two.url)
+        plain.learn(EndpointReport(url=two.url), slots=2, times=ServerTimes())
+        # Nobody tells such a server what is executable, but for the script.
+        script = JobFile(name="run", content=Blob.of("chmod +x made; ./made | tail -c 3\n"))
+        job = msgspec.structs.replace(job, files=(script, *job.files[1:]))
+        assert (await client.execute(plain, job)).run.stdout == "07\n"
+        printed = await client.execute(plain, BUILD)
+        assert (printed.stayed, printed.run.stdout[:9]) == ({}, "#!/bin/sh")
+
+
+async def test_what_nobody_has_is_lost(workers: Workers) -> None:
+    one, two = await workers.start(), await workers.start()
+    async with Wire() as wire:
+        client, there = Sender(wire, QUICK), known(one)
+        job = await built(client, there)
+        await one.__aexit__(None, None, None)
+        with pytest.raises(ArtifactsLost) as lost:
+            await client.execute(known(two), job)
+        assert [far.sha256 for far in lost.value.artifacts] == [job.files[1].content.sha256]
