@@ -113,7 +113,7 @@ class Pool(Generic[E]):
     Its clock stands still while an endpoint works. It begins anew with the next healthy endpoint: one on
     trial, which answers and may fail every job, changes nothing.
 
-    Who prefers an endpoint gets its next slot, before all others. A slot of another one is taken meanwhile
+    A job that prefers an endpoint gets its next slot, before all others. It takes another one's meanwhile
     only if nobody else wants that, or after some seconds, and then before all others.
     """
 
@@ -245,7 +245,7 @@ class Pool(Generic[E]):
     def _serve(self) -> None:
         """Hands out what is free: to who prefers it, else first come, first served.
 
-        Who avoids what is free lets others pass, and so does who prefers what is not.
+        A job that avoids what is free, or prefers what is not, lets others pass.
         """
         while not self._is_full():
             served = next(self._servable(), None)

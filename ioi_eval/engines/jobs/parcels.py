@@ -89,6 +89,8 @@ class Parcels:
 
         async def once() -> tuple[Made, bytes]:
             result = sound(await self._transport.execute(job))
+            if len(result.run.stdout) < _SMALL:
+                return _made(recipe, tool, profile, result)
             return await asyncio.to_thread(_made, recipe, tool, profile, result)
 
         try:
@@ -448,6 +450,9 @@ class Shipping:
         if isinstance(content, Far):  # where it travels after all, it is not packed
             return Parcel(content=content, packed=False, weight=_in_base64(content.size))
         found = self._parcels.get(content.sha256)
+        if found is None and content.data is not None and content.size < _SMALL:
+            found = pack(content)
+            self._parcels.keep(content.sha256, found, found.content.size)
         if found is None:
             found = await self._packing.call(content.sha256, lambda: asyncio.to_thread(pack, content))
             self._parcels.keep(content.sha256, found, found.content.size)
