@@ -26,6 +26,7 @@ PROGRAMS = {
     "crashing": CRASHING,
     "python": PYTHON,
 }
+COURIERS = Path(__file__).parents[1] / "packages" / "couriers"
 NEEDED = {"run time", "run CPU time", "request body", "output"}
 
 
@@ -54,6 +55,14 @@ def test_its_verdicts_are_those_of_this_machine(desk: Any, real: dict[str, str],
     assert verdicts(desk.folder / "there") == here
     assert here.keys() == PROGRAMS.keys()
     assert {test[2] for _, _, tests in here.values() for test in tests} >= {"AC", "WA", "TLE", "MLE", "RE"}
+
+
+@pytest.mark.parametrize("kind", ["raised", "old"])
+def test_a_package_that_forks(desk: Any, real: dict[str, str], kind: str) -> None:
+    """Its submissions are granted their processes inside of the server's box, too, and no more."""
+    done = desk.cli("validate", COURIERS, "--engine", real[kind], "--out", "there")
+    assert (done.returncode, "couriers: 3 processes in all" in done.stderr) == (0, True), done.stderr
+    assert "compared 4, agree 4, differ 0, nothing expected 0, not judged 0" in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["raised", "old"])

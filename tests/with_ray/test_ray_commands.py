@@ -22,6 +22,8 @@ from ioi_eval.models import Problem, Submission
 
 pytest_plugins = ["ray_rig"]
 
+COURIERS = EXAMPLES.parent / "tests" / "packages" / "couriers"
+
 _EVER = 3  # times that a command knocks
 _DYING = """import os, sys
 if "--mode=specific-server" in sys.orig_argv and len(os.listdir(folder)) < {times}:
@@ -77,6 +79,14 @@ def test_commands_reach_a_cluster_from_outside(rig: Rig, tmp_path: Path) -> None
     answer = json.loads(doctor.stdout)
     assert (answer["ok"], answer["slots"], len(answer["nodes"])) == (True, 4, 2)
     check_scores(rig.outside, tmp_path / "run")
+
+
+def test_a_package_that_forks(rig: Rig, tmp_path: Path) -> None:
+    """Nodes count its processes as this machine does."""
+    rig.node()
+    done = command("validate", str(COURIERS), "--out", str(tmp_path / "run"), engine=rig.outside)
+    assert (done.returncode, "couriers: 3 processes in all" in done.stderr) == (0, True), done.stderr
+    assert "compared 4, agree 4, differ 0, nothing expected 0, not judged 0" in done.stdout
 
 
 @pytest.mark.usefixtures("patient_ray")
