@@ -96,6 +96,15 @@ async def test_no_program_that_may_fork_succeeds(scorer: Scorer, ground: Ground,
     assert not faults(await programs(scorer, ground, attacks, forks=2))
 
 
+@pytest.mark.sample("everything")
+async def test_what_a_program_that_may_fork_can_do(scorer: Scorer, ground: Ground) -> None:
+    attacks = [attack for attack in PROGRAMS if attack.name in GRANTED]
+    found = faults(await programs(scorer, ground, attacks, forks=2))
+    assert {fault.partition(":")[0] for fault in found} == GRANTED
+    section = SECURITY.read_text().partition("## Submissions that fork\n")[2].partition("\n## ")[0]
+    assert all(f"`{name}`" in section for name in GRANTED), "what is open is said"
+
+
 @pytest.mark.sample("everything-forked")
 @pytest.mark.parametrize("third", THIRDS)
 @pytest.mark.parametrize("way", Way, ids=lambda way: way.value)
@@ -196,9 +205,6 @@ async def test_no_script_succeeds(
 async def test_no_siege_succeeds(shared_cache: Path) -> None:
     async with EmbeddedEngine(store=Store(shared_cache), slots=1) as engine:
         assert not faults(await sieges(engine, WORKER, listens=True))
-
-
-SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
 
 
 def test_the_catalogue() -> None:
