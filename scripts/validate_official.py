@@ -3,10 +3,10 @@
 
     scripts/validate_official.py PACKAGES
     scripts/validate_official.py SOLUTIONS.jsonl --problems PACKAGES [--expected-column NAME]
-    scripts/validate_official.py --table PACKAGES...
+    scripts/validate_official.py --table [--generate] PACKAGES...
 
 The last one prints a table in Markdown with a line for each package of some folders, also of those that
-cannot be used, and what they come to together.
+cannot be used, and what they come to together. `--generate`: the packages' own programs make tests that lack.
 
 Exit code 0: no difference; 1: a difference; 3: some solutions could not be judged.
 """
@@ -15,11 +15,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from ioi_eval import InputError, Store, validate
 from ioi_eval.runs import ValidatedSolutions
@@ -28,7 +32,7 @@ from ioi_eval.sources import Package, Problems, check_problems
 
 async def main(arguments: argparse.Namespace) -> int:
     if arguments.table:
-        return await table(arguments.solutions)
+        return await table(arguments.solutions, generates=arguments.generate)
     (solutions,) = arguments.solutions
     with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as out:
         found = await validate(solutions, arguments.problems, column=arguments.expected_column, out=out)
@@ -70,13 +74,14 @@ class Line(NamedTuple):
         return self.package, self.format, usable, self.solutions, agreed, self.unjudged, said
 
 
-async def table(sources: list[str]) -> int:
+async def table(sources: list[str], *, generates: bool) -> int:
     store, lines = Store.usual(), list[Line]()
     print("| package | format | usable | solutions | expectations agreed | not judged | why |")
     print("|---|---|---|--:|--:|--:|---|")
-    for package in packages(sources, store):
-        lines.append(await judged(package, store))
-        print(f"| {' | '.join(map(str, lines[-1].cells))} |", flush=True)
+    with ExitStack() as kept:
+        for package in packages(sources, store, kept, generates=generates):
+            lines.append(await judged(package, store))
+            print(f"| {' | '.join(map(str, lines[-1].cells))} |", flush=True)
     together = Line(
         package=f"{sum(line.usable for line in lines)} of {len(lines)} packages can be used",
         usable=bool(lines) and all(line.usable for line in lines),
@@ -89,12 +94,26 @@ async def table(sources: list[str]) -> int:
     return 1 if together.differences else 3 if together.unjudged or not together.usable else 0
 
 
-def packages(sources: list[str], store: Store) -> Iterator[Package]:
+def packages(
+    sources: Iterable[str | Path], store: Store, kept: ExitStack, *, generates: bool
+) -> Iterator[Package]:
+    """Packages, also those that cannot be used. What the programs of some make is there until `kept` ends."""
     for source in sources:
         try:
-            yield from check_problems(Path(source), cache=store.root / "packages")
+            for package in check_problems(Path(source), cache=store.root / "packages"):
+                yield generated(package, store, kept) if generates and package.problem is None else package
         except InputError as error:
-            yield Package(where=source, errors=(error,))
+            yield Package(where=str(source), errors=(error,))
+
+
+def generated(package: Package, store: Store, kept: ExitStack) -> Package:
+    """Return the package with the tests that its programs make; as it is, if it lacks more than these."""
+    folder = kept.enter_context(tempfile.TemporaryDirectory(prefix="ioi-eval-generate-"))
+    command = (sys.executable, "-m", "ioi_eval.cli", "problems", package.where, "--generate", folder)
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        return package
+    (whole,) = check_problems(Path(folder), cache=store.root / "packages")
+    return msgspec.structs.replace(whole, where=package.where)
 
 
 async def judged(package: Package, store: Store) -> Line:
@@ -121,6 +140,7 @@ if __name__ == "__main__":
     parser.add_argument("--problems", metavar="PACKAGES")
     parser.add_argument("--expected-column", metavar="NAME")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--generate", action="store_true")
     given = parser.parse_args()
     if len(given.solutions) > 1 and not given.table:
         parser.error("several sources are for --table")

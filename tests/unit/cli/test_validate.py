@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -28,6 +29,7 @@ from ioi_eval.model.languages import LANGUAGES
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[3]
+SPINDLE = ROOT / "tests" / "packages" / "spindle"
 OFFICIAL = ROOT.parent / "shared" / "data" / "ioi-2024"
 
 
@@ -255,6 +257,34 @@ def test_the_script_s_table_of_packages(cli: CommandLine, package: Path, foreign
     assert lines[3][1:6] == ["CMS", "no", "0", "0 of 0", "0"] and "broken JSON" in lines[3][6]
     assert lines[4][:3] == ["nowhere", "", "no"] and "no such file or folder" in lines[4][6]
     assert lines[5][:6] == ["1 of 3 packages can be used", "", "no", "6", "3 of 4", "1"]
+
+
+def test_the_table_as_a_command(cli: CommandLine) -> None:
+    """In an environment that is there already; the tests of a package that has none are made first."""
+    environment = cli.folder / "environment"
+    python = environment / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    (environment / ".installed").write_text(f"{wanted}  - {ROOT}\n")
+    env = {**cli.env, "TMPDIR": str(cli.cache.parent), "IOI_EVAL_VENV": str(environment)}
+    script = str(ROOT / "scripts" / "validate_official")
+    asked = subprocess.run([script], env=env, capture_output=True, text=True, check=False)
+    assert (asked.returncode, script.rpartition("/")[2] in asked.stderr) == (2, True)
+    for words, line, code in (
+        (["--generate"], "| yes | 2 | 5 of 5 | 0 |  |", 0),
+        ([], "| no | 0 | 0 of 0 | 0 |", 3),
+    ):
+        done = subprocess.run(
+            [script, *words, str(SPINDLE)],
+            cwd=cli.folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, line in done.stdout.splitlines()[2]) == (code, True), done.stderr
 
 
 @pytest.mark.skipif(not OFFICIAL.is_dir(), reason="the contest's own packages are not beside this checkout")
