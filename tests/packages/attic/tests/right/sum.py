@@ -1,0 +1,2 @@
+n, *weights = map(int, input().split())
+print(sum(weights))

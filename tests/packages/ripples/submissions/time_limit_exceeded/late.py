@@ -1,0 +1,4 @@
+task, text = input().split()
+while task == "decode":
+    pass
+print("word")

