@@ -26,6 +26,7 @@ PROGRAMS = {
     "crashing": CRASHING,
     "python": PYTHON,
 }
+SHARP = "using System; class P { static void Main() { Console.WriteLine(3); } }"
 COURIERS = Path(__file__).parents[1] / "packages" / "couriers"
 NEEDED = {"run time", "run CPU time", "request body", "output"}
 
@@ -63,6 +64,16 @@ def test_a_package_that_forks(desk: Any, real: dict[str, str], kind: str) -> Non
     done = desk.cli("validate", COURIERS, "--engine", real[kind], "--out", "there")
     assert (done.returncode, "couriers: 3 processes in all" in done.stderr) == (0, True), done.stderr
     assert "compared 4, agree 4, differ 0, nothing expected 0, not judged 0" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["raised", "old"])
+def test_c_sharp_is_no_verdict(desk: Any, real: dict[str, str], kind: str) -> None:
+    """Neither without Mono, nor with it: its compiler needs a `/proc` that these boxes do not have."""
+    (desk.folder / "sum.cs").write_text(SHARP)
+    words = ("judge", "sum.cs", "--problem", "add", "--problems", "problems")
+    done = desk.cli(*words, "--engine", real[kind])
+    assert (done.returncode, "not judged: " in done.stderr) == (3, True), done.stderr
+    assert "mcs" in done.stderr or "mono" in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["raised", "old"])
