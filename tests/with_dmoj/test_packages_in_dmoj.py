@@ -1,0 +1,38 @@
+"""The tests' packages in DMOJ's own judge: every submission gets what the package says, as it does here."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("dmoj", reason="DMOJ's judge is not installed")
+
+PACKAGES = Path(__file__).resolve().parents[1] / "packages"
+NAMES = sorted(path.parent.name for path in PACKAGES.glob("*/init.yml"))
+TOOLS = {"python3": "python3", "g++17": "g++", "g++20": "g++", "gcc": "gcc", "gcc11": "gcc"}
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> str:
+    place = tmp_path_factory.mktemp("dmoj")
+    tools = "".join(f"  {name}: {shutil.which(tool, path='/usr/bin')}\n" for name, tool in TOOLS.items())
+    configuration = place / "judge.yml"
+    configuration.write_text(f"problem_storage_globs: []\ntempdir: {place}\nruntime:\n{tools}")
+    words = ("-m", "dmoj.testsuite", "-c", configuration, "-e", "PY3,CPP17,CPP20,C,C11", "--skip-self-test")
+    command = [sys.executable, *words, "--no-ansi", PACKAGES, f"^({'|'.join(NAMES)})$"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert "All cases passed." in done.stdout, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_submission_gets_what_the_package_says(said: str, name: str) -> None:
+    """tests/conformance/test_packages.py asks the same of ours."""
+    assert f"Problem {name} passed with flying colours." in said
+    judged = re.findall(rf"Result of case (\S+) for {name}: Success", said)
+    assert set(judged) == {path.parent.name for path in (PACKAGES / name).glob("tests/*/test.yml")}

@@ -1,0 +1,73 @@
+"""The tests' packages in the ICPC's legacy format: submissions get in problemtools what they get here."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("problemtools", reason="problemtools is not installed")
+
+from ioi_eval import Store, load_problems, validate
+from ioi_eval.store.folder import read_rows
+
+PACKAGES = Path(__file__).resolve().parents[1] / "packages"
+# What problemtools says of a package as a whole, where it does not judge it.
+REFUSED = {
+    "ripples": "limits.validation_passes",
+    "barters": 'validator did not produce "score.txt"',  # it knows no passes
+}
+NEWER = "problem_format_version: 20"
+NAMES = sorted(
+    path.parent.name
+    for path in PACKAGES.glob("*/problem.yaml")
+    if NEWER not in path.read_text() and path.parent.name not in REFUSED
+)
+# By package and solution: what is said there, and here.
+OTHERWISE = {
+    ("couriers", "forks_itself.cpp"): ("WA", "RE"),  # it counts no processes
+    ("quarry", "more.py"): ("AC", "WA"),  # 0 points there, which its grader accepts
+}
+UNKNOWN = {"compiler_error", "output_limit_exceeded"}  # folders
+
+
+def told(name: str) -> str:
+    words = ("-m", "problemtools.verifyproblem", "-p", "submissions", "--", PACKAGES / name)
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, timeout=300)
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_submissions_get_the_same(name: str, tmp_path: Path, store: Store) -> None:
+    lines = re.findall(r"^(?:ERROR|  ) \w+/(\S+) \(.*?\) (?:OK: |got )(\w+)(?: \((\d+)\))?", told(name), re.M)
+    there = {solution: (verdict, points) for solution, verdict, points in lines}
+    package = tmp_path / name
+    shutil.copytree(PACKAGES / name, package)
+    for folder in UNKNOWN:
+        shutil.rmtree(package / "submissions" / folder, ignore_errors=True)
+    await validate(package, out=tmp_path / "run", store=store)
+    (problem,) = load_problems(package).values()
+    rows = {row["solution"].partition("/")[0]: row for row in read_rows(tmp_path / "run")}
+    assert there.keys() == rows.keys() and there
+    for solution, (verdict, points) in there.items():
+        row = rows[solution]
+        if (name, solution) in OTHERWISE:
+            assert (verdict, row["verdict"]) == OTHERWISE[name, solution]
+        elif points and problem.subtasks:  # what earns points is accepted there, however few
+            assert (verdict, round(row["points"])) == ("AC", int(points)), solution
+        else:
+            assert verdict == row["verdict"], solution
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_packages_that_it_does_not_judge(name: str) -> None:
+    assert REFUSED[name] in told(name)
