@@ -1,0 +1,110 @@
+"""Languages that the rounds of attacks are not written in open nothing either: their own ways out of a box."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from attack import SECRET
+from missing import lacks
+from support.engines import LANGUAGES, find, toolchains
+
+from ioi_eval import EmbeddedEngine, Scorer, Store
+from ioi_eval.models import Blob, Limits, Problem, Submission, Test
+from ioi_eval.models import Verdict as V
+
+PROBLEM = Problem(
+    id="sum",
+    limits=Limits(cpu_time=4.0, wall_time=60.0, memory=256 << 20),
+    tests=(Test(name="1", input=Blob.of("1\n"), answer=Blob.of("closed\n")),),
+)
+THERE = toolchains()
+SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
+
+# Each reads files, starts a program and connects to a port that listens, by what its own library has for that.
+PROGRAMS = {
+    "javascript": """const fs = require("fs"), child = require("child_process"), net = require("net");
+let found = "closed";
+for (const path of [PATHS]) { try { if (fs.readFileSync(path).length > 0) found = path; } catch (e) {} }
+try { if (child.spawnSync("/bin/sh", ["-c", "exit 7"]).status === 7) found = "child"; } catch (e) {}
+try {
+    const socket = net.connect(PORT, "127.0.0.1");
+    socket.on("connect", () => { console.log("connected"); process.exit(); });
+    socket.on("error", () => { console.log(found); process.exit(); });
+} catch (e) { console.log(found); }
+""",
+    "pascal": """{$mode objfpc}{$H+}
+uses sysutils, classes, ssockets;
+const paths: array[0..4] of string = (PATHS);
+var found, path: string; s: TFileStream; b: byte; c: TInetSocket;
+begin
+  found := 'closed';
+  for path in paths do
+    try s := TFileStream.Create(path, fmOpenRead or fmShareDenyNone); if s.Read(b, 1) = 1 then found := path; except end;
+  try if ExecuteProcess('/bin/sh', ['-c', 'exit 7']) = 7 then found := 'child'; except end;
+  try c := TInetSocket.Create('127.0.0.1', PORT); found := 'connected'; except end;
+  WriteLn(found);
+end.
+""",
+    "go": """package main
+import ("fmt"; "net"; "os"; "os/exec")
+func main() {
+    found := "closed"
+    for _, path := range []string{PATHS} {
+        if text, err := os.ReadFile(path); err == nil && len(text) > 0 { found = path }
+    }
+    if exec.Command("/bin/true").Run() == nil { found = "child" }
+    if _, err := net.Dial("tcp", "127.0.0.1:PORT"); err == nil { found = "connected" }
+    fmt.Println(found)
+}
+""",
+    "rust": """use std::{fs, net::TcpStream, process::Command};
+fn main() {
+    let mut found = "closed";
+    for path in [PATHS] { if fs::read(path).map_or(false, |text| text.len() > 0) { found = path; } }
+    if Command::new("/bin/true").status().map_or(false, |status| status.success()) { found = "child"; }
+    if TcpStream::connect("127.0.0.1:PORT").is_ok() { found = "connected"; }
+    println!("{}", found);
+}
+""",
+}
+
+
+@pytest.fixture
+async def scorer(shared_cache: Path) -> AsyncIterator[Scorer]:
+    store = Store(shared_cache)
+    async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+async def test_nothing_is_open(scorer: Scorer, port: int, name: str, tmp_path: Path) -> None:
+    if not set(find(name).tools) <= THERE.keys():
+        lacks(f"without {find(name).command}")
+    secret = tmp_path / "secret"
+    secret.write_text(SECRET)
+    paths = [secret, "/etc/passwd", f"/proc/{os.getpid()}/environ", "/proc/1/environ", "/proc/net/tcp"]
+    quote = "'" if name == "pascal" else '"'
+    listed = ", ".join(f"{quote}{path}{quote}" for path in paths)
+    code = PROGRAMS[name].replace("PATHS", listed).replace("PORT", str(port))
+    submission = Submission(key="1", problem_id="sum", code=code, language=name)
+    result = await scorer.score(PROBLEM, submission)
+    assert [test.status for test in result.tests] == [V.AC], result
+
+
+def test_the_page_says_what_each_language_has() -> None:
+    section = SECURITY.read_text().partition("### What languages have\n")[2].partition("\n### ")[0]
+    rows = re.findall(r"^\| ([^|]+) \| (\d+) \| (no|its own)", section, re.M)
+    said = {name: (int(threads), proc) for names, threads, proc in rows for name in names.split(", ")}
+    assert said == {one.name: (one.threads, "its own" if one.proc else "no") for one in LANGUAGES}
