@@ -31,8 +31,10 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
     with pyarrow.parquet.ParquetFile(path, pre_buffer=False, memory_map=True) as file:
         for number in range(file.num_row_groups):
             group = file.metadata.row_group(number)
-            rows = max(1, min(_MOST_ROWS, group.num_rows * _PIECE // max(1, group.total_byte_size)))
-            _check(path, number, _parts(group, columns), machine_memory() if memory is None else memory)
+            most = machine_memory() if memory is None else memory
+            dictionary = _check(path, number, _parts(group, columns), most)
+            rows = min(_MOST_ROWS, group.num_rows * _PIECE // max(1, group.total_byte_size))
+            rows = max(1, min(rows, _SMALL // max(1, dictionary)))  # each may be all that is in a dictionary
             for batch in file.iter_batches(rows, row_groups=[number], columns=columns, use_threads=False):
                 yield batch
                 del batch  # the next must not come on top of it
@@ -44,15 +46,22 @@ def _parts(group: Any, columns: list[str] | None) -> list[Any]:
     return [part for part in every if columns is None or part.path_in_schema.partition(".")[0] in columns]
 
 
-def _check(path: Path, number: int, parts: list[Any], memory: int) -> None:
-    large = [part for part in parts if part.total_uncompressed_size > _SMALL]
-    if not large:
-        return
+def _check(path: Path, number: int, parts: list[Any], memory: int) -> int:
+    """Return the bytes of the largest dictionary of texts. A part's own word for its size is not believed."""
+    if not parts:
+        return 0
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        sizes = {part.path_in_schema: _unpacked(part, data) for part in large}
+        unpacked = {part.path_in_schema: _unpacked(part, data) for part in parts}
+    sizes = {
+        part.path_in_schema: sum(unpacked[part.path_in_schema])
+        for part in parts
+        if max(part.total_uncompressed_size, *unpacked[part.path_in_schema]) > _SMALL
+    }
+    texts = (unpacked[part.path_in_schema][0] for part in parts if part.physical_type == "BYTE_ARRAY")
+    dictionary = max(texts, default=0) // 2
     total = sum(sizes.values())
     if total <= memory:
-        return
+        return dictionary
     name = max(sizes, key=lambda name: sizes[name])
     raise InputError(
         f"row group {number + 1} has pages of {sizes[name] / _GIB:.1f} GiB in its column {name}: they take "
@@ -64,8 +73,8 @@ def _check(path: Path, number: int, parts: list[Any], memory: int) -> None:
     )
 
 
-def _unpacked(part: Any, data: mmap.mmap) -> int:
-    """Bytes of a column's largest page, if it is packed, and of its dictionary, which is copied once."""
+def _unpacked(part: Any, data: mmap.mmap) -> tuple[int, int]:
+    """Bytes of a column's dictionary, which is copied once, and of its largest page, if it is packed."""
     place = min(filter(None, (part.dictionary_page_offset, part.data_page_offset)))
     end, dictionary, largest = place + part.total_compressed_size, 0, 0
     while place < end:
@@ -76,7 +85,7 @@ def _unpacked(part: Any, data: mmap.mmap) -> int:
         except (IndexError, KeyError, ValueError, RecursionError):
             break  # pyarrow says what is wrong with it
         dictionary, largest = (2 * size, largest) if is_dictionary else (dictionary, max(largest, size))
-    return dictionary + (0 if part.compression == "UNCOMPRESSED" else largest)
+    return dictionary, 0 if part.compression == "UNCOMPRESSED" else largest
 
 
 # --- Thrift ------------------------------------------------------------------------------------------

@@ -110,8 +110,42 @@ def test_memory_is_that_of_a_page_and_some_rows(tmp_path: Path, options: dict[st
 )
 def test_a_hostile_header_is_read_to_an_end(tmp_path: Path, header: bytes) -> None:
     """Only a column's part is asked, which says anything of its size as well."""
-    place = {"dictionary_page_offset": None, "data_page_offset": 4, "total_compressed_size": len(header)}
+    place = {
+        "physical_type": "BYTE_ARRAY",
+        "dictionary_page_offset": None,
+        "data_page_offset": 4,
+        "total_compressed_size": len(header),
+    }
     part = SimpleNamespace(path_in_schema="text", total_uncompressed_size=MB << 10, compression="X", **place)
     path = tmp_path / "rows.parquet"
     path.write_bytes(b"PAR1" + header)
     _check(path, 0, [part], MB)
+
+
+def test_rows_that_share_a_text_are_read_a_few_at_a_time(tmp_path: Path) -> None:
+    """A file of a kilobyte, whose rows are a GB together."""
+    path = tmp_path / "rows.parquet"
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 128, pa.int32()), pa.array(["x" * (8 * MB)]))
+    options: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 30, "store_schema": False}
+    pq.write_table(pa.table({"text": texts}), path, compression="zstd", **options)
+    first = next(batches(path))
+    assert path.stat().st_size < 10_000 and first.nbytes <= 130 * MB
+
+
+def test_a_size_that_lies_is_not_believed(tmp_path: Path) -> None:
+    """The footer says that a page of 140 MB has none."""
+    path = write(tmp_path / "rows.parquet", 140 * MB, **ONE_PAGE)
+    size = pq.ParquetFile(path).metadata.row_group(0).column(1).total_uncompressed_size
+    path.write_bytes(path.read_bytes().replace(_packed(size), b"\x82\x80\x80\x80\x00"))
+    assert pq.ParquetFile(path).metadata.row_group(0).column(1).total_uncompressed_size == 1
+    with pytest.raises(InputError, match=r"row group 1 has pages of 0[.]1 GiB in its column text"):
+        names(path, memory=100 * MB)
+
+
+def _packed(number: int) -> bytes:
+    """A whole number as Thrift writes it."""
+    number, digits = 2 * number, []
+    while number:
+        number, digit = divmod(number, 128)
+        digits.append(digit | 128 * bool(number))
+    return bytes(digits)
