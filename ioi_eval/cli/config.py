@@ -175,9 +175,16 @@ def _choose_author(values: dict[str, Any], flags: Mapping[str, Any]) -> None:
         values.pop("command", None)
 
 
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Merge `<<` without repeated keys: in a few lines that merge each other they fill the memory."""
+        super().flatten_mapping(node)
+        node.value = list({getattr(key, "value", key): (key, value) for key, value in node.value}.values())
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
         remedy = _OURS if isinstance(error, FileNotFoundError) else ""
         raise InputError(

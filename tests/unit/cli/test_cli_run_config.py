@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,20 @@ def refused(folder: Path, text: str, **flags: Any) -> str:
 
 def call(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def test_lines_that_merge_each_other_do_not_multiply(tmp_path: Path) -> None:
+    """A kilobyte of them made mappings of 100 million keys, all the same."""
+    lines = ["x: &x0 {samples: 3}"]
+    lines += [f"x{n}: &x{n} {{<<: [{', '.join([f'*x{n - 1}'] * 10)}]}}" for n in range(1, 8)]
+    tracemalloc.start()
+    try:
+        assert "unknown key 'x'" in refused(tmp_path, "\n".join(lines))
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+    merged = "model: {<<: [{name: a, temperature: 0.5}, {name: b}], name: c}"
+    assert read(tmp_path, merged).model == ModelConfig(name="c", temperature=0.5)
 
 
 # --- init --------------------------------------------------------------------------------------------
