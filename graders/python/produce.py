@@ -33,17 +33,28 @@ def talk(interactor, command):
 
 
 output, given, read, written, interactor, program, *arguments = sys.argv[1:]
+if program == CONTROL:  # needs nothing that a program before it may have removed
+    given = read = written = interactor = "-"
+judges = {}
+for name in (__file__, CONTROL):
+    with open(name, "rb") as file:
+        judges[name] = file.read()
 command = command_of(program)
 if read != "-":
     shutil.copyfile(given, read)
     given = "-"
-if interactor != "-" and program != CONTROL:
+if interactor != "-":
     open(written, "wb").close()
     code = talk(interactor, command)
 else:
     with open(os.devnull if given == "-" else given, "rb") as source, open(output, "wb") as kept:
         streams = {"stdout": subprocess.DEVNULL, "stderr": kept} if written == "stderr" else {"stdout": kept}
         code = subprocess.run([*command, *arguments], stdin=source, **streams).returncode
+for name, content in judges.items():
+    if not os.path.exists(name):
+        with open(name, "wb") as file:
+            file.write(content)
+        print(f"it removed {os.path.basename(name)} from its folder", file=sys.stderr)
 if not code and written not in ("-", "stderr"):
     shutil.copyfile(written, output)
 if code:

@@ -174,7 +174,10 @@ async def test_tests_that_were_written_on_windows(tmp_path: Path, shared_cache: 
     assert [(made / "tests" / name).read_bytes() for name in ("01", "01.a")] == [b"3\n1 2 3\n", b"6\n"]
 
 
-@pytest.mark.sample("same")
+REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
+
+
+@pytest.mark.sample("same|removes|floods")
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [
@@ -199,6 +202,25 @@ async def test_tests_that_were_written_on_windows(tmp_path: Path, shared_cache: 
             *("files/val.cpp", "int main() {", "#include <signal.h>\nint main() { kill(-1, SIGKILL);"),
             "the validator rejects tests/01: killed by a signal, and by no limit. Correct",
             id="its-validator-kills-all",
+        ),
+        pytest.param(
+            *("files/same.py", "import sys", f"import os, sys\n{REMOVE}"),
+            "same 7 fails, which is to make tests/04: it removed ioi-eval-",
+            id="it-removes-its-folder",
+        ),
+        pytest.param(
+            *(
+                "files/val.cpp",
+                "int main() {",
+                '#include <cstdlib>\nint main() { system("rm -rf ./*"); return 3;',
+            ),
+            "the validator rejects tests/01: it removed ioi-eval-",
+            id="its-validator-removes-its-folder",
+        ),
+        pytest.param(
+            *("files/same.py", "import sys", "while True: print('x' * 65536)"),
+            "same 7 fails, which is to make tests/04: ",
+            id="it-floods",
         ),
         ("files/gen.cpp", "int main", "int mine", "files/gen.cpp does not compile"),
         ("problem.xml", 'cmd="gen 1000"', 'cmd="gem 1000"', "no generator 'gem'. Did you mean 'gen'?"),
