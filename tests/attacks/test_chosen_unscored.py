@@ -6,15 +6,29 @@ On this machine, on a worker, and on real servers: scripts/real_servers gives th
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 import pytest
+from missing import lacks
 from support.servers import Fixed
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
-from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Test, Verdict
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Limits,
+    Manager,
+    NamedBlob,
+    Problem,
+    Submission,
+    TaskType,
+    Test,
+    Verdict,
+)
 from ioi_eval.server import Server, ServerOptions
 
 PROBLEM = Problem(
@@ -46,6 +60,17 @@ CPP = {
     "data of gigabytes": "char data[6l << 30] = {1};\n" + ECHO,
     "words of a machine at fault": '#error "No space left on device: Cannot allocate memory"\n',
 }
+# By the command that builds it.
+OTHERS = {
+    "rustc": ("rust", 'static DATA: [u8; 6 << 30] = [1; 6 << 30];\nfn main() { println!("{}", DATA[7]); }\n'),
+    "go": ("go", "package main\nvar data = [6 << 30]byte{6<<30 - 1: 1}\nfunc main() { println(data[7]) }\n"),
+    "javac": (
+        "java",
+        'class Main { static final String a0 = "0123456789";\n'
+        + "".join(f"static final String a{n} = {'+'.join([f'a{n - 1}'] * 10)};\n" for n in range(1, 10))
+        + "public static void main(String[] words) { System.out.println(a9); } }\n",
+    ),
+}
 STALLS = {
     "sleep": ("python", "import time\ntime.sleep(9999)\n"),
     "stopped by itself": ("python", "import os\nos.kill(os.getpid(), 19)\nimport time\ntime.sleep(9999)\n"),
@@ -62,6 +87,11 @@ STALLS = {
         "    libc.usleep(900_000)\n",
     ),
 }
+# Both read, and neither has written.
+LISTENING = """#include <cstdio>
+int main(int, char** names) { FILE *in = fopen(names[1], "r"), *out = fopen(names[2], "w"); int x;
+  if (fscanf(in, "%d", &x) == 1 && out) puts("1"); else puts("0"); }
+"""
 # Each takes twice its size while it is built.
 LARGE = "static char data[60 << 20] = {NUMBER};\n" + ECHO.replace("{ int", "{ data[1] = 1; int", 1)
 REFUSED = (Verdict.CE, Verdict.MLE, Verdict.TLE)  # by a compiler, or by the check of a source
@@ -127,10 +157,30 @@ async def test_none_is_unscored(scorer: Scorer) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("tool", OTHERS)
+async def test_none_is_unscored_by_another_compiler(scorer: Scorer, place: str, tool: str) -> None:
+    if "=" in place:
+        pytest.skip("these servers have no other compiler")
+    if shutil.which(tool, path="/usr/local/bin:/usr/bin:/bin") is None:
+        lacks(tool)
+    language, code = OTHERS[tool]
+    assert await verdict(scorer, code, language) in REFUSED
+
+
+@pytest.mark.long
 async def test_none_stalls(scorer: Scorer) -> None:
     short = msgspec.structs.replace(PROBLEM, limits=Limits.contest(0.5, 256 << 20))
     for name, (language, code) in STALLS.items():
         assert await verdict(scorer, code, language, problem=short) is Verdict.TLE, name
+
+
+async def test_who_waits_for_a_manager_that_waits_has_idled(scorer: Scorer) -> None:
+    manager = Manager(sources=(NamedBlob(name="manager.cpp", content=Blob.of(LISTENING)),))
+    limits = Limits.contest(0.5, 256 << 20)
+    asked = msgspec.structs.replace(
+        PROBLEM, task_type=TaskType.COMMUNICATION, manager=manager, limits=limits, checker=Checker()
+    )
+    assert await verdict(scorer, ECHO, "c++", problem=asked) is Verdict.TLE
 
 
 @pytest.mark.long

@@ -147,6 +147,23 @@ async def test_nothing_of_one_is_there_for_the_next(desk: Desk) -> None:
     assert left == [box / "own"] and not list(left[0].iterdir())
 
 
+async def test_more_sets_of_modules_than_interpreters_wait(desk: Desk) -> None:
+    """Each set has an interpreter of its own; the ninth takes the place of the one that waited longest."""
+    sets = ("abc", "ast", "bisect", "calendar", "cmath", "copy", "csv", "enum", "heapq", "string")
+    for name in (*sets, *reversed(sets)):
+        used = f"import {name}\nassert {name}.__name__ in sys.modules\n"
+        assert await desk.points(fresh(f"{SUM}{used}")) == [1, 1, 1], name
+        assert await desk.points(fresh(f"import {name}\nprint(-1)\n")) == [0, 0, 0], name
+        (pid,) = desk.pids()
+        assert len(interpreters(pid)) <= 8, "those that wait"
+    assert len(interpreters(pid)) == 8
+
+
+def interpreters(proctor: int) -> list[str]:
+    children = Path(f"/proc/{proctor}/task/{proctor}/children").read_text().split()
+    return [child for child in children if b"python" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
 async def test_one_that_dies_is_nobodys_verdict(desk: Desk) -> None:
     assert await desk.points(fresh(SUM)) == [1, 1, 1]
     (first,) = desk.pids()

@@ -411,3 +411,21 @@ async def test_a_job_that_idles_lends_its_slot(
     sleeper.cancel()
     await asyncio.wait([sleeper])
     await until(lambda: server.running == 0)
+
+
+async def test_headers_that_never_end_keep_nobody_out(server: Server, call: Caller) -> None:
+    """Each is a connection that waits and no more: it holds no place of a job."""
+    host, _, port = server.url.removeprefix("http://").partition(":")
+    slow = [await asyncio.open_connection(host, int(port)) for _ in range(100)]
+    try:
+        for _, writer in slow:
+            writer.write(b"POST /api/v2/execute HTTP/1.1\r\nX-Slow: ")
+            await writer.drain()
+        status, _ = await call.get(f"{API}/runtimes")
+        assert status == 200
+        reader, writer = slow[0]
+        writer.write(b"a" * (1 << 16))
+        assert b" 400 " in await reader.readline(), "a header has an end"
+    finally:
+        for _, writer in slow:
+            writer.close()
