@@ -47,6 +47,7 @@ class Job(Value):
     stays: str = (
         ""  # a file that `compile` makes: where a worker keeps it, `run`, which prints it, is left out
     )
+    ahead: Ahead | None = None
     alone: bool = False  # nothing else of ours is to run meanwhile, where the engine can see to that
     made_for: Mapping[str, tuple[str, ...]] = {}  # command -> identities of toolchains, one of which it needs
     stands: Stands | None = None
@@ -122,6 +123,15 @@ class Ended(Value):
             killed=killed,
             words=words,
         )
+
+
+class Ahead(Value):
+    """A file that makes jobs quicker and changes nothing else, for workers to make and to keep."""
+
+    name: str
+    key: str  # of all that it is made from
+    made_by: Job  # of the file that stays
+    after: int  # jobs there that would have been quicker
 
 
 class JobResult(Value):

@@ -39,7 +39,7 @@ from ioi_eval.engines.contract import (
 from ioi_eval.engines.jobs.carrier import Carrier, Made
 from ioi_eval.engines.jobs.run import COMMAND, wait_for
 from ioi_eval.model.errors import BrokenReply, JudgeFailure, ToolchainGone
-from ioi_eval.model.job import Job, JobFile, Stands, Toolchain
+from ioi_eval.model.job import Ahead, Job, JobFile, Stands, Toolchain
 from ioi_eval.model.options import TRUSTED_SECONDS, BuildOptions
 from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines, encode_plan
 from ioi_eval.model.values import Blob, NamedBlob, Value
@@ -61,21 +61,27 @@ _QUICK_LOG = ".ioi-eval-quick.log"
 def compile_script(
     recipe: Recipe, *, tool: Toolchain, headers: str = "", linked: bool = False, included: bool = False
 ) -> str:
-    """`headers`: a folder with a precompiled header, searched first; it never changes what comes out.
+    """`headers`: a folder that may have the big header precompiled; it never changes what comes out.
 
-    `linked`: whether the shared source is there as an object, too. What fails with that is built without.
-    `included`: whether the source's own first includes are there, precompiled. If the compiler then says
-    anything, it compiles the source alone: it has other words for what was included elsewhere.
+    `linked`: whether the shared source is there as an object, too. `included`: whether the source's own first
+    includes are there, precompiled. What fails with any of these is built without, so nothing made ahead is
+    why a source is refused. And if the compiler says anything about a source that begins with a header made
+    ahead, it compiles the source alone: it has other words for what was included elsewhere.
     """
     # Options that are in no key, because they do not change what comes out.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
-    options += ["-I", headers] if headers else []
     build = shlex.join([tool.path, *options, *recipe.command[1:]])
-    if linked or included:
+    if linked or included or headers:
         shared = recipe.shared if linked else None
         words = (OBJECT if word == shared else word for word in recipe.command[1:])
-        quick = shlex.join([tool.path, *options, *(("-include", INCLUDED) if included else ()), *words])
-        taken = f"[ ! -s {_QUICK_LOG} ]" if included else f"cat {_QUICK_LOG}"
+        more = [*(("-I", headers) if headers else ()), *(("-include", INCLUDED) if included else ())]
+        quick = shlex.join([tool.path, *options, *more, *words])
+        taken = f"cat {_QUICK_LOG}" if not (headers or included) else f"[ ! -s {_QUICK_LOG} ]"
+        if headers:
+            # Only a source's first include can be a precompiled header. The next one finds this text.
+            name = shlex.quote(f"{headers}/{recipe.header}")
+            there, again = f"[ -e {name}.gch ]", f"echo '#include_next <{recipe.header}>' > {name}"
+            quick = f"if {there}; then {again}; {'fi' if linked else 'else false; fi'} && {quick}"
         build = f"{{ {quick} > {_QUICK_LOG} 2>&1 && {taken}; }} || {build}"
     control = shlex.join([tool.path, *control_command(recipe)[1:]])
     return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
@@ -109,7 +115,7 @@ def control_command(recipe: Recipe) -> tuple[str, ...]:
     return (*kept[:place], recipe.control.name, *kept[place:])
 
 
-def compiling(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile]) -> str:
+def compiling(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile | Ahead]) -> str:
     names = {file.name for file in ahead}
     headers = FOLDER if header_name(recipe) in names else ""
     linked = OBJECT in names
@@ -492,15 +498,19 @@ class Builds:
         )
         made = await build(recipe, ahead, profile, alone=False)
         end = ending(made.ended, recipe.refusals)
-        # With its includes made ahead a source may be compiled twice under the limits of one build.
-        cut_short = end is Ending.CUT_SHORT and any(file.name == f"{INCLUDED}.gch" for file in ahead)
+        # With a header made ahead a source may be compiled twice under the limits of one build.
+        headers = {f"{INCLUDED}.gch", header_name(recipe)}
+        with_header = any(file.name in headers for file in ahead)
+        cut_short = end is Ending.CUT_SHORT and (
+            with_header or (serves(recipe) and not self._carrier.is_here)
+        )
         if end not in _ONCE_MORE and not cut_short:
             return await self._take(recipe, profile, made, lasting=True)
         made.discard()
         # Once more, with nothing made ahead. What crashes or is stopped twice is the source's fault.
         crashed = end in (Ending.CRASHED, Ending.CUT_SHORT)
         alone = not crashed or lacked_room(made.ended)  # another may have had it
-        made = await build(recipe, (), profile, alone=alone)
+        made = await build(recipe, None, profile, alone=alone)
         return await self._take(recipe, profile, made, lasting=False)
 
     async def _found(self, recipe: Recipe, profile: Profile) -> Built | Rejected | None:

@@ -63,7 +63,7 @@ class Carrier(Protocol):
     async def build(
         self,
         recipe: Recipe,
-        ahead: Sequence[JobFile],
+        ahead: Sequence[JobFile] | None,
         profile: Profile,
         *,
         alone: bool,
@@ -72,8 +72,8 @@ class Carrier(Protocol):
     ) -> Made:
         """Execute a build job. JudgeFailure where the engine or a limit of it is at fault, not the source.
 
-        `may_stay`: the artifact may be left where it was made. Raises ToolchainGone where another job may be
-        executed.
+        `ahead`: what was made ahead; None: nothing at all is to be. `may_stay`: the artifact may be left
+        where it was made. Raises ToolchainGone where another job may be executed.
         """
         ...
 

@@ -82,10 +82,11 @@ class JobEngine:
         packing: Shipping | None = None,
     ) -> None:
         self.transport, self.packing = transport, packing or Shipping()
-        self._carrier: Carrier = Parcels(transport, self.packing)
+        builds = builds or BuildOptions()
+        self._carrier: Carrier = Parcels(transport, self.packing, builds.precompile_after)
         if isinstance(transport, LocalTransport):
             self._carrier = Paths(transport)
-        self.builds = Builds(transport, self._carrier, store, builds or BuildOptions())
+        self.builds = Builds(transport, self._carrier, store, builds)
         self._learned, self._turns = Learned(), TurnTaking()
         self._open = AsyncExitStack()
 

@@ -37,7 +37,7 @@ from ioi_eval.engines.contract import (
     least,
 )
 from ioi_eval.engines.embedded.box import BoxLimits, BoxReport, BoxSpec, decode_report, encode_spec, ended_of
-from ioi_eval.engines.jobs.build import compiling, sources
+from ioi_eval.engines.jobs.build import compiling, header_name, header_recipe, serves, sources
 from ioi_eval.engines.jobs.carrier import Made, execute, persist, sound
 from ioi_eval.engines.jobs.run import (
     PLAN,
@@ -51,7 +51,7 @@ from ioi_eval.engines.jobs.run import (
     run_job,
 )
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
-from ioi_eval.model.job import Ended, Job, JobFile, JobResult, Stage, StageStatus, Toolchain
+from ioi_eval.model.job import Ahead, Ended, Job, JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import Blob, Problem, Value
 from ioi_eval.rules.builds import Ending, ending
@@ -64,13 +64,13 @@ class Parcels:
 
     is_here = False
 
-    def __init__(self, transport: Transport, packing: Shipping) -> None:
-        self._transport, self._packing = transport, packing
+    def __init__(self, transport: Transport, packing: Shipping, precompile_after: int | None = None) -> None:
+        self._transport, self._packing, self._precompile_after = transport, packing, precompile_after
 
     async def build(
         self,
         recipe: Recipe,
-        ahead: Sequence[JobFile],
+        ahead: Sequence[JobFile] | None,
         profile: Profile,
         *,
         alone: bool,
@@ -80,11 +80,12 @@ class Parcels:
         tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
         if recipe.kind == SUBMISSION and (reason := await self.refusal(recipe.main.content, profile)):
             return Made(ended=Ended(killed="size", words=reason), tool=tool, by_transport=True)
-        job = build_job(recipe, tool, ahead, profile)
+        header = self._header(recipe, tool, profile) if may_stay and ahead is not None else None
+        job = build_job(recipe, tool, ahead or (), profile, header=header)
         identities = tuple(each.identity for each in profile.offered(recipe.tool))
         job = msgspec.structs.replace(job, alone=alone, made_for={recipe.tool: identities})
         if may_stay and recipe.kind == SUBMISSION and recipe.proctor is None and profile.shell() == OWN:
-            job = msgspec.structs.replace(job, stays=recipe.output)
+            job = msgspec.structs.replace(job, stays=recipe.output, ahead=header)
         job = await self._packing.shipped(job, job.files[0].name, profile)
 
         async def once() -> tuple[Made, bytes]:
@@ -107,6 +108,19 @@ class Parcels:
         if made.content is not None and packed:
             self._packing.delivered(made.content, packed)
         return made
+
+    def _header(self, recipe: Recipe, tool: Toolchain, profile: Profile) -> Ahead | None:
+        """Return the header that workers precompile for builds like this one: it is too large to travel."""
+        alone = len(profile.offered(recipe.tool)) == 1 and profile.shell() == OWN and recipe.proctor is None
+        if self._precompile_after is None or not alone or not serves(recipe):
+            return None
+        made_from = header_recipe(recipe)
+        return Ahead(
+            name=header_name(recipe),
+            key=made_from.key(profile.architecture, tool),
+            made_by=msgspec.structs.replace(build_job(made_from, tool, (), profile), stays=made_from.output),
+            after=self._precompile_after,
+        )
 
     async def refusal(self, program: Blob, profile: Profile) -> str:
         weight, most = await self._packing.weight(program), program_room(profile)
@@ -250,10 +264,17 @@ _BOX, _PROCTOR, _SPEC, _REPORT = "box", "proctor", "box.json", 3  # the last is 
 _PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000  # as in the embedded engine's boxes
 
 
-def build_job(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile], profile: Profile) -> Job:
+def build_job(
+    recipe: Recipe,
+    tool: Toolchain,
+    ahead: Sequence[JobFile],
+    profile: Profile,
+    *,
+    header: Ahead | None = None,
+) -> Job:
     """The sources, the one that the build is about last, and the script that compiles them. Never a test.
 
-    `ahead`: what was compiled before, a header or the shared source's object.
+    `ahead`: what was compiled before, a header or the shared source's object. `header`: it may be there.
     """
     # By its name where endpoints have it in different places.
     if {each.path for each in profile.offered(tool.command)} != {tool.path}:
@@ -264,16 +285,20 @@ def build_job(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile], profile
     if recipe.proctor is not None:
         return _job_in_a_box(recipe, tool, profile, recipe.proctor, ahead)
     if profile.shell() == OWN:
-        return _job_of_two_stages(recipe, tool, profile, ahead)
+        return _job_of_two_stages(recipe, tool, profile, ahead, header)
     return _job_of_one_stage(recipe, tool, profile, ahead)
 
 
-def _job_of_two_stages(recipe: Recipe, tool: Toolchain, profile: Profile, ahead: Sequence[JobFile]) -> Job:
+def _job_of_two_stages(
+    recipe: Recipe, tool: Toolchain, profile: Profile, ahead: Sequence[JobFile], header: Ahead | None
+) -> Job:
     limits = recipe.limits
     delivering = least(milliseconds(DELIVERY_SECONDS), profile.max_run_time)
     return Job(
         files=(
-            _script("compile", _ENVIRONMENT + compiling(recipe, tool, ahead)),
+            _script(
+                "compile", _ENVIRONMENT + compiling(recipe, tool, (*ahead, *((header,) if header else ())))
+            ),
             _script("run", hand_over(recipe.output, profile.max_output)),
             *ahead,
             *sources(recipe),

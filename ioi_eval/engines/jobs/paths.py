@@ -27,7 +27,7 @@ class Paths:
     async def build(
         self,
         recipe: Recipe,
-        ahead: Sequence[JobFile],
+        ahead: Sequence[JobFile] | None,
         profile: Profile,
         *,
         alone: bool,
@@ -35,6 +35,7 @@ class Paths:
         attempts: int,
     ) -> Made:
         tool, limits = profile.tool(recipe.tool, f"building a {recipe.kind}"), recipe.limits
+        ahead = ahead or ()
         job = Job(
             files=(
                 JobFile(name="compile", content=Blob.of(compiling(recipe, tool, ahead))),

@@ -6,6 +6,7 @@ A server that keeps nothing, or no more, or has no room, is sent everything with
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
@@ -20,7 +21,7 @@ from ioi_eval.engines.piston.identity import Identity
 from ioi_eval.engines.piston.sending import API, HttpEndpoint, Patience, Request, Wire, request_of, time_for
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected, JobTooLarge
-from ioi_eval.model.job import Job, JobFile, JobResult
+from ioi_eval.model.job import Ahead, Job, JobFile, JobResult
 from ioi_eval.model.values import Blob
 from ioi_eval.store.memory import Shared
 
@@ -32,6 +33,7 @@ _SHARE = 2  # a job whose contents take more than this part of a server's room w
 _ROUNDS = 3  # of sending what the server says that it lacks
 _AT_ONCE = 4  # contents on their way to one server
 _SLOWEST = 1 << 18  # bytes of each of them that get through in a second at the least
+_MOST_AHEAD = 8  # files that a server makes ahead, of 100 MB or more each
 _AGAIN = 60.0  # seconds until a server is asked again to keep a content that it had no room for
 _NO_SUCH_API = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 
@@ -42,7 +44,25 @@ class _Shelf:
     def __init__(self) -> None:
         self.declined: dict[str, float] = {}  # until when
         self.coming: Shared[None] = Shared()
+        self.ahead = dict[
+            str, JobFile | None
+        ]()  # by key: files that were made here; None: being made, or in vain
+        self.wanted: Counter[str] = Counter()  # by key: jobs that would have been quicker
         self.turns = asyncio.Semaphore(_AT_ONCE)
+
+    def pays(self, ahead: Ahead) -> bool:
+        """To be asked once per job: whether this is worth being made now."""
+        self.wanted[ahead.key] += 1
+        enough = self.wanted[ahead.key] >= ahead.after and len(self.ahead) < _MOST_AHEAD
+        if enough and ahead.key not in self.ahead:
+            self.ahead[ahead.key] = None
+            return True
+        return False
+
+    def forget(self, ahead: Ahead) -> None:
+        """Have it made again, after as many jobs."""
+        self.ahead.pop(ahead.key, None)
+        self.wanted.pop(ahead.key, None)
 
     def takes(self, name: str) -> bool:
         return self.declined.get(name, 0.0) <= monotonic()
@@ -58,31 +78,34 @@ class Sender:
 
     async def execute(self, server: HttpEndpoint, job: Job, identity: Identity = _UNKNOWN) -> JobResult:
         """Execute a job once, on a server of this identity. Errors are those of the engine's contract."""
-        if job.stays and server.contents and server.report.keeps_programs:
-            files = tuple(file for file in job.files if file.name != _PRINTS)
-            compiling = msgspec.structs.replace(job, files=files)
-            result = await self._sent(server, compiling, identity, keep=(job.stays,))
+        if job.stays and _keeps_programs(server):
+            result = await self._sent(server, _without_printing(job), identity, keep=(job.stays,))
             if result.stayed or result.run.code != 0:
                 return result
-        return await self._sent(server, job, identity)
+        return await self._sent(server, msgspec.structs.replace(job, ahead=None), identity)
 
     async def _sent(
         self, server: HttpEndpoint, job: Job, identity: Identity, keep: tuple[str, ...] = ()
     ) -> JobResult:
-        lacking = set[str]()
+        shelf, lacking = self._shelves.setdefault(server, _Shelf()), set[str]()
         for _ in range(_ROUNDS if server.contents else 0):
-            shelf = self._shelves.setdefault(server, _Shelf())
             named = _named(server, shelf, job)
             built = {name for name, file in named.items() if _lies_at(file.content, server)} - lacking
             await self._bring(server, shelf, {name: named[name] for name in named.keys() - built})
             named = {name: file for name, file in named.items() if name in built or name in server.holds}
+            made = None if job.ahead is None else shelf.ahead.get(job.ahead.key)
+            whole = job if made is None else msgspec.structs.replace(job, files=(*job.files, made))
+            if made is not None:
+                named[made.content.sha256] = made
             if not named:
                 break
             try:
-                return await self._executed(server, job, named, identity, keep)
+                return await self._executed(server, whole, named, identity, keep)
             except LacksContents as refused:
                 server.holds -= refused.names
                 lacking |= refused.names
+                if job.ahead and made and made.content.sha256 in refused.names:
+                    shelf.forget(job.ahead)
             except JobRejected as refused:
                 if isinstance(refused, JobTooLarge) and refused.limit == BODY:
                     break  # by what its contents take when they are unpacked
@@ -104,6 +127,25 @@ class Sender:
         time = time_for(job, len(request.body), server.times, self._patience)
         result = await self._wire.execute(server.url, request, time, worker=identity.worker)
         return identity.checked(job, result)
+
+    # --- what workers make ahead -----------------------------------------------------------------------
+
+    def wants(self, server: HttpEndpoint, job: Job) -> Ahead | None:
+        """Return what a server is to make ahead, once so many jobs there would have been quicker with it."""
+        if job.ahead is None or not _keeps_programs(server):
+            return None
+        return job.ahead if self._shelves.setdefault(server, _Shelf()).pays(job.ahead) else None
+
+    async def make(self, server: HttpEndpoint, ahead: Ahead, identity: Identity = _UNKNOWN) -> None:
+        """Have a server make a file that it keeps. Jobs do without it until it is there, and if it fails."""
+        shelf, job = self._shelves[server], ahead.made_by
+        try:
+            result = await self._sent(server, _without_printing(job), identity, keep=(job.stays,))
+        except EngineError:
+            shelf.forget(ahead)
+            return
+        if (made := result.stayed.get(job.stays)) is not None:
+            shelf.ahead[ahead.key] = JobFile(name=ahead.name, content=made)
 
     # --- programs that lie where they were built -------------------------------------------------------
 
@@ -184,6 +226,15 @@ class Sender:
         if not isinstance(error, EngineOverloaded | JobTooLarge):
             raise error
         shelf.declined[name] = monotonic() + _AGAIN
+
+
+def _keeps_programs(server: HttpEndpoint) -> bool:
+    return server.contents > 0 and server.report.keeps_programs
+
+
+def _without_printing(job: Job) -> Job:
+    """The job without the script that prints what stays."""
+    return msgspec.structs.replace(job, files=tuple(file for file in job.files if file.name != _PRINTS))
 
 
 def _lies_at(content: Blob, server: HttpEndpoint) -> bool:

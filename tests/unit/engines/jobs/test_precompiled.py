@@ -72,10 +72,8 @@ def recipe(source: str, problem: Problem | None = None) -> Recipe:
     return submission_recipe(problem or plain_problem(), submitted(source), BuildLimits())
 
 
-def graded(grader: str) -> Problem:
-    return graded_problem(
-        grader_files=(named("graders/grader.cpp", grader), named("graders/sum.h", "#pragma once\n"))
-    )
+def graded(grader: str, header: str = "#pragma once\n") -> Problem:
+    return graded_problem(grader_files=(named("graders/grader.cpp", grader), named("graders/sum.h", header)))
 
 
 def test_it_serves_beside_a_grader_without_pragmas() -> None:
@@ -225,8 +223,13 @@ def header(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "#include <bits/stdc++.h>\n" + USES_MUCH,
             graded("#define M 1\n#include <bits/stdc++.h>\n" + GRADER),
         ),
+        ("#include <bits/stdc++.h>\n#include <vector>\n#include <bits/stdc++.h>\n" + USES_MUCH + ALONE, None),
+        (
+            '#include <bits/stdc++.h>\n#include "sum.h"\n' + USES_MUCH,
+            graded('#include "sum.h"\n' + GRADER, "#pragma once\n#include <bits/stdc++.h>\n"),
+        ),
     ],
-    ids=["alone", "pragma after", "grader", "grader with the header after a macro"],
+    ids=["alone", "pragma after", "grader", "grader with the header after a macro", "twice", "by its header"],
 )
 def test_binaries_are_the_same_to_the_byte(
     tmp_path: Path, header: Path, source: str, problem: Problem | None
@@ -236,6 +239,41 @@ def test_binaries_are_the_same_to_the_byte(
     (tmp_path / "with").mkdir()
     (tmp_path / "without").mkdir()
     assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
+
+
+WARNED = "#include <bits/stdc++.h>\nint f() {}\nint main() {}\n"
+
+
+@pytest.mark.parametrize("text", [WARNED, "#include <bits/stdc++.h>\nint main() { vector<int> a; }\n"])
+def test_words_are_those_about_a_source_without_the_header(tmp_path: Path, header: Path, text: str) -> None:
+    build, told = recipe(text), []
+    for name, made in (("with", header), ("without", None)):
+        (tmp_path / name).mkdir()
+        told.append(run_build(tmp_path / name, build, made, refused="?"))
+    assert told[0] and told[0] == told[1]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("header", [b"no header", b"gpch.014", None])
+def test_a_header_that_cannot_be_used_is_done_without(
+    tmp_path: Path, shared: bytes, header: bytes | None, linked: bool
+) -> None:
+    (tmp_path / "build").mkdir()
+    if header is not None:
+        (tmp_path / "header").write_bytes(header)
+    add = "int add(int a, int b) { return a + b; }\n"
+    build = recipe(
+        "#include <bits/stdc++.h>\n" + add + ("" if linked else ALONE), graded(GRADER) if linked else None
+    )
+    made = run_build(tmp_path / "build", build, tmp_path / "header", shared=shared if linked else None)
+    assert made.startswith(b"\x7fELF")
+
+
+def test_the_header_may_be_included_again(tmp_path: Path, header: Path) -> None:
+    source = "#include <bits/stdc++.h>\n#include <bits/stdc++.h>\nint main() { return 0; }\n"
+    assert run_build(tmp_path, recipe(source), header).startswith(b"\x7fELF")
+    # Which needs no second try.
+    assert not (tmp_path / ".ioi-eval-quick.log").read_bytes()
 
 
 def test_the_header_is_really_used(tmp_path: Path, header: Path) -> None:
