@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,16 +12,21 @@ import aiohttp
 import msgspec
 import pytest
 from piston_loopback import QUICK
+from support.builds import submitted
 from support.command_line import RIGHT
+from support.engines import submission_recipe
 from support.servers import EndpointReport, Fixed
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
-from ioi_eval.engines.contract import ArtifactsLost, Recipe, Staying
+from ioi_eval.engines.contract import ArtifactsLost, Built, Recipe, Staying
+from ioi_eval.engines.jobs.engine import JobEngine
 from ioi_eval.engines.piston.contents import Sender
 from ioi_eval.engines.piston.sending import HttpEndpoint, ServerTimes, Wire
+from ioi_eval.model.job import Ahead
 from ioi_eval.models import (
     Blob,
     BuildLimits,
+    BuildOptions,
     Job,
     JobFile,
     Limits,
@@ -214,3 +220,88 @@ async def test_what_nobody_has_is_lost(workers: Workers) -> None:
         with pytest.raises(ArtifactsLost) as lost:
             await client.execute(known(two), job)
         assert [far.sha256 for far in lost.value.artifacts] == [job.files[1].content.sha256]
+
+
+# --- what workers make ahead -----------------------------------------------------------------------------
+
+
+def _that_leaves(file: str, script: str) -> Job:
+    scripts = (("compile", script), ("run", f"cat {file}\n"))
+    return Job(files=tuple(JobFile(name=name, content=Blob.of(text)) for name, text in scripts), stays=file)
+
+
+AHEAD = Ahead(name="folder/ahead", key="k", made_by=_that_leaves("seven", "echo 7 > seven\n"), after=2)
+PROFITS = msgspec.structs.replace(
+    _that_leaves("made", "cat folder/ahead 2> /dev/null || echo none; date > made\n"), ahead=AHEAD
+)
+
+
+async def told(client: Sender, there: HttpEndpoint) -> tuple[str, bool]:
+    """Return what a job finds, and whether the next ones shall find more."""
+    result = await client.execute(there, PROFITS)
+    assert result.compile is not None
+    return result.compile.stdout, client.wants(there, PROFITS) is not None
+
+
+async def test_what_pays_is_made_on_the_worker_once_and_found_by_later_jobs(workers: Workers) -> None:
+    server = await workers.start()
+    async with Wire() as wire:
+        client, there = Sender(wire, QUICK), known(server)
+        assert [await told(client, there) for _ in range(3)] == [
+            ("none\n", False),
+            ("none\n", True),
+            ("none\n", False),
+        ]
+        await client.make(there, AHEAD)
+        assert [await told(client, there) for _ in range(2)] == [("7\n", False)] * 2
+        await server.__aexit__(None, None, None)
+        await workers.start(port=server.port)
+        lost = [await told(client, there) for _ in range(2)]
+        assert lost == [("none\n", False), ("none\n", True)], "it is forgotten, and made again"
+        await client.make(there, AHEAD)
+        assert await told(client, there) == ("7\n", False)
+
+
+async def test_what_cannot_be_made_ahead_is_done_without(workers: Workers) -> None:
+    server = await workers.start()
+    async with Wire() as wire:
+        client, there = Sender(wire, QUICK), known(server)
+        assert [await told(client, there) for _ in range(2)] == [("none\n", False), ("none\n", True)]
+        broken = msgspec.structs.replace(AHEAD, made_by=_that_leaves("seven", "exit 1\n"))
+        await client.make(there, broken)
+        assert [await told(client, there) for _ in range(3)] == [("none\n", False)] * 3
+
+
+async def test_a_server_that_keeps_nothing_is_asked_for_nothing(engine: EmbeddedEngine) -> None:
+    async with Wire() as wire, Server(engine, ServerOptions(port=0)) as server:
+        client, there = Sender(wire, QUICK), HttpEndpoint(server.url)
+        there.learn(EndpointReport(url=server.url), slots=2, times=ServerTimes())
+        assert [await told(client, there) for _ in range(3)] == [("none\n", False)] * 3
+
+
+@pytest.mark.long
+async def test_a_worker_s_header_changes_no_byte(workers: Workers, tmp_path: Path) -> None:
+    server = await workers.start(room=1 << 30)
+    sources = [f"#include <bits/stdc++.h>\n{RIGHT}int n = {number};\n" for number in range(4)]
+    hashes = list[list[str]]()
+    for turn, after in enumerate((1, None)):
+        engine = PistonEngine(Fixed([server.url]), patience=QUICK)
+        options = BuildOptions(precompile_after=after)
+        async with JobEngine(engine, Store(tmp_path / str(turn)), options) as jobs:
+            found = list[str]()
+            for number, source in enumerate(sources):
+                built = await jobs.build(submission_recipe(PROBLEM, submitted(source), BuildLimits()))
+                assert isinstance(built, Built)
+                found.append(built.artifact.sha256)
+                if after is not None and number == 0:
+                    await until_made(server, 2)
+            hashes.append(found)
+        if after is not None:
+            assert (await counts(server))['ioi_eval_contents_total{event="used"}'] >= 3
+    assert hashes[0] == hashes[1] and len({*hashes[0]}) == 4
+
+
+async def until_made(server: Server, number: int) -> None:
+    async with asyncio.timeout(300):
+        while (await counts(server)).get(MADE, 0) < number:  # noqa: ASYNC110 - the worker tells nobody
+            await asyncio.sleep(0.05)
