@@ -16,7 +16,7 @@ class JobFile(Value):
     text: bool | None = None  # travels as utf8: may be the main file. None: where its bytes are UTF-8
     recurs: bool = False  # other jobs bring the same content: worth keeping where jobs run
     origin: JobFile | None = None  # what this one was packed from
-    copied: bool = False  # the box gets a copy: what runs there could change a file that it is shown
+    copied: bool = False  # the box gets a copy, if what runs there could change a file that it is shown
 
 
 class Stands(Value):

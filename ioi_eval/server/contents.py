@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
@@ -18,7 +17,6 @@ from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Blob
 from ioi_eval.store.depot import Depot
 
-_LARGE = 16 << 20  # bytes
 _AT_ONCE = 16  # contents on their way
 _NAMES = 10_000  # of programs, until those that are here no more are forgotten
 
@@ -112,20 +110,16 @@ class Contents:
                 self._counts["lacking"] += len(lacking)
                 raise piston.lacks_contents(lacking)
             self._counts["used"] += len(named)
-            files = tuple(self._shown(file) if _is_named(file) else file for file in job.files)
+            # A copy in each box: a program under our own uid could change the file for all jobs to come.
+            files = tuple(
+                msgspec.structs.replace(file, content=self._depot.blob(file.content.sha256), copied=True)
+                if _is_named(file)
+                else file
+                for file in job.files
+            )
             if sum(file.content.size for file in files) > self._most:
                 raise piston.too_large(self._most)
             yield msgspec.structs.replace(job, files=files)
-
-    def _shown(self, file: JobFile) -> JobFile:
-        """Have a copy in the box: a program under our own uid could change the file for all jobs to come.
-
-        Boxes that root makes have other uids: a precompiled header is not copied for each build.
-        """
-        assert self._depot is not None, "a content is there"
-        content = self._depot.blob(file.content.sha256)
-        copied = content.size < _LARGE or os.geteuid() != 0
-        return msgspec.structs.replace(file, content=content, copied=copied)
 
 
 def _is_named(file: JobFile) -> bool:

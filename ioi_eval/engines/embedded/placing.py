@@ -17,6 +17,7 @@ from ioi_eval.model.errors import EngineOverloaded, JobRejected
 from ioi_eval.model.job import JobFile
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_LARGE = 16 << 20  # bytes; a precompiled header has 120 MB
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -46,7 +47,9 @@ def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:
         if not stat.S_ISREG(mode):
             raise JobRejected(f"{source} is not a regular file")
         needed = 0o5 if file.executable else 0o4
-        if not file.copied and (mode & needed == needed or (uid is None and not file.executable)):
+        # What is too large to be copied for each job is shown to users who may not change it.
+        shown = not file.copied or (uid is not None and file.content.size >= _LARGE)
+        if shown and (mode & needed == needed or (uid is None and not file.executable)):
             return BoxFile(name=file.name, path=source)
         shutil.copyfile(source, target)
     else:

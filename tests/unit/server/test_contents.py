@@ -200,6 +200,22 @@ async def test_a_foreign_page_neither(call: Client) -> None:
     assert await call.has(NAME) == 404
 
 
+async def test_no_job_changes_what_is_too_large_to_be_copied(engine: EmbeddedEngine, place: Path) -> None:
+    told, large = ServerOptions(port=0), b"0" * (17 << 20)
+    async with (
+        Server(engine, told, depot=Depot(place, 64 << 20)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        call = Client(session)
+        assert (await call.put(large, name_of(large)))[0] == 201
+        spoiling = (
+            "(echo 1 > 0; echo 2 >> 0; truncate -s 0 0; chmod 777 0; dd if=/dev/zero of=0 count=1; rm 0) 2>&1"
+        )
+        await call.runs(spoiling, name_of(large))
+        _, reply = await call.runs("sha256sum < 0", name_of(large))
+        assert reply["run"]["stdout"] == f"{name_of(large)}  -\n"
+
+
 async def test_what_a_job_made_stays_for_jobs_that_name_it_and_can_be_fetched(call: Client) -> None:
     script = "printf '%03000d' 7 > made; ln -s made link; mkdir folder"
     asked = naming(script) | {"keep": ["made", "link", "folder", "none"]}
