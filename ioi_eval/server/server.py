@@ -34,6 +34,7 @@ from ioi_eval.store.resources import graders
 
 _CONTENTS, _SHARE = 8 << 30, 4  # bytes of contents, and the part of the free disk that they take at most
 _BUILDING = "building "  # begins the log's words
+_SILENT = 75.0  # seconds until a connection is closed that has sent no whole header, or no further request
 _HASTE = 0.1  # seconds that requests under way get when a server is closed, before they are cancelled
 
 
@@ -120,7 +121,13 @@ class Server:
 async def listening(application: web.Application, options: ServerOptions) -> AsyncIterator[str]:
     """Serve an application, and yield its address."""
     tls = options.tls()
-    runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=_HASTE)
+    runner = web.AppRunner(
+        application,
+        handler_cancellation=True,
+        access_log=None,
+        shutdown_timeout=_HASTE,
+        keepalive_timeout=_SILENT,
+    )
     await runner.setup()
     try:
         try:

@@ -19,6 +19,7 @@ from ioi_eval.engines.embedded import slots
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError
 from ioi_eval.models import Job, JobResult
 from ioi_eval.server import Event, Server, ServerOptions
+from ioi_eval.server import server as server_module
 
 JSON = {"Content-Type": "application/json"}
 GZIP = {"Content-Encoding": "gzip"}
@@ -411,6 +412,20 @@ async def test_a_job_that_idles_lends_its_slot(
     sleeper.cancel()
     await asyncio.wait([sleeper])
     await until(lambda: server.running == 0)
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nX-Slow: "])
+async def test_who_does_not_end_his_headers_is_cut_off(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    monkeypatch.setattr(server_module, "_SILENT", 0.2)
+    async with Server(engine, ServerOptions(port=0)) as server:
+        host, _, port = server.url.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(begun)
+        async with asyncio.timeout(60):
+            assert await reader.read() == b""
+        writer.close()
 
 
 async def test_headers_that_never_end_keep_nobody_out(server: Server, call: Caller) -> None:
