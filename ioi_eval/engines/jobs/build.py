@@ -64,25 +64,28 @@ def compile_script(
     """`headers`: a folder that may have the big header precompiled; it never changes what comes out.
 
     `linked`: whether the shared source is there as an object, too. `included`: whether the source's own first
-    includes are there, precompiled. What fails with any of these is built without, so nothing made ahead is
-    why a source is refused. And if the compiler says anything about a source that begins with a header made
-    ahead, it compiles the source alone: it has other words for what was included elsewhere.
+    includes may be there, precompiled. What fails with any of these is built without, so nothing made ahead
+    is why a source is refused. And if the compiler says anything about a source that begins with a header
+    made ahead, it compiles the source alone: it has other words for what was included elsewhere.
     """
     # Options that are in no key, because they do not change what comes out.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
     build = shlex.join([tool.path, *options, *recipe.command[1:]])
     if linked or included or headers:
-        shared = recipe.shared if linked else None
-        words = (OBJECT if word == shared else word for word in recipe.command[1:])
-        more = [*(("-I", headers) if headers else ()), *(("-include", INCLUDED) if included else ())]
-        quick = shlex.join([tool.path, *options, *more, *words])
-        taken = f"cat {_QUICK_LOG}" if not (headers or included) else f"[ ! -s {_QUICK_LOG} ]"
+        begins = ""
         if headers:
             # Only a source's first include can be a precompiled header. The next one finds this text.
             name = shlex.quote(f"{headers}/{recipe.header}")
-            there, again = f"[ -e {name}.gch ]", f"echo '#include_next <{recipe.header}>' > {name}"
-            quick = f"if {there}; then {again}; {'fi' if linked else 'else false; fi'} && {quick}"
-        build = f"{{ {quick} > {_QUICK_LOG} 2>&1 && {taken}; }} || {build}"
+            again = f"echo '#include_next <{recipe.header}>' > {name}"
+            begins = f"[ ! -e {name}.gch ] || {{ {again}; begins='-I {headers}'; }}; "
+        elif included:
+            begins = f"[ ! -e {INCLUDED}.gch ] || begins='-include {INCLUDED}'; "
+        shared = recipe.shared if linked else None
+        words = shlex.join(OBJECT if word == shared else word for word in recipe.command[1:])
+        quick = f"{shlex.join([tool.path, *options])} $begins {words} > {_QUICK_LOG} 2>&1"
+        needed = "" if linked else '[ -n "$begins" ] && '
+        taken = f"[ ! -s {_QUICK_LOG} ]" if begins else f"cat {_QUICK_LOG}"
+        build = f"{{ begins=; {begins}{needed}{quick} && {taken}; }} || {build}"
     control = shlex.join([tool.path, *control_command(recipe)[1:]])
     return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
 ulimit -f {recipe.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
@@ -500,10 +503,8 @@ class Builds:
         end = ending(made.ended, recipe.refusals)
         # With a header made ahead a source may be compiled twice under the limits of one build.
         headers = {f"{INCLUDED}.gch", header_name(recipe)}
-        with_header = any(file.name in headers for file in ahead)
-        cut_short = end is Ending.CUT_SHORT and (
-            with_header or (serves(recipe) and not self._carrier.is_here)
-        )
+        begun = not self._carrier.is_here or any(file.name in headers for file in ahead)
+        cut_short = end is Ending.CUT_SHORT and begun and (serves(recipe) or bool(own_includes(recipe)))
         if end not in _ONCE_MORE and not cut_short:
             return await self._take(recipe, profile, made, lasting=True)
         made.discard()

@@ -37,7 +37,15 @@ from ioi_eval.engines.contract import (
     least,
 )
 from ioi_eval.engines.embedded.box import BoxLimits, BoxReport, BoxSpec, decode_report, encode_spec, ended_of
-from ioi_eval.engines.jobs.build import compiling, header_name, header_recipe, serves, sources
+from ioi_eval.engines.jobs.build import (
+    INCLUDED,
+    compiling,
+    header_name,
+    header_recipe,
+    own_includes,
+    serves,
+    sources,
+)
 from ioi_eval.engines.jobs.carrier import Made, execute, persist, sound
 from ioi_eval.engines.jobs.run import (
     PLAN,
@@ -112,11 +120,16 @@ class Parcels:
     def _header(self, recipe: Recipe, tool: Toolchain, profile: Profile) -> Ahead | None:
         """Return the header that workers precompile for builds like this one: it is too large to travel."""
         alone = len(profile.offered(recipe.tool)) == 1 and profile.shell() == OWN and recipe.proctor is None
-        if self._precompile_after is None or not alone or not serves(recipe):
+        if self._precompile_after is None or not alone:
             return None
-        made_from = header_recipe(recipe)
+        if serves(recipe):
+            name, made_from = header_name(recipe), header_recipe(recipe)
+        elif names := own_includes(recipe):
+            name, made_from = f"{INCLUDED}.gch", header_recipe(recipe, names)
+        else:
+            return None
         return Ahead(
-            name=header_name(recipe),
+            name=name,
             key=made_from.key(profile.architecture, tool),
             made_by=msgspec.structs.replace(build_job(made_from, tool, (), profile), stays=made_from.output),
             after=self._precompile_after,

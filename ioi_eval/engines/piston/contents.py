@@ -144,7 +144,8 @@ class Sender:
         except EngineError:
             shelf.forget(ahead)
             return
-        if (made := result.stayed.get(job.stays)) is not None:
+        said = result.compile is not None and (result.compile.stdout or result.compile.stderr)
+        if (made := result.stayed.get(job.stays)) is not None and not said:  # else it would warn no more
             shelf.ahead[ahead.key] = JobFile(name=ahead.name, content=made)
 
     # --- programs that lie where they were built -------------------------------------------------------

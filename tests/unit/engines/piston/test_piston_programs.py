@@ -280,9 +280,14 @@ async def test_a_server_that_keeps_nothing_is_asked_for_nothing(engine: Embedded
 
 
 @pytest.mark.long
-async def test_a_worker_s_header_changes_no_byte(workers: Workers, tmp_path: Path) -> None:
+@pytest.mark.parametrize("includes", [("bits/stdc++.h",), ("iostream", "vector")])
+async def test_a_worker_s_header_changes_no_byte(
+    workers: Workers, tmp_path: Path, includes: tuple[str, ...]
+) -> None:
     server = await workers.start(room=1 << 30)
-    sources = [f"#include <bits/stdc++.h>\n{RIGHT}int n = {number};\n" for number in range(4)]
+    begun = "".join(f"#include <{name}>\n" for name in includes)
+    code = "int main() { std::vector<int> a(2); std::cin >> a[0] >> a[1]; std::cout << a[0] + a[1]; }\n"
+    sources = [f"{begun}{code}int n = {number};\n" for number in range(4)]
     hashes = list[list[str]]()
     for turn, after in enumerate((1, None)):
         engine = PistonEngine(Fixed([server.url]), patience=QUICK)
