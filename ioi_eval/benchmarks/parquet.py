@@ -32,7 +32,9 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
         for number in range(file.num_row_groups):
             group = file.metadata.row_group(number)
             most = machine_memory() if memory is None else memory
-            dictionary = _check(path, number, _parts(group, columns), most)
+            parts = _parts(group, columns)
+            dictionary = _check(path, number, parts, most)
+            _check_lists(path, number, parts, dictionary, most)
             rows = min(_MOST_ROWS, group.num_rows * _PIECE // max(1, group.total_byte_size))
             rows = max(1, min(rows, _SMALL // max(1, dictionary)))  # each may be all that is in a dictionary
             for batch in file.iter_batches(rows, row_groups=[number], columns=columns, use_threads=False):
@@ -71,6 +73,41 @@ def _check(path: Path, number: int, parts: list[Any], memory: int) -> int:
         f"pyarrow.parquet.write_table(pyarrow.parquet.read_table({path.name!r}), 'small.parquet', "
         "row_group_size=5)",
     )
+
+
+def _check_lists(path: Path, number: int, parts: list[Any], dictionary: int, memory: int) -> None:
+    """Refuse rows whose lists name one long text again and again: a row is read as a whole."""
+    import pyarrow.parquet
+
+    texts = [part for part in parts if part.physical_type == "BYTE_ARRAY" and "." in part.path_in_schema]
+    lists = [part.path_in_schema for part in texts if dictionary * part.num_values > memory]
+    if not lists:
+        return
+    columns = sorted({name.partition(".")[0] for name in lists})
+    reading = {"read_dictionary": lists, "pre_buffer": False, "memory_map": True}
+    with pyarrow.parquet.ParquetFile(path, **reading) as file:
+        for batch in file.iter_batches(1, row_groups=[number], columns=columns, use_threads=False):
+            size = sum(_size(column) for column in batch.columns)
+            if size > memory:
+                raise InputError(
+                    f"row group {number + 1} has a row of {size / _GIB:.1f} GiB in its lists"
+                    f" {', '.join(columns)}, and there are {memory / _GIB:.1f} of memory",
+                    where=str(path),
+                    remedy="Read it where there is more memory, or leave that row out",
+                )
+
+
+def _size(array: Any) -> int:
+    """Bytes of all texts in an array of dictionaries' indices, at any depth."""
+    import pyarrow.compute
+    import pyarrow.types
+
+    if pyarrow.types.is_dictionary(array.type):
+        lengths = pyarrow.compute.binary_length(array.dictionary).cast("int64")
+        return pyarrow.compute.sum(lengths.take(array.indices)).as_py() or 0
+    if pyarrow.types.is_struct(array.type):
+        return sum(_size(field) for field in array.flatten())
+    return _size(array.flatten()) if hasattr(array, "flatten") and pyarrow.types.is_nested(array.type) else 0
 
 
 def _unpacked(part: Any, data: mmap.mmap) -> tuple[int, int]:

@@ -132,6 +132,31 @@ def test_rows_that_share_a_text_are_read_a_few_at_a_time(tmp_path: Path) -> None
     assert path.stat().st_size < 10_000 and first.nbytes <= 130 * MB
 
 
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_list_that_names_one_text_again_and_again_is_refused(tmp_path: Path, deep: bool) -> None:
+    path = tmp_path / "rows.parquet"
+    text = pa.array(["x" * MB])
+    many = pa.DictionaryArray.from_arrays(pa.array([0] * 2000, pa.int32()), text)
+    lists = pa.ListArray.from_arrays(pa.array([0, 2000], pa.int32()), many)
+    if deep:
+        lists = pa.ListArray.from_arrays(pa.array([0, 1]), pa.StructArray.from_arrays([lists], ["inputs"]))
+    options: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 30, "store_schema": False}
+    pq.write_table(pa.table({"tests": lists}), path, compression="zstd", **options)
+    assert path.stat().st_size < 10_000
+    with pytest.raises(InputError, match=r"row group 1 has a row of 2[.]0 GiB in its lists tests"):
+        next(batches(path, memory=1 << 30))
+
+
+def test_a_list_of_many_texts_that_fit_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    texts = [str(number) * 1000 for number in range(1000)]
+    pq.write_table(pa.table({"tests": [texts, texts[:1]]}), path, dictionary_pagesize_limit=1 << 30)
+    assert [row["tests"] for batch in batches(path, memory=256 * MB) for row in batch.to_pylist()] == [
+        texts,
+        texts[:1],
+    ]
+
+
 def test_a_size_that_lies_is_not_believed(tmp_path: Path) -> None:
     """The footer says that a page of 140 MB has none."""
     path = write(tmp_path / "rows.parquet", 140 * MB, **ONE_PAGE)
