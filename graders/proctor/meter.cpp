@@ -110,6 +110,14 @@ Work work_of(int proc, pid_t pid) {
       state};
 }
 
+// Of all threads. A process' own state is that of its first one, which may only wait for the others.
+std::string states_of(int proc, pid_t pid, const Work& work) {
+  std::string states(1, work.state);
+  if (work.threads > 1)
+    for (const std::string& task : tasks_of(proc, pid)) states += state_of(proc, task);
+  return states;
+}
+
 void collect(int proc, pid_t parent, std::vector<pid_t>& found) {
   std::vector<pid_t> children;
   for (const std::string& task : tasks_of(proc, parent)) {
@@ -231,8 +239,9 @@ Usage of_descendants(int proc, pid_t self) {
     usage.cpu_us += work.cpu_us;
     usage.memory += memory;
     usage.processes += work.threads;
-    usage.at_disk = usage.at_disk || work.state == 'D';
-    usage.ready = usage.ready || work.state == 'R';
+    const std::string states = states_of(proc, pid, work);
+    usage.at_disk = usage.at_disk || states.find('D') != std::string::npos;
+    usage.ready = usage.ready || states.find('R') != std::string::npos;
     if (memory > most) most = memory, usage.largest = pid;
   }
   return usage;

@@ -184,10 +184,16 @@ blink()
     assert (line.end, line.score) == ("wall", 0)
 
 
+WAITS = "if (vfork() == 0) { usleep(4000000); _exit(0); }"
+ANOTHER = f"void* waits(void*) {{ {WAITS} return nullptr; }}\n"
+JOINED = "pthread_t other; pthread_create(&other, nullptr, waits, nullptr); pthread_join(other, nullptr);"
+
+
 @pytest.mark.sample("")
-def test_waiting_for_a_disk_is_no_idling(bench: Bench) -> None:
+@pytest.mark.parametrize(("before", "waits"), [("", WAITS), (ANOTHER, JOINED)], ids=["itself", "a thread"])
+def test_waiting_for_a_disk_is_no_idling(bench: Bench, before: str, waits: str) -> None:
     """A parent whose vfork is under way is in the state of those who wait for a disk."""
-    program = HEAD + 'int main() { if (vfork() == 0) { usleep(4000000); _exit(0); } puts("done"); }'
+    program = f'#include <pthread.h>\n{HEAD}{before}int main() {{ {waits} puts("done"); }}'
     limits = {"cpu_ms": 5000, "wall_ms": 400, "hard_ms": 60_000}
     boxed = bench.box("exec ./program", files={"program": bench.compiled(program)}, limits=limits)
     assert (boxed.stdout, boxed.report["killed"]) == ("done\n", "")
