@@ -44,9 +44,8 @@ class _Shelf:
     def __init__(self) -> None:
         self.declined: dict[str, float] = {}  # until when
         self.coming: Shared[None] = Shared()
-        self.ahead = dict[
-            str, JobFile | None
-        ]()  # by key: files that were made here; None: being made, or in vain
+        # By key, files that were made there. None: one is being made, or could not be.
+        self.ahead = dict[str, JobFile | None]()
         self.wanted: Counter[str] = Counter()  # by key: jobs that would have been quicker
         self.turns = asyncio.Semaphore(_AT_ONCE)
 
