@@ -39,9 +39,12 @@ def milliseconds(seconds: float | None) -> int | None:
     return None if seconds is None else math.ceil(round(seconds * 1000, 3))
 
 
-def build_idle(wall: int | None) -> int | None:
-    """How long a compiler may idle whose hard stop is that of this wall clock; milliseconds."""
-    return None if wall is None else min(wall, round(BUILD_IDLE * 1000))
+def build_idle(wall: int | None, cpu: int | None) -> int | None:
+    """How long a compiler may idle whose hard stop is that of this wall clock; milliseconds.
+
+    Where nothing limits its CPU time, its wall clock is the limit, and computing counts as idling does.
+    """
+    return wall if wall is None or cpu is None else min(wall, round(BUILD_IDLE * 1000))
 
 
 # --- a test ------------------------------------------------------------------------------------------

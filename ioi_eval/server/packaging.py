@@ -1,4 +1,8 @@
-"""The package `ioi_eval` for Piston servers: a folder as if installed, or an index to install it from."""
+"""The package `ioi_eval` for Piston servers: a folder as if installed, or an index to install it from.
+
+It may bring a compiler, and `bits/stdc++.h` precompiled by that one, or else by this machine's. A compiler
+takes only what the very same one has made; any other reads the header as it is.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,22 @@ import hashlib
 import io
 import os
 import shutil
+import subprocess
 import tarfile
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ioi_eval.engines.contract import BROUGHT_HEADERS, HEADER, WRAPPER
+from ioi_eval.engines.embedded.commands import find_command
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import Language, find
 from ioi_eval.model.values import Value
 from ioi_eval.store.resources import piston
 
@@ -24,7 +34,7 @@ SERVERS_PLACE = "/piston/packages"  # where a server sees the folder, wherever i
 _PLATFORM = "docker-debian"  # the official image; others warn and load it all the same
 _SCRIPTS = ("compile", "environment", "run")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
-_COMPILER = "compiler"
+_COMPILER, _HEADERS = "compiler", "headers"
 
 
 class IndexLine(Value):
@@ -39,8 +49,11 @@ class IndexLine(Value):
         return f"{self.language},{self.version},{self.sha256},{self.url}"
 
 
-def install(folder: Path, *, compiler: Path | None = None) -> Path:
-    """Writes the package into a folder of packages, as installed; a server finds it when it starts next."""
+def install(folder: Path, *, compiler: Path | None = None, headers: Sequence[str] = ()) -> Path:
+    """Writes the package into a folder of packages, as installed; a server finds it when it starts next.
+
+    `headers`: standards of C++, such as gnu++20, for which it brings the big header precompiled.
+    """
     info = _info()
     below = f"{info['language']}/{info['version']}"
     place = folder / below
@@ -56,20 +69,28 @@ def install(folder: Path, *, compiler: Path | None = None) -> Path:
                 raise InputError("there is no bin/ in it", where=os.fspath(compiler), remedy=remedy)
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(compiler, target, symlinks=True)
-        _write(place / ".env", _environment(f"{SERVERS_PLACE}/{below}", (place / _COMPILER).is_dir()))
+        with _precompiled(compiler, headers) as made:
+            if headers:
+                shutil.rmtree(place / _HEADERS, ignore_errors=True)
+                shutil.copytree(made, place / _HEADERS)
+        brings = [name for name in (_COMPILER, _HEADERS) if (place / name).is_dir()]
+        _write(place / ".env", _environment(f"{SERVERS_PLACE}/{below}", brings))
         _write(place / INSTALLED, str(time.time_ns() // 1_000_000).encode())
     except OSError as error:
         raise InputError(f"the package cannot be written: {error}", where=os.fspath(folder)) from error
     return place
 
 
-def publish(folder: Path, url: str, *, compiler: Path | None = None) -> IndexLine:
+def publish(
+    folder: Path, url: str, *, compiler: Path | None = None, headers: Sequence[str] = ()
+) -> IndexLine:
     """Writes the archive into a folder that is served at `url`, and its line into the file `index` there."""
     info = _info()
     name = f"{info['language']}-{info['version']}.pkg.tar.gz"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        archive = _archive(info, compiler)
+        with _precompiled(compiler, headers) as made:
+            archive = _archive(info, {_COMPILER: compiler, _HEADERS: made if headers else None})
         line = IndexLine(
             language=info["language"],
             version=info["version"],
@@ -99,12 +120,60 @@ def _files(info: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
         yield name, (piston() / "package" / name).read_bytes()
 
 
-def _environment(seen: str, with_compiler: bool) -> bytes:
+def _environment(seen: str, brings: Sequence[str]) -> bytes:
     """Return the variables that sourcing `environment` leaves; a server keeps these, not the file."""
-    if not with_compiler:
-        return f"PATH={_PATH}\n".encode()
-    own = f"{seen}/{_COMPILER}"
-    return f"PATH={own}/bin:{_PATH}\nLD_LIBRARY_PATH={own}/lib64:{own}/lib\n".encode()
+    words, own = f"PATH={_PATH}\n", f"{seen}/{_COMPILER}"
+    if _COMPILER in brings:
+        words = f"PATH={own}/bin:{_PATH}\nLD_LIBRARY_PATH={own}/lib64:{own}/lib\n"
+    if _HEADERS in brings:
+        words += f"{BROUGHT_HEADERS}={seen}/{_HEADERS}\n"
+    return words.encode()
+
+
+@contextmanager
+def _precompiled(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path]:
+    """A folder with the big header for each standard. A compiler finds the one that it can take."""
+    chosen = [_dialect(name) for name in standards]
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
+        Path(folder).chmod(0o755)  # as it is copied
+        for language in chosen:
+            made = Path(folder, f"{language.header}.gch")
+            made.mkdir(parents=True, exist_ok=True)
+            made.with_suffix("").write_text(f"#include_next <{language.header}>\n")
+            _precompile(language, prefix, made / language.standard)
+        yield Path(folder)
+
+
+def _dialect(name: str) -> Language:
+    language = find(name, field="headers")
+    if not (language.header and language.standard):
+        remedy = "Name standards of C++: gnu++17,gnu++20"
+        raise InputError(f"{name!r} has no header to precompile", field="headers", remedy=remedy)
+    return language
+
+
+def _precompile(language: Language, prefix: Path | None, target: Path) -> None:
+    """Make a header with the flags that submissions have."""
+    found = find_command(language.command) if prefix is None else prefix / "bin" / language.command
+    if found is None or not found.is_file():
+        words = f"there is no {language.command} that could precompile"
+        raise InputError(words, where=os.fspath(prefix or ""), field="headers", remedy=language.remedy)
+    libraries = "" if prefix is None else f"{prefix}/lib64:{prefix}/lib"
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
+        Path(folder, WRAPPER).write_text(f"#include <{language.header}>\n")
+        done = subprocess.run(
+            language.precompile(WRAPPER, HEADER, tool=os.fspath(found)),
+            cwd=folder,
+            env={"PATH": _PATH, "LD_LIBRARY_PATH": libraries, "LANG": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if done.returncode != 0:
+            words = " ".join(done.stderr.split())[:400]
+            raise InputError(f"{found} cannot precompile {language.header}: {words}", field="headers")
+        shutil.copyfile(Path(folder, HEADER), target)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -115,7 +184,7 @@ def _write(path: Path, content: bytes) -> None:
     part.replace(path)
 
 
-def _archive(info: dict[str, Any], compiler: Path | None) -> bytes:
+def _archive(info: dict[str, Any], brought: Mapping[str, Path | None]) -> bytes:
     """The same bytes for the same package."""
     packed = io.BytesIO()
     with (
@@ -126,8 +195,9 @@ def _archive(info: dict[str, Any], compiler: Path | None) -> bytes:
             member = tarfile.TarInfo(name)
             member.size, member.mode = len(content), 0o755 if name in _SCRIPTS else 0o644
             archive.addfile(member, io.BytesIO(content))
-        if compiler is not None:
-            archive.add(compiler, _COMPILER, filter=_anonymous)
+        for name, place in brought.items():
+            if place is not None:
+                archive.add(place, name, filter=_anonymous)
     return packed.getvalue()
 
 

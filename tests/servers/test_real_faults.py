@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +15,8 @@ from typing import Any
 
 import pytest
 from support.command_line import BROKEN, RIGHT, WRONG, results
+
+from ioi_eval.server.packaging import SERVERS_PLACE, install
 
 _LONGEST = 900.0  # seconds that a run takes on a busy machine
 NUMBER = 12
@@ -130,6 +134,48 @@ def test_a_server_with_another_compiler_is_named_with_it(
     check_points(desk.folder / "there", programs)
     compilers = [row["compiler"] for row in results(desk.folder / "there").values()]
     assert set(compilers) == {compilers[0], "g++ 99.1.0"} and compilers[0] != "g++ 99.1.0"
+
+
+_SHOWS_ITS_HEADER = """#include <bits/stdc++.h>
+int main() {
+    long long a, b;
+    if (scanf("%lld %lld", &a, &b) != 2) return 1;
+#ifdef FROM_THE_PACKAGE
+    printf("%lld\\n", a + b);
+#endif
+}
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server another package")
+def test_a_package_that_brings_headers(desk: Any, spare: Any) -> None:
+    """Builds read the header that lies in the package: here one with a name more than the usual one."""
+    spare.start()
+    told = Path(f"/proc/{spare.pid}/environ").read_text().split("\0")
+    data = Path(dict(word.split("=", 1) for word in told if word)["PISTON_DATA_DIRECTORY"])
+    spare.kill()
+    place = install(data / "packages", headers=("gnu++20",))
+    try:
+        words = (place / ".env").read_text()
+        (place / ".env").write_text(words.replace(SERVERS_PLACE, str(data / "packages")))
+        spare.start()
+        done = desk.cli("doctor", "--engine", spare.url)
+        assert "bits/stdc++.h, precompiled for gnu++20 by its package" in " ".join(done.stdout.split())
+        programs = {"usual": _SHOWS_ITS_HEADER}
+        scored = desk.cli(*desk.words(programs, spare.url, out="usual"))
+        assert scored.returncode == 0, scored.stdout + scored.stderr
+        (place / "w.hpp").write_text("#include <bits/stdc++.h>\n#define FROM_THE_PACKAGE\n")
+        flags = ("-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-static", "-s", "-x", "c++-header")
+        target = place / "headers/bits/stdc++.h.gch/gnu++20"
+        subprocess.run(["/usr/bin/g++", *flags, "-o", target, place / "w.hpp"], check=True)
+        programs = {"marked": _SHOWS_ITS_HEADER.replace("main() {", "main() {\n    ;")}
+        scored = desk.cli(*desk.words(programs, spare.url, out="marked"))
+        assert scored.returncode == 0, scored.stdout + scored.stderr
+    finally:
+        shutil.rmtree(place)
+    (usual,) = results(desk.folder / "usual").values()
+    assert usual["all_subtasks_points"] == 0 and usual["code_compiles"]
+    assert results(desk.folder / "marked")["marked"]["all_subtasks_points"] > 0
 
 
 _LONG = """#include <cstdio>

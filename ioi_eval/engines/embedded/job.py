@@ -132,7 +132,7 @@ def _limits(job: Job, stage: str, file_size: int, processes: int) -> BoxLimits:
     wall, cpu = _limit(job, f"{stage}_timeout"), _limit(job, f"{stage}_cpu_time")
     hard = hard_stop(wall) if wall is not None else None
     return BoxLimits(
-        wall_ms=build_idle(wall) if stage == "compile" else wall,
+        wall_ms=build_idle(wall, cpu) if stage == "compile" else wall,
         hard_ms=hard,
         cpu_ms=cpu,
         memory=memory,

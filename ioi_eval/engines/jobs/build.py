@@ -24,6 +24,7 @@ import msgspec
 
 from ioi_eval.engines import Transport
 from ioi_eval.engines.contract import (
+    BROUGHT_HEADERS,
     DRIVERS,
     GENERATED,
     HEADER,
@@ -59,19 +60,26 @@ _QUICK_LOG = ".ioi-eval-quick.log"
 
 
 def compile_script(
-    recipe: Recipe, *, tool: Toolchain, headers: str = "", linked: bool = False, included: bool = False
+    recipe: Recipe,
+    *,
+    tool: Toolchain,
+    headers: str = "",
+    linked: bool = False,
+    included: bool = False,
+    brought: bool = False,
 ) -> str:
     """`headers`: a folder that may have the big header precompiled; it never changes what comes out.
 
     `linked`: whether the shared source is there as an object, too. `included`: whether the source's own first
-    includes may be there, precompiled. What fails with any of these is built without, so nothing made ahead
+    includes may be there, precompiled. `brought`: whether the server's package may have the big header so.
+    What fails with any of these is built without, so nothing made ahead
     is why a source is refused. And if the compiler says anything about a source that begins with a header
     made ahead, it compiles the source alone: it has other words for what was included elsewhere.
     """
     # Options that are in no key, because they do not change what comes out.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
     build = shlex.join([tool.path, *options, *recipe.command[1:]])
-    if linked or included or headers:
+    if linked or included or headers or brought:
         begins = ""
         if headers:
             # Only a source's first include can be a precompiled header. The next one finds this text.
@@ -80,6 +88,9 @@ def compile_script(
             begins = f"[ ! -e {name}.gch ] || {{ {again}; begins='-I {headers}'; }}; "
         elif included:
             begins = f"[ ! -e {INCLUDED}.gch ] || begins='-include {INCLUDED}'; "
+        elif brought:
+            place = f"${BROUGHT_HEADERS}"
+            begins = f'[ ! -e "{place}/{recipe.header}.gch" ] || begins="-I {place}"; '
         shared = recipe.shared if linked else None
         words = shlex.join(OBJECT if word == shared else word for word in recipe.command[1:])
         quick = f"{shlex.join([tool.path, *options])} $begins {words} > {_QUICK_LOG} 2>&1"
@@ -118,12 +129,21 @@ def control_command(recipe: Recipe) -> tuple[str, ...]:
     return (*kept[:place], recipe.control.name, *kept[place:])
 
 
-def compiling(recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile | Ahead]) -> str:
+def compiling(
+    recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile | Ahead], *, brought: bool = False
+) -> str:
     names = {file.name for file in ahead}
     headers = FOLDER if header_name(recipe) in names else ""
     linked = OBJECT in names
     included = f"{INCLUDED}.gch" in names and (linked or not recipe.shared)  # else the grader includes it
-    return compile_script(recipe, tool=tool, headers=headers, linked=linked, included=included)
+    return compile_script(
+        recipe,
+        tool=tool,
+        headers=headers,
+        linked=linked,
+        included=included,
+        brought=brought and serves(recipe),
+    )
 
 
 def sources(recipe: Recipe) -> Iterable[JobFile]:

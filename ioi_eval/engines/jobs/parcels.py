@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ioi_eval.engines.contract import (
+    BROUGHT_HEADERS,
     DRIVERS,
     OWN,
     SUBMISSION,
@@ -89,7 +90,7 @@ class Parcels:
         if recipe.kind == SUBMISSION and (reason := await self.refusal(recipe.main.content, profile)):
             return Made(ended=Ended(killed="size", words=reason), tool=tool, by_transport=True)
         header = self._header(recipe, tool, profile) if may_stay and ahead is not None else None
-        job = build_job(recipe, tool, ahead or (), profile, header=header)
+        job = build_job(recipe, tool, ahead or (), profile, header=header, brought=ahead is not None)
         identities = tuple(each.identity for each in profile.offered(recipe.tool))
         job = msgspec.structs.replace(job, alone=alone, made_for={recipe.tool: identities})
         if may_stay and recipe.kind == SUBMISSION and recipe.proctor is None and profile.shell() == OWN:
@@ -284,10 +285,12 @@ def build_job(
     profile: Profile,
     *,
     header: Ahead | None = None,
+    brought: bool = False,
 ) -> Job:
     """The sources, the one that the build is about last, and the script that compiles them. Never a test.
 
     `ahead`: what was compiled before, a header or the shared source's object. `header`: it may be there.
+    `brought`: what the server's package brings may be used.
     """
     # By its name where endpoints have it in different places.
     if {each.path for each in profile.offered(tool.command)} != {tool.path}:
@@ -296,7 +299,8 @@ def build_job(
         log = max(0, min(recipe.limits.log, profile.max_output // 2))
         recipe = msgspec.structs.replace(recipe, limits=msgspec.structs.replace(recipe.limits, log=log))
     if recipe.proctor is not None:
-        return _job_in_a_box(recipe, tool, profile, recipe.proctor, ahead)
+        script = compiling(recipe, tool, ahead, brought=brought)
+        return _job_in_a_box(recipe, tool, profile, recipe.proctor, (_script("compile", script), *ahead))
     if profile.shell() == OWN:
         return _job_of_two_stages(recipe, tool, profile, ahead, header)
     return _job_of_one_stage(recipe, tool, profile, ahead)
@@ -364,17 +368,17 @@ def _memory(recipe: Recipe, tool: Toolchain, profile: Profile) -> int | None:
 
 
 def _job_in_a_box(
-    recipe: Recipe, tool: Toolchain, profile: Profile, proctor: Blob, ahead: Sequence[JobFile]
+    recipe: Recipe, tool: Toolchain, profile: Profile, proctor: Blob, files: Sequence[JobFile]
 ) -> Job:
     limits = recipe.limits
     # A compiler outside of the system's folders, as a package has it, is shown with what lies beside it.
     script = f"""compiler=$(readlink -f "$(command -v {shlex.quote(tool.path)})")
 case $compiler in /usr/* | /bin/* | /lib*) compiler= ;; esac
 sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD_LIBRARY_PATH:-}}#" \\
-    -e "s#@COMPILER@#${{compiler%/*/*}}#" {_SPEC}
+    -e "s#@COMPILER@#${{compiler%/*/*}}#" -e "s#@HEADERS@#${{{BROUGHT_HEADERS}:-}}#g" {_SPEC}
 ./{_PROCTOR} box {_SPEC} {_REPORT}> .ioi-eval-report > .ioi-eval-log 2>&1 < /dev/null
 """ + boxed_build(f"{_BOX}/{recipe.output}", profile.max_output)
-    inside = (_script("compile", compiling(recipe, tool, ahead)), *ahead, *sources(recipe))
+    inside = (*files, *sources(recipe))
     wall = None if limits.wall_time is None else hard_stop(limits.wall_time) + DELIVERY_SECONDS
     cpu = None if limits.cpu_time is None else 2 * limits.cpu_time + DELIVERY_SECONDS
     return Job(
@@ -392,17 +396,23 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
 def _spec(recipe: Recipe) -> BoxSpec:
     """Return the box's spec. Words between @ are filled in where the job runs."""
     limits = recipe.limits
-    wall = milliseconds(limits.wall_time)
+    wall, cpu = milliseconds(limits.wall_time), milliseconds(limits.cpu_time)
     return BoxSpec(
         argv=("/bin/bash", "compile"),
-        env={"PATH": "@PATH@", "LD_LIBRARY_PATH": "@LIBRARIES@", "HOME": "/tmp", "LANG": "C.UTF-8"},
+        env={
+            "PATH": "@PATH@",
+            "LD_LIBRARY_PATH": "@LIBRARIES@",
+            BROUGHT_HEADERS: "@HEADERS@",
+            "HOME": "/tmp",
+            "LANG": "C.UTF-8",
+        },
         dir="@FOLDER@",
-        read=("@COMPILER@",),
+        read=("@COMPILER@", "@HEADERS@"),
         profile="tool",
         limits=BoxLimits(
-            wall_ms=build_idle(wall),
+            wall_ms=build_idle(wall, cpu),
             hard_ms=None if wall is None else hard_stop(wall),
-            cpu_ms=milliseconds(limits.cpu_time),
+            cpu_ms=cpu,
             memory=limits.memory,
             file_size=limits.file_size,
             processes=_PROCESSES,

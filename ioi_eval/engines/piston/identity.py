@@ -53,16 +53,19 @@ class Identity(Value):
 
         `job`: as it was before it asked.
         """
-        if not self.tools or not _script_of(job):
+        name = _script_of(job) if self.tools else ""
+        if not name:
             return result
-        first = result.run if result.compile is None else result.compile
+        # A package's own `compile` runs, and tells nothing, where a job brings none.
+        built = result.compile if name == "compile" else None
+        first = built or result.run
         tools, rest = told(first.stdout)
         if not tools:
             raise BrokenReply(f"{result.endpoint} does not tell with which compilers it did a job")
         if tools != self.tools:
             raise ServerReplaced(result.endpoint)
         first = msgspec.structs.replace(first, stdout=rest)
-        if result.compile is None:
+        if built is None:
             return msgspec.structs.replace(result, run=first)
         return msgspec.structs.replace(result, compile=first)
 

@@ -13,7 +13,7 @@ import msgspec
 
 from ioi_eval.engines.cluster import LateAnswer
 from ioi_eval.engines.conditions import answered
-from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.contract import BROUGHT_HEADERS, Condition
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
     decode_reply,
@@ -27,6 +27,7 @@ from ioi_eval.engines.piston.sending import API, Request, Wire, compressed
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineError, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
+from ioi_eval.model.languages import find
 from ioi_eval.model.modules import MODULES
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob
@@ -70,6 +71,10 @@ done
 for standard in gnu++26 gnu++23 gnu++20 gnu++17 gnu++14; do
   echo 'int main() {}' | g++ -std=$standard -fsyntax-only -x c++ - && echo "standard $standard" && break
 done
+for kept in "$HEADERS"/bits/stdc++.h.gch/*; do
+  [ -e "$kept" ] && echo '#include <bits/stdc++.h>' | g++ FLAGS -std="${kept##*/}" -I "$HEADERS" -H \
+    -S -o /dev/null -x c++ - 2>&1 | grep -q "^! $kept" && echo "header ${kept##*/}"
+done
 if command -v rustc > /dev/null; then
   words=$(rustc -vV) && real=$(command -v gcc) &&
     tool rustc "$(echo "$words" | sed -n 's/^release: //p')" "$words $real $(parts gcc)"
@@ -87,7 +92,13 @@ for told in "fpc -iV" "ghc --version" "node --version" "kotlinc -version" "mcs -
   words=$($told 2>&1) && tool $name "$(echo "$words" | grep -o '[0-9][0-9.]*' | head -n 1)" "$words"
 done
 echo end
-""".replace("MODULES", " ".join(MODULES))
+"""
+for _word, _meant in {
+    "MODULES": " ".join(MODULES),
+    "$HEADERS": f"${BROUGHT_HEADERS}",
+    "FLAGS": " ".join(flag for flag in find("c++").flags if not flag.startswith("-std")),
+}.items():
+    LOOK = LOOK.replace(_word, _meant)
 
 FIRST_STEP = 1000  # bytes
 STEPS = 13  # each doubles what was printed: four megabytes in all
@@ -115,6 +126,7 @@ def seen(words: str) -> Mapping[str, Any]:
     told = {line[0]: line[1] for line in lines if len(line) == 2}
     tools = (line for line in lines if line[0] == "tool" and len(line) == 5 and all(line))
     modules = {line[1]: tuple(filter(None, line[2:])) for line in lines if line[0] == "modules" and line[2:]}
+    headers = sorted(line[1] for line in lines if line[0] == "header" and len(line) == 2)
     kib = _number(told.get("file_kib"))
     return {
         "architecture": told.get("machine", ""),
@@ -123,6 +135,7 @@ def seen(words: str) -> Mapping[str, Any]:
         "max_processes": _number(told.get("processes")),
         "max_open_files": _number(told.get("open_files")),
         "cpp_standard": told.get("standard", ""),
+        "headers": tuple(headers),
         "static": told["static"] == "yes" if "static" in told else None,
         "toolchains": {
             command: Toolchain(

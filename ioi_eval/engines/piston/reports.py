@@ -38,6 +38,7 @@ class EndpointReport(Value):
     cores: int | None = None
     toolchains: Mapping[str, Toolchain] = {}  # by command
     cpp_standard: str = ""  # the highest that g++ takes
+    headers: tuple[str, ...] = ()  # standards for which its g++ takes the big header of the package
     static: bool | None = None  # whether g++ links statically
     max_run_time: int | None = None
     max_compile_time: int | None = None
@@ -209,6 +210,9 @@ def _inside(report: EndpointReport) -> Iterator[Condition]:
     if report.static is False:
         remedy = "Install the static C and C++ libraries in the worker's image"
         yield Condition(name="static linking", ok=None, detail="does not work", remedy=remedy)
+    if report.headers:
+        detail = f"bits/stdc++.h, precompiled for {', '.join(report.headers)} by its package"
+        yield Condition(name="C++ headers", ok=True, detail=detail)
     python = report.toolchains.get("python3")
     if python is not None:
         yield Condition(name="python", ok=True, detail=f"python {python.version}")

@@ -81,8 +81,23 @@ def test_stdin_ends_in_a_newline(stdin: str, sent: bytes) -> None:
         ({"compile_timeout": 5, "compile_cpu_time": 6, "compile_memory_limit": 7}, (None, None, None)),
     ],
 )
-def test_limits(fields: dict[str, Any], limits: tuple[int | None, ...]) -> None:
+def test_limits_of_a_run(fields: dict[str, Any], limits: tuple[int | None, ...]) -> None:
     made = plan(script("true", **fields)).run
     assert made is not None
     assert (made.limits.wall_ms, made.limits.cpu_ms, made.limits.memory) == limits
     assert (made.limits.file_size, made.limits.processes) == (1000, 10)
+
+
+@pytest.mark.parametrize(
+    ("fields", "limits"),
+    [
+        ({"compile_timeout": 60_000, "compile_cpu_time": 50_000}, (3000, 600_000, 50_000)),
+        ({"compile_timeout": 2000, "compile_cpu_time": 50_000}, (2000, 20_000, 50_000)),
+        ({"compile_timeout": 60_000}, (60_000, 600_000, None)),  # what it computes counts as idling, then
+        ({"compile_cpu_time": 50_000}, (None, None, 50_000)),
+    ],
+)
+def test_limits_of_a_build(fields: dict[str, int], limits: tuple[int | None, ...]) -> None:
+    made = plan(script("true", file("compile", "true"), **fields)).compile
+    assert made is not None
+    assert (made.limits.wall_ms, made.limits.hard_ms, made.limits.cpu_ms) == limits

@@ -70,6 +70,49 @@ def test_a_compiler_that_it_brings_is_found_where_servers_see_it(tmp_path: Path,
         install(tmp_path / "packages", compiler=tmp_path)
 
 
+@pytest.fixture
+def precompiler(compiler: Path) -> Path:
+    """A g++ that writes down how it was called, in the place of a header of 120 MB."""
+    tool = compiler / "bin" / "g++"
+    tool.write_text('#!/bin/sh\necho "$@" > header; cat wrapper.hpp >> header\n')
+    tool.chmod(0o755)
+    return compiler
+
+
+def test_headers_that_it_brings_are_its_compilers(tmp_path: Path, precompiler: Path) -> None:
+    place = install(tmp_path / "packages", compiler=precompiler, headers=("gnu++17", "c++20"))
+    assert (place / "headers/bits/stdc++.h").read_text() == "#include_next <bits/stdc++.h>\n"
+    made = {path.name: path.read_text() for path in (place / "headers/bits/stdc++.h.gch").iterdir()}
+    assert made.keys() == {"gnu++17", "gnu++20"}
+    assert all(f"-std={name} -O2" in text for name, text in made.items()), made
+    assert all(text.endswith("#include <bits/stdc++.h>\n") for text in made.values()), made
+    seen = {
+        name: value.replace(SERVERS_PLACE, str(tmp_path / "packages")) for name, value in kept(place).items()
+    }
+    assert seen == sourced(place) and seen["IOI_EVAL_HEADERS"] == f"{place}/headers"
+    again = install(tmp_path / "packages")
+    assert (again / "headers").is_dir() and kept(again)["IOI_EVAL_HEADERS"], "they stay until others come"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("python", "'python' has no header to precompile"),
+        ("c++", "'c\\+\\+' has no header to precompile. .*gnu\\+\\+17"),
+        ("gnu++2020", "unknown language"),
+    ],
+)
+def test_headers_that_cannot_be_made(tmp_path: Path, precompiler: Path, name: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        install(tmp_path / "packages", compiler=precompiler, headers=(name,))
+    (precompiler / "bin" / "g++").write_text("#!/bin/sh\necho no such standard >&2; exit 1\n")
+    with pytest.raises(InputError, match=r"cannot precompile bits/stdc.*no such standard"):
+        install(tmp_path / "packages", compiler=precompiler, headers=("gnu++26",))
+    (precompiler / "bin" / "g++").unlink()
+    with pytest.raises(InputError, match=r"there is no g.. that could precompile"):
+        publish(tmp_path, "http://x", compiler=precompiler, headers=("gnu++26",))
+
+
 def test_its_limits_are_those_that_the_compose_files_give_servers() -> None:
     """So that a server with the stock ones takes our jobs too."""
     limits = json.loads((piston() / "package" / "metadata.json").read_text())["limit_overrides"]
@@ -78,9 +121,9 @@ def test_its_limits_are_those_that_the_compose_files_give_servers() -> None:
     assert limits == {name: int(given[name.upper()]) for name in limits}
 
 
-def test_an_index(tmp_path: Path, compiler: Path) -> None:
+def test_an_index(tmp_path: Path, compiler: Path, precompiler: Path) -> None:
     (tmp_path / "index").write_text("\nbash,5.2.0,abc,http://x/bash\nioi_eval,1.0.0,old,http://x/old\n")
-    line = publish(tmp_path, "http://10.0.0.5:8000/", compiler=compiler)
+    line = publish(tmp_path, "http://10.0.0.5:8000/", compiler=compiler, headers=("gnu++20",))
     archive = tmp_path / "ioi_eval-1.0.0.pkg.tar.gz"
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert str(line) == f"ioi_eval,1.0.0,{digest},http://10.0.0.5:8000/{archive.name}"
@@ -88,9 +131,13 @@ def test_an_index(tmp_path: Path, compiler: Path) -> None:
     (tmp_path / "installed").mkdir()
     subprocess.run(["tar", "xzf", archive], cwd=tmp_path / "installed", check=True)  # as a server does
     unpacked = {path.name for path in (tmp_path / "installed").iterdir()}
-    assert unpacked == FILES | {"compiler"}
+    assert unpacked == FILES | {"compiler", "headers"}
+    place = tmp_path / "installed"
+    assert sourced(place)["IOI_EVAL_HEADERS"] == f"{place}/headers"
+    assert (place / "headers/bits/stdc++.h.gch/gnu++20").is_file()
     assert os.access(tmp_path / "installed" / "compiler" / "bin" / "our-compiler", os.X_OK)
-    assert publish(tmp_path, "http://10.0.0.5:8000", compiler=compiler) == line, "the same bytes again"
+    again = publish(tmp_path, "http://10.0.0.5:8000", compiler=compiler, headers=("gnu++20",))
+    assert again == line, "the same bytes again"
 
 
 async def test_a_server_runs_jobs_through_it(tmp_path: Path, store: Store, compiler: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from support.builds import HELLO, graded_problem, named, plain_problem, submitted
 from support.engines import Recipe, submission_recipe
 
-from ioi_eval.engines.contract import Profile
+from ioi_eval.engines.contract import BROUGHT_HEADERS, Profile
 from ioi_eval.engines.jobs.build import (
     FOLDER,
     INCLUDED,
@@ -175,6 +175,7 @@ def run_build(
     shared: bytes | None = None,
     refused: str = "",
     included: bytes | None = None,
+    brought: bool = False,
 ) -> bytes:
     for file in (recipe.control, *recipe.sources):
         (box / file.name).parent.mkdir(parents=True, exist_ok=True)
@@ -193,6 +194,7 @@ def run_build(
         headers=FOLDER if header else "",
         linked=shared is not None,
         included=included is not None,
+        brought=brought,
     )
     done = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, check=False)
     if refused == "?":
@@ -274,6 +276,27 @@ def test_the_header_may_be_included_again(tmp_path: Path, header: Path) -> None:
     assert run_build(tmp_path, recipe(source), header).startswith(b"\x7fELF")
     # Which needs no second try.
     assert not (tmp_path / ".ioi-eval-quick.log").read_bytes()
+
+
+def test_a_header_of_the_servers_package_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one than the source's own would show in what comes out. A refused source has its own words."""
+    kept, other = tmp_path / "headers", named("wrapper.hpp", "#include <cstdio>\n#define A 7\n")
+    kept.mkdir()
+    made = run_build(kept, msgspec.structs.replace(header_recipe(recipe(HELLO)), sources=(other,)))
+    (kept / f"{HEADER}.gch").mkdir(parents=True)
+    (kept / f"{HEADER}.gch" / "gnu++20").write_bytes(made)
+    (kept / HEADER).write_text(f"#include_next <{HEADER}>\n")
+    build = recipe(f"#include <{HEADER}>\n#ifndef A\n#define A 8\n#endif\nint main() {{ return A; }}\n")
+    broken = recipe(f"#include <{HEADER}>\nint main() {{ return A; }}\n#error no\n")
+    for place, code in ((kept, 7), (tmp_path, 8)):
+        monkeypatch.setenv(BROUGHT_HEADERS, str(place))
+        box = tmp_path / f"box-{code}"
+        box.mkdir()
+        run_build(box, build, brought=True)
+        assert subprocess.run([box / build.output], check=False).returncode == code, place
+    monkeypatch.setenv(BROUGHT_HEADERS, str(kept))
+    (tmp_path / "broken").mkdir()
+    run_build(tmp_path / "broken", broken, brought=True, refused="\u2018A\u2019 was not declared")
 
 
 def test_the_header_is_really_used(tmp_path: Path, header: Path) -> None:

@@ -15,7 +15,7 @@ from piston_loopback import PROFILE, Found, Loopback, engine_on, job, told, unti
 from support.servers import EndpointReport
 
 from ioi_eval import PistonEngine
-from ioi_eval.engines.contract import Change, ServerChanged
+from ioi_eval.engines.contract import OWN, Change, ServerChanged
 from ioi_eval.engines.piston.identity import HEADER, TELL, Identity
 from ioi_eval.engines.piston.identity import told as told_first
 from ioi_eval.errors import AttemptsUsedUp, BrokenReply, ServerReplaced, ToolchainGone
@@ -157,6 +157,17 @@ def test_words_that_a_program_prints_later_are_not_taken_for_what_was_told() -> 
         known.checked(job(), JobResult(run=Stage(stdout=forged)))
     kept = known.checked(job(), JobResult(run=Stage(stdout=words("12") + words("13"))))
     assert kept.run.stdout == words("13")
+
+
+def test_a_compile_stage_of_the_package_tells_nothing() -> None:
+    """A real server runs the package's own `compile` also for jobs that bring none."""
+    run_alone = Job(runtime=OWN, files=(JobFile(name="run", content=Blob.of("true")),))
+    known = Identity(tools=told_first(words("12"))[0])
+    reply = JobResult(compile=Stage(code=0), run=Stage(stdout=words("12") + "3\n"))
+    assert known.checked(run_alone, reply).run.stdout == "3\n"
+    other = msgspec.structs.replace(reply, run=Stage(stdout=words("13") + "3\n"))
+    with pytest.raises(ServerReplaced):
+        known.checked(run_alone, other)
 
 
 async def test_a_worker_is_known_by_its_header_also_for_jobs_without_our_script(on: Opening) -> None:
