@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import Condition
+from ioi_eval.engines.contract import HEADER, WRAPPER, Condition, Recipe
 from ioi_eval.engines.embedded.boxes import (
     IN_MEMORY,
     ROOM_NEEDED,
@@ -28,10 +28,13 @@ from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.embedded.interpreters import Interpreter, find_python, interpreters
 from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, Binary, proctor_binary, waiting_library
 from ioi_eval.engines.embedded.toolchains import find_compiler, toolchains
+from ioi_eval.engines.jobs.build import header_recipe
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.job import Toolchain
-from ioi_eval.model.languages import LANGUAGES
+from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.modules import MAIN
+from ioi_eval.model.options import BuildLimits, BuildOptions
+from ioi_eval.model.values import Blob, NamedBlob
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
 
@@ -58,6 +61,7 @@ async def conditions(
         lambda: compiler(found, there),
         lambda: newest_standard(found),
         lambda: static_libraries(found),
+        lambda: headers(found, store),
         lambda: pythons(python, folders),
         lambda: others(toolchains()),
         lambda: boxes_folder(boxes),
@@ -135,6 +139,38 @@ def static_libraries(found: Toolchain | None) -> list[Condition]:
             remedy=remedy if complaints else "",
         )
     ]
+
+
+def headers(found: Toolchain | None, store: Store) -> list[Condition]:
+    """Report the big header as it is kept for builds, precompiled by this very compiler."""
+    if found is None:
+        return []
+    language = find("c++")
+    empty = NamedBlob(name="empty.cpp", content=Blob.of(""))
+    standards = dict.fromkeys(standard for _, standard in language.dialects)
+    kept = [
+        standard
+        for standard in standards
+        if store.get(
+            header_recipe(
+                Recipe(
+                    kind=HEADER,
+                    output=HEADER,
+                    command=(language.command,),
+                    sources=(empty,),
+                    control=empty,
+                    limits=BuildLimits(),
+                    header=language.header,
+                    precompile=language.precompile(WRAPPER, HEADER, standard),
+                )
+            ).key(platform.machine(), found)
+        )
+    ]
+    detail = f"{language.header}, precompiled for {', '.join(kept)}"
+    if not kept:
+        after = BuildOptions().precompile_after
+        detail = f"none yet; {language.header} is precompiled beside the work after {after} builds"
+    return [Condition(name="C++ headers", ok=True, detail=detail)]
 
 
 def pythons(wanted: str = "", folders: Sequence[str] = ()) -> list[Condition]:

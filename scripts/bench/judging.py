@@ -1,7 +1,8 @@
 """The benchmark of judging: ratios to a bare loop and to the classic shape, measured in one run.
 
 What takes part in every ratio runs on the same cores, one directly after the other, several times in turn;
-the median counts.
+the median counts. CPU time is that of everything, tests included, for one submission; on a busy machine only
+it can be compared.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from workload import SLOW_CHECKER, problem, source, submissions, write_tests
+from used import cpu_seconds
+from workload import BIG, SLOW_CHECKER, USUAL, beginning, problem, source, submissions, write_tests
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.classic import run_classic
@@ -32,29 +36,42 @@ CORES = len(os.sched_getaffinity(0))
 class Bench:
     """One folder with the tests, the bare loop and a store that is kept warm but for the submissions."""
 
-    def __init__(self, folder: Path, count: int, tests: int) -> None:
-        self.folder, self.count, self.tests = folder, count, tests
+    def __init__(self, folder: Path, count: int, tests: int, headers: Sequence[str]) -> None:
+        self.folder, self.count, self.tests, self.headers = folder, count, tests, headers
         self.store = Store(folder / "store")
         self._next = 1_000
         write_tests(folder / "tests", max(tests, 400))
         for name in ("submissions", "work"):
             (folder / name).mkdir()
         for index in range(count):
-            (folder / "submissions" / f"{index}.cpp").write_text(source(index))
+            (folder / "submissions" / f"{index}.cpp").write_text(source(index, headers))
         subprocess.run(["g++", "-O2", "-o", str(folder / "bare"), str(HERE / "bare.cpp")], check=True)
         (folder / "checker.cpp").write_text(SLOW_CHECKER)
+
+    def precompile(self) -> None:
+        """What g++ can do by itself: the sources' own first includes, precompiled."""
+        (self.folder / "all.hpp").write_text(beginning(self.headers))
+        subprocess.run(["g++", *FLAGS, "-x", "c++-header", "all.hpp"], cwd=self.folder, check=True)
 
     def build_checker(self) -> float:
         started = time.perf_counter()
         subprocess.run(["g++", *FLAGS, "-o", "checker", "checker.cpp"], cwd=self.folder, check=True)
         return time.perf_counter() - started
 
-    def bare(self, *, checker: bool, compiling: bool = True, cores: int = CORES, tests: int = 0) -> float:
+    def bare(
+        self,
+        *,
+        checker: bool,
+        compiling: bool = True,
+        cores: int = CORES,
+        tests: int = 0,
+        flags: Sequence[str] = (),
+    ) -> float:
         """Seconds of the bare loop, which must find everything right."""
         count, tests = (self.count if compiling else 1), tests or self.tests
         command = ["./bare", str(cores), str(count), str(tests), "./checker" if checker else "-"]
         told = subprocess.run(
-            [*command, "compile" if compiling else "run", *FLAGS],
+            [*command, "compile" if compiling else "run", *FLAGS, *flags],
             cwd=self.folder, check=True, capture_output=True, text=True,
         )  # fmt: skip
         passed, seconds = told.stdout.split()
@@ -64,7 +81,7 @@ class Bench:
     def fresh(self, count: int) -> list[Submission]:
         """Submissions that no store has seen."""
         self._next += count
-        return list(submissions(count, first=self._next))
+        return list(submissions(count, first=self._next, headers=self.headers))
 
     def scorer(self, *, precompile: int | None, slots: int = CORES) -> Scorer:
         self.engine = EmbeddedEngine(store=self.store, slots=slots)  # of the scorer opened last
@@ -92,13 +109,22 @@ class Bench:
         return (time.perf_counter() - started) / tests
 
 
-async def in_turn(rounds: int, *measures: Callable[[], Awaitable[float]]) -> list[float]:
+class Taken(NamedTuple):
+    """Seconds, by the clock and of all processors."""
+
+    clock: float
+    cpu: float
+
+
+async def in_turn(rounds: int, *measures: Callable[[], Awaitable[float]]) -> list[Taken]:
     """The medians of several measures that take turns, so that a noisy minute hits them all."""
-    taken: list[list[float]] = [[] for _ in measures]
+    taken: list[list[Taken]] = [[] for _ in measures]
     for _ in range(rounds):
         for times, measure in zip(taken, measures, strict=True):
-            times.append(await measure())
-    return [statistics.median(times) for times in taken]
+            begin = cpu_seconds()
+            clock = await measure()
+            times.append(Taken(clock, cpu_seconds() - begin))
+    return [Taken(*map(statistics.median, zip(*times, strict=True))) for times in taken]
 
 
 async def throughput(bench: Bench, rounds: int) -> None:
@@ -113,27 +139,35 @@ async def throughput(bench: Bench, rounds: int) -> None:
                 await bench.ours(scorer, task, bench.fresh(2))
             await settle(bench, quick, task)
 
-            async def bare(checker: bool = checker) -> float:
-                return await asyncio.to_thread(bench.bare, checker=checker)
+            async def bare(flags: Sequence[str] = (), checker: bool = checker) -> float:
+                return await asyncio.to_thread(bench.bare, checker=checker, flags=flags)
 
-            bare_time, plain_time, quick_time = await in_turn(
+            found = await in_turn(
                 rounds,
                 bare,
+                partial(bare, ("-include", "all.hpp")),
                 lambda scorer=plain, task=task: bench.ours(scorer, task, bench.fresh(bench.count)),  # type: ignore[misc]
                 lambda scorer=quick, task=task: bench.ours(scorer, task, bench.fresh(bench.count)),  # type: ignore[misc]
             )
             slow = await bench.classic(task, 2 * CORES)
         total = bench.count * bench.tests
-        print(f"\n{bench.count} submissions x {bench.tests} tests, {kind}")
+        begin = f"{bench.headers[0]}" + (" and five usual ones" if len(bench.headers) > 1 else "")
+        print(f"\n{bench.count} submissions x {bench.tests} tests, {kind}, which include {begin}")
         if checker:
             print(f"  (the checker takes {checker_seconds:.1f} s to compile; once, and not counted)")
-        row("bare loop", total / bare_time, 1.0)
-        row("ours, no precompiled header", total / plain_time, bare_time / plain_time)
-        row("ours, precompiled header", total / quick_time, bare_time / quick_time)
-        row("classic shape", 1 / slow, bare_time / total / slow)
+        names = (
+            "bare loop",
+            "bare loop, precompiled header",
+            "ours, no precompiled header",
+            "ours, as it comes",
+        )
+        for name, taken in zip(names, found, strict=True):
+            each = f"{1000 * taken.cpu / bench.count:7.0f} ms of CPU"
+            row(name, total / taken.clock, found[0].clock / taken.clock, each)
+        row("classic shape", 1 / slow, found[0].clock / total / slow)
         print(
-            f"  ours to the classic shape: {slow * total / plain_time:.0f} times, "
-            f"{slow * total / quick_time:.0f} with the header"
+            f"  ours to the classic shape: {slow * total / found[2].clock:.0f} times, "
+            f"{slow * total / found[3].clock:.0f} with the header"
         )
 
 
@@ -143,8 +177,8 @@ async def settle(bench: Bench, scorer: Scorer, task: Problem) -> None:
     await asyncio.sleep(8)
 
 
-def row(name: str, rate: float, ratio: float) -> None:
-    print(f"  {name:<30} {rate:>9.1f} tests/s {ratio:>8.2f} of the bare loop")
+def row(name: str, rate: float, ratio: float, more: str = "") -> None:
+    print(f"  {name:<30} {rate:>7.1f} tests/s {ratio:>6.2f} of the bare loop {more}".rstrip())
 
 
 async def added_cost(bench: Bench, rounds: int) -> None:
@@ -158,7 +192,7 @@ async def added_cost(bench: Bench, rounds: int) -> None:
         async def bare() -> float:
             return await asyncio.to_thread(bench.bare, checker=False, compiling=False, cores=1, tests=tests)
 
-        bare_time, our_time = await in_turn(rounds, bare, lambda: bench.ours(scorer, task, work))
+        (bare_time, _), (our_time, _) = await in_turn(rounds, bare, lambda: bench.ours(scorer, task, work))
     print(f"\nA test of a program that is built already, on one core ({tests} tests)")
     print(f"  bare loop {bare_time / tests * 1000:.2f} ms, ours {our_time / tests * 1000:.2f} ms:"
           f" {(our_time - bare_time) / tests * 1000:.2f} ms added")  # fmt: skip
@@ -196,13 +230,15 @@ def main() -> None:
     parser.add_argument("--submissions", type=int, default=50)
     parser.add_argument("--tests", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--usual", action="store_true", help="six usual includes, not bits/stdc++.h")
     parser.add_argument("--only-memory", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.only_memory:
         asyncio.run(only_memory(given.only_memory))
         return
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR"), prefix="ioi-eval-bench-") as name:
-        bench = Bench(Path(name), given.submissions, given.tests)
+        bench = Bench(Path(name), given.submissions, given.tests, USUAL if given.usual else BIG)
+        bench.precompile()
         print(f"{CORES} cores; {subprocess.check_output(['g++', '--version'], text=True).splitlines()[0]}")
         asyncio.run(throughput(bench, given.rounds))
         asyncio.run(added_cost(bench, given.rounds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ioi_eval.models import (
@@ -38,10 +38,17 @@ int main(int argc, char** argv) {
 """
 
 
-def source(index: int) -> str:
+BIG = ("bits/stdc++.h",)
+USUAL = ("iostream", "vector", "map", "string", "algorithm", "queue")
+
+
+def beginning(headers: Iterable[str]) -> str:
+    return "".join(f"#include <{name}>\n" for name in headers)
+
+
+def source(index: int, headers: Iterable[str] = BIG) -> str:
     """The sum of squares, with the headers and containers of a usual submission; each text is different."""
-    return f"""#include <bits/stdc++.h>
-using namespace std;
+    return f"""{beginning(headers)}using namespace std;
 int main() {{
     int n; cin >> n;
     vector<long long> values(n);
@@ -85,6 +92,6 @@ def problem(tests: Path, count: int, *, checker: bool) -> Problem:
     )
 
 
-def submissions(count: int, *, first: int = 0) -> Iterator[Submission]:
+def submissions(count: int, *, first: int = 0, headers: Iterable[str] = BIG) -> Iterator[Submission]:
     for index in range(first, first + count):
-        yield Submission(key=str(index), problem_id="squares", code=source(index))
+        yield Submission(key=str(index), problem_id="squares", code=source(index, headers))

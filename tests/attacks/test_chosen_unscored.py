@@ -15,7 +15,7 @@ import pytest
 from missing import lacks
 from support.servers import Fixed
 
-from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
+from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store, load_problems
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -31,6 +31,7 @@ from ioi_eval.models import (
 )
 from ioi_eval.server import Server, ServerOptions
 
+FLOCK = Path(__file__).parents[2] / "examples/problems/flock"
 PROBLEM = Problem(
     id="echo",
     limits=Limits.contest(2.0, 256 << 20),
@@ -91,6 +92,32 @@ STALLS = {
 LISTENING = """#include <cstdio>
 int main(int, char** names) { FILE *in = fopen(names[1], "r"), *out = fopen(names[2], "w"); int x;
   if (fscanf(in, "%d", &x) == 1 && out) puts("1"); else puts("0"); }
+"""
+# Two runs of one program, the first of which writes to the second. What each does, and what it may get.
+STEPS = {
+    "the first never writes": ("pause();", "return stick;", "", Verdict.TLE),
+    "the second never reads on": ("return 1;", "pause();", "", Verdict.TLE),
+    "both wait": ("pause();", "pause();", "", Verdict.TLE),
+    "both wait before anything is opened": ("", "", "pause();", Verdict.TLE),
+    "only the second does": ("return 1;", "return stick;", "if (words[1][0] == '1') pause();", Verdict.TLE),
+    "the first has closed all it had": (
+        "for (int i = 0; i < 99; i++) close(i); pause();",
+        "",
+        "",
+        Verdict.TLE,
+    ),
+    "the first waits when all is written": ("atexit([] { pause(); }); return 1;", "", "", Verdict.TLE),
+    "the first stops itself": ("raise(SIGSTOP);", "", "", Verdict.TLE),
+    "the first ends too early": ("_exit(0);", "pause();", "", Verdict.WA),
+    "the first kills itself": ("raise(SIGKILL);", "pause();", "", Verdict.RE),
+}
+STEPPING = """#include "flock.h"
+#include <csignal>
+#include <cstdlib>
+#include <unistd.h>
+__attribute__((constructor)) static void before(int, char** words, char**) { (void)words; BEFORE }
+int evening(std::vector<int>) { FIRST return 0; }
+int morning(std::vector<int>, int stick) { SECOND return stick; }
 """
 # Each takes twice its size while it is built.
 LARGE = "static char data[60 << 20] = {NUMBER};\n" + ECHO.replace("{ int", "{ data[1] = 1; int", 1)
@@ -181,6 +208,17 @@ async def test_who_waits_for_a_manager_that_waits_has_idled(scorer: Scorer) -> N
         PROBLEM, task_type=TaskType.COMMUNICATION, manager=manager, limits=limits, checker=Checker()
     )
     assert await verdict(scorer, ECHO, "c++", problem=asked) is Verdict.TLE
+
+
+@pytest.mark.long
+async def test_no_party_of_two_steps_stalls(scorer: Scorer) -> None:
+    problem = msgspec.structs.replace(load_problems(FLOCK)["flock"], limits=Limits.contest(0.5, 256 << 20))
+    for way, (first, second, before, expected) in STEPS.items():
+        code = STEPPING.replace("BEFORE", before).replace("FIRST", first).replace("SECOND", second)
+        own = Submission(key="k", problem_id="flock", code=code, language="c++")
+        result = await scorer.score(problem, own)
+        found = {test.status for test in result.tests if test.status is not Verdict.SKIPPED}
+        assert result.compiles and found == {expected} and not result.points, (way, result)
 
 
 @pytest.mark.long

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
 from support.builds import HELLO, graded_problem, opened, plain_problem, submitted
 
+from ioi_eval import Store
+from ioi_eval.engines.conditions import headers
 from ioi_eval.engines.jobs.build import INCLUDED, OBJECT
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import (
@@ -54,6 +57,22 @@ async def test_a_header_of_an_earlier_run_serves_from_the_start(tmp_path: Path) 
     async with opened(tmp_path, engine) as artifacts:
         await build_some(artifacts, 1, start=10)
     assert uses_header(engine) == [True]
+
+
+async def test_the_doctor_says_which_headers_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: FakeEngine().profile_value.architecture)
+    compiler, store = FakeEngine().profile_value.toolchains["g++"], Store(tmp_path / "store")
+    assert [line.detail for line in headers(compiler, store)] == [
+        "none yet; bits/stdc++.h is precompiled beside the work after 8 builds"
+    ]
+    async with opened(tmp_path, FakeEngine(), BuildOptions(precompile_after=0)) as artifacts:
+        await build_some(artifacts, 2)
+    other = msgspec.structs.replace(compiler, identity="another g++")
+    assert [line.detail for line in headers(compiler, store)] == ["bits/stdc++.h, precompiled for gnu++20"]
+    assert headers(other, store)[0].detail.startswith("none yet")
+    assert headers(None, store) == []
 
 
 async def test_without_the_option_no_header_is_made(tmp_path: Path) -> None:

@@ -1,0 +1,75 @@
+"""Precompiled headers of others: a source can put nothing into one that another source is built with.
+
+Each of these is built so often that headers pay, and each begins almost as the victim does. Then the victim is
+built, and must be the very program that it is where nothing was ever made ahead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from lent import artifacts_on
+from support.builds import plain_problem, submitted
+
+from ioi_eval import EmbeddedEngine, Store
+from ioi_eval.engines.contract import Built
+from ioi_eval.judge.programs import Artifacts
+from ioi_eval.models import BuildOptions
+
+FEW = "#include <cstdio>\n#include <climits>\n"
+BIG = "#include <bits/stdc++.h>\n"
+_REST = 'int main() { std::printf("%d %d\\n", INT_MAX, int(sizeof(std::FILE*))); }\n'
+# What each puts before, between or behind the includes. `!`: the includes of the victim.
+HOSTILE = {
+    "a macro before": "#define INT_MAX 1\n!",
+    "a macro between": "#include <cstdio>\n#define __INT_MAX__ 1\n#include <climits>\n",
+    "a macro behind": "!#undef INT_MAX\n#define INT_MAX 1\n",
+    "a pragma": '#pragma pack(1)\n!#pragma GCC optimize("O0")\n',
+    "a macro in a comment that goes on": "// \\\n\n#define INT_MAX 1\n!",
+    "a macro that a comment hides": "/* */#define INT_MAX 1\n!",
+    "digraphs": "%:define INT_MAX 1\n!",
+    "lines that are joined": "#def\\\nine INT_MAX 1\n#inc\\\nlude <cstdio>\n#include <climits>\n",
+    "another file's name": '#include "climits"\n#include <cstdio>\n#include <climits>\n',
+    "a name that climbs": "#include <../include/limits.h>\n#include <cstdio>\n#include <climits>\n",
+    "a name with an option": "#include <cstdio> -DINT_MAX=1\n#include <climits>\n",
+    "the folder itself": '#include "ioi-eval-headers/included.hpp"\n!#define INT_MAX 1\n',
+    "a compiled one": '#pragma GCC pch_preprocess "ioi-eval-headers/included.hpp.gch"\n!',
+    "text of its own": "static int INT_MAX_ = 1;\n!namespace std { static int poisoned; }\n",
+}
+
+
+def hostile(name: str, begins: str, number: int) -> str:
+    return HOSTILE[name].replace("!", begins) + f"static int number{number} = {number};\n" + _REST
+
+
+async def built(artifacts: Artifacts, source: str) -> Built | str:
+    """The program, or the compiler's words where there is none; with all that is made ahead for the next."""
+    made = await artifacts.submission(plain_problem(), submitted(source))
+    while artifacts.engine.builds.busy:  # noqa: ASYNC110 - made in the background
+        await asyncio.sleep(0.01)
+    return made if isinstance(made, Built) else made.log
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("begins", [FEW, BIG], ids=["own includes", "the big header"])
+async def test_nobody_puts_anything_into_a_header(tmp_path: Path, begins: str) -> None:
+    victim = begins + "int victim = 1;\n" + _REST
+    programs = {}
+    for name, after in (("attacked", 0), ("alone", None)):
+        engine = EmbeddedEngine(store=Store(tmp_path / "engine"), slots=2)
+        options = BuildOptions(precompile_after=after)
+        async with engine, artifacts_on(engine, Store(tmp_path / name), options) as artifacts:
+            if after is not None:
+                for attack in HOSTILE:
+                    for number in range(2):
+                        await built(artifacts, hostile(attack, begins, number))
+                for number in range(2):  # what is tried needs a header that is there
+                    await built(artifacts, f"{begins}int honest{number};\n{_REST}")
+            made = await built(artifacts, victim)
+            assert isinstance(made, Built) and not made.log, made
+            programs[name] = made.artifact.sha256
+        kept = [path for path in (tmp_path / name).rglob("artifact") if path.read_bytes()[:4] == b"gpch"]
+        assert bool(kept) is (after is not None), "headers are made for one of the two"
+    assert programs["attacked"] == programs["alone"]
