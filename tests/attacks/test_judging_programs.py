@@ -1,0 +1,166 @@
+"""A package's own validator that is after the machine. It decides what an output is worth, and nothing else.
+
+Each is the validator of a Kattis package (C++), or the checker of one of DMOJ's (Python). It says that the output
+is right only if it got what it is after, so that a verdict of AC tells of a success.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from support.servers import Fixed
+
+from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Test, Verdict
+from ioi_eval.server import Server, ServerOptions
+
+SECRET = "WALNUT-7731"
+ECHO = "print(input())\n"
+_HEAD = """#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <string>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <netinet/in.h>
+#include <unistd.h>
+extern char** environ;
+[[noreturn]] static void won() { _exit(42); }
+static bool opens(const std::string& path, int how) { return open(path.c_str(), how, 0666) >= 0; }
+"""
+# What each is after: {home}, {answers}: folders with secrets; {port}: of a server of ours on this machine.
+CPP = {
+    "the environment": 'for (char** one = environ; *one; one++) if (strstr(*one, "WALNUT")) won();',
+    "the environment of those above": (
+        "char text[65536]; for (int pid : {1, int(getppid())}) {"
+        ' int f = open(("/proc/" + std::to_string(pid) + "/environ").c_str(), O_RDONLY);'
+        " long n = f < 0 ? 0 : read(f, text, sizeof text);"
+        ' if (n > 0 && memmem(text, n, "WALNUT", 6)) won(); }'
+    ),
+    "a file of the user": 'if (opens("{home}/secret", O_RDONLY)) won();',
+    "a file in the user's folder": 'if (opens("{home}/new", O_WRONLY | O_CREAT)) won();',
+    "files of the system": 'for (auto p : {"/etc/new", "/usr/new", "/usr/lib/new"}) if (opens(p, O_WRONLY | O_CREAT)) won();',
+    "users of the machine": 'if (opens("/etc/shadow", O_RDONLY) || opens("/root/.bashrc", O_RDONLY)) won();',
+    "a server of this machine": (
+        "int s = socket(AF_INET, SOCK_STREAM, 0); sockaddr_in to{}; to.sin_family = AF_INET;"
+        " to.sin_port = htons({port}); to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);"
+        " if (s >= 0 && connect(s, (sockaddr*)&to, sizeof to) == 0) won();"
+    ),
+    "the one who started it": "if (kill(getppid(), SIGTERM) == 0) { sleep(1); won(); }",
+    "another test's answer": 'for (auto p : {"../1.out", "1.out", "../../answers/1", "{answers}/1"}) if (opens(p, O_RDONLY)) won();',
+    "the output, once more": 'if (opens("/proc/self/fd/0", O_WRONLY) && opens("/dev/shm/new", O_WRONLY | O_CREAT)) won();',
+}
+PYTHON = {
+    "the environment": "won(any('WALNUT' in value for value in os.environ.values()))",
+    "a file of the user": "won(open('{home}/secret').read())",
+    "a file in the user's folder": "won(open('{home}/new', 'w'))",
+    "users of the machine": "won(open('/etc/shadow').read())",
+    "a server of this machine": "import socket\nwon(socket.create_connection(('127.0.0.1', {port}), timeout=2))",
+    "a process that stays": "won(os.fork() == 0 and not os.setsid())",
+}
+# These only take what they can get: the test has no verdict, and the next one is judged as if nothing had been.
+WASTEFUL = {
+    "it never ends": "for (;;) {}",
+    "it sleeps": "for (;;) pause();",
+    "it prints without end": "static char text[1 << 16]; for (;;) if (write(1, text, sizeof text) < 0) _exit(1);",
+    "it takes all memory": "for (;;) memset(malloc(1 << 20), 1, 1 << 20);",
+    "it starts processes": "for (;;) fork();",
+    "it fills the disk": 'static char text[1 << 16]; int f = open("all", O_WRONLY | O_CREAT, 0666); for (;;) if (write(f, text, sizeof text) < 0) _exit(1);',
+    "it makes files": "for (int i = 0;; i++) if (!opens(std::to_string(i), O_WRONLY | O_CREAT)) _exit(1);",
+}
+
+
+def problem(checker: Checker) -> Problem:
+    return Problem(
+        id="echo",
+        limits=Limits.contest(2.0, 256 << 20),
+        checker=checker,
+        tests=(Test(name="1", input=Blob.of("7\n"), answer=Blob.of("7\n")),),
+    )
+
+
+def validator(body: str) -> Checker:
+    text = f"{_HEAD}int main() {{ {body}\n _exit(43); }}\n"
+    return Checker(kind=CheckerKind.ICPC, sources=(NamedBlob(name="validate.cpp", content=Blob.of(text)),))
+
+
+def script(body: str) -> Checker:
+    inside = "\n".join(f"    {line}" for line in body.splitlines())
+    text = f"import os, sys\ndef won(found):\n    sys.exit(42 if found else 43)\ntry:\n{inside}\nexcept Exception:\n    sys.exit(43)\nsys.exit(43)\n"
+    source = NamedBlob(name="check.py", content=Blob.of(text))
+    return Checker(kind=CheckerKind.ICPC, sources=(source,), language="python")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o755)
+    (home / "secret").write_text(SECRET)
+    (tmp_path / "answers").mkdir()
+    (tmp_path / "answers" / "1").write_text(SECRET)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("IOI_EVAL_TOKEN", SECRET)
+    return home
+
+
+@pytest.fixture(params=["here", pytest.param("a worker", marks=pytest.mark.long)])
+async def judge(
+    request: pytest.FixtureRequest, shared_cache: Path, tmp_path: Path, home: Path
+) -> AsyncIterator[tuple[Scorer, int]]:
+    """What judges, and the port of a server beside it."""
+    store, own = Store(shared_cache), Store(tmp_path / "store")
+    engine = EmbeddedEngine(store=store, slots=2)
+    async with engine, Server(engine, ServerOptions(port=0)) as server:
+        port = int(server.url.rsplit(":", 1)[1])
+        here = EmbeddedEngine(store=store, slots=1)
+        there = here if request.param == "here" else PistonEngine(Fixed([server.url]))
+        async with Scorer(there, store=own) as scorer:
+            yield scorer, port
+
+
+async def verdict(scorer: Scorer, checker: Checker) -> Verdict | None:
+    """None: the judge failed."""
+    own = Submission(key="k", problem_id="echo", code=ECHO, language="python")
+    try:
+        (test,) = (await scorer.score(problem(checker), own)).tests
+    except JudgeFailure:
+        return None
+    return test.status
+
+
+async def test_a_validator_gets_nothing_of_the_machine(judge: tuple[Scorer, int], home: Path) -> None:
+    scorer, port = judge
+    known = {"home": str(home), "answers": str(home.parent / "answers"), "port": str(port)}
+    assert await verdict(scorer, validator("won();")) is Verdict.AC, "a success would be seen"
+    assert await verdict(scorer, script("won(True)")) is Verdict.AC
+    for table, make in ((CPP, validator), (PYTHON, script)):
+        for name, body in table.items():
+            for word, value in known.items():
+                body = body.replace(f"{{{word}}}", value)
+            assert await verdict(scorer, make(body)) in (Verdict.WA, None), name
+    assert (home / "secret").read_text() == SECRET and not (home / "new").exists()
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", ["the environment", "a file of the user", "a file in the user's folder"])
+def test_where_nothing_confines_it_it_does(home: Path, tmp_path: Path, name: str) -> None:
+    text = f"{_HEAD}int main() {{ {CPP[name].replace('{home}', str(home))}\n _exit(43); }}\n"
+    (tmp_path / "bare.cpp").write_text(text)
+    subprocess.run(["g++", "-O0", "-o", "bare", "bare.cpp"], cwd=tmp_path, check=True)
+    assert subprocess.run(["./bare"], cwd=tmp_path, check=False).returncode == 42
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", WASTEFUL)
+async def test_a_validator_takes_no_more_than_it_may(judge: tuple[Scorer, int], way: str) -> None:
+    scorer, _ = judge
+    assert await verdict(scorer, validator(WASTEFUL[way])) is None
+    assert await verdict(scorer, validator("won();")) is Verdict.AC
