@@ -26,6 +26,8 @@ GENERATED = "generated"  # runs a package's own program, as a build does
 KEY_VERSION = 1
 HEADER, WRAPPER = "header", "wrapper.hpp"  # a recipe's big header, precompiled, and the source of that
 BROUGHT_HEADERS = "IOI_EVAL_HEADERS"  # names the folder of those that a server's package brings
+# A copy of the first is in that folder, by the second name: they were made of this version of the C library.
+LIBRARY_HEADER, BROUGHT_LIBRARY = "/usr/include/features.h", "features.h.of"
 DRIVERS = frozenset({"g++", "gcc"})  # commands that link what they compile
 OTHER_MACHINE = "Run `ioi-eval doctor` to see which compilers the engine has"
 _NAME_BYTES, _PATH_BYTES = 255, 1024

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import BROUGHT_HEADERS, HEADER, WRAPPER
+from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, HEADER, LIBRARY_HEADER, WRAPPER
 from ioi_eval.engines.embedded.commands import find_command
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
 from ioi_eval.model.errors import InputError
@@ -52,27 +52,27 @@ class IndexLine(Value):
 def install(folder: Path, *, compiler: Path | None = None, headers: Sequence[str] = ()) -> Path:
     """Writes the package into a folder of packages, as installed; a server finds it when it starts next.
 
-    `headers`: standards of C++, such as gnu++20, for which it brings the big header precompiled.
+    `headers`: standards of C++, such as gnu++20, for which it brings the big header precompiled. A package
+    that is there stays as it is until these are made.
     """
     info = _info()
     below = f"{info['language']}/{info['version']}"
     place = folder / below
+    if compiler is not None and not (compiler / "bin").is_dir():
+        remedy = "Name the folder that has a compiler's bin/ as compiler=FOLDER"
+        raise InputError("there is no bin/ in it", where=os.fspath(compiler), remedy=remedy)
+    brought_before = place / _COMPILER if (place / _COMPILER).is_dir() else None
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        (place / INSTALLED).unlink(missing_ok=True)
-        for name, content in _files(info):
-            _write(place / name, content)
-        if compiler is not None:
-            target = place / _COMPILER
-            if not (compiler / "bin").is_dir():
-                remedy = "Name the folder that has a compiler's bin/ as compiler=FOLDER"
-                raise InputError("there is no bin/ in it", where=os.fspath(compiler), remedy=remedy)
-            shutil.rmtree(target, ignore_errors=True)
-            shutil.copytree(compiler, target, symlinks=True)
-        with _precompiled(compiler, headers) as made:
+        with _precompiled(compiler or brought_before, headers) as made:
+            place.mkdir(parents=True, exist_ok=True)
+            (place / INSTALLED).unlink(missing_ok=True)
+            for name, content in _files(info):
+                _write(place / name, content)
+            if compiler is not None:
+                _replace(place / _COMPILER, compiler)
+                shutil.rmtree(place / _HEADERS, ignore_errors=True)  # another compiler's
             if headers:
-                shutil.rmtree(place / _HEADERS, ignore_errors=True)
-                shutil.copytree(made, place / _HEADERS)
+                _replace(place / _HEADERS, made)
         brings = [name for name in (_COMPILER, _HEADERS) if (place / name).is_dir()]
         _write(place / ".env", _environment(f"{SERVERS_PLACE}/{below}", brings))
         _write(place / INSTALLED, str(time.time_ns() // 1_000_000).encode())
@@ -133,14 +133,17 @@ def _environment(seen: str, brings: Sequence[str]) -> bytes:
 @contextmanager
 def _precompiled(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path]:
     """A folder with the big header for each standard. A compiler finds the one that it can take."""
-    chosen = [_dialect(name) for name in standards]
+    chosen = {language.standard: language for language in map(_dialect, standards)}.values()
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
-        Path(folder).chmod(0o755)  # as it is copied
         for language in chosen:
             made = Path(folder, f"{language.header}.gch")
             made.mkdir(parents=True, exist_ok=True)
             made.with_suffix("").write_text(f"#include_next <{language.header}>\n")
-            _precompile(language, prefix, made / language.standard)
+            _precompile(language, prefix and prefix.resolve(), made / language.standard)
+        if chosen:  # a compiler checks that a header is its own, and not which C library that one has read
+            shutil.copyfile(LIBRARY_HEADER, Path(folder, BROUGHT_LIBRARY))
+        for path in (Path(folder), *Path(folder).rglob("*")):  # jobs have a user of their own
+            path.chmod(0o755 if path.is_dir() else 0o644)
         yield Path(folder)
 
 
@@ -173,7 +176,19 @@ def _precompile(language: Language, prefix: Path | None, target: Path) -> None:
         if done.returncode != 0:
             words = " ".join(done.stderr.split())[:400]
             raise InputError(f"{found} cannot precompile {language.header}: {words}", field="headers")
-        shutil.copyfile(Path(folder, HEADER), target)
+        shutil.move(Path(folder, HEADER), target)
+
+
+def _replace(target: Path, source: Path) -> None:
+    """Put a copy of a folder into the place of another, whole."""
+    part = target.with_name(f"{target.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        shutil.copytree(source, part, symlinks=True)
+        shutil.rmtree(target, ignore_errors=True)
+        part.rename(target)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -64,7 +64,6 @@ PYTHON = {
     "a file in the user's folder": "won(open('{home}/new', 'w'))",
     "users of the machine": "won(open('/etc/shadow').read())",
     "a server of this machine": "import socket\nwon(socket.create_connection(('127.0.0.1', {port}), timeout=2))",
-    "a process that stays": "won(os.fork() == 0 and not os.setsid())",
 }
 # These only take what they can get: the test has no verdict, and the next one is judged as if nothing had been.
 WASTEFUL = {
@@ -145,7 +144,7 @@ async def test_a_validator_gets_nothing_of_the_machine(judge: tuple[Scorer, int]
         for name, body in table.items():
             for word, value in known.items():
                 body = body.replace(f"{{{word}}}", value)
-            assert await verdict(scorer, make(body)) in (Verdict.WA, None), name
+            assert await verdict(scorer, make(body)) is Verdict.WA, name
     assert (home / "secret").read_text() == SECRET and not (home / "new").exists()
 
 

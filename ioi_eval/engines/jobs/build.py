@@ -25,9 +25,11 @@ import msgspec
 from ioi_eval.engines import Transport
 from ioi_eval.engines.contract import (
     BROUGHT_HEADERS,
+    BROUGHT_LIBRARY,
     DRIVERS,
     GENERATED,
     HEADER,
+    LIBRARY_HEADER,
     OTHER_MACHINE,
     SUBMISSION,
     WRAPPER,
@@ -90,7 +92,8 @@ def compile_script(
             begins = f"[ ! -e {INCLUDED}.gch ] || begins='-include {INCLUDED}'; "
         elif brought:
             place = f"${BROUGHT_HEADERS}"
-            begins = f'[ ! -e "{place}/{recipe.header}.gch" ] || begins="-I {place}"; '
+            same = f'cmp -s "{place}/{BROUGHT_LIBRARY}" {LIBRARY_HEADER}'
+            begins = f'[ ! -e "{place}/{recipe.header}.gch" ] || ! {same} || begins="-I {place}"; '
         shared = recipe.shared if linked else None
         words = shlex.join(OBJECT if word == shared else word for word in recipe.command[1:])
         quick = f"{shlex.join([tool.path, *options])} $begins {words} > {_QUICK_LOG} 2>&1"

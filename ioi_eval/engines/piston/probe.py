@@ -13,7 +13,7 @@ import msgspec
 
 from ioi_eval.engines.cluster import LateAnswer
 from ioi_eval.engines.conditions import answered
-from ioi_eval.engines.contract import BROUGHT_HEADERS, Condition
+from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Condition
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
     decode_reply,
@@ -72,8 +72,9 @@ for standard in gnu++26 gnu++23 gnu++20 gnu++17 gnu++14; do
   echo 'int main() {}' | g++ -std=$standard -fsyntax-only -x c++ - && echo "standard $standard" && break
 done
 for kept in "$HEADERS"/bits/stdc++.h.gch/*; do
-  [ -e "$kept" ] && echo '#include <bits/stdc++.h>' | g++ FLAGS -std="${kept##*/}" -I "$HEADERS" -H \
-    -S -o /dev/null -x c++ - 2>&1 | grep -q "^! $kept" && echo "header ${kept##*/}"
+  [ -e "$kept" ] && cmp -s "$HEADERS/LIBRARY" HERE || continue
+  echo '#include <bits/stdc++.h>' | g++ FLAGS -std="${kept##*/}" -I "$HEADERS" -H -S -o /dev/null \\
+    -x c++ - 2>&1 | grep -q "^! $kept" && echo "header ${kept##*/}"
 done
 if command -v rustc > /dev/null; then
   words=$(rustc -vV) && real=$(command -v gcc) &&
@@ -95,6 +96,8 @@ echo end
 """
 for _word, _meant in {
     "MODULES": " ".join(MODULES),
+    "$HEADERS/LIBRARY": f"$HEADERS/{BROUGHT_LIBRARY}",
+    "HERE": LIBRARY_HEADER,
     "$HEADERS": f"${BROUGHT_HEADERS}",
     "FLAGS": " ".join(flag for flag in find("c++").flags if not flag.startswith("-std")),
 }.items():

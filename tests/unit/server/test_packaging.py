@@ -79,8 +79,17 @@ def precompiler(compiler: Path) -> Path:
     return compiler
 
 
-def test_headers_that_it_brings_are_its_compilers(tmp_path: Path, precompiler: Path) -> None:
-    place = install(tmp_path / "packages", compiler=precompiler, headers=("gnu++17", "c++20"))
+def test_headers_that_it_brings_are_its_compilers(
+    tmp_path: Path, precompiler: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = os.umask(0o077)
+    try:
+        place = install(tmp_path / "packages", compiler=Path("gcc"), headers=("gnu++17", "c++20", "c++20"))
+    finally:
+        os.umask(before)
+    modes = {path.stat().st_mode & 0o777 for path in (place / "headers").rglob("*")}
+    assert modes == {0o755, 0o644}, "jobs have users of their own"
     assert (place / "headers/bits/stdc++.h").read_text() == "#include_next <bits/stdc++.h>\n"
     made = {path.name: path.read_text() for path in (place / "headers/bits/stdc++.h.gch").iterdir()}
     assert made.keys() == {"gnu++17", "gnu++20"}
@@ -92,6 +101,11 @@ def test_headers_that_it_brings_are_its_compilers(tmp_path: Path, precompiler: P
     assert seen == sourced(place) and seen["IOI_EVAL_HEADERS"] == f"{place}/headers"
     again = install(tmp_path / "packages")
     assert (again / "headers").is_dir() and kept(again)["IOI_EVAL_HEADERS"], "they stay until others come"
+    again = install(tmp_path / "packages", headers=("gnu++23",))
+    [made_by_its_own] = (again / "headers/bits/stdc++.h.gch").iterdir()
+    assert "-std=gnu++23" in made_by_its_own.read_text()
+    again = install(tmp_path / "packages", compiler=precompiler)
+    assert not (again / "headers").exists(), "they were made by another compiler"
 
 
 @pytest.mark.parametrize(
@@ -106,8 +120,11 @@ def test_headers_that_cannot_be_made(tmp_path: Path, precompiler: Path, name: st
     with pytest.raises(InputError, match=words):
         install(tmp_path / "packages", compiler=precompiler, headers=(name,))
     (precompiler / "bin" / "g++").write_text("#!/bin/sh\necho no such standard >&2; exit 1\n")
+    place = install(tmp_path / "packages", compiler=precompiler)
+    before = {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
     with pytest.raises(InputError, match=r"cannot precompile bits/stdc.*no such standard"):
         install(tmp_path / "packages", compiler=precompiler, headers=("gnu++26",))
+    assert before == {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
     (precompiler / "bin" / "g++").unlink()
     with pytest.raises(InputError, match=r"there is no g.. that could precompile"):
         publish(tmp_path, "http://x", compiler=precompiler, headers=("gnu++26",))

@@ -9,7 +9,7 @@ import pytest
 from support.builds import HELLO, graded_problem, named, plain_problem, submitted
 from support.engines import Recipe, submission_recipe
 
-from ioi_eval.engines.contract import BROUGHT_HEADERS, Profile
+from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Profile
 from ioi_eval.engines.jobs.build import (
     FOLDER,
     INCLUDED,
@@ -286,9 +286,13 @@ def test_a_header_of_the_servers_package_is_used(tmp_path: Path, monkeypatch: py
     (kept / f"{HEADER}.gch").mkdir(parents=True)
     (kept / f"{HEADER}.gch" / "gnu++20").write_bytes(made)
     (kept / HEADER).write_text(f"#include_next <{HEADER}>\n")
+    (kept / BROUGHT_LIBRARY).write_bytes(Path(LIBRARY_HEADER).read_bytes())
+    (tmp_path / "older").mkdir()
+    (tmp_path / "older" / "bits").symlink_to(kept / "bits")
+    (tmp_path / "older" / BROUGHT_LIBRARY).write_text("of another version of the C library")
     build = recipe(f"#include <{HEADER}>\n#ifndef A\n#define A 8\n#endif\nint main() {{ return A; }}\n")
     broken = recipe(f"#include <{HEADER}>\nint main() {{ return A; }}\n#error no\n")
-    for place, code in ((kept, 7), (tmp_path, 8)):
+    for place, code in ((kept, 7), (tmp_path / "older", 8)):
         monkeypatch.setenv(BROUGHT_HEADERS, str(place))
         box = tmp_path / f"box-{code}"
         box.mkdir()
