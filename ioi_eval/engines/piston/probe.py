@@ -73,7 +73,7 @@ for standard in gnu++26 gnu++23 gnu++20 gnu++17 gnu++14; do
 done
 for kept in "$HEADERS"/bits/stdc++.h.gch/*; do
   [ -e "$kept" ] && cmp -s "$HEADERS/LIBRARY" HERE || continue
-  echo '#include <bits/stdc++.h>' | g++ FLAGS -std="${kept##*/}" -I "$HEADERS" -H -S -o /dev/null \\
+  echo '#include <bits/stdc++.h>' | g++ FLAGS -std="${kept##*/}" -I "$HEADERS" -H -S -o /dev/null \
     -x c++ - 2>&1 | grep -q "^! $kept" && echo "header ${kept##*/}"
 done
 if command -v rustc > /dev/null; then
