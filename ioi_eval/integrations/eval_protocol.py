@@ -13,18 +13,27 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from ioi_eval.errors import CasesError, IoiEvalError
-from ioi_eval.integrations.apps_outcomes import AppsTask, outcome
-from ioi_eval.integrations.eval_protocol_types import EvaluateResult, EvaluationRow, Message, MetricResult
 from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.rewards import all_or_nothing
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
-from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, Submission, Value
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Limits,
+    Problem,
+    Submission,
+    SubmissionResult,
+    TestResult,
+    Value,
+    Verdict,
+)
 from ioi_eval.scoring import Case, Cases, read_cases, shallow, with_cases
 from ioi_eval.store.resources import graders
 
@@ -38,6 +47,61 @@ __all__ = [
     "evaluate_apps_solution",
     "evaluate_apps_solution_async",
 ]
+
+# The types of the package where it is installed, otherwise equal ones.
+if TYPE_CHECKING:
+    _INSTALLED = False
+else:
+    try:
+        from eval_protocol.models import EvaluateResult, EvaluationRow, Message, MetricResult
+
+        _INSTALLED = True
+    except ImportError:
+        _INSTALLED = False
+
+if not _INSTALLED:
+
+    class _Fields(msgspec.Struct, kw_only=True):
+        """The operations that programs written for the package use on its models."""
+
+        def __getitem__(self, name: str) -> Any:
+            if name not in self.__struct_fields__:
+                raise KeyError(name)
+            return getattr(self, name)
+
+        def __contains__(self, name: str) -> bool:
+            return name in self.__struct_fields__
+
+        def get(self, name: str, default: Any = None) -> Any:
+            return getattr(self, name, default)
+
+        def model_dump(self) -> dict[str, Any]:
+            plain: dict[str, Any] = msgspec.to_builtins(self)
+            return plain
+
+    class Message(_Fields):
+        role: str
+        content: Any = ""
+        reasoning_content: str | None = None
+
+    class MetricResult(_Fields):
+        score: float
+        reason: str
+        is_score_valid: bool = True
+        data: dict[str, Any] = {}
+
+    class EvaluateResult(_Fields):
+        score: float
+        is_score_valid: bool = True
+        reason: str | None = None
+        metrics: dict[str, MetricResult] = {}
+        error: str | None = None
+
+    class EvaluationRow(_Fields):
+        messages: list[Message] = []
+        ground_truth: Any = None
+        evaluation_result: EvaluateResult | None = None
+
 
 _ECHO = 1 << 16  # bytes of a wrong output, or of an error in its place
 _NO_INPUTS = {"error": "Invalid or missing in_outs structure"}
@@ -124,6 +188,13 @@ def __getattr__(name: str) -> Any:
 # --- what is to be judged ----------------------------------------------------------------------------
 
 
+class AppsTask(Value):
+    problem: Problem
+    submission: Submission
+    cases: tuple[Case, ...]  # those that are judged
+    total: int  # of all tests, readable or not
+
+
 class _Refused(Exception):
     """Ground truth that holds no tests: the reason, and what the metric `error` says of it."""
 
@@ -202,13 +273,9 @@ def _of(source: str, judged: Cases, execution: Execution, *, cases: tuple[Case, 
         limits=Limits.contest(execution.execution_timeout, execution.memory_limit),
         checker=Checker(kind=CheckerKind(execution.checker)),
     )
-    problem = all_or_nothing(with_cases(plain, judged, _blob))
+    problem = with_cases(plain, judged, lambda text: Blob.of(text.encode("utf-8", "surrogatepass")))
     submission = Submission(key="apps", problem_id="apps", code=source, language="python")
-    return AppsTask(problem=problem, submission=submission, cases=cases, total=total)
-
-
-def _blob(text: str) -> Blob:
-    return Blob.of(text.encode("utf-8", "surrogatepass"))
+    return AppsTask(problem=all_or_nothing(problem), submission=submission, cases=cases, total=total)
 
 
 @cache
@@ -255,6 +322,19 @@ def _without_thoughts(text: str) -> str:
 # --- what came of it ---------------------------------------------------------------------------------
 
 
+_ERROR, _NOT_COMPILED = -1, -2
+_LONGEST_INPUT, _LONGEST_OUTPUT = 300, 200  # characters of what a failed test is shown with
+_MARK = "ioi_eval apps: "  # as graders/python/apps.py has it
+_KILLED = "Global timeout or process killed prematurely"
+
+
+class AppsOutcome(NamedTuple):
+    """A result for each test up to the first that failed, and what is told of that one."""
+
+    results: Sequence[int]
+    details: Sequence[Mapping[str, Any]]
+
+
 async def _evaluated(task: AppsTask, own: Runtime) -> EvaluateResult:
     try:
         result = await own.score(task.problem, task.submission)
@@ -262,6 +342,95 @@ async def _evaluated(task: AppsTask, own: Runtime) -> EvaluateResult:
         note(error)
         return _unsaid(f"The judge could not say: {error}")
     return _result(*outcome(task, result))
+
+
+def outcome(task: AppsTask, result: SubmissionResult) -> AppsOutcome:
+    """Return the results and details of eval-protocol's evaluator.
+
+    A result is true, false, -1 for a program that did not end well or -2 for one that could not be loaded;
+    the first that is not true is the last. Where a program ended its own process or exceeded a limit, all
+    are -1.
+    """
+    if not result.compiles:
+        lines = result.compile_output.strip().splitlines() or ["it does not compile"]
+        return _ended(_NOT_COMPILED, 0, lines[-1].strip(), result.compile_output)
+    found = {test.test_name: test for test in result.tests}
+    for number, test in enumerate(found[test.name] for test in task.problem.tests):
+        if test.status is not Verdict.AC:
+            return _failed(task, number, test)
+    if len(task.cases) < task.total:
+        return _broken(task)
+    return AppsOutcome([True] * task.total, [{}])
+
+
+def _failed(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
+    if test.status is Verdict.RE and task.problem.options.function:
+        return _ended(_ERROR, number, test.feedback, "")
+    if test.status not in (Verdict.WA, Verdict.PA):
+        return _killed(task, test)
+    report = _report(test.output)
+    if report is None:
+        return _wrong(task, number, test)
+    if report.code is None:
+        return _broken(task)
+    return _ended(report.code, number, report.error, report.traceback)
+
+
+class _Report(Value):
+    """The harness' words for a program that it could not run to its end."""
+
+    code: Literal[-1, -2] | None  # None: not even that
+    error: str = ""
+    traceback: str = ""
+
+
+def _report(output: str) -> _Report | None:
+    """Return what the harness wrote in the place of a program's output; None where it ran the program."""
+    if not output.startswith(_MARK):
+        return None
+    try:
+        return msgspec.json.decode(output.removeprefix(_MARK), type=_Report)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _wrong(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
+    case = task.cases[number]
+    shown = {
+        "output": _short(test.output.rstrip(), _LONGEST_OUTPUT),
+        "expected": _short(case.output, _LONGEST_OUTPUT),
+        "inputs": _short(case.input, _LONGEST_INPUT),
+        "error_message": "Wrong Answer",
+    }
+    return AppsOutcome([True] * number + [False], [shown])
+
+
+def _ended(code: int, passed: int, error: str, traceback: str) -> AppsOutcome:
+    return AppsOutcome([True] * passed + [code], [{"error": error, "traceback": traceback}])
+
+
+def _broken(task: AppsTask) -> AppsOutcome:
+    """A test that is no test, met after those before it passed."""
+    told = {
+        "error": "Exception in _temp_run/run_test",
+        "traceback": "an input or output is missing or no text",
+    }
+    return AppsOutcome([_ERROR] * max(task.total, 1), [told])
+
+
+def _killed(task: AppsTask, test: TestResult) -> AppsOutcome:
+    """Return the outcome of a killed program: nothing is known of any test."""
+    if not task.total:
+        return AppsOutcome([_ERROR], [{"error": "Global timeout"}])
+    limit = test.status in (Verdict.MLE, Verdict.OLE)
+    details = test.feedback if limit else "No results returned from subprocess."
+    told = {"error": _KILLED, "details": details}
+    return AppsOutcome([_ERROR] * task.total, [told] * task.total)
+
+
+def _short(text: str, most: int) -> str:
+    """The beginning and the end of what is too long."""
+    return text if len(text) <= most else f"{text[: most // 2]}...(truncated) ...{text[-most // 2 :]}"
 
 
 # --- in the package's words --------------------------------------------------------------------------

@@ -304,7 +304,7 @@ def test_files_of_tests_have_names_of_their_own() -> None:
 
 
 # Classes of other packages, which are called as they are there.
-PEERS = {"integrations/open_r1.py", "integrations/eval_protocol_types.py"}
+PEERS = {"integrations/open_r1.py", "integrations/eval_protocol.py"}
 
 
 def test_each_class_has_a_name_of_its_own() -> None:
