@@ -267,16 +267,25 @@ class Benchmark(ABC):
 
     def candidate(self, row: Row) -> Candidate:
         """Return the problem of a row, as the columns say that the class names."""
-        day = str(row.value(self.named.date) or "")[:10].replace("/", "-")  # tables of JSON make it a time
+        day = str(self.value_of(row, self.named.date) or "")[:10].replace("/", "-")  # JSON's are times
         date = day if day[:4].isdecimal() else ""
         return Candidate(
-            id=row.name(self.named.id) if self.named.id else f"{self.name}_{row.index}",
+            id=self.id_of(row),
             rows=(row.index,),
             year=int(date[:4]) if date else None,
-            difficulty=row.text(self.named.difficulty, ""),
-            tags=tuple(tag for column in self.named.tags if (tag := row.text(column, ""))),
+            difficulty=self.text_of(row, self.named.difficulty),
+            tags=tuple(tag for column in self.named.tags if (tag := self.text_of(row, column))),
             date=date,
         )
+
+    def id_of(self, row: Row) -> str:
+        return row.name(self.named.id) if self.named.id else f"{self.name}_{row.index}"
+
+    def text_of(self, row: Row, column: str, default: str = "") -> str:
+        return row.text(column, default)
+
+    def value_of(self, row: Row, column: str) -> Any:
+        return row.value(column)
 
     @abstractmethod
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
@@ -288,13 +297,13 @@ class Benchmark(ABC):
         """Return the problem of a row, unusable where `finish`, which adds tests, cannot understand them."""
         problem = Problem(
             id=candidate.id,
-            name=row.text(self.named.title, candidate.id),
+            name=self.text_of(row, self.named.title, candidate.id),
             year=candidate.year,
             source=f"{row.table.where}, row {row.index + 1}",
             difficulty=candidate.difficulty,
             tags=candidate.tags,
-            statement=statement_of(row.text(self.named.statement, "")),
-            starter_code=row.text(self.named.starter, ""),
+            statement=statement_of(self.text_of(row, self.named.statement)),
+            starter_code=self.text_of(row, self.named.starter),
         )
         try:
             return finish(replace(problem, **more))

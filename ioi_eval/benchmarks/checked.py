@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -16,12 +17,17 @@ from ioi_eval.benchmarks.benchmark import (
     ColumnNames,
     Keep,
     Unusable,
+    statement_of,
 )
-from ioi_eval.benchmarks.tables import Row, Tables
+from ioi_eval.benchmarks.hub import file_of_hub
+from ioi_eval.benchmarks.tables import Row, Table, Tables, TableSource, one_file
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Solution, Test
 from ioi_eval.problems import Package, testlib
+from ioi_eval.problems.archive import extracted
+from ioi_eval.problems.lightcp import LightCp
 from ioi_eval.rules.json_tests import NO_CASES, CasesError
+from ioi_eval.store import Store
 
 _MB = 1 << 20
 _STANDARD = "gnu++17"
@@ -35,6 +41,7 @@ class Checked(Benchmark):
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
+        time = row.number("time_limit", above=0)
 
         def finish(problem: Problem) -> Problem:
             pairs = enumerate(row.contents("test_cases", "input", "output"), 1)
@@ -50,14 +57,13 @@ class Checked(Benchmark):
             row,
             candidate,
             finish,
-            limits=Limits.contest(self._seconds(row), int(row.number("memory_limit", above=0) * _MB)),
+            limits=Limits.contest(
+                time if time < self.milliseconds_from else time / 1000,
+                int(row.number("memory_limit", above=0) * _MB),
+            ),
             checker=_checker(row.text("checker", ""), header_folders(options)),
             cpp_standard=_STANDARD,
         )
-
-    def _seconds(self, row: Row) -> float:
-        time = row.number("time_limit", above=0)
-        return time if time < self.milliseconds_from else time / 1000
 
 
 def _checker(source: str, headers: Sequence[Path]) -> Checker:
@@ -177,3 +183,58 @@ class AetherCode(Checked):
 
     def candidate(self, row: Row) -> Candidate:
         return replace(super().candidate(row), year=row.whole("year", 0) or None)
+
+
+# --- LiveCodeBench Pro: contests since October 2024, a zip of tests and a checker for each problem ---
+
+
+TESTS = "QAQAQAQAQ/LiveCodeBench-Pro-Testcase"
+NO_TESTS = "the dataset has no tests of it"
+
+
+class LiveCodeBenchPro(Benchmark):
+    name: ClassVar = "livecodebench_pro"
+    about: ClassVar = "problems of contests since October 2024, with checkers and interactors"
+    ids: ClassVar = r"[0-9]{4}[A-Z][0-9]?"
+    dataset: ClassVar = "QAQAQAQAQ/LiveCodeBench-Pro"
+    split: ClassVar = "quater_2024_10_12+quater_2025_1_3+quater_2025_4_6+quater_2025_7_9"
+    columns: ClassVar = ("problem_id", "problem_title", "difficulty", "platform", "problem_statement")
+    named = ColumnNames(id="problem_id", difficulty="difficulty", tags=("platform",))
+
+    def candidates(self, main: Table) -> Iterator[Candidate]:
+        """A problem may be of several quarters."""
+        return (self.candidate(main[rows[0]]) for rows in main.groups(self.named.id).values())
+
+    def matter(self, options: BenchmarkOptions) -> str:
+        return header_stamp(options)
+
+    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
+        return f"{tables.main.fingerprint} {tables.stamp(TESTS, f'{candidate.id}.zip')}"
+
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        row = tables.main[candidate.rows[0]]
+        archive = _archive(f"{candidate.id}.zip", options)
+        with TemporaryDirectory(prefix="ioi-eval-") as place:  # nothing of the problem stays there
+            folder = extracted(archive, Store(Path(place))).folder
+            package = LightCp(*header_folders(options)).read_package(folder, str(archive))
+            problem = of_package(package, keep)
+        return replace(
+            problem,
+            id=candidate.id,
+            name=row.text("problem_title", candidate.id),
+            difficulty=candidate.difficulty,
+            tags=candidate.tags,
+            statement=statement_of(row.text("problem_statement", "")),
+        )
+
+
+def _archive(name: str, options: BenchmarkOptions) -> Path:
+    if not options.data_dir:
+        found = file_of_hub(TESTS, name)
+        if found is None:
+            raise Unusable(NO_TESTS)
+        return found
+    try:
+        return one_file(Path(options.data_dir), TableSource(dataset=TESTS, path=name))[0]
+    except InputError as error:
+        raise Unusable(NO_TESTS) from error

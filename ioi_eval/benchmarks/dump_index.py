@@ -21,6 +21,20 @@ from ioi_eval.store.resources import PACKAGE, code_digest
 INDEX = ".dump.index"
 
 
+class FirstPassCounts(msgspec.Struct):
+    """The numbers that a first pass has come to."""
+
+    rows: int = 0
+    looked_at: int = 0  # selected rows of which more was found out
+    without: int = 0  # of these, rows without a program
+    columns: dict[str, dict[str, int]] = {}  # rows by column, by what they hold
+    languages: dict[str, dict[LanguageFrom, int]] = {}  # rows by what told it, by language
+    contents: dict[str, bytes] = {}  # of the rows with an id, by key: a hash
+    programs: int = 0  # texts of the column of programs
+    fenced: int = 0  # of these, those with a fence
+    replies: int = 0  # of rows with such a text, those that have a reply in a column of its own
+
+
 class DumpIndex(Value):
     """The first pass over a large dump, as far as the next one goes on from it."""
 
@@ -28,22 +42,14 @@ class DumpIndex(Value):
     sha256: str  # of these bytes
     read_by: str  # a hash of the options, the problems, the package's sources and the Python
     id_column: str
-    rows: int
+    counts: FirstPassCounts
     keys: list[str]  # of the submissions, in order
     names: list[str]  # of problems
     problems: list[int]  # the place of each submission's problem among them
-    contents: dict[str, bytes]  # of the rows with an id
     equal: dict[str, int]  # rows without an id, by content
     passed_over: list[str]
     left_out: dict[str, int]
     noted: dict[str, int]
-    looked_at: int
-    without: int
-    columns: Mapping[str, Mapping[str, int]]
-    languages: Mapping[str, Mapping[LanguageFrom, int]]
-    programs: int
-    fenced: int
-    replies: int
 
     @property
     def problem_ids(self) -> dict[str, str]:

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 
 from ioi_eval.benchmarks.benchmark import Benchmark
-from ioi_eval.benchmarks.dump_index import DumpIndex
+from ioi_eval.benchmarks.dump_index import DumpIndex, FirstPassCounts
 from ioi_eval.benchmarks.dump_reader import (
     ABSENT,
     DumpOptions,
@@ -321,14 +321,8 @@ class _FirstPass:
     ) -> None:
         """`most`: rows to look at, whatever comes behind them."""
         self._reader, self._options, self._on_rows, self._most = reader, options, on_rows, most
-        self._rows = 0
-        self._looked_at = self._without = 0  # rows of which more was found out, and those without a program
-        self._columns: dict[str, Counter[str]] = {}
-        self._languages: dict[str, Counter[LanguageFrom]] = {}
-        self._keys: dict[str, bytes] = {}  # of all rows with an id column; a hash of each
+        self._counts = FirstPassCounts()
         self._contents: dict[str, str] = {}
-        self._programs = self._fenced = 0  # texts of the column of programs, and those with a fence
-        self._replies = 0  # of rows with such a text, those that have a reply in a column of its own
         self.bad: list[InputError] = []
         self.index: DumpIndex | None = None  # of the dump as it was, perhaps
         self.grown: GrownFrom | None = None
@@ -338,8 +332,8 @@ class _FirstPass:
         return self._reader.taken
 
     def look_through(self, places: Sequence[RowFile], *, skip_bad: bool) -> DumpInfo:
-        begun = takewhile(lambda place: self._most is None or self._rows < self._most, places)
-        files = tuple(self._labelled_file(place) for place in begun)
+        begun = takewhile(lambda place: self._most is None or self._counts.rows < self._most, places)
+        files, counts = tuple(self._labelled_file(place) for place in begun), self._counts
         if not skip_bad and (faults := list(self._faults())):
             raise BadRows(faults)
         rows = sum(file.rows for file in files)
@@ -348,7 +342,7 @@ class _FirstPass:
             raise InputError("no rows in it", where=where, remedy="Is it the right file?")
         if self._most is None:
             self._reader.check_found(where=files[0].label)
-        if 2 * self._fenced > self._programs:
+        if 2 * counts.fenced > counts.programs:
             self._refuse_replies(", ".join(file.label for file in files))
         return DumpInfo(
             files=files,
@@ -358,11 +352,11 @@ class _FirstPass:
             left_out=dict(self._reader.left_out),
             noted=dict(self._reader.noted),
             understood=Understood(
-                rows=self._looked_at,
-                whole=self._most is None and self._looked_at == len(self._reader.taken),
-                columns=self._columns,
-                languages=self._languages,
-                without=self._without,
+                rows=counts.looked_at,
+                whole=self._most is None and counts.looked_at == len(self._reader.taken),
+                columns=counts.columns,
+                languages=counts.languages,
+                without=counts.without,
             ),
             rejected=len(self.bad),
             sha256=_of_contents([file.sha256 for file in files]),
@@ -385,12 +379,15 @@ class _FirstPass:
 
     def _understand(self, entry: UsableRow) -> None:
         assert entry.problem is not None, "rows of other problems are not taken"
-        self._looked_at += 1
+        counts = self._counts
+        counts.looked_at += 1
         for what, column in entry.read_from.items():
-            self._columns.setdefault(what, Counter())[column] += 1
+            found = counts.columns.setdefault(what, {})
+            found[column] = found.get(column, 0) + 1
         spoken, code, _ = _program(entry, entry.problem, self._options)
-        self._languages.setdefault(find_language(spoken.language).name, Counter())[spoken.source] += 1
-        self._without += code is None
+        told = counts.languages.setdefault(find_language(spoken.language).name, {})
+        told[spoken.source] = told.get(spoken.source, 0) + 1
+        counts.without += code is None
 
     def _labelled_file(self, place: RowFile) -> DumpFile:
         with _labelled(place):
@@ -408,26 +405,27 @@ class _FirstPass:
             raise InputError(
                 f"the same content as {self._contents[content]}", where=label, remedy="Name it once"
             )
-        id_column, rows = self._reader.id_column(path), self._rows if self.grown is not None else 0
+        id_column, counts = self._reader.id_column(path), self._counts
+        rows = counts.rows if self.grown is not None else 0
         for entry in self._reader.entries(place, content, id_column, start):
             rows += 1
-            self._rows += 1
-            if self._rows % _LOOKED_AT == 0:
-                self._on_rows(self._rows)
+            counts.rows += 1
+            if counts.rows % _LOOKED_AT == 0:
+                self._on_rows(counts.rows)
             fault = entry if isinstance(entry, InputError) else self._fault_of_key(entry, label, id_column)
             if fault is not None:
                 self.bad.append(fault)
             elif not isinstance(entry, InputError):
                 taken = self._reader.take(entry)
-                if taken and self._looked_at < _LOOKED_AT:
+                if taken and counts.looked_at < _LOOKED_AT:
                     self._understand(entry)
                 if entry.code is not None:
-                    self._programs += 1
-                    self._replies += entry.generation is not None
+                    counts.programs += 1
+                    counts.replies += entry.generation is not None
                     if _FENCE.search(entry.code) is not None:
-                        self._fenced += 1
+                        counts.fenced += 1
                         self._reader.noted.update([_FENCED] if taken else ())
-            if self._rows == self._most:
+            if counts.rows == self._most:
                 break
         if rows:
             self._contents[content] = label
@@ -449,12 +447,7 @@ class _FirstPass:
         self._reader.passed_over.update(index.passed_over)
         self._reader.left_out.update(index.left_out)
         self._reader.noted.update(index.noted)
-        self._rows, self._looked_at, self._without = index.rows, index.looked_at, index.without
-        self._keys = dict(index.contents)
-        self._columns = {what: Counter(found) for what, found in index.columns.items()}
-        for name, told in index.languages.items():
-            self._languages[name] = Counter(told)
-        self._programs, self._fenced, self._replies = index.programs, index.fenced, index.replies
+        self._counts = index.counts
 
     def found_index(self, info: DumpInfo, read_by: str) -> DumpIndex | None:
         """Return the index of a large dump of one .jsonl file without faults; None of others."""
@@ -468,32 +461,25 @@ class _FirstPass:
             sha256=file.sha256,
             read_by=read_by,
             id_column=file.id_column,
-            rows=file.rows,
+            counts=self._counts,
             keys=list(self.problem_ids),
             names=list(places),
             problems=[places[name] for name in self.problem_ids.values()],
-            contents=self._keys,
             equal=dict(self._reader.equal),
             passed_over=list(self._reader.passed_over),
             left_out=dict(self._reader.left_out),
             noted=dict(self._reader.noted),
-            looked_at=self._looked_at,
-            without=self._without,
-            columns=self._columns,
-            languages=self._languages,
-            programs=self._programs,
-            fenced=self._fenced,
-            replies=self._replies,
         )
 
     def _refuse_replies(self, where: str) -> None:
-        column = self._reader.code_column
-        if self._replies == self._programs:
+        column, counts = self._reader.code_column, self._counts
+        if counts.replies == counts.programs:
             remedy = "Give always_extract=True to take the programs from the replies in the other column"
         else:
             remedy = f"Give code_column={column} with always_extract=True to take the programs from them"
         raise InputError(
-            f"{self._fenced} of {self._programs} texts hold fenced blocks, as replies do and programs do not",
+            f"{counts.fenced} of {counts.programs} texts hold fenced blocks,"
+            " as replies do and programs do not",
             where=where,
             field=column,
             remedy=remedy,
@@ -504,7 +490,7 @@ class _FirstPass:
         if not id_column:  # distinct, because contents are
             return None
         content = hashlib.blake2b(repr(entry.columns).encode(errors="surrogatepass"), digest_size=16).digest()
-        if self._keys.setdefault(entry.key, content) != content:
+        if self._counts.contents.setdefault(entry.key, content) != content:
             return InputError(
                 f"the id {entry.key!r} is there twice, and the rows are not the same",
                 where=label,

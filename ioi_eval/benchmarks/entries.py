@@ -22,7 +22,6 @@ from ioi_eval.benchmarks.benchmark import (
     Candidate,
     ColumnNames,
     Keep,
-    statement_of,
 )
 from ioi_eval.benchmarks.checked import header_folders, header_stamp
 from ioi_eval.benchmarks.tables import Row, Tables
@@ -226,52 +225,61 @@ class ListedBenchmark(Benchmark):
     """A benchmark made of an entry."""
 
     def __init__(self, entry: BenchmarkEntry) -> None:
-        told = entry.columns
-        needed = (told.id, told.statement, told.tests, told.inputs, told.outputs, told.assertions)
+        named = entry.columns
+        needed = (named.id, named.statement, named.tests, named.inputs, named.outputs, named.assertions)
         certain = (one.partition(".")[0] for one in needed if one and "|" not in one)
         columns = (*certain, *entry.known_by)
         same = ("name", "about", "dataset", "config", "split", "language", "packages", "ids")
-        vars(self).update({name: getattr(entry, name) for name in same}, columns=columns)
-        self._entry, self._told = entry, told
+        vars(self).update({name: getattr(entry, name) for name in same}, columns=columns, named=named)
+        self._entry, self._columns = entry, named
 
     def candidate(self, row: Row) -> Candidate:
-        entry, told = self._entry, self._told
-        found = self._name(row, told.id)
-        if told.id and not found:
-            raise row.wrong(told.id, "nothing there, and it is the problem's id")
-        day = self._name(row, told.date)[:10].replace("/", "-")
-        date = day if day[:4].isdecimal() else ""
-        bare = found.removeprefix(entry.prefix)
-        return Candidate(
-            id=f"{entry.prefix}{bare}" if found else f"{self.name}_{row.index}",
-            rows=(row.index,),
-            alias=(bare if entry.prefix else "") if found else str(row.index),
-            year=int(date[:4]) if date else None,
-            difficulty=self._name(row, told.difficulty),
-            tags=tuple(tag for one in told.tags if (tag := self._name(row, one))),
-            date=date,
-        )
+        found, prefix = super().candidate(row), self._entry.prefix
+        alias = found.id.removeprefix(prefix) if prefix else ""
+        return replace(found, alias=alias if self._columns.id else str(row.index))
+
+    def id_of(self, row: Row) -> str:
+        column, prefix = self._columns.id, self._entry.prefix
+        if not column:
+            return f"{self.name}_{row.index}"
+        found = self.text_of(row, column)
+        if not found:
+            raise row.wrong(column, "nothing there, and it is the problem's id")
+        return f"{prefix}{found.removeprefix(prefix)}"
+
+    def text_of(self, row: Row, column: str, default: str = "") -> str:
+        value = self.value_of(row, column)
+        return default if value is None else str(value) or default
+
+    def value_of(self, row: Row, column: str) -> Any:
+        """Return what is at a place; None where nothing is."""
+        for one in column.split("|"):
+            name, _, rest = one.partition(".")
+            if name and row.has(name):
+                value = row.value(name)
+                for key in rest.split(".") if rest else ():
+                    value = _decoded(value)
+                    value = value.get(key) if isinstance(value, dict) else None
+                return value
+        return None
 
     def matter(self, options: BenchmarkOptions) -> str:
-        return f"{self._entry} {header_stamp(options) if self._told.checker else ''}"
+        return f"{self._entry} {header_stamp(options) if self._columns.checker else ''}"
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
-        row, entry, told = tables.main[candidate.rows[0]], self._entry, self._told
+        row, entry, named = tables.main[candidate.rows[0]], self._entry, self._columns
 
         def finish(problem: Problem) -> Problem:
-            if told.assertions:
-                asserted = read_assertions(
-                    "\n".join(
-                        _lines(self._value(row, told.setup)) + _lines(self._value(row, told.assertions))
-                    ),
-                    self._name(row, told.function),
-                    drawn=candidate.id,
-                )
+            if named.assertions:
+                values = (self.value_of(row, column) for column in (named.setup, named.assertions))
+                source = "\n".join(line for value in values for line in _lines(value))
+                function = self.text_of(row, named.function)
+                asserted = read_assertions(source, function, drawn=candidate.id)
                 cases = Cases(cases=asserted.cases, function=asserted.function)
                 return replace(with_cases(problem, cases, keep.blob), checker=asserted.checker)
             return with_cases(problem, self._cases(row), keep.blob)
 
-        source = self._name(row, told.checker)
+        source = self.text_of(row, named.checker)
         checker = Checker(kind=CheckerKind.built_in(entry.comparison))
         if source:
             program = testlib.program("checker.cpp", source, *header_folders(options))
@@ -280,12 +288,9 @@ class ListedBenchmark(Benchmark):
             row,
             candidate,
             finish,
-            name=self._name(row, told.title) or candidate.id,
-            statement=statement_of(self._name(row, told.statement)),
-            starter_code=self._name(row, told.starter),
             limits=Limits.contest(
-                self._number(row, told.time_limit, entry.time_limit),
-                int(self._number(row, told.memory_limit, entry.memory_limit) * _MB),
+                self._number(row, named.time_limit, entry.time_limit),
+                int(self._number(row, named.memory_limit, entry.memory_limit) * _MB),
             ),
             checker=checker,
             cpp_standard=entry.cpp_standard,
@@ -293,7 +298,7 @@ class ListedBenchmark(Benchmark):
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
         row = tables.main[candidate.rows[0]]
-        parts = [self._value(row, one) for one in self._told.solution.split("+")]
+        parts = [self.value_of(row, one) for one in self._columns.solution.split("+")]
         if len(parts) > 1:
             parts = ["".join(map(str, parts))]
         value = _decoded(parts[0]) if isinstance(parts[0], str) and parts[0].startswith("[") else parts[0]
@@ -311,35 +316,19 @@ class ListedBenchmark(Benchmark):
 
     def _cases(self, row: Row) -> Cases:
         """Return a row's tests, whatever form they have."""
-        told, function = self._told, self._name(row, self._told.function)
-        value = self._value(row, told.tests)
-        if told.inputs:
-            given, wanted = (_decoded(self._value(row, one)) for one in (told.inputs, told.outputs))
+        named, function = self._columns, self.text_of(row, self._columns.function)
+        value = self.value_of(row, named.tests)
+        if named.inputs:
+            given, wanted = (_decoded(self.value_of(row, one)) for one in (named.inputs, named.outputs))
             value = {"inputs": given, "outputs": wanted, "fn_name": function or None}
         return cases_of(value, function)
 
     def _number(self, row: Row, place: str, default: float) -> float:
-        value = self._value(row, place)
+        value = self.value_of(row, place)
         number = default if value is None else as_number(value)
         if number is None or number <= 0:
             raise row.wrong(place, f"{value!r} is not a number above 0")
         return number
-
-    def _name(self, row: Row, place: str) -> str:
-        value = self._value(row, place)
-        return "" if value is None else value if isinstance(value, str) else str(value)
-
-    def _value(self, row: Row, place: str) -> Any:
-        """Return what is at a place; None where nothing is."""
-        for one in place.split("|"):
-            column, _, rest = one.partition(".")
-            if column and row.has(column):
-                value = row.value(column)
-                for name in rest.split(".") if rest else ():
-                    value = _decoded(value)
-                    value = value.get(name) if isinstance(value, dict) else None
-                return value
-        return None
 
 
 def _lines(value: Any) -> list[str]:
@@ -404,8 +393,7 @@ def cases_of(value: Any, function: str = "") -> Cases:
 def entry_in(path: Path) -> ListedBenchmark:
     """Return the benchmark of an entry in a file. InputError."""
     try:
-        told = tomllib.loads(path.read_text())
-        entry = msgspec.convert(told, BenchmarkEntry)
+        entry = msgspec.convert(tomllib.loads(path.read_text()), BenchmarkEntry)
         CheckerKind.built_in(entry.comparison)
         return ListedBenchmark(entry)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

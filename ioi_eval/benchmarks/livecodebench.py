@@ -8,7 +8,7 @@ one text.
 from __future__ import annotations
 
 import pickletools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import msgspec
@@ -113,7 +113,8 @@ def _cases(row: Row) -> Cases:
     if not tests:
         raise CasesError(NO_CASES)
     if not function:
-        _check_programs(tests)
+        if any(test.testtype == "functional" for test in tests):
+            raise broken("they call a function, and nothing says which")
         return Cases(cases=tuple(Case(test.input, test.output) for test in tests))
     return Cases(cases=tuple(read_call(test.input, test.output) for test in tests), function=function)
 
@@ -132,8 +133,3 @@ def _decoded(text: str, kind: Any) -> Any:
         return msgspec.json.decode(shallow(text), type=kind)
     except (msgspec.MsgspecError, ValueError) as error:
         raise broken(str(error)) from error
-
-
-def _check_programs(tests: Sequence[_Test]) -> None:
-    if any(test.testtype == "functional" for test in tests):
-        raise broken("they call a function, and nothing says which")

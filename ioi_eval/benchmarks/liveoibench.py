@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -167,8 +167,15 @@ def _bare(text: str) -> str:
 
 
 def _with_grader(row: Row, folders: Sequence[Path]) -> dict[str, Any]:
-    graders = tuple(_graders(row, folders))
-    return {"options": TaskOptions(with_grader=bool(graders)), "grader_files": graders}
+    """Return the fields of a task with a grader: its judge compiles one where there is a header, too."""
+    given = {**_files(row, "starter_code"), **_files(row, "grader_code")}
+    headers = [name for name in given if name.endswith(".h")]
+    if _GRADER not in given or not headers:
+        return {}
+    program = testlib.program(_GRADER, given[_GRADER], *folders)
+    beside = (NamedBlob(name=name, content=Blob.of(given[name])) for name in headers if name != testlib.NAME)
+    graders = tuple(replace(one, name=f"graders/{one.name}") for one in (*program, *beside))
+    return {"options": TaskOptions(with_grader=True), "grader_files": graders}
 
 
 def _interactive(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, Any]:
@@ -208,18 +215,6 @@ def _interactive(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, A
         "options": options,
         "grader_files": tuple(replace(one, name=f"graders/{one.name}") for one in (stub, *beside)),
     }
-
-
-def _graders(row: Row, folders: Sequence[Path]) -> Iterator[NamedBlob]:
-    """Yield the graders; the dataset's judge compiles one only where there is a header, too."""
-    given = {**_files(row, "starter_code"), **_files(row, "grader_code")}
-    headers = [name for name in given if name.endswith(".h")]
-    if _GRADER not in given or not headers:
-        return
-    program = testlib.program(_GRADER, given[_GRADER], *folders)
-    beside = (NamedBlob(name=name, content=Blob.of(given[name])) for name in headers if name != testlib.NAME)
-    for one in (*program, *beside):
-        yield replace(one, name=f"graders/{one.name}")
 
 
 def _files(row: Row, field: str) -> Mapping[str, str]:

@@ -29,19 +29,17 @@ from ioi_eval.benchmarks.benchmark import (
     read_day,
     written,
 )
-from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus
+from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus, LiveCodeBenchPro
 from ioi_eval.benchmarks.code_contests import CodeContests
 from ioi_eval.benchmarks.codeforces import Codeforces
 from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark
 from ioi_eval.benchmarks.evalplus import EvalPlus, HumanEvalPlus, MbppPlus
 from ioi_eval.benchmarks.ioi import Ioi
 from ioi_eval.benchmarks.livecodebench import LiveCodeBench
-from ioi_eval.benchmarks.livecodebench_pro import LiveCodeBenchPro
 from ioi_eval.benchmarks.liveoibench import LiveOIBench
 from ioi_eval.benchmarks.ojbench import OJBench
 from ioi_eval.benchmarks.row_files import rows_or_faults
-from ioi_eval.benchmarks.table_files import SUFFIXES, TableSource
-from ioi_eval.benchmarks.tables import Tables
+from ioi_eval.benchmarks.tables import SUFFIXES, Tables, TableSource
 from ioi_eval.benchmarks.usaco import Usaco
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near, nearest
@@ -268,7 +266,8 @@ def load(
     _check_distinct(candidates, tables)
     aliases = _aliases(candidates)
     wanted = None if only is None else {aliases.get(name, name) for name in only}
-    selected = select(candidates, _with_ids(options, aliases))
+    ids = frozenset(aliases.get(name, name) for name in options.problems)
+    selected = select(candidates, msgspec.structs.replace(options, problems=ids))
     needed = [one for one in selected if (wanted is None or one.id in wanted) and not one.unusable]
     store = Store(cache)
     kind = CheckerKind.built_in(options.checker) if options.checker else None
@@ -297,10 +296,11 @@ def _compared(problem: Problem, kind: CheckerKind | None) -> Problem:
 def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) -> Tables:
     """The benchmark's tables, or those that the options name instead. `dataset` may be a file of rows."""
     dataset = options.dataset or benchmark.dataset
-    if options.dataset and not options.data_dir and _is_missing(Path(dataset)):
+    is_file = Path(dataset).is_file()
+    if options.dataset and not options.data_dir and Path(dataset).suffix.lower() in SUFFIXES and not is_file:
         raise InputError(f"no such file: {dataset}", field="choice.dataset")
     own = None if options.dataset else benchmark.rows(options.data_dir, cache)
-    if benchmark.mixed and Path(dataset).suffix.lower() in (".jsonl", ".json") and Path(dataset).is_file():
+    if benchmark.mixed and Path(dataset).suffix.lower() in (".jsonl", ".json") and is_file:
         own = written(_texts(Path(dataset), benchmark.mixed), benchmark.name, cache)
     source = TableSource(
         dataset=dataset,
@@ -308,7 +308,7 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
         split=options.split or benchmark.split,
         revision=options.revision,
         without=benchmark.other_files,
-        files=(str(own),) if own else (dataset,) if Path(dataset).is_file() else (),
+        files=(str(own),) if own else (dataset,) if is_file else (),
     )
     return Tables(source, cache=cache, data_dir=options.data_dir, columns=benchmark.columns)
 
@@ -319,10 +319,6 @@ def _texts(path: Path, columns: Collection[str]) -> Iterator[dict[str, Any]]:
         if isinstance(row, InputError):
             raise row
         yield {name: json.dumps(one) if name in columns else one for name, one in row.columns.items()}
-
-
-def _is_missing(path: Path) -> bool:
-    return path.suffix.lower() in SUFFIXES and not path.is_file()
 
 
 def _kept(
@@ -377,11 +373,6 @@ def _aliases(candidates: Collection[Candidate]) -> dict[str, str]:
     called = [(name, one.id) for n, one in enumerate(candidates) for name in (one.alias, f"#{n}")]
     said, ids = Counter(name for name, _ in called), {one.id for one in candidates}
     return {name: one for name, one in called if said[name] == 1 and name and name not in ids}
-
-
-def _with_ids(options: BenchmarkOptions, aliases: Mapping[str, str]) -> BenchmarkOptions:
-    ids = frozenset(aliases.get(name, name) for name in options.problems)
-    return msgspec.structs.replace(options, problems=ids)
 
 
 def _place(candidate: Candidate) -> tuple[str, int | None]:

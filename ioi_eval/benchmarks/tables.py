@@ -1,24 +1,32 @@
 """Tables of datasets: from the hub or from copies on disk, as memory-mapped Arrow, read field by field.
 
 Nothing is held but what is being looked at. Fields are read with types: what is wrong with one is an
-InputError that names the table, the row and the field.
+InputError that names the table, the row and the field. Parquet is made Arrow a few rows at a time, because
+tests are long: what that takes is set by the pages of the file, not by its size. For other formats, and for
+what lies where on the hub, there is datasets.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import mmap
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
 
-from ioi_eval.benchmarks.table_files import Mapped, TableSource, arrow_files, find_files, one_file, where
+from ioi_eval.benchmarks import parquet
+from ioi_eval.benchmarks.hub import asking, network_errors
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Fields, Strict, name_of, shown
 from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Value
+from ioi_eval.store import Store
 from ioi_eval.store.rows import as_number
 
 _MOST_READ = 64 << 20  # bytes
@@ -253,10 +261,251 @@ class Tables:
 def open_table(source: TableSource, *, cache: Path) -> Table:
     """The table as mapped Arrow files, which are kept in `cache`."""
     files = arrow_files(source, cache)
-    return Table(Mapped(files), where(source), _fingerprint(files))
-
-
-def _fingerprint(files: Sequence[Path]) -> str:
-    """Return the name of an Arrow file, which changes with the files that it is made of."""
+    # The name of an Arrow file changes with the files that it is made of.
     parts = [f"{file} {file.stat().st_size}" for file in files]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return Table(Mapped(files), where(source), fingerprint)
+
+
+# --- sources: files, folders of copies ---------------------------------------------------------------
+
+
+SUFFIXES: Mapping[str, str] = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv"}
+_SPLITS = ("train", "validation", "valid", "dev", "test")  # names of files that say of which split they are
+
+
+class TableSource(Value):
+    """The place of a table: on the hub, or in files."""
+
+    dataset: str
+    config: str = ""
+    split: str = "train"
+    revision: str = ""
+    path: str = ""  # one file of the dataset instead of a config
+    without: str = ""  # names (a pattern) of files that are not part of it
+    files: tuple[str, ...] = ()  # these instead of the hub's
+    label: str = ""  # what messages call it
+
+
+def called(source: TableSource) -> str:
+    return "/".join(part for part in (source.dataset, source.config, source.path) if part)
+
+
+def find_files(folder: Path, source: TableSource) -> list[Path]:
+    """The files of a table below a folder of copies.
+
+    That is a folder of the dataset's name if there is one, below it one of the config's name if there is
+    one, there the files whose names say that they are of the split, or all where none says anything.
+    """
+    if folder.is_file():
+        return [folder]
+    if source.path:
+        return one_file(folder, source)
+    base = _below(folder, source.dataset.rpartition("/")[2])
+    if source.config:
+        base = _config_folder(base, source.config)
+    every = sorted(path for path in base.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    every = [path for path in every if not _is_other(path.relative_to(base), source.without)]
+    split = [path for path in every if _split_of(path, base) in source.split.split("+")]
+    found = split or [path for path in every if not _split_of(path, base)]
+    if not found:
+        raise InputError(
+            f"no files of {called(source)}, split {source.split}, in it",
+            where=str(base),
+            remedy=f"Expected files {', '.join(SUFFIXES)}, "
+            "of the split by name (train-00000-of-00001.parquet)",
+        )
+    kinds = {path.suffix.lower() for path in found}
+    best = next(suffix for suffix in SUFFIXES if suffix in kinds)
+    return [path for path in found if path.suffix.lower() == best]
+
+
+def _is_other(path: Path, pattern: str) -> bool:
+    return fnmatch(path.name, pattern) or any(part.startswith(".") for part in path.parts)
+
+
+def one_file(folder: Path, source: TableSource) -> list[Path]:
+    """A file where the dataset has it, or anywhere below, by its name."""
+    base, name = _below(folder, source.dataset.rpartition("/")[2]), source.path.rpartition("/")[2]
+    found = [path for path in (base / source.path, base / name) if path.is_file()] or sorted(base.rglob(name))
+    if not found:
+        raise InputError(
+            f"no file {source.path!r} in it",
+            where=str(base),
+            remedy="Fetch it, or leave generated tests out with generated_tests=False",
+        )
+    return found[:1]
+
+
+def _below(folder: Path, name: str) -> Path:
+    return folder / name if name and (folder / name).is_dir() else folder
+
+
+def _config_folder(base: Path, config: str) -> Path:
+    places = [path for path in (base / config, base / "data" / config) if path.is_dir()]
+    if not places:
+        raise InputError(
+            f"no folder {config!r} in it", where=str(base), remedy=f"Put the files of {config} into one"
+        )
+    return places[0]
+
+
+def _split_of(path: Path, base: Path) -> str:
+    for part in reversed(path.relative_to(base).parts):
+        word = re.split(r"[-.]", part, maxsplit=1)[0].rstrip("0123456789")  # test2.jsonl is of the test split
+        if word in _SPLITS:
+            return word
+    return ""
+
+
+# --- mapped Arrow ------------------------------------------------------------------------------------
+
+
+_PARQUET = "parquet"
+_VERSION = 1  # of the files that are made
+
+
+class Mapped:
+    """A table in mapped files. What was read of it stays in memory only until `release`."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        import pyarrow
+        import pyarrow.ipc
+
+        self._maps = [_mapped(file) for file in files]
+        tables = [pyarrow.ipc.open_stream(pyarrow.py_buffer(one)).read_all() for one in self._maps]
+        self.data: Any = pyarrow.concat_tables(tables, promote_options="permissive")
+
+    def release(self) -> None:
+        """Lets go of the pages that were read; who still looks at them gets them again from the files."""
+        for one in self._maps:
+            one.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapped(file: Path) -> mmap.mmap:
+    with file.open("rb") as stream:
+        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def arrow_files(source: TableSource, cache: Path) -> list[Path]:
+    """The table as Arrow files, made where they are not there."""
+    import pyarrow
+
+    try:
+        if source.files and _builder(source.files) == _PARQUET:
+            return [_streamed([Path(file) for file in source.files], cache)]
+        return _by_datasets(source, cache)
+    except (*network_errors(), ValueError, RuntimeError, pyarrow.ArrowException) as error:
+        raise _cannot_load(source, error) from error
+
+
+def _by_datasets(source: TableSource, cache: Path) -> list[Path]:
+    import datasets  # only here: it takes seconds and a hundred megabytes
+
+    datasets.disable_progress_bars()
+    try:
+        return _of_files(source.files, cache) if source.files else _of_hub(source, cache)
+    except datasets.exceptions.DatasetGenerationError as error:
+        raise _cannot_load(source, error) from error
+
+
+def _builder(files: Sequence[str]) -> str:
+    return SUFFIXES[Path(files[0]).suffix.lower()]
+
+
+def where(source: TableSource) -> str:
+    return source.label or (source.files[0] if len(source.files) == 1 else called(source))
+
+
+def _cannot_load(source: TableSource, error: Exception) -> InputError:
+    reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    cause = error.__cause__
+    if cause is not None and (detail := next(iter(str(cause).splitlines()), "")):
+        reason = f"{reason}: {detail}"
+    if source.files:
+        several = " Are its columns those of the other files?" if len(source.files) > 1 else ""
+        remedy = f"Is the file damaged?{several}"
+    else:
+        remedy = "Without a network, name a copy with data_dir=FOLDER"
+    return InputError(f"cannot be loaded ({reason.rstrip('.')})", where=where(source), remedy=remedy)
+
+
+def _of_files(files: Sequence[str], cache: Path) -> list[Path]:
+    import datasets
+
+    kind, folder = _builder(files), str(cache / "tables" / "datasets")
+    return _cached(datasets.load_dataset(kind, data_files=list(files), split="train", cache_dir=folder))
+
+
+def _cached(loaded: Any) -> list[Path]:
+    return [Path(file["filename"]) for file in loaded.cache_files]
+
+
+def _streamed(files: Sequence[Path], cache: Path) -> Path:
+    """Make one Arrow file of parquet files with equal columns, known by their names, sizes and times."""
+    stats = [(str(file), file.stat()) for file in files]
+    parts = [f"{name} {found.st_size} {found.st_mtime_ns}" for name, found in stats]
+    key = hashlib.sha256("\n".join([str(_VERSION), *parts]).encode()).hexdigest()
+    return Store(cache / "tables").put(f"{key}.arrow", lambda place: _write_arrow(files, place))
+
+
+def _write_arrow(files: Sequence[Path], place: Path) -> None:
+    import pyarrow
+    import pyarrow.ipc
+    import pyarrow.parquet
+
+    schemas = [pyarrow.parquet.read_schema(file).remove_metadata() for file in files]
+    schema = pyarrow.unify_schemas(schemas, promote_options="permissive")
+    with pyarrow.OSFile(str(place), "wb") as sink, pyarrow.ipc.new_stream(sink, schema) as writer:
+        for file in files:
+            for batch in parquet.batches(file):
+                table = pyarrow.Table.from_batches([batch])
+                missing = [name for name in schema.names if name not in table.schema.names]
+                for name in missing:
+                    table = table.append_column(name, pyarrow.nulls(len(table), schema.field(name).type))
+                writer.write_table(table.select(schema.names).cast(schema))
+                del batch, table  # the next must not come on top of them
+
+
+# --- the hub -----------------------------------------------------------------------------------------
+
+
+def _of_hub(source: TableSource, cache: Path) -> list[Path]:
+    """Find the files on the hub, and remember them, so that the same question needs no network later."""
+    key = hashlib.sha256(msgspec.json.encode(source)).hexdigest()
+    memory = cache / "tables" / f"{key}.json"
+    try:
+        with asking(where(source)):
+            files = _asked(source, cache)
+    except network_errors():
+        files = [Path(name) for name in json.loads(memory.read_text())] if memory.exists() else []
+        if not files or not all(file.exists() for file in files):
+            raise
+        return files
+    memory.parent.mkdir(parents=True, exist_ok=True)
+    memory.write_text(json.dumps([str(file) for file in files]))
+    return files
+
+
+def _asked(source: TableSource, cache: Path) -> list[Path]:
+    import datasets
+
+    builder = datasets.load_dataset_builder(
+        source.dataset,
+        source.config or None,
+        data_files=source.path or None,
+        revision=source.revision or None,
+    )
+    found = builder.config.data_files or {}
+    splits = source.split.split("+") if not source.path else list(found)
+    if missing := [name for name in splits if name not in found]:
+        raise ValueError(f"there is no split {missing[0]}; there are: {', '.join(map(str, found))}")
+    urls = [url for name in splits for url in found[name]]
+    if not all(url.lower().endswith(".parquet") for url in urls):
+        builder.download_and_prepare()
+        return [file for name in splits for file in _cached(builder.as_dataset(split=name))]
+    manager = datasets.DownloadManager(
+        dataset_name=builder.dataset_name,
+        download_config=datasets.DownloadConfig(token=builder.token, disable_tqdm=True),
+    )
+    return [_streamed([Path(file) for file in manager.download(urls)], cache)]

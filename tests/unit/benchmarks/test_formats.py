@@ -20,7 +20,7 @@ from dump_rows import write_csv, write_json, write_jsonl, write_parquet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioi_eval.benchmarks import json_list, row_files
+from ioi_eval.benchmarks import row_files
 from ioi_eval.benchmarks.row_files import dump_files, read_rows, scan
 from ioi_eval.errors import InputError
 
@@ -272,7 +272,7 @@ def test_any_list_in_any_pieces(
     path = tmp_path_factory.mktemp("list") / "x.json"
     path.write_text(json.dumps(rows, indent=indent, ensure_ascii=ascii_only), newline="")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_list, "_CHUNK", chunk)
+        patch.setattr(row_files, "_CHUNK", chunk)
         assert [row.columns for row in read_rows(path)] == rows
 
 
@@ -285,7 +285,7 @@ def test_any_cut_off_list_is_refused(
     text = json.dumps(rows)
     path.write_text(text[: max(1, len(text) - cut)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_list, "_CHUNK", chunk)
+        patch.setattr(row_files, "_CHUNK", chunk)
         with pytest.raises(InputError):
             list(read_rows(path))
 

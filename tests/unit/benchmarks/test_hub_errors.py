@@ -21,8 +21,7 @@ import pytest
 from ioi_eval.benchmarks import hub
 from ioi_eval.benchmarks.dumps import find_dumps
 from ioi_eval.benchmarks.exports import publish
-from ioi_eval.benchmarks.table_files import TableSource
-from ioi_eval.benchmarks.tables import open_table
+from ioi_eval.benchmarks.tables import TableSource, open_table
 from ioi_eval.errors import InputError
 from ioi_eval.model.secret import Secret
 

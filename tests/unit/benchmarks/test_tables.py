@@ -11,8 +11,7 @@ import pytest
 from benchmark_tables import write_table
 
 from ioi_eval.benchmarks import tables as tables_module
-from ioi_eval.benchmarks.table_files import TableSource, find_files
-from ioi_eval.benchmarks.tables import Row, Table, open_table
+from ioi_eval.benchmarks.tables import Row, Table, TableSource, find_files, open_table
 from ioi_eval.errors import InputError
 
 pytestmark = pytest.mark.once
