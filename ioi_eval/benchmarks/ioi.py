@@ -20,6 +20,7 @@ from ioi_eval.model.values import Blob, Limits, NamedBlob, Problem, Subtask, Tas
 from ioi_eval.problems import cms
 from ioi_eval.problems.cms import read_options, read_params
 from ioi_eval.problems.package import first_named
+from ioi_eval.rules.languages import grader_name
 
 TESTS = "open-r1/ioi-test-cases"
 CONFIG = "graders/grader_config.json"
@@ -80,7 +81,7 @@ def _built(row: Row, candidate: Candidate) -> Problem:
     task = header.word("task_type", TaskType, TaskType.BATCH)
     params = read_params(header, task, faults)
     graders = tuple(file for file in files if file.name.startswith("graders/") and file.name != CONFIG)
-    options = read_options(params, task, first_named(graders, [cms.grader_of(task)]) is not None)
+    options = read_options(params, task, first_named(graders, [grader_name(task)]) is not None)
     cms.check_grader(task, options, graders, faults)
     checkers = tuple(file for file in files if file.name.startswith("checker/"))
     problem = Problem(

@@ -48,10 +48,10 @@ from ioi_eval.problems.package import (
     tests_of,
     visible,
 )
+from ioi_eval.rules.languages import grader_name
 from ioi_eval.rules.plan import Selector, group_tests
 
 _CHECKERS = ("checker/checker", "checker/validator", "checker/validate")
-_COMPILED_WITH = {TaskType.COMMUNICATION: "graders/stub", TaskType.TWO_STEPS: "graders/manager"}
 _ON_THE_OTHER_SIDE = {
     TaskType.COMMUNICATION: ("graders/manager",),
     TaskType.INTERACTIVE: ("graders/interactor", "graders/manager"),
@@ -91,7 +91,7 @@ class Cms(DeclaredFormat):
         params = read_params(header, task, faults)
         graders = files_below(folder, "graders")
         checker = checker_of(header, params, task, files_below(folder, "checker"))
-        options = read_options(params, task, first_named(graders, [grader_of(task)]) is not None)
+        options = read_options(params, task, first_named(graders, [grader_name(task)]) is not None)
         check_grader(task, options, graders, faults)
         tests = tests_of(folder, needs_answers(task, checker), faults)
         names = tuple(test.name for test in tests)
@@ -258,13 +258,8 @@ def _function(params: Fields) -> str:
 # --- programs of the package -------------------------------------------------------------------------
 
 
-def grader_of(task: TaskType) -> str:
-    """Return the name, without its ending, of the source that a task's submissions are compiled with."""
-    return _COMPILED_WITH.get(task, "graders/grader")
-
-
 def check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBlob], faults: Faults) -> None:
-    name = grader_of(task)
+    name = grader_name(task)
     if options.with_grader and first_named(graders, [name]) is None:
         faults.add("missing file", f"{name}.cpp", remedy="Add it, or set the compilation to alone")
 

@@ -48,6 +48,7 @@ from ioi_eval.problems.package import (
     Making,
     is_plain,
     language_of,
+    leads_inside,
     plain_name,
     read_mapping,
     solution,
@@ -564,7 +565,9 @@ def read_program(folder: Path, said: Fields) -> JudgeProgram | None:
         said.fault("flags", "programs are built as others are", "Take it out")
     listed = said.values.get("files")
     names = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
-    lying = [name for name in names if isinstance(name, str) and (folder / name).is_file() and _inside(name)]
+    lying = [
+        name for name in names if isinstance(name, str) and leads_inside(name) and (folder / name).is_file()
+    ]
     if not names or lying != names:
         said.fault("files", f"{shown(listed)} is not in the package", "Name its source, headers behind it")
         return None
@@ -597,11 +600,6 @@ def _given(said: Fields) -> tuple[str, ...]:
         words = f"{unknown!r} is not given"
         said.fault("args_format_string", words, "Use {input_file}, {output_file} and {answer_file}")
     return tuple(given)
-
-
-def _inside(name: str) -> bool:
-    path = PurePosixPath(name)
-    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
 
 
 def _language(said: Fields, source: str) -> str:
@@ -655,7 +653,7 @@ class Data:
         """Return the folder of the archive's files, in the cache until this process ends."""
         name = self._header.text("archive", "")
         path = self._folder / name
-        if not name or ".." in PurePosixPath(name).parts or not path.is_file():
+        if not leads_inside(name) or not path.is_file():
             if name:
                 self._header.fault("archive", f"there is no file {name!r} in the package", "Add it")
             return None
@@ -672,13 +670,9 @@ class Data:
         return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
     def path(self, name: str) -> Path | None:
-        plain = PurePosixPath(name)
-        if plain.is_absolute() or ".." in plain.parts or not plain.parts:
-            return None
-        for folder in (self._folder, self._archive):
-            if folder is not None and (folder / plain).is_file():
-                return folder / plain
-        return None
+        folders = (self._folder, self._archive) if leads_inside(name) else ()
+        places = (folder / name for folder in folders if folder is not None)
+        return next((place for place in places if place.is_file()), None)
 
     def content(self, name: str, *, binary: bool = True) -> Blob | None:
         path = self.path(name)
@@ -730,7 +724,7 @@ def read_solutions(
         place = PurePosixPath(one.file).parent
         for source in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else [""]:
             path = folder / place / str(source)
-            if not path.is_file() or ".." in PurePosixPath(str(source)).parts:
+            if not leads_inside(str(source)) or not path.is_file():
                 remedy = "Name a file beside it"
                 faults.add(f"there is no file {source!r}", one.file, field="source", remedy=remedy)
                 continue

@@ -36,6 +36,7 @@ from ioi_eval.problems.package import (
     files_below,
     first_named,
     language_of,
+    leads_inside,
     led_by,
     solution,
     test_of,
@@ -121,10 +122,12 @@ class Italy(DeclaredFormat):
         beside = [file for file in _graders(folder) if language_of(file.name) in (None, language)]
         if grader is not None and language == "python":
             faults.add("its solution in Python has a grader", main[0].name, remedy="Make them by cmsMake")
+        # The solution lies in one folder with what it is compiled with.
+        linked = NamedBlob(name=f"graders/{PurePosixPath(main[0].name).name}", content=main[0].content)
         return Making(
             tests=tuple(_lines(folder, faults)),
             generators={"generator": found["generator"]},
-            solution=Executable(_linked(main[0], beside), language, linked=True),
+            solution=Executable((linked, *beside), language, linked=True),
             validators=tuple(found[role] for role in ("validator",) if role in found),
             read=file_name(header, "infile", "input.txt"),
             written=file_name(header, "outfile", "output.txt"),
@@ -214,14 +217,20 @@ def _tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
             yield test_of(f"{number:03}", path, answer)
 
 
+def _commands(folder: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield each line of gen/GEN: its number, what stands before the first `#`, and what behind it."""
+    lines = (folder / _GEN).read_text(encoding="utf-8", errors="replace").splitlines()
+    for row, line in enumerate(lines, 1):
+        command, _, comment = line.partition("#")
+        yield row, command.strip(), comment.strip()
+
+
 def _counted(folder: Path, faults: Faults) -> list[tuple[int | None, int]] | None:
     """Return each subtask's points, None where gen/GEN has no subtasks, and its count of tests."""
     if not (folder / _GEN).is_file():
         return None
     found: list[tuple[int | None, int]] = [(None, 0)]
-    lines = (folder / _GEN).read_text(encoding="utf-8", errors="replace").splitlines()
-    for row, line in enumerate(lines, 1):
-        command, _, comment = (part.strip() for part in line.partition("#"))
+    for row, command, comment in _commands(folder):
         begins, copies = comment.startswith("ST:"), comment.startswith("COPY:")
         if sum(map(bool, (command, begins, copies))) > 1:
             faults.add("a test and a command in one line", _GEN, row=row, remedy="Give each its own line")
@@ -237,28 +246,20 @@ def _counted(folder: Path, faults: Faults) -> list[tuple[int | None, int]] | Non
     return found
 
 
-def _linked(main: NamedBlob, graders: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
-    """Return the solution with what it is compiled with, in one folder."""
-    name = f"graders/{PurePosixPath(main.name).name}"
-    return (NamedBlob(name=name, content=main.content), *graders)
-
-
 def _lines(folder: Path, faults: Faults) -> Iterator[GeneratedTest]:
     """Yield the tests as gen/GEN has them, with the number of their subtask if there are any."""
     if not (folder / _GEN).is_file():
         faults.add("missing file", _GEN, remedy="Give it a line for each test")
         return
     number, subtask = 0, 0
-    lines = (folder / _GEN).read_text(encoding="utf-8", errors="replace").splitlines()
-    for row, line in enumerate(lines, 1):
-        command, _, comment = (part.strip() for part in line.partition("#"))
+    for row, command, comment in _commands(folder):
         if comment.startswith("ST:"):
             subtask += 1
         copied = comment.removeprefix("COPY:").strip() if comment.startswith("COPY:") else ""
         if not command and not copied:
             continue
         place, told = f"input/input{number}.txt", (str(subtask),) if subtask else ()
-        if copied and (not (folder / copied).is_file() or ".." in PurePosixPath(copied).parts):
+        if copied and not (leads_inside(copied) and (folder / copied).is_file()):
             faults.add(f"there is no file {copied!r}", _GEN, row=row, remedy="Add it, or correct the name")
         lies = (folder / place).is_file()
         words = () if lies or copied else ("generator", *command.split())

@@ -45,6 +45,7 @@ from ioi_eval.model.values import (
 from ioi_eval.problems.package import (
     MIB,
     DeclaredFormat,
+    Executable,
     files_below,
     language_of,
     named,
@@ -103,7 +104,6 @@ class Kattis(DeclaredFormat):
             _check_flags(data, alike)
         program = read_validator(folder, faults, new=new) if validation.custom else None
         included = tuple(_included(folder, faults))
-        forks_by = tuple(_forking(included))
         names = [test.name for group in groups_of(data) for test in group.tests]
         time = _time_limit(folder, header, faults)
         problem = Problem(
@@ -114,15 +114,21 @@ class Kattis(DeclaredFormat):
             options=TaskOptions(manager_args=flags if validation.interactive else ()),
             limits=_limits(header, time, cuts_output=domjudge),
             included=included,
-            forks_by=forks_by,
+            forks_by=tuple(file.name for file in included if _starts(file) & _FORKS),
             time_from_solutions=None if time is not None else _multiplier(header, faults, new=new),
             checker=_checker(header, validation, flags, program, scores.full),
             manager=_manager(validation, program, scores.full),
             grader=_grader(folder, data, faults),
             tests=tuple(_with_arguments(data, scores, alike)),
             subtasks=scores.subtasks,
-            solutions=read_solutions(
-                folder, scores.secret, PackageRules(folder, names, faults, new=new), faults, scoring=scoring
+            solutions=tuple(
+                _solutions(
+                    folder,
+                    scores.secret,
+                    PackageRules(folder, names, faults, new=new),
+                    faults,
+                    scoring=scoring,
+                )
             ),
         )
         _check_forks(folder, problem, faults)
@@ -194,11 +200,6 @@ def _language_of_folder(name: str) -> str:
 def _starts(file: NamedBlob) -> set[str]:
     """Return the calls in a source that start processes."""
     return set(_STARTS.findall(_COMMENTS.sub("", file.content.read().decode(errors="replace"))))
-
-
-def _forking(included: Iterable[NamedBlob]) -> Iterator[str]:
-    """Yield the files beside submissions that fork."""
-    return (file.name for file in included if _starts(file) & _FORKS)
 
 
 def _check_forks(folder: Path, problem: Problem, faults: Faults) -> None:
@@ -346,7 +347,7 @@ def _checker(
     header: Fields,
     validation: Validators,
     flags: tuple[str, ...],
-    program: PackageProgram | None,
+    program: Executable | None,
     full: float,
 ) -> Checker:
     if not validation.custom:
@@ -364,7 +365,7 @@ def _checker(
     )
 
 
-def _manager(validation: Validators, program: PackageProgram | None, full: float) -> Manager | None:
+def _manager(validation: Validators, program: Executable | None, full: float) -> Manager | None:
     if not validation.interactive or program is None:
         return None
     return Manager(sources=program.sources, kind=CheckerKind.ICPC, language=program.language, full=full)
@@ -372,7 +373,9 @@ def _manager(validation: Validators, program: PackageProgram | None, full: float
 
 def _grader(folder: Path, data: DataGroup, faults: Faults) -> Checker | None:
     """Return the package's own grader, where a group asks for it."""
-    program = read_grader(folder, faults) if any(map(is_custom, groups_of(data))) else None
+    if not any(map(is_custom, groups_of(data))):
+        return None
+    program = _only_program(folder, _GRADERS, "A custom grading needs exactly one grader", faults)
     if program is None:
         return None
     return Checker(kind=CheckerKind.ICPC, sources=program.sources, language=program.language)
@@ -415,12 +418,7 @@ _MAINS = ("validate", "validator", "output_validator", "interactor", "grade", "g
 _SCRIPTS = frozenset({"build", "run"})
 
 
-class PackageProgram(NamedTuple):
-    sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
-    language: str
-
-
-def read_validator(folder: Path, faults: Faults, *, new: bool) -> PackageProgram | None:
+def read_validator(folder: Path, faults: Faults, *, new: bool) -> Executable | None:
     """Return the one program in output_validators/; in younger versions the folder is the program."""
     if new:
         place = folder / NEW_VALIDATOR
@@ -429,11 +427,7 @@ def read_validator(folder: Path, faults: Faults, *, new: bool) -> PackageProgram
     return _only_program(folder, _VALIDATORS, "A custom validation needs exactly one validator", faults)
 
 
-def read_grader(folder: Path, faults: Faults) -> PackageProgram | None:
-    return _only_program(folder, _GRADERS, "A custom grading needs exactly one grader", faults)
-
-
-def _only_program(folder: Path, place: str, remedy: str, faults: Faults) -> PackageProgram | None:
+def _only_program(folder: Path, place: str, remedy: str, faults: Faults) -> Executable | None:
     entries = visible((folder / place).glob("*"))
     programs = [path for path in entries if path.is_dir() or of_suffix(path.suffix)]
     if len(programs) != 1:
@@ -445,13 +439,13 @@ def _only_program(folder: Path, place: str, remedy: str, faults: Faults) -> Pack
     return _program(folder, path, [file for file in files if file.is_file()], faults)
 
 
-def _program(folder: Path, program: Path, files: Sequence[Path], faults: Faults) -> PackageProgram | None:
+def _program(folder: Path, program: Path, files: Sequence[Path], faults: Faults) -> Executable | None:
     place = program.relative_to(folder).as_posix()
     if own := [file for file in files if file.name in _SCRIPTS and file.parent == program != file]:
         # Python starts what its scripts make.
         ordered = [own[0], *(file for file in files if file != own[0])]
         names = [file.relative_to(folder).as_posix() for file in ordered]
-        return PackageProgram(sources=named(folder, names), language="python")
+        return Executable(sources=named(folder, names), language="python")
     main = program if program.is_file() else _main_source(program, files)
     if main is None:
         name = "grade" if place.startswith(_GRADERS) else "validate"
@@ -459,7 +453,7 @@ def _program(folder: Path, program: Path, files: Sequence[Path], faults: Faults)
         return None
     ordered = [main, *(file for file in files if file != main)]
     names = [file.relative_to(folder).as_posix() for file in ordered]
-    return PackageProgram(sources=named(folder, names), language=language_of(main.name) or "c++")
+    return Executable(sources=named(folder, names), language=language_of(main.name) or "c++")
 
 
 def _main_source(program: Path, files: Sequence[Path]) -> Path | None:
@@ -1119,16 +1113,10 @@ _RESULTS = re.compile(r"@EXPECTED_RESULTS@:[ \t]*([A-Z_-]+(?:[ \t]*,[ \t]*[A-Z_-
 _SCORE = re.compile(r"@EXPECTED_SCORE@:[ \t]*([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 
 
-def read_solutions(
-    folder: Path, groups: Sequence[str], rules: PackageRules, faults: Faults, *, scoring: bool
-) -> tuple[Solution, ...]:
-    """Return the submissions. `groups`: the names of the secret groups, for tags with a grade for each."""
-    return tuple(_solutions(folder, groups, rules, faults, scoring))
-
-
 def _solutions(
-    folder: Path, groups: Sequence[str], rules: PackageRules, faults: Faults, scoring: bool
+    folder: Path, groups: Sequence[str], rules: PackageRules, faults: Faults, *, scoring: bool
 ) -> Iterator[Solution]:
+    """Yield the submissions. `groups`: the names of the secret groups, for tags with a grade for each."""
     for path in visible((folder / "submissions").glob("*/*")):
         place = path.relative_to(folder).as_posix()
         expected = rules.of(place.removeprefix("submissions/"))
@@ -1203,13 +1191,11 @@ def _solution(
         exceptions=exceptions,
         said=rules.said,
         score=rules.score or ((float(score[1]), float(score[1])) if score else None),
-        files=tuple(_beside(program)),
+        files=tuple(
+            NamedBlob(name=path.relative_to(program.main.parent).as_posix(), content=Blob.of_file(path))
+            for path in program.further
+        ),
     )
-
-
-def _beside(program: _Sources) -> Iterator[NamedBlob]:
-    for path in program.further:
-        yield NamedBlob(name=path.relative_to(program.main.parent).as_posix(), content=Blob.of_file(path))
 
 
 def _grades(head: str, groups: Sequence[str], place: str, faults: Faults) -> Mapping[str, str]:

@@ -169,7 +169,8 @@ def _program(folder: Path, header: Fields, kind: str, headers: tuple[Path, ...])
 def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
     for case in cases:
         paths = [folder / _TESTS / case.input, _answer(folder, case.output)]
-        missing = [path for path in paths if not _lies(path, folder / _TESTS)]
+        root = (folder / _TESTS).resolve()
+        missing = [path for path in paths if not (path.is_file() and path.resolve().is_relative_to(root))]
         for path in missing:
             faults.add("missing file", f"{_TESTS}/{path.name}", remedy=f"Add it, or correct {LightCp.header}")
         if not missing:
@@ -180,7 +181,3 @@ def _answer(folder: Path, name: str) -> Path:
     """Return the answer's file; an .ans is preferred to an .out."""
     preferred = folder / _TESTS / re.sub(r"\.out$", ".ans", name)
     return preferred if preferred.is_file() else folder / _TESTS / name
-
-
-def _lies(path: Path, folder: Path) -> bool:
-    return path.is_file() and path.resolve().is_relative_to(folder.resolve())

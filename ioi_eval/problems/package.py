@@ -30,7 +30,7 @@ class Package(Value):
 
 
 class Executable(NamedTuple):
-    """A program of a package that takes part in making its tests."""
+    """A program of a package."""
 
     sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
     language: str
@@ -155,6 +155,12 @@ def plain_name(folder: Path, where: str, faults: Faults) -> str:
 def is_plain(name: str) -> bool:
     """Return True for a name that is a file's on any system, and no path: ids must be so."""
     return re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) is not None
+
+
+def leads_inside(name: str) -> bool:
+    """Return True for a relative path that does not lead out of its folder."""
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
 
 
 # --- files -------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
@@ -41,6 +41,7 @@ from ioi_eval.problems.package import (
     as_on_linux,
     is_plain,
     language_of,
+    leads_inside,
     named,
     solution,
 )
@@ -84,7 +85,7 @@ class Polygon(PackageFormat):
 
     def making(self, folder: Path, faults: Faults) -> Making | None:
         root = parsed(folder, faults)
-        return None if root is None else _Making(PolygonReader(folder, "", root, faults), root, faults).read()
+        return None if root is None else _Making(PolygonReader(folder, "", root, faults), root).read()
 
 
 def parsed(folder: Path, faults: Faults) -> Element | None:
@@ -132,15 +133,15 @@ class PolygonReader:
         judging = self._root.find("judging")
         testset = self.testset(judging)
         if judging is None or testset is None:
-            self._fault("judging.testset", "missing", "Export the package again")
+            self.fault("judging.testset", "missing", "Export the package again")
             return None
         interactor = self._program("interactor")
         again = self._second_run(judging)
         checker = self._program("checker")
         if checker is None and (interactor is None or again) and not self._faults.errors:
-            self._fault("assets.checker", "missing", "Choose a checker in Polygon, and export again")
+            self.fault("assets.checker", "missing", "Choose a checker in Polygon, and export again")
         tests = tuple(self._tests(testset))
-        subtasks = read_groups(testset, tests, self._faults, _HEADER)
+        subtasks = read_groups(testset, tests, self.fault)
         worths = own_points(testset) if subtasks else []
         most = max(worths, default=0.0) or 1.0
         return Problem(
@@ -165,7 +166,7 @@ class PolygonReader:
             tags=tuple(tag.get("value", "") for tag in self._root.iterfind("tags/tag")),
         )
 
-    def _fault(self, field: str, problem: str, remedy: str) -> None:
+    def fault(self, field: str, problem: str, remedy: str) -> None:
         self._faults.add(problem, _HEADER, field=field, remedy=remedy)
 
     # --- problem.xml -------------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ class PolygonReader:
     def _plain_id(self) -> str:
         name = _id(self._root, self._folder)
         if not is_plain(name):
-            self._fault("short-name", f"{name!r} is not an id", "Use letters, digits, '_', '-' and '.'")
+            self.fault("short-name", f"{name!r} is not an id", "Use letters, digits, '_', '-' and '.'")
         return name
 
     def _name(self) -> str:
@@ -198,7 +199,7 @@ class PolygonReader:
                 f"solutions run {runs} times" if runs != "2" else "solutions run twice without an interactor"
             )
             remedy = "Expected 1, or 2 with an interactor, which alone says what the second run reads"
-            self._fault("judging.run-count", words, remedy)
+            self.fault("judging.run-count", words, remedy)
             return ""
         return "alone" if interactor.find("runs") is None else "together"
 
@@ -207,7 +208,7 @@ class PolygonReader:
         if said.isdecimal() and 0 < int(said) < 1 << 60:
             return int(said)
         unit = "milliseconds" if field == "time-limit" else "bytes"
-        self._fault(f"testset.{field}", f"{said[:40]!r} is not a number of {unit}", "Correct it in the file")
+        self.fault(f"testset.{field}", f"{said[:40]!r} is not a number of {unit}", "Correct it in the file")
         return 1
 
     def _file(self, judging: Element, field: str) -> str:
@@ -215,30 +216,30 @@ class PolygonReader:
         if name in _STANDARD:
             return ""
         if not is_plain(name):
-            self._fault(f"judging.{field}", f"{name!r} is not a plain file name", "Leave it empty")
+            self.fault(f"judging.{field}", f"{name!r} is not a plain file name", "Leave it empty")
         return name
 
     # --- programs ----------------------------------------------------------------------------------------
 
-    def _program(self, kind: str) -> tuple[tuple[NamedBlob, ...], str] | None:
-        """Return the sources of the checker or the interactor, with the headers that lie in the package."""
+    def _program(self, kind: str) -> Executable | None:
+        """Return the checker or the interactor, with the headers that lie in the package."""
         element = self._root.find(f"assets/{kind}")
         if element is None:
             return None
         said = element.get("type", "testlib")
         if kind == "checker" and said != "testlib":
-            self._fault("assets.checker.type", f"{said!r} is not judged", "Expected testlib")
+            self.fault("assets.checker.type", f"{said!r} is not judged", "Expected testlib")
         return self.program_of(element, f"assets.{kind}")
 
-    def program_of(self, element: Element, field: str) -> tuple[tuple[NamedBlob, ...], str] | None:
-        """Return the sources of any program, with the headers that lie in the package, and its language."""
+    def program_of(self, element: Element, field: str) -> Executable | None:
+        """Return any program, with the headers that lie in the package."""
         source = self._source(element, field)
         if source is None:
             return None
         if source.language not in ("c++", "c", "python"):
-            self._fault(f"{field}.source", f"it is in {source.language}", "Expected C++ or Python")
+            self.fault(f"{field}.source", f"it is in {source.language}", "Expected C++ or Python")
         headers = [path for path in self._headers() if path != source.path]
-        return named(self._folder, [source.path, *headers]), source.language
+        return Executable(named(self._folder, [source.path, *headers]), source.language)
 
     def included(self) -> Iterator[NamedBlob]:
         """Yield the files that solutions are compiled with, by the languages that they are for."""
@@ -250,10 +251,10 @@ class PolygonReader:
             said = file.get("for-types", f"{_of_file(path)}.*")
             languages = [_FOR_TYPES.get(word.strip().partition(".")[0]) for word in re.split("[,;]", said)]
             if not self.lies(path):
-                self._fault("files.resources", f"there is no file {path!r} in the package", "Export it again")
+                self.fault("files.resources", f"there is no file {path!r} in the package", "Export it again")
             elif None in languages or (file.get("main") == "true" and "python" in languages):
                 words = f"solutions of {said!r} are to be compiled with {path}"
-                self._fault("files.resources.for-types", words, "Expected cpp.*, c.*, java.*, python.*")
+                self.fault("files.resources.for-types", words, "Expected cpp.*, c.*, java.*, python.*")
             else:
                 (content,) = named(self._folder, [path])
                 for language in languages:
@@ -270,23 +271,21 @@ class PolygonReader:
         source = element.find("source")
         path = source.get("path", "") if source is not None else ""
         if not self.lies(path):
-            self._fault(f"{field}.source", f"there is no file {path!r} in the package", "Export it again")
+            self.fault(f"{field}.source", f"there is no file {path!r} in the package", "Export it again")
             return None
         said = (source.get("type", "") if source is not None else "").lower()
         known = "pypy" if "pypy" in said else language_of(path)
         return _Source(path, known or said or "a language that nobody says")
 
     def lies(self, path: str) -> bool:
-        plain = PurePosixPath(path)
-        inside = bool(plain.parts) and not plain.is_absolute() and ".." not in plain.parts
-        return inside and (self._folder / plain).is_file()
+        return leads_inside(path) and (self._folder / path).is_file()
 
     # --- tests -------------------------------------------------------------------------------------------
 
     def _tests(self, testset: Element) -> Iterator[Test]:
         listed = tests_of(testset)
         if not listed:
-            self._fault("testset.tests", "no tests", "Export the package again")
+            self.fault("testset.tests", "no tests", "Export the package again")
         if not (places := self.places(testset)):
             return
         inputs, answers = ([pair[side] for pair in places] for side in (0, 1))
@@ -319,10 +318,9 @@ class PolygonReader:
 
     def _pattern(self, testset: Element, field: str) -> str | None:
         said = (testset.findtext(field) or "").strip()
-        plain = PurePosixPath(said)
-        if re.fullmatch(r"[^%]*%(0\d)?d[^%]*", said) and not plain.is_absolute() and ".." not in plain.parts:
+        if re.fullmatch(r"[^%]*%(0\d)?d[^%]*", said) and leads_inside(said):
             return said
-        self._fault(f"testset.{field}", f"{said[:40]!r} is not a pattern", "Expected one such as tests/%02d")
+        self.fault(f"testset.{field}", f"{said[:40]!r} is not a pattern", "Expected one such as tests/%02d")
         return None
 
     def _refuse_missing(self, listed: list[Element], inputs: list[str], missing: list[int]) -> None:
@@ -361,18 +359,18 @@ def _with_points(tests: Sequence[Test], worths: Sequence[float]) -> Iterator[Tes
         yield replace(test, full=worth) if worth not in (0.0, most) else test
 
 
-def _checker(program: tuple[tuple[NamedBlob, ...], str] | None, full: float) -> Checker:
+def _checker(program: Executable | None, full: float) -> Checker:
     if program is None:
         return Checker()
-    sources, language = program
-    return Checker(kind=CheckerKind.TESTLIB, sources=sources, language=language, full=full)
+    kind = CheckerKind.TESTLIB
+    return Checker(kind=kind, sources=program.sources, language=program.language, full=full)
 
 
-def _manager(program: tuple[tuple[NamedBlob, ...], str] | None, full: float, again: str) -> Manager | None:
+def _manager(program: Executable | None, full: float, again: str) -> Manager | None:
     if program is None:
         return None
-    sources, language = program
-    return Manager(sources=sources, kind=CheckerKind.TESTLIB, language=language, full=full, again=again)
+    kind = CheckerKind.TESTLIB
+    return Manager(sources=program.sources, kind=kind, language=program.language, full=full, again=again)
 
 
 # --- groups: each test's own points, or all or nothing; groups that others depend on ----------------
@@ -380,6 +378,9 @@ def _manager(program: tuple[tuple[NamedBlob, ...], str] | None, full: float, aga
 
 _COMPLETE, _EACH = _POLICIES = ("complete-group", "each-test")
 _WHOLE, _NO_GROUP = "all", "no-group"
+
+
+_Fault = Callable[[str, str, str], None]  # a field, what is wrong with it, what to do
 
 
 class _Group(NamedTuple):
@@ -400,9 +401,9 @@ def own_points(testset: Element) -> list[float]:
     return [float(word) if re.fullmatch(r"\d+(\.\d*)?", word) else 0.0 for word in words]
 
 
-def read_groups(testset: Element, tests: Sequence[Test], faults: Faults, file: str) -> tuple[Subtask, ...]:
+def read_groups(testset: Element, tests: Sequence[Test], fault: _Fault) -> tuple[Subtask, ...]:
     """Return the groups as subtasks; none where nothing has points: then all tests are to be passed."""
-    reader = _Groups(faults, file)
+    reader = _Groups(fault)
     groups = reader.groups(testset, [test.name for test in tests])
     if not any(_points(group) for group in groups.values()):
         return ()
@@ -410,8 +411,8 @@ def read_groups(testset: Element, tests: Sequence[Test], faults: Faults, file: s
 
 
 class _Groups:
-    def __init__(self, faults: Faults, file: str) -> None:
-        self._faults, self._file = faults, file
+    def __init__(self, fault: _Fault) -> None:
+        self._fault = fault
 
     def _number(self, element: Element, field: str) -> float | None:
         said = element.get("points")
@@ -421,9 +422,7 @@ class _Groups:
             number = math.nan
         if number is None or 0 <= number < math.inf:
             return number
-        self._faults.add(
-            f"{said!r} is not a number of points", self._file, field=field, remedy="Correct it in the file"
-        )
+        self._fault(field, f"{said!r} is not a number of points", "Correct it in the file")
         return None
 
     def groups(self, testset: Element, names: Sequence[str]) -> dict[str, _Group]:
@@ -443,8 +442,7 @@ class _Groups:
         policy = element.get("points-policy", _COMPLETE)
         if policy not in _POLICIES:
             field = f"testset.groups.{name}.points-policy"
-            remedy = f"Expected {' or '.join(_POLICIES)}"
-            self._faults.add(f"{policy!r} is not known", self._file, field=field, remedy=remedy)
+            self._fault(field, f"{policy!r} is not known", f"Expected {' or '.join(_POLICIES)}")
         needs = tuple(one.get("group", "") for one in element.iterfind("dependencies/dependency"))
         points = self._number(element, f"testset.groups.{name}.points")
         return _Group(name, policy == _COMPLETE, points or None, needs, tests)
@@ -454,11 +452,9 @@ class _Groups:
             field = f"testset.groups.{group.name}.dependencies"
             for need in group.needs:
                 if need not in groups and need not in listed:
-                    remedy = nearest(need, tuple(listed))
-                    self._faults.add(f"there is no group {need!r}", self._file, field=field, remedy=remedy)
+                    self._fault(field, f"there is no group {need!r}", nearest(need, tuple(listed)))
             if group.name in {one.name for one in _needed(group, groups)}:
-                remedy = "Take one of the dependencies out"
-                self._faults.add("it depends on itself", self._file, field=field, remedy=remedy)
+                self._fault(field, "it depends on itself", "Take one of the dependencies out")
 
 
 def _needed(group: _Group, groups: Mapping[str, _Group]) -> Iterator[_Group]:
@@ -491,8 +487,8 @@ def _subtask(group: _Group, needed: Sequence[_Group]) -> Subtask:
 
 
 class _Making:
-    def __init__(self, reader: PolygonReader, root: Element, faults: Faults) -> None:
-        self._reader, self._root, self._faults = reader, root, faults
+    def __init__(self, reader: PolygonReader, root: Element) -> None:
+        self._reader, self._root, self._fault = reader, root, reader.fault
 
     def read(self) -> Making | None:
         testset = self._reader.testset(self._root.find("judging"))
@@ -500,7 +496,7 @@ class _Making:
             self._fault("judging.testset", "missing", "Export the package again")
             return None
         talks = self._root.find("assets/interactor")
-        interactor = None if talks is None else self._executable(talks, "assets.interactor")
+        interactor = None if talks is None else self._reader.program_of(talks, "assets.interactor")
         if self._root.find("judging[@run-count='2']") is not None:
             words = "answers of solutions that run twice are not generated"
             self._fault("judging.run-count", words, "Export it with tests (Full package)")
@@ -510,7 +506,7 @@ class _Making:
         if main is None:
             self._fault("assets.solutions", "no solution is tagged main", "Tag the one that writes answers")
         checks = self._root.iterfind("assets/validators/validator")
-        validators = [self._executable(one, "assets.validators.validator") for one in checks]
+        validators = [self._reader.program_of(one, "assets.validators.validator") for one in checks]
         tests = tuple(self._tests(testset, generators))
         if solution is None:
             return None
@@ -518,15 +514,8 @@ class _Making:
         written = "output.txt" if interactor else ""
         return Making(tests, generators, solution, checked, written=written, interactor=interactor)
 
-    def _fault(self, field: str, words: str, remedy: str) -> None:
-        self._faults.add(words, _HEADER, field=field, remedy=remedy)
-
-    def _executable(self, element: Element, field: str) -> Executable | None:
-        program = self._reader.program_of(element, field)
-        return None if program is None else Executable(*program)
-
     def _solution(self, element: Element) -> Executable | None:
-        found = self._executable(element, "assets.solutions.solution")
+        found = self._reader.program_of(element, "assets.solutions.solution")
         if found is None:
             return None
         first, *_ = found.sources
@@ -546,7 +535,7 @@ class _Making:
         for element in self._root.iterfind("files/executables/executable"):
             source = element.find("source")
             name = PurePosixPath(source.get("path", "") if source is not None else "").stem
-            if name in used and (found := self._executable(element, "files.executables.executable")):
+            if name in used and (found := self._reader.program_of(element, "files.executables.executable")):
                 yield name, found
 
     def _tests(self, testset: Element, generators: dict[str, Executable]) -> Iterator[GeneratedTest]:

@@ -24,7 +24,6 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.problems.cms import (
     USER_IO,
-    grader_of,
     manager_of,
     needs_answers,
     problem_id,
@@ -37,11 +36,13 @@ from ioi_eval.problems.package import (
     files_below,
     first_named,
     language_of,
+    leads_inside,
     outputs_of,
     read_mapping,
     solution,
     tests_of,
 )
+from ioi_eval.rules.languages import grader_name
 
 _PARAMS = "type_params"  # what the export for the contest system calls task_type_params
 _SUBTASKS, _SOLUTIONS, _MAPPING = "subtasks.json", "solutions.json", "tests/mapping"
@@ -96,7 +97,7 @@ class Tps(DeclaredFormat):
 
 def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults) -> TaskOptions:
     with_grader = header.flag("has_grader", task not in _NO_GRADER)
-    if with_grader and first_named(graders, [grader_of(task)]) is None:
+    if with_grader and first_named(graders, [grader_name(task)]) is None:
         missing = f"grader/cpp/{header.text('grader_name', 'grader')}.cpp"
         faults.add("missing file", missing, remedy="Add it, or set has_grader to false in problem.json")
     if task not in _TASK_TYPES:
@@ -129,7 +130,7 @@ def _graders(folder: Path, header: Fields, task: TaskType) -> tuple[NamedBlob, .
     for suffix in (".cpp", ".c"):
         # The grader that the package names gets the name by which submissions are compiled with it.
         grader = inside.pop(f"graders/{own}{suffix}", None)
-        known_as = f"{grader_of(task)}{suffix}"
+        known_as = f"{grader_name(task)}{suffix}"
         if grader is not None:
             inside[known_as] = grader
         elif header.has("grader_name"):
@@ -233,11 +234,10 @@ def _solution(
     fields = listed.inner(name)
     if not isinstance(listed.values[name], dict | None):
         return None  # noted
-    plain = PurePosixPath(name)
-    if not name.isprintable() or plain.is_absolute() or ".." in plain.parts or not plain.parts:
+    if not name.isprintable() or not leads_inside(name):
         faults.add(f"{name!r} is no name of a solution", _SOLUTIONS, remedy="Name a file in solution/")
         return None
-    path = folder / "solution" / plain
+    path = folder / "solution" / name
     if path.is_dir() and task is TaskType.OUTPUT_ONLY:
         source, outputs = None, outputs_of(path, tests)
     elif not path.is_file():

@@ -10,8 +10,6 @@ from ioi_eval.model.languages import LANGUAGES, Language, find
 from ioi_eval.model.values import LanguageFrom, Problem, TaskType
 from ioi_eval.rules.extraction import Extraction, fenced
 
-# What submissions are compiled with, without its ending.
-_GRADER = "graders/grader"
 _GRADERS: Mapping[TaskType, str] = MappingProxyType(
     {TaskType.COMMUNICATION: "graders/stub", TaskType.TWO_STEPS: "graders/manager"}
 )
@@ -22,11 +20,16 @@ def suffixes(language: Language) -> tuple[str, ...]:
     return (".py",) if language.syntax == "python" else language.suffixes
 
 
+def grader_name(task: TaskType) -> str:
+    """Return the name, without its ending, of the source that a task's submissions are compiled with."""
+    return _GRADERS.get(task, "graders/grader")
+
+
 def grader_stem(problem: Problem) -> str:
     """The name of a problem's graders without the ending; empty where submissions are compiled alone."""
     if not (problem.options.with_grader or problem.task_type is TaskType.TWO_STEPS):
         return ""
-    return _GRADERS.get(problem.task_type, _GRADER)
+    return grader_name(problem.task_type)
 
 
 def grader_of(problem: Problem, language: Language) -> str | None:
