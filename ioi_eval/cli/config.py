@@ -156,14 +156,11 @@ def flag_of(name: str) -> str:
 def _check_flags(flags: Mapping[str, Any]) -> None:
     """Refuse a key or password on the command line, where a list of processes shows it."""
     address = str(flags.get("model.base_url", ""))
-    if "@" in address or any(map(_names_a_key, re.findall(r"[?&]([^=&]*)=", address))):
+    names = re.findall(r"[?&]([^=&]*)=", address)
+    if "@" in address or any(name == "key" or names_a_secret(name) for name in names):
         remedy = "Put such an address into OPENAI_BASE_URL or into the file"
         problem = "every user of this machine could read the secret in a command line"
         raise InputError(problem, field="--base-url", remedy=remedy)
-
-
-def _names_a_key(name: str) -> bool:
-    return name == "key" or names_a_secret(name)
 
 
 def _choose_author(values: dict[str, Any], flags: Mapping[str, Any]) -> None:

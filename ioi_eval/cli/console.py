@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import shutil
+import signal
 import sys
 import textwrap
 import unicodedata
@@ -143,6 +144,21 @@ def hush(quiet: bool) -> bool:
     if quiet:
         logging.getLogger(_PACKAGE).setLevel(logging.WARNING)
     return quiet
+
+
+class Stops:
+    """SIGTERM, SIGINT and SIGHUP to a program that serves, one at a time."""
+
+    def __init__(self) -> None:
+        import asyncio  # not for help
+
+        self._came = asyncio.Queue[int]()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._came.put_nowait, number)
+
+    async def wait(self) -> None:
+        await self._came.get()
 
 
 def complain(text: str) -> None:

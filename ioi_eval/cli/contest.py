@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import secrets
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,9 +159,7 @@ async def _serve(
     """Until a signal, or the end of standard input."""
     from ioi_eval.integrations.mcp import contest_server, serving  # its package may be missing
 
-    ended = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    ended = console.Stops()
     async with opening as contest:
         if access.stdio is not None:
             server = contest_server(contest, participant=access.stdio)

@@ -35,7 +35,11 @@ def copy_examples(folder: Path) -> None:
     _check_empty(folder)
     try:
         shutil.copytree(
-            resources.examples(), folder, dirs_exist_ok=True, copy_function=shutil.copyfile, ignore=_leftovers
+            resources.examples(),
+            folder,
+            dirs_exist_ok=True,
+            copy_function=shutil.copyfile,
+            ignore=shutil.ignore_patterns("__pycache__"),
         )
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(folder)) from error
@@ -44,10 +48,6 @@ def copy_examples(folder: Path) -> None:
 def _check_empty(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("is there already", where=str(folder), remedy="Name a new or an empty folder")
-
-
-def _leftovers(folder: str, names: list[str]) -> set[str]:
-    return {"__pycache__"} & set(names)
 
 
 class PackageType(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -12,10 +12,9 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 import typer
 
-from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
+from ioi_eval.benchmarks import BenchmarkOptions, Selection
 from ioi_eval.benchmarks.dumps import guessed, received
 from ioi_eval.benchmarks.exports import Published, check_results_path, publish, write_results
-from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import command
@@ -190,7 +189,9 @@ def score(
     asked = ReferenceOptions(**references) if validate_references or references else None
     choice = engine.choice()
     with received(dumps, sys.stdin.buffer) as named:
-        source = source or _guessed(named, rows)
+        if not source:
+            source = guessed(named, rows.problem_column)
+            console.tell(f"--problems {source}, as the dump's ids and columns say")
         same: dict[str, Any] = {
             "out": output.out,
             "choice": problems,
@@ -207,23 +208,10 @@ def score(
             output, lambda tell: score_dump(named, source, references=asked, on_event=tell, **same)
         )
     _show(scored, asked, seconds, output)
-    _leave(scored, export, output, allow_suspicious=allow_suspicious)
-
-
-def _leave(
-    scored: ScoredDump, export: ExportOptions, output: OutputOptions, *, allow_suspicious: bool
-) -> None:
-    """With results where they are wanted, and an exit code that says whether there are all."""
     export(scored.out, output)
     if scored.failures or scored.dump.rejected:
         raise typer.Exit(console.UNSCORED)
     leave_if_suspicious([scored.summary], allowed=allow_suspicious, silent=output.silent)
-
-
-def _guessed(dumps: Sequence[str | RowFile], rows: DumpOptions) -> str:
-    found = guessed(dumps, rows.problem_column)
-    console.tell(f"--problems {found}, as the dump's ids and columns say")
-    return found
 
 
 def _show(scored: ScoredDump, asked: ReferenceOptions | None, seconds: float, output: OutputOptions) -> None:

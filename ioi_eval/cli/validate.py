@@ -144,7 +144,10 @@ def validate(
         lambda tell: validate_solutions(solutions, source, out=output.out, on_event=tell, **same),
     )
     _show(outcome, seconds, output)
-    _leave(outcome)
+    if outcome.validation.differences:
+        raise typer.Exit(console.MISMATCH)
+    if outcome.validation.unjudged or outcome.rejected:
+        raise typer.Exit(console.UNSCORED)
 
 
 def _compare(solutions: str, source: str | None, output: OutputOptions, same: dict[str, Any]) -> None:
@@ -159,13 +162,6 @@ def _compare(solutions: str, source: str | None, output: OutputOptions, same: di
     rows = [[one.checker, visible(one.problem), str(one.accepts), str(one.rejects)] for one in found]
     rows += [[kind, "none", "0", "0"] for kind in KINDS if kind not in {one.checker for one in found}]
     console.show_table(heads, sorted(rows), right=heads[2:])
-
-
-def _leave(outcome: ValidatedSolutions) -> None:
-    if outcome.validation.differences:
-        raise typer.Exit(console.MISMATCH)
-    if outcome.validation.unjudged or outcome.rejected:
-        raise typer.Exit(console.UNSCORED)
 
 
 def _show(outcome: ValidatedSolutions, seconds: float, output: OutputOptions) -> None:

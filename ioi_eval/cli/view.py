@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -68,9 +67,7 @@ def view(
 
 async def _serve(folder: Path, options: ServerOptions, show: bool) -> None:
     """Until a signal."""
-    ended = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    ended = console.Stops()
     async with serve_view(folder, options) as address:
         console.show(f"ioi-eval view at {address}")
         if show:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
-import signal
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Annotated, Literal
@@ -109,7 +108,9 @@ def worker(
     tell = _telling(json=as_json, verbose=verbose)
     if as_json:
         console.tell_what_is_logged(lambda words: tell(Event(name="note", words=words)))
-    _take_descriptors()
+    # As many as we may have: a thousand clients that say nothing would take all that is usual.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     running = serve(
         store=store,
         options=options,
@@ -131,12 +132,6 @@ def worker(
         raise typer.Exit(console.INTERRUPTED)
 
 
-def _take_descriptors() -> None:
-    """As many as we may have: a thousand clients that say nothing would take all that is usual."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
 def _telling(*, json: bool, verbose: bool) -> Tell:
     def tell(event: Event) -> None:
         if json:
@@ -156,7 +151,7 @@ async def _serve(
 
     The address is on standard output for people, but not beside JSON, which has it.
     """
-    signals = _Signals()
+    signals = console.Stops()
     async with serving as server:
         found = await confinement(await asyncio.to_thread(find_compiler), store)
         if not as_json:
@@ -168,7 +163,7 @@ async def _serve(
         return await _drained(server, signals, tell)
 
 
-async def _drained(server: Server, signals: _Signals, tell: Tell) -> bool:
+async def _drained(server: Server, signals: console.Stops, tell: Tell) -> bool:
     if server.running:
         words = f"Finishing {counted(server.running, 'job')}, taking no more; once more to stop at once."
         tell(Event(name="draining", words=words, facts={"jobs": server.running}))
@@ -180,16 +175,3 @@ async def _drained(server: Server, signals: _Signals, tell: Tell) -> bool:
     if done:
         tell(Event(name="drained", words="All jobs are done."))
     return done
-
-
-class _Signals:
-    """SIGTERM, SIGINT and SIGHUP, one at a time."""
-
-    def __init__(self) -> None:
-        self._came = asyncio.Queue[int]()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._came.put_nowait, number)
-
-    async def wait(self) -> None:
-        await self._came.get()

@@ -41,7 +41,7 @@ from ioi_eval.contest.rules import (
     Worth,
 )
 from ioi_eval.judge.judge import Judge
-from ioi_eval.model.errors import EngineError, InputError, IoiEvalError, JudgeFailure, ProgramBroken
+from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
 from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.values import (
     Blob,
@@ -54,6 +54,7 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.reports.document import harmless, visible
 from ioi_eval.rules import scoring
+from ioi_eval.rules.expectations import max_points
 from ioi_eval.rules.languages import admitted
 from ioi_eval.rules.selection import bare
 from ioi_eval.store.rows import MAX_COMPILE_OUTPUT, bounded, failure_row, identity, result_of, result_row
@@ -357,11 +358,9 @@ class Session:
 
     def _problem(self, label: str) -> Problem:
         if not isinstance(label, str) or label not in self._contest.problems:
-            raise Refused(f"no problem {visible(str(label)[:80])!r}: there are {self._labels()}")
+            there = bounded(", ".join(self._contest.problems), 1000)
+            raise Refused(f"no problem {visible(str(label)[:80])!r}: there are {there}")
         return self._contest.problems[label]
-
-    def _labels(self) -> str:
-        return bounded(", ".join(self._contest.problems), 1000)
 
     def _submission(
         self,
@@ -450,7 +449,9 @@ class Session:
             return result, await self._compiler(limited, submission, result)
         except (JudgeFailure, EngineError, ProgramBroken, InputError) as error:
             if change is None:
-                self._keep("failed", failure_row(submission, _failure(error), problem))
+                failure = JudgeFailure(str(error), phase="judging")
+                failure = error if isinstance(error, JudgeFailure) else failure
+                self._keep("failed", failure_row(submission, failure, problem))
             raise NotJudged(failed) from error
 
     def _keep(self, what: str, row: Mapping[str, Any]) -> None:
@@ -510,7 +511,7 @@ class Session:
         return ProblemState(
             id=label,
             title=visible(problem.name) or label,
-            of=sum(one.points for one in problem.subtasks) if problem.subtasks else 1.0,
+            of=max_points(problem),
             points=points if told else None,
             attempts=done,
             left=None if limit is None else limit - done,
@@ -529,10 +530,6 @@ def _encoded(text: str, most: int, what: str) -> bytes:
     if len(data) > most:
         raise Refused(f"the {what} has {len(data)} bytes, and may have {most}")
     return data
-
-
-def _failure(error: IoiEvalError) -> JudgeFailure:
-    return error if isinstance(error, JudgeFailure) else JudgeFailure(str(error), phase="judging")
 
 
 def _compiler(log: str) -> str:

@@ -13,7 +13,6 @@ import msgspec
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.contest.contest import Contest, languages_of
 from ioi_eval.contest.rules import Rules
-from ioi_eval.judge.judge import Judge
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.model.values import Value
@@ -82,7 +81,7 @@ async def open_contest(
         with journal_of(work, setup) as journal:
             journal.begin()
             async with judging(setup) as (judge, _):
-                limits = time_limits(judge, setup, journal)
+                limits, profile = time_limits(judge, setup, journal), await judge.profile()
                 with _Ledger(journal) as ledger:
                     contest = Contest(
                         problems,
@@ -91,7 +90,7 @@ async def open_contest(
                         participants=participants,
                         record=ledger,
                         limited=limits.limited,
-                        languages=await _languages(judge),
+                        languages=[one.name for one in LANGUAGES if one.command in profile.toolchains],
                         started=_begun(setup.folder, clock),
                         clock=clock,
                     )
@@ -147,8 +146,3 @@ def _begun(folder: Path, clock: Callable[[], float]) -> float:
         raise InputError(what, where=str(path), remedy=remedy) from error
     replace(path, [msgspec.json.encode(begun), b"\n"])
     return begun.started
-
-
-async def _languages(judge: Judge) -> frozenset[str]:
-    profile = await judge.profile()
-    return frozenset(one.name for one in LANGUAGES if one.command in profile.toolchains)

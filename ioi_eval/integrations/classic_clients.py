@@ -19,16 +19,20 @@ from ioi_eval.classic import (
     OWN_RUNTIME,
     brings_scripts,
     classic_scripts,
+    decode_reply,
     decode_request,
     encode_result,
     execute,
 )
-from ioi_eval.errors import JobRejected, JudgeFailure
-from ioi_eval.models import Blob, Job, JobFile, Profile
+from ioi_eval.errors import BrokenReply, JobRejected, JudgeFailure
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, StageStatus
 
 CMS = "cms_ioi"
 _OTHER_NAME = "cf_"  # of languages that packages other than `codeforces` have too
 _ATTEMPTS = 4
+_JUDGE_AT_FAULT = 3  # exit code of our scripts where they could not say; the contract has no word for it
+_OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
+_PHASE = "judging"
 _SPARE_CMS, _SPARE = 3000, 10_000  # ms that the contracts give a job beyond the problem's limit
 
 
@@ -39,6 +43,29 @@ class ClassicClient(Protocol):
     """
 
     async def send_execute(self, data: dict[str, Any], language: str = CMS) -> dict[str, Any]: ...
+
+
+def result_of(reply: object) -> JobResult:
+    """Check a client's reply. JudgeFailure where it says nothing about the submission: never a score of 0."""
+    if not isinstance(reply, Mapping):
+        raise JudgeFailure(f"the client gave no reply: {reply!r:.200}", phase=_PHASE)
+    if "run" not in reply and "compile" not in reply:
+        raise JudgeFailure(f"the job was refused: {reply.get('message', reply)!s:.500}", phase=_PHASE)
+    try:
+        result = decode_reply(200, msgspec.json.encode(reply))
+    except (BrokenReply, TypeError) as error:
+        raise JudgeFailure(str(error), phase=_PHASE) from error
+    for stage in (result.compile, result.run):
+        if stage is None:
+            continue
+        if stage.status is StageStatus.XX:
+            raise JudgeFailure(stage.message or "the box failed", phase=_PHASE)
+        if stage.status in _OVERFLOW:
+            remedy = "Raise PISTON_OUTPUT_MAX_SIZE on it"
+            raise JudgeFailure("the server cut the job's output off", phase=_PHASE, remedy=remedy)
+        if stage.code == _JUDGE_AT_FAULT and not stage.stdout:
+            raise JudgeFailure(stage.stderr.strip()[-500:] or "the scripts could not judge", phase=_PHASE)
+    return result
 
 
 # --- over engines ------------------------------------------------------------------------------------
@@ -60,7 +87,7 @@ class EngineClient:
         """Raises JudgeFailure where no engine could execute it."""
         profile = await self._engine.profile()
         job = _job_on(profile, _job(data, language))
-        result = await execute(self._engine, job, attempts=max(1, max_retries), phase="judging")
+        result = await execute(self._engine, job, attempts=max(1, max_retries), phase=_PHASE)
         reply: dict[str, Any] = msgspec.json.decode(encode_result(result))
         return reply
 
@@ -111,7 +138,7 @@ def _job(data: Mapping[str, Any], language: str) -> Job:
     try:
         return decode_request(msgspec.json.encode({**data, "language": language, "version": "*"}))
     except (JobRejected, TypeError, UnicodeEncodeError) as error:
-        raise JudgeFailure(f"the job cannot be sent: {error}", phase="judging") from error
+        raise JudgeFailure(f"the job cannot be sent: {error}", phase=_PHASE) from error
 
 
 def _job_on(profile: Profile, job: Job) -> Job:
@@ -124,7 +151,7 @@ def _job_on(profile: Profile, job: Job) -> Job:
     if most is not None and most < needed:
         raise JudgeFailure(
             f"the server gives a job {most / 1000:g} s of CPU time, the problem {needed / 1000:g} s",
-            phase="judging",
+            phase=_PHASE,
             remedy="Raise PISTON_RUN_CPU_TIME on it",
         )
     return msgspec.structs.replace(

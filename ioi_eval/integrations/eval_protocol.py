@@ -12,7 +12,6 @@ import asyncio
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
@@ -258,7 +257,8 @@ def _reading(code: str, tests: Mapping[str, Any], execution: Execution) -> AppsT
             break
         cases.append(Case(given, expected))
     judged = Cases(cases=tuple(cases) or (Case("", ""),))
-    source = f"{_harness()}\n\nmain({code!a}, {not cases})\n"
+    harness = (graders() / "python" / "apps.py").read_text()
+    source = f"{harness}\n\nmain({code!a}, {not cases})\n"
     return _of(source, judged, execution, cases=tuple(cases), total=len(tests["inputs"]))
 
 
@@ -276,11 +276,6 @@ def _of(source: str, judged: Cases, execution: Execution, *, cases: tuple[Case, 
     problem = with_cases(plain, judged, lambda text: Blob.of(text.encode("utf-8", "surrogatepass")))
     submission = Submission(key="apps", problem_id="apps", code=source, language="python")
     return AppsTask(problem=all_or_nothing(problem), submission=submission, cases=cases, total=total)
-
-
-@cache
-def _harness() -> str:
-    return (graders() / "python" / "apps.py").read_text()
 
 
 # --- the code in a message ---------------------------------------------------------------------------

@@ -11,14 +11,12 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import msgspec
 
 from ioi_eval.errors import IoiEvalError
-from ioi_eval.integrations.classic_rows import together
-from ioi_eval.integrations.misses import note
+from ioi_eval.integrations.misses import note, together
 from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.models import (
@@ -100,7 +98,8 @@ async def _result(
     own: Runtime, problem: Problem, task: int, number: int, candidate: str, test: str
 ) -> Result:
     source = f"{candidate}\n{test}"
-    code = f"{_harness()}\n\nmain({source!a})\n"
+    harness = (graders() / "python" / "code_eval.py").read_text()
+    code = f"{harness}\n\nmain({source!a})\n"
     submission = Submission(key=f"{task}/{number}", problem_id=problem.id, code=code, language="python")
     try:
         passed, said = _outcome(await own.score(problem, submission))
@@ -118,11 +117,6 @@ def _outcome(result: SubmissionResult) -> tuple[bool, str]:
         return False, "timed out"
     said = test.feedback.partition("exit code 1): ")[2] if test.status is Verdict.RE else ""
     return False, f"failed: {said or test.feedback}"
-
-
-@cache
-def _harness() -> str:
-    return (graders() / "python" / "code_eval.py").read_text()
 
 
 code_eval = CodeEval()

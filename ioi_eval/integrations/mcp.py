@@ -88,7 +88,7 @@ def _tools(session: Callable[[], Session]) -> Iterator[Callable[..., Any]]:
 
     async def statement(problem: str) -> dict[str, Any]:
         """Read a problem: its text, limits, languages, samples, and files that programs include."""
-        return await _answered(lambda: _ready(session().statement(problem)))
+        return await _answered(lambda: session().statement(problem))
 
     async def run(problem: str, code: str, language: str = "c++", input: str = "") -> dict[str, Any]:
         """Run a program on an input of your own: output, error text, ending, times, memory. No points."""
@@ -111,14 +111,11 @@ def _tools(session: Callable[[], Session]) -> Iterator[Callable[..., Any]]:
     yield from (problems, statement, run, test, submit, standing)
 
 
-async def _ready(value: Statement) -> Statement:
-    return value
-
-
-async def _answered(call: Callable[[], Awaitable[msgspec.Struct]]) -> dict[str, Any]:
+async def _answered(call: Callable[[], Awaitable[msgspec.Struct] | Statement]) -> dict[str, Any]:
     """Return a call's answer. What the contest refuses is the tool's error, with its reason."""
     try:
-        return plain(await call())
+        answer = call()
+        return plain(answer if isinstance(answer, Statement) else await answer)
     except (Refused, NotJudged) as error:
         raise ToolError(str(error)) from None
 

@@ -1,15 +1,19 @@
-"""Completions that could not be judged: each kind is told once, and at the end how many there were."""
+"""Completions side by side, and those that are not judged: each kind is told once, counted to the end."""
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import logging
 import os
 import threading
 from collections import Counter
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
 
 from ioi_eval.errors import CasesError, InputError, IoiEvalError, ModuleMissing
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _KINDS = (
     (CasesError, "tests that cannot be read"),
@@ -17,6 +21,17 @@ _KINDS = (
     (InputError, "a row that cannot be judged"),
     (IoiEvalError, "a failure of the judge"),
 )
+
+
+async def together(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """All of them, or the first failure as it is; the others are cancelled."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(part) for part in parts]
+    except ExceptionGroup as errors:
+        known = errors.subgroup(IoiEvalError)
+        raise (known or errors).exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 class _Misses:

@@ -12,13 +12,14 @@ import asyncio
 import os
 import re
 import warnings
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from http import HTTPStatus
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import msgspec
 
@@ -32,10 +33,9 @@ from ioi_eval.integrations.classic_clients import (
     Sandbox,
     SandboxClient,
     SandboxJob,
+    result_of,
 )
-from ioi_eval.integrations.classic_rows import Row, batched, result_of, text_file, together
-from ioi_eval.integrations.environment import own_store
-from ioi_eval.integrations.misses import note
+from ioi_eval.integrations.misses import note, together
 from ioi_eval.models import Blob, JobResult, NamedBlob, Problem, Verdict
 from ioi_eval.runs import Repairs
 from ioi_eval.scoring import find_language, repair, worst
@@ -88,6 +88,10 @@ PistonError = JudgeFailure  # who catches theirs catches what our clients raise
 _ASKING = "asking a server"
 _ANSWER, _INSTALLED = 30.0, 1800.0  # seconds: a package is fetched first
 _MORE_TIME = 3  # seconds that the contract adds for the job
+
+
+Row = Mapping[str, Any]
+T = TypeVar("T")
 
 
 @dataclass
@@ -158,14 +162,18 @@ async def execute_ioi(client: ClassicClient, data: dict[str, Any]) -> tuple[str,
 def _files(
     problem: Row, test_input: str, submission: str, test_output: str | None
 ) -> Iterator[dict[str, str]]:
-    yield text_file(f"graders/{problem['id'].lower()}.cpp", submission)
-    yield text_file("input.txt", test_input)
+    yield _text_file(f"graders/{problem['id'].lower()}.cpp", submission)
+    yield _text_file("input.txt", test_input)
     if test_output:
-        yield text_file("correct_output.txt", test_output)
+        yield _text_file("correct_output.txt", test_output)
     for entry in problem["grader_files"] or ():
         name, content = (entry["name"], entry["content"]) if isinstance(entry, Mapping) else entry
         if content:
-            yield text_file(name, content)
+            yield _text_file(name, content)
+
+
+def _text_file(name: str, content: str) -> dict[str, str]:
+    return {"name": name, "content": content}
 
 
 async def score_single_test_case(
@@ -178,6 +186,13 @@ async def score_single_test_case(
 
 
 # --- subtasks ----------------------------------------------------------------------------------------
+
+
+def batched(iterable: Iterable[T], n: int) -> Iterator[list[T]]:
+    """Yield lists of `n` items, the last maybe shorter; one list of all where `n` is not at least one."""
+    items = iter(iterable)
+    while batch := list(islice(items, n) if n >= 1 else items):
+        yield batch
 
 
 async def score_subtask(
@@ -447,6 +462,7 @@ def load_ioi_tests_for_year(year: int) -> dict[str, Mapping[str, tuple[str, str]
 
 
 def _published(year: int, problems: frozenset[str] = frozenset()) -> Problems:
+    from ioi_eval.integrations.runtime import own_store
     from ioi_eval.runs import BenchmarkOptions
     from ioi_eval.sources import open_problems
 
@@ -684,7 +700,7 @@ async def score_submission(
         )
         if any(result.compile is not None and result.compile.code != 0 for result in results):
             return no_compile_reward
-        good = sum(map(_is_passed, results))
+        good = sum(result.run.code == 0 and result.run.stdout.strip() == "1" for result in results)
         passed += good
         if scoring_mode == "pass_fail" and good < len(batch):
             break
@@ -711,17 +727,13 @@ async def _run(client: ClassicClient, problem: Row, test: Row, submission: str, 
 
 
 def _codeforces_files(problem: Row, test: Row, submission: str, language: str) -> Iterator[dict[str, str]]:
-    yield text_file(f"main.{language}", submission)
+    yield _text_file(f"main.{language}", submission)
     if problem.get("generated_checker"):
-        yield text_file("checker.py", problem["generated_checker"])
-    yield text_file("input.txt", test["input"])
-    yield text_file("correct_output.txt", test["output"])
+        yield _text_file("checker.py", problem["generated_checker"])
+    yield _text_file("input.txt", test["input"])
+    yield _text_file("correct_output.txt", test["output"])
     names = {"TIME_LIMIT": "time_limit", "MEMORY_LIMIT": "memory_limit", "INPUT_MODE": "input_mode"}
-    yield text_file("grader_config", "\n".join(f"{key}={problem[name]}" for key, name in names.items()))
-
-
-def _is_passed(result: JobResult) -> bool:
-    return result.run.code == 0 and result.run.stdout.strip() == "1"
+    yield _text_file("grader_config", "\n".join(f"{key}={problem[name]}" for key, name in names.items()))
 
 
 def _reward(passed: int, total: int, mode: ScoringMode) -> float:

@@ -9,8 +9,7 @@ from typing import Annotated, Any, NamedTuple, Protocol
 import msgspec
 
 from ioi_eval.errors import CasesError, InputError, IoiEvalError
-from ioi_eval.integrations.classic_rows import together
-from ioi_eval.integrations.misses import note
+from ioi_eval.integrations.misses import note, together
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.model.options import Said
 from ioi_eval.models import (
@@ -125,12 +124,13 @@ class Rewards(Value):
         code = extract(completion, language)
         if code is None:
             return RewardOutcome(self.options.no_code, NO_CODE)
+        target = row.values.get("subtask") or row.values.get("target_subtask")
         submission = Submission(
             key=str(row.number),
             problem_id=problem.id,
             code=code,
             language=language.name,
-            target_subtask=_target(row),
+            target_subtask=str(target) if target else None,
         )
         result = await own.score(problem, submission, sharing)
         return self._worth(problem, result, submission.target_subtask)
@@ -188,11 +188,6 @@ class Rewards(Value):
 
     def runtime(self) -> Runtime:
         return runtime(self.setup)
-
-
-def _target(row: RewardRow) -> str | None:
-    target = row.values.get("subtask") or row.values.get("target_subtask")
-    return str(target) if target else None
 
 
 def all_or_nothing(problem: Problem) -> Problem:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, Scorer, Store, Transport
 from ioi_eval.engines.registry import EngineChoice, Opening, open_engine
 from ioi_eval.errors import IoiEvalError
-from ioi_eval.integrations.environment import own_store
 from ioi_eval.models import Problem, Submission, SubmissionResult, Value
 from ioi_eval.scoring import Sharing
 
@@ -160,6 +159,11 @@ async def _cancel_others() -> None:
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+
+
+def own_store(limit: int | None = None) -> Store:
+    """Return the cache that the environment names."""
+    return Store.usual(os.environ.get("IOI_EVAL_CACHE"), limit)
 
 
 # --- one for each process ----------------------------------------------------------------------------

@@ -125,7 +125,7 @@ def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
 @cache
 def _open(source: str, choice: BenchmarkOptions) -> Problems:
     """Open for as long as the process lives: samples are judged one by one."""
-    from ioi_eval.integrations.environment import own_store
+    from ioi_eval.integrations.runtime import own_store
     from ioi_eval.sources import open_problems
 
     return open_problems(source, choice, own_store())

@@ -20,8 +20,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.errors import InputError, IoiEvalError
-from ioi_eval.integrations.classic_rows import together
-from ioi_eval.integrations.misses import note
+from ioi_eval.integrations.misses import note, together
 from ioi_eval.integrations.rewards import (
     CASES_COLUMNS,
     NOT_JUDGED,

@@ -178,13 +178,8 @@ def _line(raw: msgspec.Raw) -> str:
         text: str = _parsed(raw, str)
         return text
     if written[0] not in "-0123456789":
-        raise broken(f"{_shown(raw)} is no text")
+        raise broken(f"{written if len(written) <= 40 else written[:37] + '...'} is no text")
     return written
-
-
-def _shown(raw: msgspec.Raw) -> str:
-    text = _plain(raw)
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 # --- values as Python writes them --------------------------------------------------------------------
