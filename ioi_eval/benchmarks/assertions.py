@@ -60,16 +60,21 @@ def python_checker(source: str) -> Checker:
     return Checker(kind=CheckerKind.CODEFORCES, sources=(file,), language="python")
 
 
+def parsed(source: str) -> ast.Module:
+    """Return a test's program as a tree. CasesError."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise broken(f"the test is no Python ({error})") from error
+
+
 def read_assertions(source: str, function: str = "", *, drawn: str = "") -> Asserted:
     """Return the tests that a program's assertions are, and how they are judged. CasesError for other forms.
 
     `function` is empty where the assertions name it. `drawn` is the id of a problem of HumanEval, of which
     some draw their arguments.
     """
-    try:
-        module = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise broken(f"the test is no Python ({error})") from error
+    module = parsed(source)
     helpers = [node for node in module.body if _helps(node)]
     called = {"candidate", function} if function else {_function(module, helpers)}
     found = [pair for body in _bodies(module) for pair in _tests(body, called, drawn in _DRAWN)]

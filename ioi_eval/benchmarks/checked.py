@@ -88,7 +88,10 @@ def of_package(package: Package, keep: Keep) -> Problem:
     """The problem of a package, of which nothing lies any longer where that is. Unusable: it is flawed."""
     problem = package.problem
     if problem is None:
-        raise _refused(package.errors[0])
+        error = package.errors[0]
+        if error.remedy == testlib.REMEDY:  # what somebody here can mend is said
+            raise error
+        raise Unusable(f"its package is flawed: {error.problem}")
     tests = (
         replace(test, input=keep.file(test.input), answer=test.answer and keep.file(test.answer))
         for test in problem.tests
@@ -97,11 +100,6 @@ def of_package(package: Package, keep: Keep) -> Problem:
     if problem.manager is not None:
         return replace(problem, manager=replace(problem.manager, sources=_held(problem.manager.sources)))
     return replace(problem, checker=replace(problem.checker, sources=_held(problem.checker.sources)))
-
-
-def _refused(error: InputError) -> Exception:
-    """A flaw of the dataset leaves out one problem; what somebody here can mend is said."""
-    return error if error.remedy == testlib.REMEDY else Unusable(f"its package is flawed: {error.problem}")
 
 
 def _held(sources: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:

@@ -101,14 +101,14 @@ class Columns:
         """Return all texts of a column: a text, or the messages of a chat, whoever wrote them."""
         value = self.value(column)
         messages = value if isinstance(value, list) else [{"content": value}]
-        return "\n".join(str(each.get("content") or "") for each in messages if _is_row(each))
+        return "\n".join(str(each.get("content") or "") for each in messages if isinstance(each, dict))
 
     def _content(self, message: Any, column: str) -> str | None:
         """The text of an assistant's message; None of others'. A text may be in parts."""
         role, content = (
-            (message.get(name) for name in ("role", "content")) if _is_row(message) else (None, None)
+            (message.get(name) for name in ("role", "content")) if isinstance(message, dict) else (None, None)
         )
-        if isinstance(content, list) and all(_is_row(part) for part in content):
+        if isinstance(content, list) and all(isinstance(part, dict) for part in content):
             content = "".join(str(part.get("text") or "") for part in content)
         if not isinstance(role, str) or not isinstance(content, str | None):
             raise self.wrong(f"{shown(message, repr)} is not a message", column, "Expected {role, content}")
@@ -166,11 +166,7 @@ def _are_answers(column: str, value: Any) -> bool:
         return False
     if column == "messages":
         return bool(value) and all(isinstance(each, list) for each in value)
-    return not value or not all(_is_row(each) and "role" in each for each in value)
-
-
-def _is_row(value: Any) -> bool:
-    return isinstance(value, dict)
+    return not value or not all(isinstance(each, dict) and "role" in each for each in value)
 
 
 _ID_COLUMNS = ("uuid", "id")
@@ -302,7 +298,7 @@ class DumpRows:
         self.left_out, self.noted = Counter[str](), Counter[str]()
         self._statements: list[tuple[str, Problem]] | None = None
         self._asked: dict[bytes, Problem | None] = {}  # by prompt
-        self._equal = Counter[str]()  # rows without an id so far, by their content
+        self.equal = Counter[str]()  # rows without an id so far, by their content
 
     @property
     def code_column(self) -> str:
@@ -377,18 +373,13 @@ class DumpRows:
         """The row's content and its place among its equals: rows that are added elsewhere change neither."""
         content = msgspec.json.encode(plain(columns), order="sorted")
         name = hashlib.sha256(content).hexdigest()[:16]
-        self._equal[name] += 1
-        return f"{name}-{self._equal[name]}"
-
-    @property
-    def equal(self) -> Mapping[str, int]:
-        """Return how many rows without an id there are of each content."""
-        return self._equal
+        self.equal[name] += 1
+        return f"{name}-{self.equal[name]}"
 
     def know(self, problem_ids: Mapping[str, str], equal: Mapping[str, int]) -> None:
         """Go on behind rows with these submissions, and so many rows without an id of each content."""
         self.taken.update(problem_ids)
-        self._equal.update(equal)
+        self.equal.update(equal)
 
     def selected(
         self, place: RowFile, content: str, id_column: str, start: tuple[int, int] = (0, 0)
@@ -408,8 +399,10 @@ class DumpRows:
             self.left_out[reason] += 1
             self.passed_over.add(entry.key)
             return False
-        self.taken[entry.key] = self._problems.label(entry.problem) if entry.problem else ""
-        if entry.year is None and entry.problem is not None and _is_of_a_year(entry.problem):
+        problem = entry.problem
+        self.taken[entry.key] = self._problems.label(problem) if problem else ""
+        # Olympiads use short names, which may come again; a problem without subtasks is of no olympiad.
+        if entry.year is None and problem is not None and problem.year is not None and problem.subtasks:
             self.noted[_NO_YEAR] += 1
         if entry.code is None and entry.generation is None:
             self.noted[_EMPTY] += 1
@@ -550,8 +543,3 @@ def _id(problems: Finder, name: str) -> tuple[str, ...]:
         return (problems.find(name).id,)
     except InputError:
         return ()
-
-
-def _is_of_a_year(problem: Problem) -> bool:
-    """Olympiads use short names, which may come again; a problem without subtasks is of no olympiad."""
-    return problem.year is not None and bool(problem.subtasks)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.assertions import READ_VALUES, python_checker
+from ioi_eval.benchmarks.assertions import READ_VALUES, parsed, python_checker
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.nesting import shallow
@@ -259,10 +259,7 @@ class HiddenTest(NamedTuple):
 
 def read_test(source: str, function: str) -> HiddenTest:
     """Return the test that a row's program runs. CasesError for other forms."""
-    try:
-        module = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise broken(f"the test is no Python ({error})") from error
+    module = parsed(source)
     defined = {node.name: node for node in module.body if isinstance(node, ast.FunctionDef)}
     body = defined["check"].body if "check" in defined else module.body
     lists = {ast.unparse(node.targets[0]): node.value for node in body if isinstance(node, ast.Assign)}
@@ -304,18 +301,13 @@ def _compared(assertion: ast.FunctionDef | None, statement: ast.AST, results: li
     call = statement.value if isinstance(statement, ast.Expr) else None
     if assertion is None or not isinstance(call, ast.Call) or ast.unparse(call.args[1]) != "exp":
         return None
-    matches = {ast.unparse(node.value) for node in _matches(assertion)}
+    assigned = (node for node in ast.walk(assertion) if isinstance(node, ast.Assign))
+    matches = {ast.unparse(one.value) for one in assigned if ast.unparse(one.targets[0]) == "exact_match"}
     if matches != {"out == exp"}:
         return None
     own = literal(call.args[2])
     absolute = own or (FLOATS if any(map(_is_floats, results)) else None)
     return Checker(kind=CheckerKind.JSON, absolute=absolute, relative=RELATIVE if absolute else None)
-
-
-def _matches(assertion: ast.FunctionDef) -> Iterator[ast.Assign]:
-    for node in ast.walk(assertion):
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "exact_match":
-            yield node
 
 
 def _is_floats(result: Any) -> bool:
@@ -355,7 +347,9 @@ def _checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
         statement.value.args[1] = ast.Name("exp", ast.Load())
     for node in helpers:
         if isinstance(node, ast.FunctionDef) and node.name == "assertion":
-            _assert_something(node)
+            # A few exported tests find out whether there is a match, and leave it at that.
+            asserts = any(isinstance(one, ast.Assert) for one in ast.walk(node))
+            node.body += [] if asserts else ast.parse("assert exact_match").body
     source = READ_VALUES + _CHECKER.format(
         helpers="\n\n".join(map(ast.unparse, helpers)),
         reference=reference,
@@ -363,9 +357,3 @@ def _checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
         statement=ast.unparse(statement).replace("_poly(*out, inp)", "abs(_poly(*inp, out))"),
     )
     return python_checker(source)
-
-
-def _assert_something(assertion: ast.FunctionDef) -> None:
-    """A few exported tests find out whether there is a match, and leave it at that."""
-    if not any(isinstance(node, ast.Assert) for node in ast.walk(assertion)):
-        assertion.body.append(ast.parse("assert exact_match").body[0])

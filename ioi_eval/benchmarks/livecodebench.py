@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import pickletools
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
 from ioi_eval.benchmarks.tables import Row, Tables
-from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem
 from ioi_eval.rules.json_tests import (
     LARGEST,
@@ -25,6 +24,7 @@ from ioi_eval.rules.json_tests import (
     CasesError,
     broken,
     inflated,
+    parsed,
     read_call,
     with_cases,
 )
@@ -109,7 +109,7 @@ class LiveCodeBench(Benchmark):
 def _cases(row: Row) -> Cases:
     """Public tests, then private ones."""
     tests = [*_tests(row.text("public_test_cases", "")), *_tests(row.text("private_test_cases", ""))]
-    function = (_decoded(row.text("metadata", "") or "{}", _Metadata).func_name or "").strip()
+    function = (parsed(row.text("metadata", "") or "{}", _Metadata).func_name or "").strip()
     if not tests:
         raise CasesError(NO_CASES)
     if not function:
@@ -124,12 +124,5 @@ def _tests(text: str) -> list[_Test]:
     if not text:
         return []
     plain = text if text.startswith("[") or text == "null" else unpacked(text)
-    found: list[_Test] | None = _decoded(plain, list[_Test] | None)
+    found: list[_Test] | None = parsed(plain, list[_Test] | None)
     return found or []
-
-
-def _decoded(text: str, kind: Any) -> Any:
-    try:
-        return msgspec.json.decode(shallow(text), type=kind)
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise broken(str(error)) from error

@@ -38,7 +38,7 @@ from ioi_eval.benchmarks.ioi import Ioi
 from ioi_eval.benchmarks.livecodebench import LiveCodeBench
 from ioi_eval.benchmarks.liveoibench import LiveOIBench
 from ioi_eval.benchmarks.ojbench import OJBench
-from ioi_eval.benchmarks.row_files import rows_or_faults
+from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.benchmarks.tables import SUFFIXES, Tables, TableSource
 from ioi_eval.benchmarks.usaco import Usaco
 from ioi_eval.model.errors import InputError
@@ -315,9 +315,7 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
 
 def _texts(path: Path, columns: Collection[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file, with what stands in some columns as JSON."""
-    for row in rows_or_faults(path):
-        if isinstance(row, InputError):
-            raise row
+    for row in read_rows(path):
         yield {name: json.dumps(one) if name in columns else one for name, one in row.columns.items()}
 
 
@@ -397,18 +395,13 @@ def benchmark_in(path: Path) -> Benchmark:
     # A name that changes with the file: what was made of its rows by other code is not found again.
     name = f"ioi_eval_benchmark_{hashlib.sha256(content).hexdigest()[:16]}"
     module = sys.modules.get(name) or _loaded(name, path)
-    found = [one for one in vars(module).values() if _is_benchmark(one, name)]
+    classes = (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == name)
+    found = [one for one in classes if issubclass(one, Benchmark) and not inspect.isabstract(one)]
     if len(found) != 1:
         remedy = "Define one class derived from ioi_eval.benchmarks.Benchmark"
         raise InputError(f"{len(found) or 'no'} benchmarks in it", where=str(path), remedy=remedy)
     made: Benchmark = found[0]()
     return made
-
-
-def _is_benchmark(found: object, module: str) -> bool:
-    if not isinstance(found, type) or not issubclass(found, Benchmark) or found.__module__ != module:
-        return False
-    return not inspect.isabstract(found)
 
 
 def _loaded(name: str, path: Path) -> ModuleType:

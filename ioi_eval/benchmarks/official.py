@@ -120,17 +120,20 @@ def _case(
 ) -> KeyedExpectation:
     submission = row.submission
     problem, value = problems[submission.problem_id], submission.row.get(column)
-    number = as_number(value)
+    number, score, said = as_number(value), None, None
     if number is not None:
-        _check_range(row, column, number, 1.0 if fraction else max_points(problem))
-    elif not isinstance(value, str) or not value.strip():
-        what = f"{'nothing' if value is None else repr(value)} is neither a score nor a verdict"
-        raise _wrong(row, column, what, "Fill it in, or leave the row out")
-    score = None
-    if number is not None:
+        most = 1.0 if fraction else max_points(problem)
+        if not 0 <= number <= most + _BINARY:
+            what = f"{number:g} is no score between 0 and {most:g}"
+            raise _wrong(row, column, what, "Is it the right column, and scale=... the right one?")
         digits = max(digits, problem.score_precision)
         score = ExpectedScore(value=number, fraction=fraction, digits=digits)
-    said = None if number is not None else _verdict(problem, str(value))
+    elif isinstance(value, str) and value.strip():
+        word = value.strip().lower().replace("-", "_").replace(" ", "_")
+        said = Expectation(subtask="", word=_WORDS.get(word, word), tests=counting_tests(problem))
+    else:
+        what = f"{'nothing' if value is None else repr(value)} is neither a score nor a verdict"
+        raise _wrong(row, column, what, "Fill it in, or leave the row out")
     known = said is not None and is_known(said.word)
     return KeyedExpectation(
         key=submission.key,
@@ -141,17 +144,6 @@ def _case(
         unknown=(str(value).strip(),) if said is not None and not known else (),
         score=score,
     )
-
-
-def _check_range(row: Located, column: str, number: float, most: float) -> None:
-    if not 0 <= number <= most + _BINARY:
-        what = f"{number:g} is no score between 0 and {most:g}"
-        raise _wrong(row, column, what, "Is it the right column, and scale=... the right one?")
-
-
-def _verdict(problem: Problem, text: str) -> Expectation:
-    word = text.strip().lower().replace("-", "_").replace(" ", "_")
-    return Expectation(subtask="", word=_WORDS.get(word, word), tests=counting_tests(problem))
 
 
 def _name(row: Located, column: str) -> str:

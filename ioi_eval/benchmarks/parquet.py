@@ -32,7 +32,11 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
         for number in range(file.num_row_groups):
             group = file.metadata.row_group(number)
             most = machine_memory() if memory is None else memory
-            parts = _parts(group, columns)
+            every = (group.column(index) for index in range(group.num_columns))
+            wanted = None if columns is None else {*columns}
+            parts = [
+                part for part in every if wanted is None or part.path_in_schema.partition(".")[0] in wanted
+            ]
             dictionary = _check(path, number, parts, most)
             _check_lists(path, number, parts, dictionary, most)
             rows = min(_MOST_ROWS, group.num_rows * _PIECE // max(1, group.total_byte_size))
@@ -41,11 +45,6 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
                 yield batch
                 del batch  # the next must not come on top of it
                 pyarrow.default_memory_pool().release_unused()
-
-
-def _parts(group: Any, columns: list[str] | None) -> list[Any]:
-    every = (group.column(index) for index in range(group.num_columns))
-    return [part for part in every if columns is None or part.path_in_schema.partition(".")[0] in columns]
 
 
 def _check(path: Path, number: int, parts: list[Any], memory: int) -> int:

@@ -41,7 +41,9 @@ def dump_files(paths: Iterable[str | Path]) -> list[Path]:
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
         below = sorted(file for file in path.rglob("*") if is_dump(file) and file.is_file())
-        found = [file for file in below if not _is_other(file.relative_to(path))]
+        # Hidden files are none, nor is what datasets writes beside the rows that it saves.
+        places = ((file, file.relative_to(path).parts) for file in below if file.name not in _NO_ROWS)
+        found = [file for file, parts in places if not any(part.startswith(".") for part in parts)]
         if not found:
             raise InputError(
                 "no dump in this folder", where=str(path), remedy=f"Expected files {_suffixes()} in it"
@@ -74,11 +76,6 @@ def _kind(path: Path) -> str:
 def bare_name(path: Path) -> str:
     """A file's name without the suffixes that say its format."""
     return Path(path.stem).stem if is_dump(path) and path.suffix.lower() in _PACKED else path.stem
-
-
-def _is_other(path: Path) -> bool:
-    """Hidden files, and what datasets writes beside the rows that it saves."""
-    return path.name in _NO_ROWS or any(part.startswith(".") for part in path.parts)
 
 
 def _suffixes() -> str:

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -30,33 +30,16 @@ from ioi_eval.runs.authors import Asking
 
 _BASE_URL, _MODEL = "OPENAI_BASE_URL", "OPENAI_MODEL"
 _Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
-_Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 _OURS = "`ioi-eval init` writes a file to start from"
 
 
-class ModelConfig(Value):
+class ModelConfig(Sampling):
     name: Annotated[str, Said(name="model", short="m", metavar="NAME", help="The model's name.")] = ""
     base_url: Annotated[str, Said(metavar="URL", help="The model's server, without /chat/completions.")] = ""
     api_key_env: str = "OPENAI_API_KEY"
     system: str = ""
-    temperature: Annotated[
-        _Amount | None, Said(typed=float, metavar="T", help="The model's temperature.")
-    ] = None
-    top_p: _Amount | None = None
-    max_tokens: Annotated[Count | None, Said(metavar="N", help="The most tokens of one reply.")] = None
-    seed: int | None = None
     attempts: Count = 6
     requests_per_minute: _Positive | None = None
-    extra: Mapping[str, Any] = {}
-
-
-class BudgetConfig(BudgetOptions):
-    """The same with what a file may say checked."""
-
-    tokens: Count | None = None
-    money: _Amount | None = None
-    input_price: _Amount | None = None
-    output_price: _Amount | None = None
 
 
 # What a file calls otherwise than benchmarks do.
@@ -90,7 +73,7 @@ class Config(BenchmarkOptions, kw_only=True):
     feedback_prompt: Annotated[
         str, Said(metavar="PATH", help="The template of the message after a submission.", unset="ours")
     ] = ""
-    budget: BudgetConfig = BudgetConfig()
+    budget: BudgetOptions = BudgetOptions()
     engine: str = ""
     out: str = ""
 
@@ -107,7 +90,7 @@ _FLAGS: Mapping[str, str] = {
     "timeout_seconds": "timeout",
 }  # others are called as keys are
 _COUNTS = frozenset({"first", "sample_size"})
-_INNER: Mapping[str, type[Value]] = {"model": ModelConfig, "budget": BudgetConfig}
+_INNER: Mapping[str, type[Value]] = {"model": ModelConfig, "budget": BudgetOptions}
 
 
 def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
@@ -197,7 +180,9 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise InputError("expected keys and values", where=str(path), remedy=_OURS)
     for above, keys, known in _keys(values):
-        _check_known(above, keys, known, str(path))
+        for key in map(str, keys):
+            if key not in known:
+                raise InputError(f"unknown key {above + key!r}", where=str(path), remedy=_meant(key, known))
     values = {
         name: value.isoformat() if isinstance(value, date) else value for name, value in _said(values).items()
     }
@@ -236,13 +221,6 @@ def _keys(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], t
             yield f"{name}.", values[name], kind.__struct_fields__
 
 
-def _check_known(above: str, keys: Iterable[object], known: tuple[str, ...], where: str) -> None:
-    for key in map(str, keys):
-        if key not in known:
-            name = above + key
-            raise InputError(f"unknown key {name!r}", where=where, remedy=_meant(key, known))
-
-
 def _meant(key: str, known: tuple[str, ...]) -> str:
     """The key where it belongs, else the nearest one."""
     places = [f"{name}.{key}" for name, kind in _INNER.items() if key in kind.__struct_fields__]
@@ -265,20 +243,7 @@ def _wrong(error: msgspec.ValidationError, where: str) -> InputError:
 
 
 def _check(config: Config, where: str) -> None:
-    """Check the values beyond their types."""
-    _check_secrets(config, where)
-    prices = config.budget.input_price, config.budget.output_price
-    if config.budget.money is not None and prices == (None, None):
-        raise InputError(
-            "a budget in money needs prices",
-            where=where,
-            field="budget.money",
-            remedy="Set budget.input_price and budget.output_price, each for a million tokens",
-        )
-
-
-def _check_secrets(config: Config, where: str) -> None:
-    """Refuse secrets in values that a run's folder or a list of processes shows, without repeating them."""
+    """Check the values beyond their types. Secrets that are refused are not repeated."""
     if not config.model.api_key_env.isidentifier():
         raise InputError(
             "is not the name of a variable",
@@ -292,6 +257,14 @@ def _check_secrets(config: Config, where: str) -> None:
             where=where,
             field="command",
             remedy="Export a variable first, and write $NAME here: an agent gets your environment",
+        )
+    prices = config.budget.input_price, config.budget.output_price
+    if config.budget.money is not None and prices == (None, None):
+        raise InputError(
+            "a budget in money needs prices",
+            where=where,
+            field="budget.money",
+            remedy="Set budget.input_price and budget.output_price, each for a million tokens",
         )
 
 

@@ -77,7 +77,10 @@ _Problems = Annotated[
     ),
 ]
 _Author = Annotated[dict[str, Any], OptionGroup("Author", of=Config, only=_AUTHOR)]
-_Model = Annotated[dict[str, Any], OptionGroup("Author", of=ModelConfig)]
+_Model = Annotated[
+    dict[str, Any],
+    OptionGroup("Author", of=ModelConfig, only=("name", "base_url", "temperature", "max_tokens")),
+]
 
 
 @command(_EXAMPLES)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import jinja2
 import msgspec
 
 from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.languages import find
+from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Problem, TaskType, Value
+
+_Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 
 
 class GenerationFailed(IoiEvalError):
@@ -38,9 +41,11 @@ class Ask(Value):
 class Sampling(Value):
     """Sampling options for the model; None leaves an option to its server."""
 
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
+    temperature: Annotated[
+        _Amount | None, Said(typed=float, metavar="T", help="The model's temperature.")
+    ] = None
+    top_p: _Amount | None = None
+    max_tokens: Annotated[Count | None, Said(metavar="N", help="The most tokens of one reply.")] = None
     seed: int | None = None  # of the first sample; the next one gets the next number
     extra: Mapping[str, Any] = {}  # any other field of a request
 
@@ -116,10 +121,10 @@ _GIVEN, _WRITTEN = "prompt_tokens", "completion_tokens"
 class BudgetOptions(Value):
     """Limits of spending; None is no limit. Prices are for a million tokens, in any currency."""
 
-    tokens: int | None = None
-    money: float | None = None
-    input_price: float | None = None
-    output_price: float | None = None
+    tokens: Count | None = None
+    money: _Amount | None = None
+    input_price: _Amount | None = None
+    output_price: _Amount | None = None
 
 
 class Spending:

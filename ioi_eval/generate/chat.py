@@ -111,12 +111,9 @@ class ChatModel:
     def _give_up(self, fault: Fault, attempts: int) -> None:
         """Returns where another attempt is worth it."""
         reason = self._key.out_of(fault.reason)
-        unknown = not self._answered and fault.kind in (FaultKind.STRANGE, FaultKind.REFUSED)
-        if fault.kind is FaultKind.FINAL or (
-            unknown and attempts >= min(_UNREACHABLE, self._options.attempts)
-        ):
-            self._refuse(reason)
-        if unknown and fault.kind is FaultKind.REFUSED:
+        strange = fault.kind is FaultKind.STRANGE and attempts >= min(_UNREACHABLE, self._options.attempts)
+        hopeless = not self._answered and (strange or fault.kind is FaultKind.REFUSED)
+        if hopeless or fault.kind is FaultKind.FINAL:
             self._refuse(reason)
         if fault.kind in (FaultKind.PROMPT, FaultKind.REFUSED):
             raise GenerationFailed(reason)

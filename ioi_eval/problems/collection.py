@@ -241,20 +241,16 @@ def _read(folder: Path, where: str) -> Package:
     found = format_of(folder)
     assert found is not None, "only what has a format is taken for a package"
     package = found.read_package(folder, where)
-    if package.problem is not None and (attachments := attachments_of(folder)):
-        problem = msgspec.structs.replace(package.problem, attachments=attachments)
-        package = msgspec.structs.replace(package, problem=problem)
-    return _with_statement(package, folder)
-
-
-def _with_statement(package: Package, folder: Path) -> Package:
     problem = package.problem
     if problem is None:
         return package
     statement, document = problem.statement or statement_of(folder), document_of(folder)
     only = document and statement is None
     notes = ("its statement is a PDF, which no model is asked with",) if only else ()
-    problem = msgspec.structs.replace(problem, statement=statement, document=document)
+    attachments = attachments_of(folder) or problem.attachments
+    problem = msgspec.structs.replace(
+        problem, statement=statement, document=document, attachments=attachments
+    )
     return msgspec.structs.replace(package, problem=problem, notes=(*package.notes, *notes))
 
 

@@ -80,7 +80,7 @@ class Dmoj(DeclaredFormat):
         suite = list(read_suite(folder, faults))
         data = Data(folder, header, faults)
         interactor = read_program(folder, header.inner("interactive")) if header.has("interactive") else None
-        cases = read_cases(header, data, name)
+        cases = _Reader(header, data, name).cases()
         points = max(cases.worths.values(), default=0.0) or 1.0
         checker = read_checker(folder, header, cases.checkers, points)
         judge = interactor.kind if interactor else checker.kind
@@ -218,10 +218,6 @@ class _Part(NamedTuple):
     needs: tuple[int, ...] = ()  # earlier batches
 
 
-def read_cases(header: Fields, data: Data, problem: str) -> CaseTree:
-    return _Reader(header, data, problem).cases()
-
-
 class _Reader:
     """A reader of cases. With a `folder` it notes how they are made; else they have to be there."""
 
@@ -307,7 +303,7 @@ class _Reader:
         one = chosen(fields)
         position = len(self._tests)
         values = {"points": points, "position": position, "batch": batch, "stops": stops, "binary": binary}
-        arguments = told(one, {**values, "problem": self._problem})
+        arguments = (one.argument({**values, "problem": self._problem}),)
         self._tests.append(Test(name=name, input=blobs[0], answer=blobs[1], arguments=arguments))
         self._worths[name], self._checkers[name] = points, one
         return name
@@ -457,6 +453,11 @@ class CaseChecker(NamedTuple):
     name: str
     args: Mapping[str, Any]
 
+    def argument(self, values: Mapping[str, Any]) -> str:
+        """Return the script's argument for a case."""
+        name = module_of(self.name) if "." in self.name else self.name
+        return json.dumps({"check": name, "args": self.args, **values}, sort_keys=True, default=str)
+
 
 def chosen(fields: Fields) -> CaseChecker:
     said = fields.values.get("checker") or STANDARD
@@ -468,12 +469,6 @@ def chosen(fields: Fields) -> CaseChecker:
         inner.fault("args", f"{shown(args)} is not an object", "Write `args: {precision: 6}`")
         args = {}
     return CaseChecker(inner.text("name", STANDARD), args)
-
-
-def told(one: CaseChecker, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the script's argument for a case."""
-    name = module_of(one.name) if "." in one.name else one.name
-    return (json.dumps({"check": name, "args": one.args, **values}, sort_keys=True, default=str),)
 
 
 def module_of(name: str) -> str:
@@ -768,7 +763,7 @@ def _solution(one: Fields, path: Path, names: Sequence[str], faults: Faults) -> 
         for name, codes in cases.items():
             rules += _rules(f"case {name}", codes, (name,))
     read = solution(path, name=f"{path.parent.name}/{path.name}", expected=expected, said=tuple(rules))
-    return Solution(name=read.name, language=language, code=read.code, expected=read.expected, said=read.said)
+    return replace(read, language=language)
 
 
 def _cases(one: Fields, names: Sequence[str], faults: Faults) -> Iterator[tuple[str, set[str]]]:

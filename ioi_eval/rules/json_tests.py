@@ -70,9 +70,9 @@ def read_cases(written: str | Mapping[str, Any] | None) -> Cases:
         text = written if isinstance(written, str) else msgspec.json.encode(written)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise broken(str(error)) from error
-    found: _Written = _parsed(text, _Written | None) or _Written()
+    found: _Written = parsed(text, _Written | None) or _Written()
     if found.packed:
-        within: _Written = _parsed(inflated(found.packed), _Written)
+        within: _Written = parsed(inflated(found.packed), _Written)
         found = msgspec.structs.replace(within, fn_name=found.fn_name or within.fn_name)
     inputs, outputs = found.inputs or [], found.outputs or []
     if not inputs and not outputs:
@@ -128,7 +128,8 @@ def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> P
 # --- JSON --------------------------------------------------------------------------------------------
 
 
-def _parsed(text: str | bytes | msgspec.Raw, kind: Any) -> Any:
+def parsed(text: str | bytes | msgspec.Raw, kind: Any) -> Any:
+    """Return JSON as a type. CasesError."""
     try:
         return msgspec.json.decode(text if isinstance(text, msgspec.Raw) else shallow(text), type=kind)
     except (msgspec.MsgspecError, ValueError) as error:
@@ -141,20 +142,20 @@ def _plain(raw: msgspec.Raw) -> str:
 
 def _json(text: str) -> str:
     try:
-        return _plain(_parsed(text, msgspec.Raw))
+        return _plain(parsed(text, msgspec.Raw))
     except CasesError as error:
         raise broken(f"{text!r:.40} is no value in JSON, one a line") from error
 
 
 def _call(given: msgspec.Raw, wanted: msgspec.Raw) -> Case:
     if _is_text(given):
-        return read_call(_parsed(given, str), _parsed(wanted, str) if _is_text(wanted) else _plain(wanted))
+        return read_call(parsed(given, str), parsed(wanted, str) if _is_text(wanted) else _plain(wanted))
     arguments = _plain(given)
     return Case(arguments if _is_list(given) else f"[{arguments}]", _plain(wanted))
 
 
 def _holds_one(raw: msgspec.Raw) -> bool:
-    return _is_list(raw) and len(_parsed(raw, list[msgspec.Raw])) == 1
+    return _is_list(raw) and len(parsed(raw, list[msgspec.Raw])) == 1
 
 
 def _is_text(raw: msgspec.Raw) -> bool:
@@ -169,13 +170,13 @@ def _text(raw: msgspec.Raw) -> str:
     """A text, or a list of lines; a number is its own text."""
     if not _is_list(raw):
         return _line(raw)
-    return "\n".join(map(_line, _parsed(raw, list[msgspec.Raw])))
+    return "\n".join(map(_line, parsed(raw, list[msgspec.Raw])))
 
 
 def _line(raw: msgspec.Raw) -> str:
     written = _plain(raw)
     if _is_text(raw):
-        text: str = _parsed(raw, str)
+        text: str = parsed(raw, str)
         return text
     if written[0] not in "-0123456789":
         raise broken(f"{written if len(written) <= 40 else written[:37] + '...'} is no text")

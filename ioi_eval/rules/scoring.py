@@ -134,9 +134,14 @@ def submission_result(
 
     Where the submission does not compile, `tests` is not looked at and every test is a CE.
     """
-    complete = _with_skipped(problem, tests) if compiles else _not_compiled(problem, submission)
     judged = problem.subtasks
-    if not compiles:  # groups may accept what was rejected, but nothing was judged
+    if compiles:
+        shared = plan.spread(problem, tests)
+        complete = {one.name: shared.get(one.name) or verdicts.skipped(one.name) for one in problem.tests}
+    else:
+        feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
+        complete = {one.name: verdicts.not_compiled(one.name, feedback) for one in problem.tests}
+        # Groups may accept what was rejected, but nothing was judged.
         judged = tuple(msgspec.structs.replace(subtask, grading=None) for subtask in judged)
     subtasks = tuple(subtask_result(problem, subtask, complete, graded) for subtask in judged)
     return SubmissionResult(
@@ -152,16 +157,6 @@ def submission_result(
         compiler=compiler,
         confinement=confinement or {},
     )
-
-
-def _with_skipped(problem: Problem, tests: Mapping[str, TestResult]) -> dict[str, TestResult]:
-    shared = plan.spread(problem, tests)
-    return {test.name: shared.get(test.name) or verdicts.skipped(test.name) for test in problem.tests}
-
-
-def _not_compiled(problem: Problem, submission: Submission) -> dict[str, TestResult]:
-    feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
-    return {test.name: verdicts.not_compiled(test.name, feedback) for test in problem.tests}
 
 
 def _points(problem: Problem, subtasks: Iterable[SubtaskResult], tests: Mapping[str, TestResult]) -> float:

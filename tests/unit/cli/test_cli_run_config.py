@@ -12,9 +12,10 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from ioi_eval.cli import app
-from ioi_eval.cli.config import KEYS, BudgetConfig, Config, ModelConfig, read_config
+from ioi_eval.cli.config import KEYS, Config, ModelConfig, read_config
 from ioi_eval.cli.examples import template
 from ioi_eval.errors import InputError
+from ioi_eval.runs import BudgetOptions
 
 pytestmark = pytest.mark.once
 
@@ -81,7 +82,7 @@ def test_init_names_every_key_with_a_value_of_its_type(tmp_path: Path) -> None:
     values = yaml.safe_load(uncommented())
     assert values.keys() == {KEYS.get(name, name) for name in Config.__struct_fields__}
     assert values["model"].keys() == set(ModelConfig.__struct_fields__)
-    assert values["budget"].keys() == set(BudgetConfig.__struct_fields__)
+    assert values["budget"].keys() == set(BudgetOptions.__struct_fields__)
     read(tmp_path, uncommented())
 
 
