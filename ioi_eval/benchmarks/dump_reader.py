@@ -19,7 +19,7 @@ from ioi_eval.benchmarks.shapes import USUAL, Shape, shape_of, usual_columns
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import name_of, near, shown
 from ioi_eval.model.languages import find as find_language
-from ioi_eval.model.options import Said
+from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.rules.extraction import Extraction
 from ioi_eval.rules.repairs import Repairs
@@ -265,8 +265,11 @@ class Selection(Value):
     """The choice of rows that become submissions. The other rows may name unknown problems."""
 
     problems: frozenset[str] = frozenset()  # ids; empty: all
-    keys: frozenset[str] = frozenset()  # empty: all
-    limit: int | None = None  # the first ones only
+    keys: Annotated[
+        frozenset[str],  # empty: all
+        Said(name="only", metavar="ID", help="Only this submission; may be repeated."),
+    ] = frozenset()
+    limit: Annotated[Count | None, Said(metavar="N", help="Only the first N submissions.")] = None
 
 
 class UsableRow(NamedTuple):

@@ -7,9 +7,8 @@ import contextlib
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import msgspec
 import typer
@@ -20,6 +19,8 @@ from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import ProblemOptions, Quiet, Source, TimingOptions
 from ioi_eval.contest import Contest, Rules, open_contest
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.options import Said
+from ioi_eval.model.values import Value
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.work import RunOptions
 from ioi_eval.store.files import replace
@@ -33,55 +34,47 @@ _EXAMPLES = """
 TOKENS = "tokens.tsv"
 _TOKEN_BYTES = 24
 
-_Action = Annotated[Literal["serve"], typer.Argument(metavar="serve", help="Hold a contest over MCP.")]
-_Running = Annotated[RunOptions, OptionGroup("Output", only=("fresh",))]
-_Out = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="The contest's folder: new, empty or a contest's.",
-        show_default="runs/<SOURCE>-contest",
-        rich_help_panel="Output",
-    ),
-]
-_RuleOptions = Annotated[Rules, OptionGroup("Rules")]
 
-
-@dataclass(frozen=True)
-class _Access:
+class _Access(Value):
     """The participants, and where they find the contest."""
 
-    title: ClassVar = "Access"
     participants: Annotated[
         str | None,
-        typer.Option(
+        Said(
             metavar="FILE|N",
             help="A file with a name in each line, and a token if you choose it; or how many.",
         ),
     ] = None
     stdio: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Serve this participant over standard input and output."),
+        str | None, Said(metavar="NAME", help="Serve this participant over standard input and output.")
     ] = None
     port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="The port to listen on; 0: any free one.")
+        int, Said(metavar="N", least=0, most=65535, help="The port to listen on; 0: any free one.")
     ] = 8765
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.")
-    ] = "127.0.0.1"
+    host: Annotated[str, Said(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.")] = (
+        "127.0.0.1"
+    )
 
 
 @command(_EXAMPLES)
 def contest(
-    action: _Action,
+    action: Annotated[Literal["serve"], typer.Argument(metavar="serve", help="Hold a contest over MCP.")],
     source: Source,
     problems: ProblemOptions,
-    rules: _RuleOptions,
-    access: _Access,
+    rules: Annotated[Rules, OptionGroup("Rules")],
+    access: Annotated[_Access, OptionGroup("Access")],
     timing: TimingOptions,
     engine: Engine,
-    running: _Running,
-    out: _Out = None,
+    running: Annotated[RunOptions, OptionGroup("Output", only=("fresh",))],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The contest's folder: new, empty or a contest's.",
+            show_default="runs/<SOURCE>-contest",
+            rich_help_panel="Output",
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Hold a contest over MCP: agents read statements, try programs, submit them.

@@ -55,35 +55,29 @@ class _Answer(Value):
         )
 
 
-_Problems = Annotated[
-    str,
-    typer.Option(
-        "--problems",
-        "--benchmark-file",
-        metavar="SOURCE",
-        help="Also look at what the problems of SOURCE need: languages, packages, compilers, tests.",
-    ),
-]
-
-
 @command(_EXAMPLES)
 def doctor(
     choice: ProblemOptions,
     engine: EngineText = None,
     token_file: TokenFile = None,
     python: PythonText = None,
-    problems: _Problems = "",
+    problems: Annotated[
+        str,
+        typer.Option(
+            "--problems",
+            "--benchmark-file",
+            metavar="SOURCE",
+            help="Also look at what the problems of SOURCE need: languages, packages, compilers, tests.",
+        ),
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Check this machine or servers: list what works, what fails and how to fix it.
 
     Exit code 0: submissions can be judged there; 2: something is missing.
     """
-    chosen, options = (
-        EngineOptions(engine=engine, token_file=token_file, python=python).choice(),
-        choice,
-    )
-    if options != BenchmarkOptions() and not problems:
+    chosen = EngineOptions(engine=engine, token_file=token_file, python=python).choice()
+    if choice != BenchmarkOptions() and not problems:
         remedy = "Name their source with --problems"
         raise InputError("problems are chosen, and no source of problems is named", remedy=remedy)
     found: _Answer | ClusterFindings | _Nodes
@@ -93,7 +87,7 @@ def doctor(
         found = asyncio.run(_look(chosen)) if chosen.remote else _here(chosen.python)
     needed: Sequence[Condition] = ()
     if problems and found.ok:  # where nothing can be judged, that comes first
-        needed = _called(needs_sync(problems, options, chosen, store=open_store()))
+        needed = _called(needs_sync(problems, choice, chosen, store=open_store()))
     if as_json:
         console.show_json({**msgspec.to_builtins(found), "problems": needed} if problems else found)
     else:

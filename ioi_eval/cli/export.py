@@ -20,13 +20,17 @@ _EXAMPLES = """
   ioi-eval export harbor packages/aplusb.zip tasks
   ioi-eval export harbor packages tasks --problem lanterns      then: harbor run -p tasks -a oracle
 """
-_Form = Annotated[Literal["harbor"], typer.Argument(metavar="harbor", help="Tasks of Harbor.")]
-_Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder that gets a folder for each task.")]
-_Chosen = Annotated[BenchmarkOptions, OptionGroup("Problems", only=("problems", "sample", "seed"))]
 
 
 @command(_EXAMPLES)
-def export(form: _Form, source: Source, folder: _Folder, problems: _Chosen) -> None:
+def export(
+    form: Annotated[Literal["harbor"], typer.Argument(metavar="harbor", help="Tasks of Harbor.")],
+    source: Source,
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder that gets a folder for each task.")
+    ],
+    problems: Annotated[BenchmarkOptions, OptionGroup("Problems", only=("problems", "sample", "seed"))],
+) -> None:
     """Write problem packages as tasks of Harbor, whose tests call `ioi-eval judge`.
 
     A task has the statement, and what a package hands to contestants. Its tests run in a container of their

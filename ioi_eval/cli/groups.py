@@ -1,17 +1,15 @@
 """Options in groups: a command has a parameter for each group, and the group's options take its place.
 
-A group is a dataclass whose fields are options; or `Annotated[Kind, OptionGroup(...)]` for a value whose
-fields say how users meet them (`Said`): then the command gets the value.
+A group is `Annotated[Kind, OptionGroup(...)]`, for a value whose fields say how users meet them (`Said`): the
+command gets the value.
 """
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -22,8 +20,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
 
 
-@dataclass(frozen=True)
-class OptionGroup:
+class OptionGroup(NamedTuple):
     """The options of a value's fields."""
 
     title: str
@@ -81,23 +78,11 @@ class _Group(NamedTuple):
 
 
 def _group(annotation: Any) -> _Group | None:
-    if isinstance(annotation, type) and is_dataclass(annotation):
-        return _Group(list(_of_dataclass(annotation)), lambda given: annotation(**given))
     if get_origin(annotation) is not Annotated:
         return None
     kind, *others = get_args(annotation)
     group = next((one for one in others if isinstance(one, OptionGroup)), None)
     return None if group is None else group.of_value(kind)
-
-
-def _of_dataclass(group: Any) -> Iterator[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    for field in fields(group):
-        hint, kind = hints[field.name], inspect.Parameter.KEYWORD_ONLY
-        option = copy.copy(hint.__metadata__[0])
-        option.rich_help_panel = option.rich_help_panel or group.title
-        annotation: Any = Annotated[hint.__origin__, option]
-        yield inspect.Parameter(field.name, kind, default=field.default, annotation=annotation)
 
 
 # --- fields that say how users meet them -------------------------------------------------------------

@@ -59,34 +59,30 @@ _INDENT = "    "
 _SUBTASK_NUMBERS = ("points", "of")
 _TEST_NUMBERS = ("score", "CPU time", "memory")
 
-_Program = Annotated[
-    str, typer.Argument(metavar="PROGRAM", help=f"The program's source; {_STDIN}: standard input.")
-]
-_Source = Annotated[
-    str,
-    typer.Option(
-        "--problems", "--benchmark-file", metavar="SOURCE", help=SOURCE_HELP, rich_help_panel="Problems"
-    ),
-]
-_Language = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The program's language.",
-        show_default="by the file's extension",
-        rich_help_panel="Input",
-    ),
-]
-
 
 @command(_EXAMPLES)
 def judge(
-    program: _Program,
-    source: _Source,
+    program: Annotated[
+        str, typer.Argument(metavar="PROGRAM", help=f"The program's source; {_STDIN}: standard input.")
+    ],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--problems", "--benchmark-file", metavar="SOURCE", help=SOURCE_HELP, rich_help_panel="Problems"
+        ),
+    ],
     problems: OneProblem,
     timing: TimingOptions,
     engine: Engine,
-    language: _Language = None,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The program's language.",
+            show_default="by the file's extension",
+            rich_help_panel="Input",
+        ),
+    ] = None,
     all_tests: AllTests = False,
     as_json: Json = False,
 ) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -14,6 +13,8 @@ import typer
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions
 from ioi_eval.cli.console import hush
 from ioi_eval.cli.groups import OptionGroup, option_of
+from ioi_eval.model.options import Said
+from ioi_eval.model.values import Value
 from ioi_eval.rules.repairs import Repairs
 from ioi_eval.runs.references import ReferenceOptions
 from ioi_eval.runs.work import RunOptions, Timing
@@ -72,20 +73,16 @@ TimingOptions = Annotated[Timing, OptionGroup("Judging")]
 # --- output ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class OutputOptions:
+class OutputOptions(Value):
     """The place of a run, and the output that it shows."""
 
-    title: ClassVar = "Output"
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="The run's folder: new, empty or a run's.", show_default="runs/<its name>"
-        ),
+        Said(metavar="DIR", help="The run's folder: new, empty or a run's.", unset="runs/<its name>"),
     ] = None
-    quiet: Quiet = False
+    quiet: Annotated[bool, Said(short="q", read=hush, help="No progress and no table.")] = False
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print a summary as JSON at the end, and nothing else.")
+        bool, Said(name="json", help="Print a summary as JSON at the end, and nothing else.")
     ] = False
 
     @property
@@ -105,4 +102,5 @@ class OutputOptions:
         return msgspec.structs.replace(running, **told)
 
 
+Output = Annotated[OutputOptions, OptionGroup("Output")]
 RunningOptions = Annotated[RunOptions, OptionGroup("Output", without=("all_tests",))]

@@ -16,34 +16,34 @@ _EXAMPLES = """
   ioi-eval package /shared/piston/packages
   ioi-eval package --index /srv/www --url http://10.0.0.5:8000     then PISTON_REPO_URL=.../index
 """
-_Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="The servers' folder of packages, or the index's.")
-]
-_Index = Annotated[bool, typer.Option("--index", help="Write an archive and a line for an index instead.")]
-_Url = Annotated[str, typer.Option(metavar="BASE", help="With --index: where servers will find DIR.")]
-_Compiler = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="PREFIX", exists=True, file_okay=False, help="A compiler to bring along: bin/, lib/, lib64/."
-    ),
-]
-_Headers = Annotated[
-    str,
-    typer.Option(
-        metavar="STANDARD,...",
-        help="Bring bits/stdc++.h precompiled, by PREFIX's or else this machine's g++: gnu++17,gnu++20. Each"
-        " takes 120 MB. Only the very same compiler uses it.",
-    ),
-]
 
 
 @command(_EXAMPLES)
 def package(
-    folder: _Folder,
-    index: _Index = False,
-    url: _Url = "",
-    compiler: _Compiler = None,
-    headers: _Headers = "",
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The servers' folder of packages, or the index's.")
+    ],
+    index: Annotated[
+        bool, typer.Option("--index", help="Write an archive and a line for an index instead.")
+    ] = False,
+    url: Annotated[str, typer.Option(metavar="BASE", help="With --index: where servers will find DIR.")] = "",
+    compiler: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PREFIX",
+            exists=True,
+            file_okay=False,
+            help="A compiler to bring along: bin/, lib/, lib64/.",
+        ),
+    ] = None,
+    headers: Annotated[
+        str,
+        typer.Option(
+            metavar="STANDARD,...",
+            help="Bring bits/stdc++.h precompiled, by PREFIX's or else this machine's g++: gnu++17,gnu++20."
+            " Each takes 120 MB. Only the very same compiler uses it.",
+        ),
+    ] = "",
 ) -> None:
     """Write the Piston package that runs jobs: scripts and matching limits.
 

@@ -30,31 +30,25 @@ _NUMBERS = ("tests", "subtasks", "points", "time", "memory")
 _SPARE = ("subtasks", "checker", "format")  # on a narrow terminal
 
 
-_Generate = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="Write copies of packages into DIR, with the tests that they lack generated in boxes.",
-    ),
-]
-
-
-_Seconds = Annotated[
-    float,
-    typer.Option(
-        metavar="S",
-        min=1.0,
-        help="CPU time of each program of a package for one file that it generates or looks at.",
-    ),
-]
-
-
 @command(_EXAMPLES)
 def problems(
     source: Source,
     choice: ProblemOptions,
-    generate: _Generate = None,
-    generate_seconds: _Seconds = PROGRAM_SECONDS,
+    generate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write copies of packages into DIR, with the tests that they lack generated in boxes.",
+        ),
+    ] = None,
+    generate_seconds: Annotated[
+        float,
+        typer.Option(
+            metavar="S",
+            min=1.0,
+            help="CPU time of each program of a package for one file that it generates or looks at.",
+        ),
+    ] = PROGRAM_SECONDS,
     as_json: Json = False,
 ) -> None:
     """List the problems of SOURCE with their tests, subtasks and limits, and check them.

@@ -28,26 +28,25 @@ _EXAMPLES = """
   ioi-eval report runs/* --json
   ioi-eval report theirs.parquet --out runs/both
 """
-_Folders = Annotated[
-    list[Path],
-    typer.Argument(metavar="DIR", help="Folders of runs, or files of rows that were judged elsewhere."),
-]
-_Open = Annotated[bool, typer.Option("--open", help="Show the report in a browser.")]
-_Medals = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Cut-offs of more contests: TOML or JSON, a table a year.")
-]
-_Out = Annotated[Path, typer.Option(metavar="DIR", help="Where a comparison of several runs is written.")]
 
 
 @command(_EXAMPLES)
 def report(
-    folders: _Folders,
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR", help="Folders of runs, or files of rows that were judged elsewhere."),
+    ],
     *,
     as_json: Json = False,
-    show: _Open = False,
+    show: Annotated[bool, typer.Option("--open", help="Show the report in a browser.")] = False,
     options: Annotated[ReportOptions, OptionGroup("")],
-    medals: _Medals = None,
-    out: _Out = Path("runs/comparison"),
+    medals: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Cut-offs of more contests: TOML or JSON, a table a year."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where a comparison of several runs is written.")
+    ] = Path("runs/comparison"),
     allow_suspicious: AllowSuspicious = False,
 ) -> None:
     """Write the reports of runs again, also of unfinished ones, and compare runs.

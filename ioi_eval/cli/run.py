@@ -23,7 +23,7 @@ from ioi_eval.cli.config import (
 )
 from ioi_eval.cli.environment import Engine, EngineOptions, open_store
 from ioi_eval.cli.groups import OptionGroup, command
-from ioi_eval.cli.options import AllowSuspicious, OutputOptions, RunningOptions, TimingOptions
+from ioi_eval.cli.options import AllowSuspicious, Output, OutputOptions, RunningOptions, TimingOptions
 from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import leave_if_suspicious, show_scores
 from ioi_eval.contest import Feedback, Rules, Turns, compete
@@ -43,18 +43,6 @@ _EXAMPLES = """
   ioi-eval run -c config.yaml --print-prompt
 """
 _SHOWN = 5
-_Config = Annotated[
-    Path | None, typer.Option("--config", "-c", metavar="FILE", help="YAML; `ioi-eval init` writes one.")
-]
-_Print = Annotated[bool, typer.Option("--print-prompt", help="Show the first prompt, and ask no model.")]
-_Rejudge = Annotated[
-    bool,
-    typer.Option(
-        "--rejudge",
-        help="Judge all programs again, without asking for them again.",
-        rich_help_panel="Judging",
-    ),
-]
 
 
 _CHOICE = ("benchmark", "first", "sample", "problems", "difficulty", "data_dir", "dataset", "seed", "checker")
@@ -69,32 +57,39 @@ _OTHERWISE = {
     "problems": {"also": ("-t", "--task")},
     "difficulty": {"also": ("--filter-difficulty",)},
 }
-# Flags over the file's keys, by field.
-_Problems = Annotated[
-    dict[str, Any],
-    OptionGroup(
-        "Problems", of=Config, only=(*_CHOICE, "packages", "time_limit", "memory_limit"), but=_OTHERWISE
-    ),
-]
-_Author = Annotated[dict[str, Any], OptionGroup("Author", of=Config, only=_AUTHOR)]
-_Model = Annotated[
-    dict[str, Any],
-    OptionGroup("Author", of=ModelConfig, only=("name", "base_url", "temperature", "max_tokens")),
-]
 
 
 @command(_EXAMPLES)
 def run(
-    problems: _Problems,
-    model: _Model,
-    author: _Author,
+    problems: Annotated[  # these three: flags over the file's keys, by field
+        dict[str, Any],
+        OptionGroup(
+            "Problems", of=Config, only=(*_CHOICE, "packages", "time_limit", "memory_limit"), but=_OTHERWISE
+        ),
+    ],
+    model: Annotated[
+        dict[str, Any],
+        OptionGroup("Author", of=ModelConfig, only=("name", "base_url", "temperature", "max_tokens")),
+    ],
+    author: Annotated[dict[str, Any], OptionGroup("Author", of=Config, only=_AUTHOR)],
     timing: TimingOptions,
     engine: Engine,
-    output: OutputOptions,
+    output: Output,
     running: RunningOptions,
-    config: _Config = None,
-    print_prompt: _Print = False,
-    rejudge: _Rejudge = False,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", metavar="FILE", help="YAML; `ioi-eval init` writes one.")
+    ] = None,
+    print_prompt: Annotated[
+        bool, typer.Option("--print-prompt", help="Show the first prompt, and ask no model.")
+    ] = False,
+    rejudge: Annotated[
+        bool,
+        typer.Option(
+            "--rejudge",
+            help="Judge all programs again, without asking for them again.",
+            rich_help_panel="Judging",
+        ),
+    ] = False,
     allow_suspicious: AllowSuspicious = False,
 ) -> None:
     """Ask a model for programs and score them as they arrive. The same command again goes on.

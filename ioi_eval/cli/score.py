@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import msgspec
 import typer
 
-from ioi_eval.benchmarks import BenchmarkOptions, Selection
+from ioi_eval.benchmarks import Selection
 from ioi_eval.benchmarks.dumps import guessed, received
 from ioi_eval.benchmarks.exports import Published, check_results_path, publish, write_results
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import Engine, open_store
-from ioi_eval.cli.groups import command
+from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import (
     SOURCE_HELP,
     AllowSuspicious,
     AllTests,
+    Output,
     OutputOptions,
     ProblemOptions,
     References,
@@ -34,7 +34,9 @@ from ioi_eval.cli.options import (
 from ioi_eval.cli.progress import again, say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import leave_if_suspicious, show_references, show_scores
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.options import Said
 from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Value
 from ioi_eval.reports.document import counted
 from ioi_eval.runs.references import ReferenceOptions
 from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, rows_left_out, score_dump
@@ -46,24 +48,20 @@ TOKEN_VARIABLE = "HF_TOKEN"
 _LINES = 12  # of a card that is only shown
 
 
-@dataclass(frozen=True)
-class ExportOptions:
+class ExportOptions(Value):
     """Outputs besides the run's folder."""
 
-    title: ClassVar = "Output"
     results: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the rows here too: .parquet or .jsonl.")
+        Path | None,
+        Said(typed=str, read=Path, metavar="FILE", help="Write the rows here too: .parquet or .jsonl."),
     ] = None
     push_to_hub: Annotated[
-        str,
-        typer.Option(metavar="REPO", help=f"Push rows and report to this dataset, with {TOKEN_VARIABLE}."),
+        str, Said(metavar="REPO", help=f"Push rows and report to this dataset, with {TOKEN_VARIABLE}.")
     ] = ""
-    public: Annotated[bool, typer.Option("--public", help="Create the dataset as public.")] = False
+    public: Annotated[bool, Said(help="Create the dataset as public.")] = False
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Judge nothing, and say what would be judged; with --push-to-hub, push nothing."
-        ),
+        Said(help="Judge nothing, and say what would be judged; with --push-to-hub, push nothing."),
     ] = False
 
     def __post_init__(self) -> None:
@@ -123,60 +121,41 @@ _EXAMPLES = """
   ioi-eval score generations.jsonl --problems packages --engine slurm --same-compiler
   ioi-eval score generations.jsonl --problems packages --quiet --json
 """
-_Dumps = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="DUMP",
-        help="Files (.jsonl, .json, .csv, also with .gz or .zst; .parquet), folders, `-` for standard input, "
-        "or datasets as OWNER/NAME[/CONFIG][@REVISION].",
-    ),
-]
-_Source = Annotated[
-    str | None,
-    typer.Option(
-        "--problems",
-        "--benchmark-file",
-        metavar="SOURCE",
-        help=SOURCE_HELP,
-        show_default="the benchmark that ids and columns tell",
-        rich_help_panel="Problems",
-    ),
-]
-
-
-@dataclass(frozen=True)
-class _Selection:
-    """The choice of rows."""
-
-    title: ClassVar = "Input"
-    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N submissions.")] = (
-        None
-    )
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Only this submission; may be repeated.")
-    ] = None
-
-    def of(self, problems: BenchmarkOptions) -> Selection:
-        keys = frozenset(self.only or ())
-        return Selection(problems=problems.problems, keys=keys, limit=self.limit)
 
 
 @command(_EXAMPLES)
 def score(
-    dumps: _Dumps,
+    dumps: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DUMP",
+            help="Files (.jsonl, .json, .csv, also with .gz or .zst; .parquet), folders, `-` for standard"
+            " input, or datasets as OWNER/NAME[/CONFIG][@REVISION].",
+        ),
+    ],
     *,
-    source: _Source = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--problems",
+            "--benchmark-file",
+            metavar="SOURCE",
+            help=SOURCE_HELP,
+            show_default="the benchmark that ids and columns tell",
+            rich_help_panel="Problems",
+        ),
+    ] = None,
     problems: ProblemOptions,
     validate_references: ValidateReferences = False,
     references: References,
-    selection: _Selection,
+    selection: Annotated[Selection, OptionGroup("Input", only=("limit", "keys"))],
     rows: RowOptions,
     repairs: RepairOptions,
     timing: TimingOptions,
     engine: Engine,
-    output: OutputOptions,
+    output: Output,
     running: RunningOptions,
-    export: ExportOptions,
+    export: Annotated[ExportOptions, OptionGroup("Output")],
     all_tests: AllTests = False,
     allow_suspicious: AllowSuspicious = False,
 ) -> None:
@@ -196,7 +175,7 @@ def score(
             "out": output.out,
             "choice": problems,
             "reading": msgspec.structs.replace(rows, repairs=repairs),
-            "selection": selection.of(problems),
+            "selection": msgspec.structs.replace(selection, problems=problems.problems),
             "engine": choice,
             "options": output.of(running, timing, all_tests=all_tests),
             "store": open_store(),

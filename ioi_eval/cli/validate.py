@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
-from ioi_eval.benchmarks import BenchmarkOptions, Selection
+from ioi_eval.benchmarks import Selection
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import Engine, open_store
-from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import OutputOptions, ProblemOptions, RowColumns, RunningOptions, TimingOptions
+from ioi_eval.cli.groups import OptionGroup, command
+from ioi_eval.cli.options import (
+    Output,
+    OutputOptions,
+    ProblemOptions,
+    RowColumns,
+    RunningOptions,
+    TimingOptions,
+)
 from ioi_eval.cli.progress import say_failures, watched, what_was_done
 from ioi_eval.reports.document import visible
 from ioi_eval.reports.records import Validation
@@ -39,83 +46,71 @@ class Scale(StrEnum):
     FRACTION = "fraction"
 
 
-_Solutions = Annotated[
-    str,
-    typer.Argument(
-        metavar="SOLUTIONS", help="A problem package, a folder of them, a benchmark, or a file of solutions."
-    ),
-]
-_Source = Annotated[
-    str | None,
-    typer.Option(
-        "--problems",
-        "--benchmark-file",
-        metavar="SOURCE",
-        help="The problems of a file of solutions.",
-        rich_help_panel="Problems",
-    ),
-]
-_Most = Annotated[
-    int,
-    typer.Option(
-        "--references",
-        min=1,
-        metavar="N",
-        help="Reference solutions of each kind per problem.",
-        rich_help_panel="Problems",
-    ),
-]
+_BY_FILE = {"metavar": "NAME", "help": "Only this solution, by file or key; may be repeated."}
 
 
-_Compare = Annotated[
-    bool,
-    typer.Option(
-        "--compare-checkers",
-        help="Judge by every built-in comparison, and say which problems each decides differently.",
-        rich_help_panel="Problems",
-    ),
-]
-
-
-@dataclass(frozen=True)
-class _Expected:
-    """The choice of solutions, and the source of their worth."""
-
-    title: ClassVar = "Input"
-    only: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this solution, by file or key; may be repeated."),
-    ] = None
+@command(_EXAMPLES)
+def validate(
+    solutions: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOLUTIONS",
+            help="A problem package, a folder of them, a benchmark, or a file of solutions.",
+        ),
+    ],
+    *,
+    selection: Annotated[Selection, OptionGroup("Input", only=("keys",), but={"keys": _BY_FILE})],
     expected_column: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             help="The file's column of scores or verdicts.",
             show_default="if there is one only",
+            rich_help_panel="Input",
         ),
-    ] = None
+    ] = None,
     expected_scale: Annotated[
         Scale | None,
-        typer.Option(help="What the column's scores count.", show_default="fraction if none is above 1"),
-    ] = None
-
-    def selection(self, problems: BenchmarkOptions) -> Selection:
-        return Selection(problems=problems.problems, keys=frozenset(self.only or ()))
-
-
-@command(_EXAMPLES)
-def validate(
-    solutions: _Solutions,
-    expected: _Expected,
+        typer.Option(
+            help="What the column's scores count.",
+            show_default="fraction if none is above 1",
+            rich_help_panel="Input",
+        ),
+    ] = None,
     problems: ProblemOptions,
     reading: RowColumns,
     timing: TimingOptions,
     engine: Engine,
-    output: OutputOptions,
+    output: Output,
     running: RunningOptions,
-    source: _Source = None,
-    references: _Most = MOST,
-    compare: _Compare = False,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--problems",
+            "--benchmark-file",
+            metavar="SOURCE",
+            help="The problems of a file of solutions.",
+            rich_help_panel="Problems",
+        ),
+    ] = None,
+    references: Annotated[
+        int,
+        typer.Option(
+            "--references",
+            min=1,
+            metavar="N",
+            help="Reference solutions of each kind per problem.",
+            rich_help_panel="Problems",
+        ),
+    ] = MOST,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare-checkers",
+            help="Judge by every built-in comparison, and say which problems each decides differently.",
+            rich_help_panel="Problems",
+        ),
+    ] = False,
 ) -> None:
     """Check a package: run its reference solutions and list unexpected verdicts.
 
@@ -128,10 +123,10 @@ def validate(
     same: dict[str, Any] = {
         "choice": problems,
         "most": references,
-        "column": expected.expected_column,
-        "scale": expected.expected_scale,
+        "column": expected_column,
+        "scale": expected_scale,
         "reading": reading,
-        "selection": expected.selection(problems),
+        "selection": msgspec.structs.replace(selection, problems=problems.problems),
         "engine": engine.choice(),
         "options": output.of(running, timing),
         "store": open_store(),

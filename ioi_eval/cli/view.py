@@ -23,32 +23,27 @@ _EXAMPLES = """
 """
 _NICE = 10  # the run goes first
 
-_Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.")]
-_Port = Annotated[
-    int, typer.Option(metavar="N", min=0, max=65535, help="The port to listen on; 0: any free one.")
-]
-_Host = Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.")]
-_Token = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", exists=True, dir_okay=False, help="File with the token that viewers must send."
-    ),
-]
-_Names = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="A further name of this machine; the option may be repeated."),
-]
-_Open = Annotated[bool, typer.Option("--open", help="Show the page in a browser.")]
-
 
 @command(_EXAMPLES)
 def view(
-    folder: _Folder,
-    port: _Port = 8000,
-    host: _Host = "127.0.0.1",
-    token_file: _Token = None,
-    allow_host: _Names = None,
-    show: _Open = False,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.")],
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="The port to listen on; 0: any free one.")
+    ] = 8000,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.")
+    ] = "127.0.0.1",
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", exists=True, dir_okay=False, help="File with the token that viewers must send."
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A further name of this machine; the option may be repeated."),
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
 ) -> None:
     """Show a run in a browser while it goes on: progress, verdicts, failures, the report so far.
 

@@ -32,56 +32,44 @@ _EXAMPLES = """
   ioi-eval worker --packages /shared/packages            what a Piston cluster has installed
   curl http://127.0.0.1:2000/api/v2/runtimes             what it can run
 """
-_Slots = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core"),
-]
-_Packages = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", exists=True, file_okay=False, help="Packages in Piston's layout."),
-]
-
-
-_LogFormat = Annotated[
-    Literal["text", "json"],
-    typer.Option(help="Log each event as a sentence or as a JSON object."),
-]
-
-
-_Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log every job, and all limits.")]
-
-
-_TokenFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        exists=True,
-        dir_okay=False,
-        help="File with the token that requests must send, or lines of NAME TOKEN [SHARE].",
-        rich_help_panel="Access",
-    ),
-]
-_OpenToAll = Annotated[
-    bool,
-    typer.Option(
-        "--open-to-all",
-        help="Listen beyond this machine without a token: closed networks.",
-        rich_help_panel="Access",
-    ),
-]
 
 
 @command(_EXAMPLES)
 def worker(
     serving: Annotated[ServerOptions, OptionGroup("Limits")],
-    token_file: _TokenFile = None,
-    open_to_all: _OpenToAll = False,
-    slots: _Slots = None,
-    packages: _Packages = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="File with the token that requests must send, or lines of NAME TOKEN [SHARE].",
+            rich_help_panel="Access",
+        ),
+    ] = None,
+    open_to_all: Annotated[
+        bool,
+        typer.Option(
+            "--open-to-all",
+            help="Listen beyond this machine without a token: closed networks.",
+            rich_help_panel="Access",
+        ),
+    ] = False,
+    slots: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core"),
+    ] = None,
+    packages: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", exists=True, file_okay=False, help="Packages in Piston's layout."),
+    ] = None,
     allow_unconfined: Unconfined = False,
     python: PythonText = None,
-    log_format: _LogFormat = "text",
-    verbose: _Verbose = False,
+    log_format: Annotated[
+        Literal["text", "json"],
+        typer.Option(help="Log each event as a sentence or as a JSON object."),
+    ] = "text",
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every job, and all limits.")] = False,
 ) -> None:
     """Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.
 
