@@ -297,7 +297,7 @@ class Tests:
     """Counts a problem's submissions by test, model and time."""
 
     def __init__(self) -> None:
-        self.ends: dict[str, Counter[Verdict]] = {}
+        self.ends = defaultdict[str, Counter[Verdict]](Counter)
         self.decided: Counter[str] = Counter()  # subtasks that a test alone was not passed of
         self.judged: Counter[str] = Counter()  # by model
         self.solved: Counter[str] = Counter()
@@ -311,10 +311,12 @@ class Tests:
             if what == "time":
                 self.times[steps, solved] += 1
         for test in result.tests:
-            self.ends.setdefault(test.test_name, Counter())[test.status] += 1
+            self.ends[test.test_name][test.status] += 1
+        if not result.compiles or solved:
+            return
         for tests in [part.test_results for part in result.subtasks] or [result.tests]:
             failing = [test.test_name for test in tests if test.status not in PASSED]
-            if len(failing) == 1 and result.compiles:
+            if len(failing) == 1:
                 self.decided[failing[0]] += 1
 
 

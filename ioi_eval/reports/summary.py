@@ -45,6 +45,7 @@ from ioi_eval.rules.selection import Attempt, Budget
 from ioi_eval.store.files import replace
 from ioi_eval.store.folder import (
     RunInfo,
+    is_doubtful,
     read_compact,
     read_failures,
     read_info,
@@ -267,12 +268,13 @@ def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> 
     """Reads a run's folder, also one that a process still writes. `more` see each row on the way."""
     reading = _Reading(read_failures(folder), options or ReportOptions(), read_tasks(folder))
     info = check_run(folder)
-    scores, seen = Scores(info), set[str]()
+    scores, seen, doubtful = Scores(info), set[str](), False
     with seldom_collected():
         for row in read_compact(folder):
             if row["key"] in seen:
                 refuse_twice(folder, row["key"])
             seen.add(row["key"])
+            doubtful = doubtful or is_doubtful(row)
             result = result_of_row(row)
             for add in (reading.add, scores.add, *more):
                 add(row, result)
@@ -282,7 +284,7 @@ def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> 
             msgspec.structs.replace(one, standing=standing(people, one.problems)) for one in found.models
         )
         found = msgspec.structs.replace(found, models=tuple(models))
-    warnings = (*map(str, found.suspicious), *_warnings(folder))
+    warnings = (*map(str, found.suspicious), *(_warnings(folder) if doubtful else ()))
     return msgspec.structs.replace(found, warnings=warnings, contest=tuple(_beside(scores, found.models)))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.model.values import SubmissionResult
+from ioi_eval.model.values import SubmissionResult, TestResult
 from ioi_eval.reports.summary import Each
 from ioi_eval.store.files import draft_of, refused
 from ioi_eval.store.rows import model_of
@@ -32,6 +33,9 @@ COLUMNS = {
     "points": "float64",
 }
 _HELD = 20_000  # tests in memory, and in a row group
+_OF_TESTS = [name for name in COLUMNS if name in TestResult.__struct_fields__ and name != "cpu_times"]
+_MEASURED = frozenset({"cpu_time", "wall_time", "waited_time", "memory"})  # hardly a value is there twice
+_values_of = attrgetter(*_OF_TESTS)
 
 
 @contextlib.contextmanager
@@ -54,7 +58,8 @@ def writing_tests(folder: Path) -> Iterator[Each]:
     draft = draft_of(folder / TESTS)
     held: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     try:
-        with pyarrow.parquet.ParquetWriter(draft, schema, compression="zstd") as writer:
+        few = [name for name in COLUMNS if name not in _MEASURED]
+        with pyarrow.parquet.ParquetWriter(draft, schema, compression="zstd", use_dictionary=few) as writer:
 
             def add(row: Mapping[str, Any], result: SubmissionResult) -> None:
                 _hold(result, model_of(row), held)
@@ -75,18 +80,14 @@ def writing_tests(folder: Path) -> Iterator[Each]:
         draft.unlink(missing_ok=True)
 
 
-def _hold(result: SubmissionResult, model: str, held: Mapping[str, list[Any]]) -> None:
+def _hold(result: SubmissionResult, model: str, held: dict[str, list[Any]]) -> None:
     tests, parts = result.tests, defaultdict[str, list[str]](list)
     for part in result.subtasks:
         for test in part.test_results:
             parts[test.test_name].append(part.subtask)
-    whose = {"key": result.key, "problem_id": result.problem_id, "model": model}
-    for name, column in held.items():
-        if name in whose:
-            column.extend([whose[name]] * len(tests))
-        elif name == "subtasks":
-            column.extend([parts[test.test_name] for test in tests] if parts else [[]] * len(tests))
-        elif name == "cpu_times":
-            column.extend([test.cpu_times or None for test in tests])
-        else:
-            column.extend([getattr(test, name) for test in tests])
+    for name, value in (("key", result.key), ("problem_id", result.problem_id), ("model", model)):
+        held[name] += [value] * len(tests)
+    held["subtasks"] += [parts[test.test_name] for test in tests] if parts else [[]] * len(tests)
+    held["cpu_times"] += [test.cpu_times or None for test in tests]
+    for name, values in zip(_OF_TESTS, zip(*map(_values_of, tests), strict=True), strict=bool(tests)):
+        held[name] += values

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from functools import partial
+from functools import lru_cache
 from itertools import islice
+from operator import itemgetter
+from typing import Any
 
 import msgspec
 
@@ -48,9 +50,13 @@ class Attempt(Value):
     def order(self) -> tuple[float, str, tuple[tuple[str, int], ...]]:
         """Return the order of handing in, as far as rows tell: they are written in order of judging."""
         number = math.inf if self.number is None else self.number
-        # Keys that end in numbers are in the order of the numbers.
-        parts = re.findall(r"(\D*)(\d{0,18})", self.result.key)
-        return number, self.time, tuple((text, int(digits or 0)) for text, digits in parts)
+        return number, self.time, _parts(self.result.key)
+
+
+@lru_cache(1 << 12)  # one is compared with many
+def _parts(key: str) -> tuple[tuple[str, int], ...]:
+    """Return what keys that end in numbers are ordered by: the numbers."""
+    return tuple((text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d{0,18})", key))
 
 
 def bare(result: SubmissionResult) -> SubmissionResult:
@@ -131,14 +137,19 @@ def single(candidates: Iterable[Attempt]) -> Attempt | None:
     Whatever it is worth, also if it does not compile.
     """
 
-    def rank(candidate: Attempt) -> tuple[int, tuple[float, str, tuple[tuple[str, int], ...]]]:
-        order, target = _targets(candidate.result.subtasks), aim(candidate)
-        return (order.index(target) if target in order else len(order)), candidate.order
+    return min(candidates, key=_height, default=None)
 
-    return min(candidates, key=rank, default=None)
+
+def _height(candidate: Attempt) -> tuple[int, tuple[float, str, tuple[tuple[str, int], ...]]]:
+    """Lowest first: what aims highest, then first come."""
+    order, target = _targets(candidate.result.subtasks), aim(candidate)
+    return (order.index(target) if target in order else len(order)), candidate.order
 
 
 # --- one by one --------------------------------------------------------------------------------------
+
+
+_Ranked = tuple[tuple[Any, ...], Attempt]  # lowest first
 
 
 class SubmissionPool:
@@ -149,47 +160,45 @@ class SubmissionPool:
 
     def __init__(self, submissions: int = SUBMISSIONS) -> None:
         self._submissions = submissions
-        self._queues: dict[str | None, list[Attempt]] = {}
-        self._leaders: dict[str, Attempt] = {}
-        self._single: Attempt | None = None
+        self._queues: dict[str | None, list[_Ranked]] = {}
+        self._best: dict[str, _Ranked] = {}  # of each kind, the lowest
+        self._last: _Ranked | None = None
+        self._single: _Ranked | None = None
 
     def add(self, candidate: Attempt) -> None:
         candidate = msgspec.structs.replace(candidate, result=bare(candidate.result))
+        result, order, height = candidate.result, candidate.order, _height(candidate)
         # The few that decide in every mode of scoring: the best of each kind, and the last.
-        self._keep("best", candidate, _best)
+        points = -result.points, result.key
+        self._keep("points", points, candidate)
         if candidate.tokened:
-            self._keep("tokened", candidate, _best)
-        last = self._leaders.get("last", candidate)
-        self._leaders["last"] = max(last, candidate, key=lambda one: one.order)
-        for place in range(len(candidate.result.subtasks)):
-            self._keep(f"subtask {place}", candidate, partial(_best_part, place))
-        self._single = single([candidate] if self._single is None else [self._single, candidate])
-        if candidate.result.compiles:
+            self._keep("tokened", points, candidate)
+        for place, part in enumerate(result.subtasks):
+            self._keep(f"subtask {place}", (-part.weighted_score, -part.exact_score, result.key), candidate)
+        if self._last is None or order > self._last[0]:
+            self._last = order, candidate
+        if self._single is None or height < self._single[0]:
+            self._single = height, candidate
+        if result.compiles:
             queue = self._queues.setdefault(aim(candidate), [])
-            queue.append(candidate)
+            queue.append((rank(candidate), candidate))
             if len(queue) >= 2 * self._submissions:
-                queue.sort(key=rank)
+                queue.sort(key=itemgetter(0))
                 del queue[self._submissions :]
 
-    def _keep(self, name: str, new: Attempt, rank: Callable[[Attempt], tuple[float | str, ...]]) -> None:
-        self._leaders[name] = min(self._leaders.get(name, new), new, key=rank)
+    def _keep(self, kind: str, rank: tuple[Any, ...], candidate: Attempt) -> None:
+        if kind not in self._best or rank < self._best[kind][0]:
+            self._best[kind] = rank, candidate
 
     def chosen(self, budget: Budget) -> list[Attempt]:
         """Return the submissions to hand in, in order; of an unlimited number only those that can decide."""
         match budget:
             case Budget.UNLIMITED:
-                distinct = {one.result.key: one for one in self._leaders.values()}
+                deciding = [*self._best.values(), *([self._last] if self._last else [])]
+                distinct = {one.result.key: one for _, one in deciding}
                 return sorted(distinct.values(), key=lambda one: one.order)
             case Budget.LIMITED:
-                return limited([one for queue in self._queues.values() for one in queue], self._submissions)
+                queued = [one for queue in self._queues.values() for _, one in queue]
+                return limited(queued, self._submissions)
             case Budget.SINGLE:
-                return [self._single] if self._single else []
-
-
-def _best(candidate: Attempt) -> tuple[float | str, ...]:
-    return -candidate.result.points, candidate.result.key
-
-
-def _best_part(place: int, candidate: Attempt) -> tuple[float | str, ...]:
-    part = candidate.result.subtasks[place]
-    return -part.weighted_score, -part.exact_score, candidate.result.key
+                return [self._single[1]] if self._single else []

@@ -58,10 +58,7 @@ class ResultHead(msgspec.Struct):
     @property
     def is_doubtful(self) -> bool:
         """Return True if its result may be another program's, equal only by the first rule."""
-        program = self.program_sha256
-        if not program or program.startswith(PROGRAM_RULE) or not self.repeats:
-            return False
-        return self.compiler.partition(" ")[0] in _INTERPRETERS
+        return _is_doubtful(self.program_sha256, self.repeats, self.compiler)
 
 
 class FailureHead(msgspec.Struct):
@@ -159,6 +156,17 @@ def refuse_twice(folder: Path, key: str) -> NoReturn:
         where=str(folder / RESULTS),
         remedy="Delete one of the two lines, or give fresh=True to start over",
     )
+
+
+def is_doubtful(row: Mapping[str, Any]) -> bool:
+    """Return True if a row's result may be another program's, equal only by the first rule."""
+    return _is_doubtful(row.get("program_sha256"), row.get("repeats"), row.get("compiler"))
+
+
+def _is_doubtful(program: Any, repeats: Any, compiler: Any) -> bool:
+    if not program or not repeats or str(program).startswith(PROGRAM_RULE):
+        return False
+    return str(compiler).partition(" ")[0] in _INTERPRETERS
 
 
 def wrongly_shared(folder: Path) -> tuple[str, ...]:

@@ -248,7 +248,7 @@ def test_a_pool_holds_a_bounded_number_and_no_tests() -> None:
     pool = SubmissionPool(3)
     for n in range(500):
         pool.add(candidate(f"k{n}", (1, 0, 0), "02-full", length=n))
-    assert sum(map(len, pool._queues.values())) < 6 and len(pool._leaders) <= 6
+    assert sum(map(len, pool._queues.values())) < 6 and len(pool._best) <= 5
     chosen = pool.chosen(Budget.LIMITED)
     assert keys(chosen) == ["k499", "k498", "k497"]
     assert all(not part.test_results for one in chosen for part in one.result.subtasks)
