@@ -72,7 +72,7 @@ def validate(
     expected_scale: Annotated[
         Scale | None,
         typer.Option(
-            help="What the column's scores count.",
+            help="The unit of the column's scores.",
             show_default="fraction if none is above 1",
             rich_help_panel="Input",
         ),

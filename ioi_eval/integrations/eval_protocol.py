@@ -384,7 +384,7 @@ def _report(output: str) -> _Report | None:
     if not output.startswith(_MARK):
         return None
     try:
-        return msgspec.json.decode(output.removeprefix(_MARK), type=_Report)
+        return msgspec.json.decode(shallow(output.removeprefix(_MARK)), type=_Report)
     except msgspec.MsgspecError:
         return None
 

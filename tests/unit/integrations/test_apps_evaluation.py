@@ -250,7 +250,9 @@ def test_the_comparison_is_the_packages_own_or_another() -> None:
         ('{"code": 1}', False),
         ('{"code": true}', False),
         ("{", False),
+        ('{"more": ' + 5000 * "[" + 5000 * "]" + "}", False),
     ],
+    ids=["an error", "another code", "a word", "no JSON", "deep"],
 )
 def test_a_program_that_forges_an_error_has_one(said: str, result: int) -> None:
     code = f"print('ioi_eval apps: ' + {said!r})"

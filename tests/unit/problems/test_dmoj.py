@@ -164,6 +164,7 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
         ("custom_judge: judge.py\n" + LISTED, "custom_judge", "Use interactive, or signature_grader"),
         ("symlinks: {a: b}\n" + LISTED, "symlinks", "no further files"),
         ("archive: all.zip\n" + LISTED, "archive", "no file 'all.zip' in the package"),
+        ("archive: /etc/passwd\n" + LISTED, "archive", "no file '/etc/passwd' in the package"),
         ("archive: 1.in\n" + LISTED, "archive", "not a zip that can be read"),
         (
             "test_cases: {input_format: '(', output_format: x}\narchive: 1.in",
@@ -217,6 +218,7 @@ def test_checkers_that_differ_between_cases(tmp_path: Path) -> None:
     ("files", "words"),
     [
         ("source: gone.py", "tests/right/test.yml, field 'source': there is no file 'gone.py'"),
+        ("source: /etc/passwd", "field 'source': there is no file '/etc/passwd'"),
         (
             "source: ones.py\nexpect: RIGHT",
             "field 'expect': \"RIGHT\" is no status of DMOJ's. Expected *, AC",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from package_files import only_error, read, sound
 
+from ioi_eval.model.fields import Faults
 from ioi_eval.models import CheckerKind, ScoreType, TaskType
 from ioi_eval.problems.italy import Italy
 
@@ -135,3 +136,20 @@ def test_what_is_refused(
     shown = f"{error.where}{f', row {error.row}' if error.row else ''}, field {error.field}"
     assert shown.removesuffix(", field ") == f"sum/{place}"
     assert words in str(error)
+
+
+@pytest.mark.parametrize("name", ["../outside.txt", "/etc/passwd", "gone.txt"])
+def test_a_copied_input_lies_in_the_package(tmp_path: Path, name: str) -> None:
+    program = "int main() {}\n"
+    files = {
+        "gen/GEN": f"#COPY: {name}\n",
+        "gen/generator.cpp": program,
+        "sol/soluzione.cpp": program,
+        "sol/soluzione.py": None,
+    }
+    folder = changed(tmp_path, files)
+    (tmp_path / "outside.txt").write_text("1\n")
+    faults = Faults(str(folder))
+    assert Italy().making(folder, faults) is not None
+    (error,) = faults.errors
+    assert (error.row, error.problem) == (1, f"there is no file '{name}'")
