@@ -23,7 +23,7 @@ from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.embedded.proctor import proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.piston.reports import EndpointReport
-from ioi_eval.engines.registry import EngineChoice, open_engine
+from ioi_eval.engines.registry import EngineChoice, ray_engine
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.values import Value
 from ioi_eval.runs.needs import needs_sync
@@ -234,11 +234,7 @@ class _Nodes(Value):
 
 async def _looked_at(choice: EngineChoice) -> _Nodes:
     """Raises EngineUnavailable where no node can be used."""
-    from ioi_eval.engines.ray import RayEngine
-
-    engine = open_engine(choice, open_store()).engine
-    assert isinstance(engine, RayEngine), "that is what the choice says"
-    async with engine:
+    async with ray_engine(choice) as engine:
         nodes = await engine.conditions()
         return _Nodes(
             ok=any(map(_all_there, nodes.values())),

@@ -346,6 +346,11 @@ class Executor(Protocol):
         ...
 
 
+def executor_of(engine: Engine) -> Executor | None:
+    """Return the engine as an executor of jobs; None where it takes none."""
+    return engine if isinstance(engine, Executor) else None
+
+
 class Transport(_Opened, Protocol):
     """An executor of jobs: boxes on this machine, Piston servers. `JobEngine` makes an engine of any.
 
@@ -437,3 +442,8 @@ class Cluster(Protocol):
     """Hears of servers that are lost, slow, full or back."""
 
     def servers(self) -> Servers: ...
+
+
+def cluster_of(engine: Engine | Transport) -> Cluster | None:
+    """Return the engine's servers to watch; None where it stands on none."""
+    return engine if isinstance(engine, Cluster) else None

@@ -34,6 +34,7 @@ from ioi_eval.store import Store
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston import PistonEngine
+    from ioi_eval.engines.ray import RayEngine
 
 GROUP = "ioi_eval.engines"
 EMBEDDED, RAY, E2B = "embedded", "ray", "e2b"
@@ -159,6 +160,14 @@ class Opening(NamedTuple):
     engine: Engine | Transport
     trusted: Engine | Transport | None = None
 
+    def let_go(self) -> None:
+        """In a child that was forked: close what would keep alive what the parent wants to end."""
+        from ioi_eval.engines.embedded import EmbeddedEngine
+
+        for opened in self:
+            if isinstance(opened, EmbeddedEngine):
+                opened.let_go()
+
 
 def open_engine(
     choice: EngineChoice | Engine | Transport, store: Store, packages: tuple[str, ...] = ()
@@ -200,7 +209,7 @@ def find_engine(text: str) -> Factory:
         from ioi_eval.engines.ray.cluster import check_address
 
         check_address(text)
-        return _ray
+        return ray_engine
     from ioi_eval.engines.piston.discovery import KUBERNETES, SLURM, discovery
 
     meant = near(name.lower(), (*installed, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
@@ -254,7 +263,8 @@ def _e2b(setup: EngineChoice) -> PistonEngine:
     )
 
 
-def _ray(setup: EngineSetup) -> Engine:
+def ray_engine(setup: EngineChoice) -> RayEngine:
+    """Make the engine of a cluster of Ray."""
     from ioi_eval.engines.ray import RayEngine
 
     return RayEngine(

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, Scorer, Store, Transport
+from ioi_eval import Engine, JudgeOptions, Scorer, Store, Transport
 from ioi_eval.engines.registry import EngineChoice, Opening, open_engine
 from ioi_eval.errors import IoiEvalError
 from ioi_eval.models import Problem, Submission, SubmissionResult, Value
@@ -64,7 +64,7 @@ class Runtime:
     def __init__(self, setup: Setup) -> None:
         self._loop = asyncio.new_event_loop()
         self._scorer: Scorer | None = None
-        self._here: EmbeddedEngine | None = None
+        self._opening: Opening | None = None
         self._closing = asyncio.Event()
         opened: Future[None] = Future()
         # A daemon: a thread that is waited for at the end would never hear that it is to end.
@@ -120,8 +120,8 @@ class Runtime:
 
     def let_go(self) -> None:
         """In a child that was forked: closes what would keep alive what the parent wants to end."""
-        if self._here is not None:
-            self._here.let_go()
+        if self._opening is not None:
+            self._opening.let_go()
 
     # --- in the thread ---
 
@@ -146,8 +146,7 @@ class Runtime:
 
     async def _open(self, setup: Setup, stack: AsyncExitStack) -> None:
         store = own_store(_CACHE_LIMIT)
-        engine, trusted = setup.opened(store)
-        self._here = next((one for one in (engine, trusted) if isinstance(one, EmbeddedEngine)), None)
+        engine, trusted = self._opening = setup.opened(store)
         scorer = Scorer(engine, store=store, options=setup.options, trusted=trusted)
         opened = await stack.enter_async_context(scorer)
         await opened.judge.keep_promises(setup.packages, ["python"])

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from ioi_eval.engines.contract import CLASSIC, OWN, Engine, Executor, Profile, least
+from ioi_eval.engines.contract import CLASSIC, OWN, Engine, Executor, Profile, executor_of, least
 from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import checker_name
 from ioi_eval.model.errors import InputError, JudgeFailure
@@ -193,9 +193,10 @@ async def judge_one_by_one(
         what = "puts files beside submissions, has its own grader, or a test has arguments of its own"
         raise JudgeFailure(f"problem {problem.id} {what}: no classic job has that", remedy=_REMEDY)
     profile = await engine.profile()
-    if not isinstance(engine, Executor):
+    executor = executor_of(engine)
+    if executor is None:
         raise JudgeFailure(f"engine {profile.name} takes no classic jobs", phase="preparing", remedy=_REMEDY)
-    run = _Run(engine, problem, submission, options, profile)
+    run = _Run(executor, problem, submission, options, profile)
     await run.to_the_end()
     refused = next((result for result in run.results.values() if result.status is Verdict.CE), None)
     return submission_result(

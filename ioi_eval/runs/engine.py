@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from ioi_eval.engines import Engine, Transport
-from ioi_eval.engines.contract import Cluster, Condition, OnServer
+from ioi_eval.engines.contract import Condition, OnServer, cluster_of
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import ServerState
@@ -23,15 +23,15 @@ AnyEngine = EngineChoice | Engine | Transport | Scorer
 
 def watch(engine: Engine | Transport, tell: OnServer) -> None:
     """Have an engine tell of its servers while it works, if it has any."""
-    if isinstance(engine, Cluster):
-        engine.tell = tell
+    if (cluster := cluster_of(engine)) is not None:
+        cluster.tell = tell
 
 
 def servers_found(engine: Engine | Transport) -> ServersFound | None:
     """Return what a user should know of the servers of an engine that was entered; None where it has none."""
-    if not isinstance(engine, Cluster):
+    if (cluster := cluster_of(engine)) is None:
         return None
-    servers = engine.servers()
+    servers = cluster.servers()
     refuse_unfit(servers.used)
     return ServersFound(
         servers=servers.found,
@@ -46,15 +46,15 @@ def servers_found(engine: Engine | Transport) -> ServersFound | None:
 @contextlib.asynccontextmanager
 async def telling_of_servers(engine: Engine | Transport, tell: OnEvent) -> AsyncIterator[None]:
     """Tell how the engine's servers do, at first and when something about them has changed."""
-
-    if not isinstance(engine, Cluster):
+    cluster = cluster_of(engine)
+    if cluster is None:
         yield
         return
 
     async def watch() -> None:
         last: tuple[ServerState, ...] = ()
         while True:
-            if (now := engine.servers().now()) != last:
+            if (now := cluster.servers().now()) != last:
                 tell(ServersNow(servers=now))
                 last = now
             await asyncio.sleep(_LOOK)
@@ -66,7 +66,7 @@ async def telling_of_servers(engine: Engine | Transport, tell: OnEvent) -> Async
         watching.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await watching
-        tell(ServersNow(servers=engine.servers().now()))
+        tell(ServersNow(servers=cluster.servers().now()))
 
 
 def refuse_unfit(used: Mapping[str, Sequence[Condition]]) -> None:

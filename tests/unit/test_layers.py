@@ -86,6 +86,20 @@ def engine_offences(module: str, tree: ast.AST) -> Iterator[str]:
             yield f"line {line}: {module} may import {CONTRACT} only, not {name}"
 
 
+ENGINES = {"EmbeddedEngine", "PistonEngine", "RayEngine", "JobEngine", "FakeEngine", "RentedEngine"}
+ENGINES |= {"Engine", "Transport", "LocalTransport", "Executor", "Cluster"}
+
+
+def kind_offences(module: str, tree: ast.AST) -> Iterator[str]:
+    """Only engines ask which engine it is."""
+    if within(module, ["engines"]):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and dotted(node.func) in {"isinstance", "issubclass", "type"}:
+            names = {dotted(name).rpartition(".")[2] for name in ast.walk(node)}
+            yield from (f"line {node.lineno}: asks for {name}" for name in sorted(names & ENGINES))
+
+
 def package_offences(module: str, tree: ast.AST) -> Iterator[str]:
     for line, name in imported(tree):
         package = name.split(".")[0]
@@ -169,6 +183,7 @@ def dotted(node: ast.AST) -> str:
 RULES = [
     layer_offences,
     engine_offences,
+    kind_offences,
     package_offences,
     terminal_offences,
     environment_offences,
@@ -198,6 +213,8 @@ def test_module_keeps_the_rules(path: Path) -> None:
         ("judge", "from . import classic"),
         ("judge.judge", "from ioi_eval.engines.jobs.engine import JobEngine"),
         ("judge.classic", "from ioi_eval.engines import Engine"),
+        ("runs.work", "if isinstance(engine, Cluster):\n    pass"),
+        ("integrations.runtime", "found = [one for one in both if isinstance(one, (A, engines.RayEngine))]"),
         ("rules.plan", "import pandas as pd"),
         ("engines.embedded.engine", "import aiohttp"),
         ("judge", "print('hello')"),
@@ -226,6 +243,7 @@ def test_rules_see_offences(module: str, source: str) -> None:
         ("cli.score", "from ioi_eval import Scorer\nimport os, tqdm\nprint(os.environ)"),
         ("engines.embedded", "try:\n    pass\nexcept BaseException:\n    undo()\n    raise"),
         ("model.languages", "COMMAND = ['rustc', '--edition=2021']"),
+        ("engines.registry", "if isinstance(engine, EmbeddedEngine):\n    pass"),
         (SURFACE, "from ioi_eval.judge import Scorer"),
     ],
 )

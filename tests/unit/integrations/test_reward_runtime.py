@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from reward_answers import RIGHT, TESTS, WRONG, fenced
 
-from ioi_eval import Store
+from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.integrations import runtime as runtimes
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions
@@ -66,8 +66,9 @@ def test_a_forked_child_has_its_own_and_harms_nobody_while_a_score_is_under_way(
 
 def busy(own: Runtime) -> bool:
     """A program is in its box."""
-    here = own._here
-    assert here is not None
+    assert own._opening is not None
+    here = own._opening.engine
+    assert isinstance(here, EmbeddedEngine)
     return here._running is not None and bool(here._running.slots.jobs)
 
 
