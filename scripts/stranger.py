@@ -24,7 +24,7 @@ HOME = "/home/stranger"
 SHARED = "/srv/shared"  # apt must find nothing mounted where it writes
 INSTALLS = "scripts/stranger"  # a block that is run here alone takes a registry
 PATIENCE = 3600  # seconds for one block; a machine may be busy
-SUITE = ("./scripts/test", "./scripts/test tests/unit/test_scoring.py")
+SUITE = ("./scripts/test", "./scripts/test tests/unit/rules/test_scoring.py")
 # The first one installs what all need.
 TUTORIALS = sorted((page for page in PAGES if "/tutorials/" in page), key=lambda page: "dump" not in page)
 

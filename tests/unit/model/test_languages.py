@@ -18,7 +18,7 @@ from ioi_eval.store.resources import graders
 pytestmark = pytest.mark.once
 
 CPP, PYTHON = find("c++"), find("python")
-SEMANTICS = Path(__file__).parents[2] / "docs" / "semantics.md"
+SEMANTICS = Path(__file__).parents[3] / "docs" / "semantics.md"
 
 
 @pytest.mark.parametrize(
