@@ -103,7 +103,7 @@ def of_package(package: Package, keep: Keep) -> Problem:
 
 
 def _held(sources: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
-    return tuple(replace(one, content=Blob.of(one.content.read())) for one in sources)
+    return tuple(replace(source, content=Blob.of(source.content.read())) for source in sources)
 
 
 # --- CodeContests+ -----------------------------------------------------------------------------------

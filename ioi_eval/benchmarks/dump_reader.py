@@ -497,9 +497,9 @@ class DumpRows:
         """Return the problem with the longest statement in a prompt, whatever its white space."""
         if self._statements is None:
             every = (
-                (" ".join(one.statement.read().decode(errors="replace").split()), one)
-                for one in self._problems.values()
-                if one.statement is not None
+                (" ".join(problem.statement.read().decode(errors="replace").split()), problem)
+                for problem in self._problems.values()
+                if problem.statement is not None
             )
             self._statements = sorted(
                 (pair for pair in every if len(pair[0]) >= _LEAST_STATEMENT), key=lambda pair: -len(pair[0])

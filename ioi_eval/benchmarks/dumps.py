@@ -365,13 +365,13 @@ class _FirstPass:
     def _faults(self) -> Iterator[InputError]:
         """The faults of rows, each missing column of a file once. Requests that failed are no fault."""
         lacking = Counter((one.where, one.problem) for one in self.bad if isinstance(one, MissingColumn))
-        told = set[tuple[str, str]]()
+        noted = set[tuple[str, str]]()
         for one in self.bad:
             place = (one.where, one.problem)
-            if isinstance(one, FailedRequest) or place in told:
+            if isinstance(one, FailedRequest) or place in noted:
                 continue
             if isinstance(one, MissingColumn) and lacking[place] > 1:
-                told.add(place)
+                noted.add(place)
                 problem = f"{one.problem} (in {lacking[place]:,} rows; this is the first)"
                 yield InputError(problem, where=one.where, row=one.row, remedy=one.remedy)
             else:
@@ -385,8 +385,8 @@ class _FirstPass:
             found = counts.columns.setdefault(what, {})
             found[column] = found.get(column, 0) + 1
         spoken, code, _ = _program(entry, entry.problem, self._options)
-        told = counts.languages.setdefault(find_language(spoken.language).name, {})
-        told[spoken.source] = told.get(spoken.source, 0) + 1
+        languages = counts.languages.setdefault(find_language(spoken.language).name, {})
+        languages[spoken.source] = languages.get(spoken.source, 0) + 1
         counts.without += code is None
 
     def _labelled_file(self, place: RowFile) -> DumpFile:

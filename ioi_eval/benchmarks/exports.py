@@ -98,9 +98,9 @@ def _merged(old: Any, new: Any) -> Any:
 
     merged = {field.name: field for field in old}
     for field in new:
-        known = merged.get(field.name)
+        earlier = merged.get(field.name)
         try:
-            pair = [pyarrow.schema([one]) for one in (known, field) if one is not None]
+            pair = [pyarrow.schema([one]) for one in (earlier, field) if one is not None]
             merged[field.name] = pyarrow.unify_schemas(pair, promote_options="permissive")[0]
         except pyarrow.ArrowException:
             merged[field.name] = pyarrow.field(field.name, pyarrow.string())

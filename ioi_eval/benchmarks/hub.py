@@ -94,10 +94,10 @@ def _repos(name: HubName) -> list[str]:
 
     start = re.split(r"[*?]", name.name, maxsplit=1)[0]
     with _said(name.repo):
-        every = [found.id for found in HfApi().list_datasets(author=name.owner, search=start or None)]
-    fitting = sorted(repo for repo in every if fnmatchcase(repo, name.repo))
+        names = [found.id for found in HfApi().list_datasets(author=name.owner, search=start or None)]
+    fitting = sorted(repo for repo in names if fnmatchcase(repo, name.repo))
     if not fitting:
-        listed = f"There are: {', '.join(sorted(every)[:8])}" if every else _REMEDY
+        listed = f"There are: {', '.join(sorted(names)[:8])}" if names else _REMEDY
         raise InputError("no dataset of such a name", where=name.repo, remedy=listed)
     return fitting
 

@@ -142,19 +142,21 @@ _UNRATED = (0, -1000)
 def _contest_results(row: Row) -> ContestResults | None:
     """The contestants' totals; None where they cannot be made for all of the contest's problems here."""
     name, problems = row.name("contest_id"), row.json("problems") or []
-    every = [{_bare(key): one for key, one in each.items()} for each in row.json("contestants_ranking") or []]
+    rankings = [
+        {_bare(key): one for key, one in each.items()} for each in row.json("contestants_ranking") or []
+    ]
     # USACO's combined results are of divisions whose contestants are not the same people.
-    if not every or not problems or name.endswith("-combined"):
+    if not rankings or not problems or name.endswith("-combined"):
         return None
-    tasks = [_bare(str(one).split("-", 3)[-1]) for one in problems]
-    columns = [_RECALCULATED] if any(_RECALCULATED in one for one in every) else tasks
-    if not all(any(column in one for one in every) for column in columns):
+    tasks = [_bare(str(problem).split("-", 3)[-1]) for problem in problems]
+    columns = [_RECALCULATED] if any(_RECALCULATED in one for one in rankings) else tasks
+    if not all(any(column in one for one in rankings) for column in columns):
         return None
-    ratings = [next((as_number(one[key]) for key in _RATING if key in one), None) for one in every]
+    ratings = [next((as_number(one[key]) for key in _RATING if key in one), None) for one in rankings]
     return ContestResults(
         contest=name,
         problems=tuple(map(str, problems)),
-        totals=tuple(sum(as_number(one.get(column)) or 0.0 for column in columns) for one in every),
+        totals=tuple(sum(as_number(one.get(column)) or 0.0 for column in columns) for one in rankings),
         ratings=tuple(None if rating in _UNRATED else rating for rating in ratings),
     )
 
@@ -189,7 +191,7 @@ def _interactive(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, A
         for field in ("starter_codes", "grader_codes"):
             given |= _files(tests[place], field)
     headers = [NamedBlob(name=name, content=Blob.of(given[name])) for name in given if name.endswith(".h")]
-    beside = [one for one in headers if one.name != testlib.NAME]
+    beside = [header for header in headers if header.name != testlib.NAME]
     for name, language in (("interactor.cpp", "c++"), ("interactor.py", "python")):
         if name in given:
             sources = (*testlib.program(name, given[name], *folders), *beside)

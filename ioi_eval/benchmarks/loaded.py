@@ -86,8 +86,8 @@ def find_benchmark(name: str) -> Benchmark:
     for benchmark in benchmarks():
         if benchmark.name == plain:
             return benchmark
-    known = tuple(one.name for one in benchmarks())
-    raise InputError(f"unknown benchmark {name!r}", remedy=nearest(plain, known))
+    names = tuple(one.name for one in benchmarks())
+    raise InputError(f"unknown benchmark {name!r}", remedy=nearest(plain, names))
 
 
 def of_columns(names: Collection[str], *, where: str) -> Benchmark:
@@ -272,7 +272,7 @@ def load(
     store = Store(cache)
     kind = CheckerKind.built_in(options.checker) if options.checker else None
     made = [_kept(benchmark, one, tables, options, store) for one in needed]
-    reasons = {_place(one): NOT_SELECTED for one in candidates}
+    reasons = {_place(candidate): NOT_SELECTED for candidate in candidates}
     reasons |= {_place(one): one.unusable for one in selected}
     reasons |= {_place(one): result.unusable for one, result in zip(needed, made, strict=True)}
     by_place = {_place(one): one for one in needed}
@@ -349,13 +349,13 @@ def _make(
 
 def _check_distinct(candidates: Iterable[Candidate], tables: Tables) -> None:
     seen: dict[tuple[str, int | None], int] = {}
-    for one in candidates:
-        first = seen.setdefault(_place(one), one.rows[0])
-        if first != one.rows[0]:
+    for candidate in candidates:
+        first = seen.setdefault(_place(candidate), candidate.rows[0])
+        if first != candidate.rows[0]:
             raise InputError(
-                f"a second problem {one.id!r}; the first is in row {first + 1}",
+                f"a second problem {candidate.id!r}; the first is in row {first + 1}",
                 where=tables.main.where,
-                row=one.rows[0] + 1,
+                row=candidate.rows[0] + 1,
                 remedy="Is a file there twice?",
             )
 
@@ -369,7 +369,7 @@ def _aliases(candidates: Collection[Candidate]) -> dict[str, str]:
     What several are called, or one by its id, says nothing.
     """
     called = [(name, one.id) for n, one in enumerate(candidates) for name in (one.alias, f"#{n}")]
-    said, ids = Counter(name for name, _ in called), {one.id for one in candidates}
+    said, ids = Counter(name for name, _ in called), {candidate.id for candidate in candidates}
     return {name: one for name, one in called if said[name] == 1 and name and name not in ids}
 
 

@@ -120,7 +120,7 @@ def _case(
 ) -> KeyedExpectation:
     submission = row.submission
     problem, value = problems[submission.problem_id], submission.row.get(column)
-    number, score, said = as_number(value), None, None
+    number, score, expectation = as_number(value), None, None
     if number is not None:
         most = 1.0 if fraction else max_points(problem)
         if not 0 <= number <= most + _BINARY:
@@ -130,18 +130,18 @@ def _case(
         score = ExpectedScore(value=number, fraction=fraction, digits=digits)
     elif isinstance(value, str) and value.strip():
         word = value.strip().lower().replace("-", "_").replace(" ", "_")
-        said = Expectation(subtask="", word=_WORDS.get(word, word), tests=counting_tests(problem))
+        expectation = Expectation(subtask="", word=_WORDS.get(word, word), tests=counting_tests(problem))
     else:
         what = f"{'nothing' if value is None else repr(value)} is neither a score nor a verdict"
         raise _wrong(row, column, what, "Fill it in, or leave the row out")
-    known = said is not None and is_known(said.word)
+    known = expectation is not None and is_known(expectation.word)
     return KeyedExpectation(
         key=submission.key,
         problem=submission.problem_id,
         solution=_name(row, column),
         expected=str(value).strip(),
-        words=(said,) if said is not None and known else (),
-        unknown=(str(value).strip(),) if said is not None and not known else (),
+        words=(expectation,) if expectation is not None and known else (),
+        unknown=(str(value).strip(),) if expectation is not None and not known else (),
         score=score,
     )
 

@@ -128,9 +128,9 @@ def _batch(row: FileRow, where: str) -> Iterator[FileRow]:
     body = answer.get("body", answer.get("message", answer)) if isinstance(answer, dict) else None
     texts = _replies(body) if isinstance(body, dict) else []
     if not isinstance(body, dict) or not texts:
-        said = json.dumps(row.columns.get("error") or body or answer)
+        reason = json.dumps(row.columns.get("error") or body or answer)
         raise FailedRequest(
-            f"the request failed: {said[:200]}",
+            f"the request failed: {reason[:200]}",
             where=where,
             row=row.line,
             field=field,
@@ -147,11 +147,13 @@ def _replies(body: Mapping[str, Any]) -> list[str | None]:
     """The replies in an answer; none in that of a failure."""
     if isinstance(output := body.get("output"), list):
         messages = [one for one in output if isinstance(one, dict) and one.get("type") == "message"]
-        return [_text([part for one in messages for part in _listed(one.get("content"))])]
+        return [_text([part for message in messages for part in _listed(message.get("content"))])]
     if isinstance(content := body.get("content"), list):
         return [_text(content)]
     if isinstance(candidates := body.get("candidates"), list):
-        found = [one.get("content") if isinstance(one, dict) else None for one in candidates]
+        found = [
+            candidate.get("content") if isinstance(candidate, dict) else None for candidate in candidates
+        ]
         return [_text(_listed(one.get("parts"))) if isinstance(one, dict) else None for one in found]
     choices = [choice if isinstance(choice, dict) else {} for choice in _listed(body.get("choices") or [])]
     said = [(choice, choice.get("message")) for choice in choices]
@@ -214,8 +216,8 @@ def _by_problem(row: FileRow, where: str) -> Iterator[FileRow]:
             continue
         for name, code in held.items():
             language = _OF_SUFFIX.get(PurePath(name).suffix)
-            told = {} if language is None else {"language": language}
-            yield FileRow(row.line, {"problem_id": problem, "file": name, "code": code, **told})
+            spoken = {} if language is None else {"language": language}
+            yield FileRow(row.line, {"problem_id": problem, "file": name, "code": code, **spoken})
 
 
 # --- the table -----------------------------------------------------------------------------------------

@@ -304,10 +304,10 @@ def find_files(folder: Path, source: TableSource) -> list[Path]:
     base = _below(folder, source.dataset.rpartition("/")[2])
     if source.config:
         base = _config_folder(base, source.config)
-    every = sorted(path for path in base.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
-    every = [path for path in every if not _is_other(path.relative_to(base), source.without)]
-    split = [path for path in every if _split_of(path, base) in source.split.split("+")]
-    found = split or [path for path in every if not _split_of(path, base)]
+    paths = sorted(path for path in base.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    paths = [path for path in paths if not _is_other(path.relative_to(base), source.without)]
+    split = [path for path in paths if _split_of(path, base) in source.split.split("+")]
+    found = split or [path for path in paths if not _split_of(path, base)]
     if not found:
         raise InputError(
             f"no files of {called(source)}, split {source.split}, in it",

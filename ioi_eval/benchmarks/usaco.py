@@ -76,7 +76,7 @@ def _problems(file: Path) -> Iterator[dict[str, Any]]:
         problems = json.loads(shallow(file.read_text()))
     except ValueError as error:
         raise InputError(f"broken JSON ({error})", where=str(file), remedy="Fetch it again") from error
-    if not isinstance(problems, dict) or not all(isinstance(one, dict) for one in problems.values()):
+    if not isinstance(problems, dict) or not all(isinstance(problem, dict) for problem in problems.values()):
         raise InputError("not an object of problems", where=str(file), remedy="Fetch it again")
     for name, one in problems.items():
         yield {**{field: one.get(field) for field in (*_FIELDS, _SOLUTION)}, "problem_id": name}

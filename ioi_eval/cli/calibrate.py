@@ -70,7 +70,10 @@ def _ratio(one: Distance) -> str:
 def _show(found: Calibration, quiet: bool) -> None:
     if not quiet:
         distances = sorted(found.distances, key=lambda one: (one.problem, one.kind, one.ratio))
-        rows = [[one.problem, one.solution, one.kind.value, _ratio(one), one.test] for one in distances]
+        rows = [
+            [distance.problem, distance.solution, distance.kind.value, _ratio(distance), distance.test]
+            for distance in distances
+        ]
         console.show_table(_HEADS, rows, right=("of the limit",))
         for reason in found.unclear:
             console.show(f"not measured: {reason}")

@@ -134,7 +134,7 @@ class _Passing(logging.Handler):
 def tell_what_is_logged(tell: Callable[[str], None] = tell) -> None:
     """Show log messages of the layers below, such as a download from the hub. The last call holds."""
     logger = logging.getLogger(_PACKAGE)
-    logger.handlers = [one for one in logger.handlers if not isinstance(one, _Passing)]
+    logger.handlers = [handler for handler in logger.handlers if not isinstance(handler, _Passing)]
     logger.addHandler(_Passing(tell))
     logger.setLevel(logging.INFO)
 

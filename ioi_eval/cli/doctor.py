@@ -170,7 +170,9 @@ async def _look(choice: EngineChoice) -> ClusterFindings:
         raise EngineUnavailable(f"no server was found by {choice.text}")
     async with Wire(token=choice.token) as wire:
         found = summed_up(await _probed(Prober(wire), sorted(urls), await _packed_proctor()))
-    servers = (msgspec.structs.replace(one, findings=tuple(_called(one.findings))) for one in found.servers)
+    servers = (
+        msgspec.structs.replace(server, findings=tuple(_called(server.findings))) for server in found.servers
+    )
     return msgspec.structs.replace(found, servers=tuple(servers), together=tuple(_called(found.together)))
 
 
@@ -249,12 +251,12 @@ def _called(findings: Iterable[Condition]) -> list[Condition]:
     """With arguments called as the command line does, as text and as JSON."""
     return [
         Condition(
-            name=one.name,
-            ok=one.ok,
-            detail=console.as_called(one.detail),
-            remedy=console.as_called(one.remedy),
+            name=finding.name,
+            ok=finding.ok,
+            detail=console.as_called(finding.detail),
+            remedy=console.as_called(finding.remedy),
         )
-        for one in findings
+        for finding in findings
     ]
 
 

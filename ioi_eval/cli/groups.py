@@ -59,7 +59,9 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
         @functools.wraps(function)
         def called(**given: Any) -> None:
             values = {
-                name: group.make({one.name: given.pop(one.name) for one in group.parameters})
+                name: group.make(
+                    {parameter.name: given.pop(parameter.name) for parameter in group.parameters}
+                )
                 for name, group in groups.items()
             }
             function(**values, **given)
@@ -81,7 +83,7 @@ def _group(annotation: Any) -> _Group | None:
     if get_origin(annotation) is not Annotated:
         return None
     kind, *others = get_args(annotation)
-    group = next((one for one in others if isinstance(one, OptionGroup)), None)
+    group = next((other for other in others if isinstance(other, OptionGroup)), None)
     return None if group is None else group.of_value(kind)
 
 

@@ -214,18 +214,23 @@ def _described(problem: Problem, result: SubmissionResult, language: str) -> dic
         "points": result.points,
         "of": max_points(problem),
         "subtasks": [
-            {"name": one.subtask, "verdict": one.status, "points": one.weighted_score, "of": one.points}
-            for one in result.subtasks
+            {
+                "name": subtask.subtask,
+                "verdict": subtask.status,
+                "points": subtask.weighted_score,
+                "of": subtask.points,
+            }
+            for subtask in result.subtasks
         ],
         "tests": [
             {
-                "name": one.test_name,
-                "verdict": one.status,
-                "score": one.score,
-                "cpu_time": one.cpu_time,
-                "memory": one.memory,
+                "name": test.test_name,
+                "verdict": test.status,
+                "score": test.score,
+                "cpu_time": test.cpu_time,
+                "memory": test.memory,
             }
-            for one in result.tests
+            for test in result.tests
         ],
     }
 
@@ -254,8 +259,8 @@ def _show_subtasks(result: SubmissionResult) -> None:
         return
     console.show("")
     rows = [
-        (visible(one.subtask), one.status.value, f"{one.weighted_score:g}", f"{one.points:g}")
-        for one in result.subtasks
+        (visible(subtask.subtask), subtask.status.value, f"{subtask.weighted_score:g}", f"{subtask.points:g}")
+        for subtask in result.subtasks
     ]
     heads = ("subtask", "verdict", *_SUBTASK_NUMBERS)
     console.show_table(heads, rows, right=_SUBTASK_NUMBERS)
@@ -268,7 +273,12 @@ def _show_tests(problem: Problem, result: SubmissionResult) -> None:
     if problem.subtasks:
         heads += ("subtasks",)
         rows = [
-            (*row, ", ".join(visible(one.name) for one in problem.subtasks if test.test_name in one.tests))
+            (
+                *row,
+                ", ".join(
+                    visible(subtask.name) for subtask in problem.subtasks if test.test_name in subtask.tests
+                ),
+            )
             for row, test in zip(rows, result.tests, strict=True)
         ]
     console.show("")

@@ -88,8 +88,8 @@ def _show(packages: tuple[Package, ...]) -> None:
 
 def _missing(package: Package) -> str:
     """Return what is wrong with a package in a few words; lines of their own have the rest."""
-    words = [f"{one.field}: {one.problem}" if one.field else one.problem for one in package.errors]
-    files = [one.where.removeprefix(package.where).lstrip("/") for one in package.errors]
+    words = [f"{error.field}: {error.problem}" if error.field else error.problem for error in package.errors]
+    files = [error.where.removeprefix(package.where).lstrip("/") for error in package.errors]
     said = [f"{file}: {word}" if file else word for file, word in zip(files, words, strict=True)]
     more = f"; and {len(said) - _MOST_FAULTS} more" if len(said) > _MOST_FAULTS else ""
     return visible(console.as_called("; ".join(said[:_MOST_FAULTS]))) + more

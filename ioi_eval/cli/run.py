@@ -204,12 +204,14 @@ def _show(outcome: GeneratedRun, seconds: float, output: OutputOptions) -> None:
 
 
 def _resolved(outcome: GeneratedRun) -> str:
-    counts = Counter(str(one["resolved"]) for one in outcome.instances)
+    counts = Counter(str(instance["resolved"]) for instance in outcome.instances)
     text = f"Resolved {counts['True']} of {counts['True'] + counts['False']}"
     if counts["None"]:
         text += f"; {counts['None']} without an answer"
     unusable = Counter(
-        str(one["error"]) for one in outcome.instances if one["resolved"] is False and "error" in one
+        str(instance["error"])
+        for instance in outcome.instances
+        if instance["resolved"] is False and "error" in instance
     )
     return text + "".join(f"; {number} cannot be judged ({reason})" for reason, number in unusable.items())
 

@@ -221,16 +221,16 @@ def show_references(found: References, asked: ReferenceOptions, out: str) -> Non
 
 
 def _unreliable(found: References) -> Iterator[tuple[str, ...]]:
-    for one in found.problems:
-        if one.reliability is not Reliability.RELIABLE:
-            passed = sum(reference.status is Verdict.AC for reference in one.references)
-            number = f"{passed} of {len(one.references)}"
-            yield one.problem, one.reliability.value, number, one.note or _why(one.references)
+    for problem in found.problems:
+        if problem.reliability is not Reliability.RELIABLE:
+            passed = sum(reference.status is Verdict.AC for reference in problem.references)
+            number = f"{passed} of {len(problem.references)}"
+            yield problem.problem, problem.reliability.value, number, problem.note or _why(problem.references)
 
 
 def _why(references: tuple[Reference, ...]) -> str:
     """Return the feedback of the first test that does not pass."""
-    first = next((one for one in references if one.status is not Verdict.AC), None)
+    first = next((reference for reference in references if reference.status is not Verdict.AC), None)
     if first is None:
         return ""
     status = first.status.value if first.status else "not judged"

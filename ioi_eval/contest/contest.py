@@ -236,12 +236,12 @@ class Session:
         """Return the participant's points, and everybody's where the rules show them."""
         problems, rules = self.problems(), self._rules
         left = None if rules.seconds is None else max(0.0, rules.seconds - self._contest.seconds)
-        told = [one.points for one in problems if one.points is not None]
+        points = [problem.points for problem in problems if problem.points is not None]
         shown = rules.scoreboard and self._tells(Feedback.POINTS)
         return Standing(
             participant=self.participant,
-            points=round(sum(told), 6) if len(told) == len(problems) else None,
-            of=sum(one.of for one in problems),
+            points=round(sum(points), 6) if len(points) == len(problems) else None,
+            of=sum(problem.of for problem in problems),
             seconds_left=left,
             problems=problems,
             scoreboard=self._contest.scoreboard() if shown else (),
@@ -397,12 +397,12 @@ class Session:
             raise Refused("the language is no text")
         there = [one.name for one in admitted(problem) if one.name in self._contest.languages]
         try:
-            known = find(asked)
+            language = find(asked)
         except InputError:
-            known = None
-        if known is None or (known.name not in there and problem.task_type is not TaskType.OUTPUT_ONLY):
+            language = None
+        if language is None or (language.name not in there and problem.task_type is not TaskType.OUTPUT_ONLY):
             raise Refused(f"no language {visible(asked[:80])!r} here: there are {', '.join(there)}")
-        return asked if known.standard else known.name
+        return asked if language.standard else language.name
 
     def _check_may_submit(self, label: str, attempts: _Attempts, at: float) -> None:
         limit = self._rules.submissions
@@ -488,10 +488,10 @@ class Session:
         worth, limit, state = attempts.worths[number - 1], self._rules.submissions, attempts
         compiles, points = worth.result.compiles, self._tells(Feedback.POINTS)
         verdict = worth.verdict if self._tells(Feedback.VERDICT) or not compiles else None
-        said = "the same code was submitted before; it costs nothing" if repeats else "it was judged"
+        note = "the same code was submitted before; it costs nothing" if repeats else "it was judged"
         return Submitted(
             number=number,
-            words=f"Submission {number}: {said}",
+            words=f"Submission {number}: {note}",
             repeats=repeats,
             compiles=compiles,
             compiler=worth.compiler,

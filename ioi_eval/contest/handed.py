@@ -211,7 +211,8 @@ def as_markdown(statement: Statement) -> str:
     texts = [statement.text.strip()]
     texts += [f"## {name}\n\n{_fenced(text)}" for name, text in sorted(statement.attachments.items())]
     texts += [
-        f"## Sample {one.name}\n\n{_fenced(one.input)}\n\n{_fenced(one.output)}" for one in statement.samples
+        f"## Sample {sample.name}\n\n{_fenced(sample.input)}\n\n{_fenced(sample.output)}"
+        for sample in statement.samples
     ]
     return "\n".join(lines) + "\n\n" + "\n\n".join(text for text in texts if text) + "\n"
 

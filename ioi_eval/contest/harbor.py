@@ -143,7 +143,9 @@ def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Sta
         "tests/test.sh": "test.sh",
         "tests/reward.py": "reward",
     }
-    right = (one for one in problem.solutions if must_be_right(one.expected) and not one.files)
+    right = (
+        solution for solution in problem.solutions if must_be_right(solution.expected) and not solution.files
+    )
     if (known := next((one for one in right if one.language in statement.languages), None)) is not None:
         written |= {f"solution/{SOLUTIONS[known.language]}": known.code}
         ours |= {"solution/solve.sh": "solve.sh"}

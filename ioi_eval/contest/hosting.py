@@ -71,12 +71,12 @@ async def open_contest(
     with opened(source, choice, setup.store) as problems:
         if not problems:
             raise no_problem(source)
-        told = {f"contest_{name}": value for name, value in msgspec.to_builtins(rules).items()}
+        settings = {f"contest_{name}": value for name, value in msgspec.to_builtins(rules).items()}
         work = Work(
             problems=problems,
             submissions=(),
-            made_of=fingerprint_of("contest", problems, {**setup.matter, **told}),
-            settings={"contest": source_name(source), **told},
+            made_of=fingerprint_of("contest", problems, {**setup.matter, **settings}),
+            settings={"contest": source_name(source), **settings},
         )
         with journal_of(work, setup) as journal:
             journal.begin()

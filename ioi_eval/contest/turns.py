@@ -223,17 +223,18 @@ class _Competing(NamedTuple):
             )
             reply = await self.kept.written(ask, self.author)
             code = extract(reply.generation, find(spoken)) if reply.code is None else reply.code
-            told = None
+            answer = None
             if agent and any(one.id == self.label and one.left == 0 for one in session.problems()):
                 return  # all are used up: the program that is left is none of them, or was one
             if code is not None and code.strip():
-                told = await session.submit(self.label, code, reply.language or spoken, cost=reply.cost)
-                told = msgspec.structs.replace(told, repeats=told.number in seen)  # not of an earlier call
-                seen.add(told.number)
-                if told.verdict is Verdict.AC or (told.points is not None and told.points >= told.of):
+                answer = await session.submit(self.label, code, reply.language or spoken, cost=reply.cost)
+                # Not of an earlier call.
+                answer = msgspec.structs.replace(answer, repeats=answer.number in seen)
+                seen.add(answer.number)
+                if answer.verdict is Verdict.AC or (answer.points is not None and answer.points >= answer.of):
                     return
             earlier += (("user", prompt), ("assistant", reply.generation))
-            prompt = self.feedback(told, turn, self.turns, spoken)
+            prompt = self.feedback(answer, turn, self.turns, spoken)
 
 
 class _Words:

@@ -158,8 +158,8 @@ class ChatModel:
             raise Fault(FaultKind.LATER, f"no reply within {self._options.timeout:g} s") from error
         except httpx.RequestError as error:
             kind = FaultKind.STRANGE if isinstance(error, httpx.ConnectError) else FaultKind.LATER
-            said = self._key.out_of(f"{type(error).__name__}: {error}".rstrip(": "))
-            raise Fault(kind, said) from None  # its own words may be those of the server
+            reason = self._key.out_of(f"{type(error).__name__}: {error}".rstrip(": "))
+            raise Fault(kind, reason) from None  # its own words may be those of the server
 
     async def _posted(self, body: bytes) -> Reply:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -295,8 +295,8 @@ def _refusal(status: int, headers: Mapping[str, str], body: bytes, now: float) -
     if status in _LATER:
         return Fault(FaultKind.LATER if pause is None else FaultKind.PAUSE, reason, pause)
     if 300 <= status < 400:
-        elsewhere = headers.get("location", "")
-        return Fault(FaultKind.FINAL, f"HTTP {status}: it is to be asked at {elsewhere or 'another address'}")
+        location = headers.get("location", "")
+        return Fault(FaultKind.FINAL, f"HTTP {status}: it is to be asked at {location or 'another address'}")
     if status in _OF_ONE_PROMPT:
         return Fault(
             FaultKind.PROMPT if status == 413 or _TOO_MUCH.search(words) else FaultKind.REFUSED, reason
@@ -324,10 +324,10 @@ def _said(body: bytes) -> str:
         text = title[1] if title else ""
     else:
         with contextlib.suppress(msgspec.MsgspecError, ValueError):
-            said = msgspec.json.decode(shallow(body))
-            while isinstance(said, dict):
-                said = said.get("error") or said.get("message") or said.get("detail")
-            text = said if isinstance(said, str) and said else text
+            answer = msgspec.json.decode(shallow(body))
+            while isinstance(answer, dict):
+                answer = answer.get("error") or answer.get("message") or answer.get("detail")
+            text = answer if isinstance(answer, str) and answer else text
     return " ".join(text.split())[:_CLIPPED]
 
 

@@ -168,8 +168,8 @@ def _with_scripts(job: Job) -> Job:
 
 def scripts(language: str = CMS) -> dict[str, str]:
     """The `compile` and `run` of the classic contracts; `language` as jobs ask for it."""
-    told = f"export PISTON_LANGUAGE={shlex.quote(language.removeprefix(_OTHER_NAME))}\n"
-    return {name: told + text for name, text in classic_scripts().items()}
+    line = f"export PISTON_LANGUAGE={shlex.quote(language.removeprefix(_OTHER_NAME))}\n"
+    return {name: line + text for name, text in classic_scripts().items()}
 
 
 # --- over other sandboxes ----------------------------------------------------------------------------

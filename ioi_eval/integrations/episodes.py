@@ -23,14 +23,14 @@ class Episodes:
     """
 
     def __init__(self, source: str, options: Mapping[str, Any]) -> None:
-        known = {one.name for one in fields(Rules)}
+        names = {one.name for one in fields(Rules)}
         try:
             self.rules = convert(
-                {name: options[name] for name in options if name in known}, Rules, strict=False
+                {name: options[name] for name in options if name in names}, Rules, strict=False
             )
         except ValidationError as error:
             raise InputError(f"a rule that cannot be used: {error}") from error
-        self.asked: Asked = asked_for(source, {name: options[name] for name in options if name not in known})
+        self.asked: Asked = asked_for(source, {name: options[name] for name in options if name not in names})
         self.problems = {
             label: problem for label, problem in self.asked.problems.items() if not problem.unusable
         }
@@ -129,13 +129,13 @@ class Episode:
 
     async def _submitted(self, code: str, language: str, outputs: dict[str, str] | None) -> Submitted:
         try:
-            told = await self._session.submit(self.label, code or None, language, outputs=outputs)
+            answer = await self._session.submit(self.label, code or None, language, outputs=outputs)
         except NotJudged as error:
             self.unjudged = str(error.__cause__ or error)
             raise
         self.unjudged = ""
-        self.submissions.append(told)
-        return told
+        self.submissions.append(answer)
+        return answer
 
     async def _answer(self, work: Coroutine[Any, Any, Struct]) -> dict[str, Any]:
         return plain(await self._runtime.wait(work))

@@ -204,8 +204,8 @@ class _Refused(Exception):
 
 def _execution(options: Mapping[str, Any]) -> Execution:
     """Other keywords are for other evaluators: the package hands all of them to each."""
-    known = {name: options[name] for name in Execution.__struct_fields__ if name in options}
-    execution = msgspec.structs.replace(Execution(), **known)
+    own = {name: options[name] for name in Execution.__struct_fields__ if name in options}
+    execution = msgspec.structs.replace(Execution(), **own)
     CheckerKind.built_in(execution.checker)
     return execution
 
@@ -406,11 +406,11 @@ def _ended(code: int, passed: int, error: str, traceback: str) -> AppsOutcome:
 
 def _broken(task: AppsTask) -> AppsOutcome:
     """A test that is no test, met after those before it passed."""
-    told = {
+    answer = {
         "error": "Exception in _temp_run/run_test",
         "traceback": "an input or output is missing or no text",
     }
-    return AppsOutcome([_ERROR] * max(task.total, 1), [told])
+    return AppsOutcome([_ERROR] * max(task.total, 1), [answer])
 
 
 def _killed(task: AppsTask, test: TestResult) -> AppsOutcome:
@@ -456,7 +456,7 @@ def _no_code() -> EvaluateResult:
 
 def _result(results: Sequence[int], details: Sequence[Mapping[str, Any]]) -> EvaluateResult:
     metrics = {}
-    passed, score = sum(one is True for one in results), 0.0
+    passed, score = sum(result is True for result in results), 0.0
     if results:
         score = passed / len(results)
         reason = f"Passed {passed}/{len(results)} test cases."

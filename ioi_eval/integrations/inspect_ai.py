@@ -53,7 +53,7 @@ def points(submissions: int = SUBMISSIONS) -> Metric:
     def measure(scores: list[SampleScore]) -> dict[str, float]:
         if not scores:
             return {}
-        found = summary_of((one.score.metadata for one in scores), submissions=submissions)
+        found = summary_of((score.score.metadata for score in scores), submissions=submissions)
         solved = {"problems_solved": float(found.problems_solved)}
         if not found.budgets:
             return solved
@@ -67,7 +67,7 @@ def pass_at(ks: tuple[int, ...] | list[int] = (1, 5, 10)) -> Metric:
     """pass@k over all epochs, without bias, for each k of which every sample has as many scored epochs."""
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
-        found = summary_of((one.score.metadata for one in scores), ks=tuple(ks))
+        found = summary_of((score.score.metadata for score in scores), ks=tuple(ks))
         return {f"pass@{one.k}": one.value for one in found.pass_at if one.value is not None}
 
     return measure
@@ -184,5 +184,5 @@ def _made(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
 
 def _sample(label: str, problem: Problem, prompt: str, language: str) -> Sample:
     about = {"difficulty": problem.difficulty, "tags": list(problem.tags)}
-    told = {name: value for name, value in about.items() if value}
-    return Sample(id=label, input=prompt, metadata={**of_problem(problem), "language": language, **told})
+    facts = {name: value for name, value in about.items() if value}
+    return Sample(id=label, input=prompt, metadata={**of_problem(problem), "language": language, **facts})

@@ -119,21 +119,22 @@ def _table(parts: Iterable[SubtaskResult]) -> str:
 
 def _tests(tests: Iterable[TestResult]) -> str:
     counts = Counter(test.status for test in tests)
-    told = ", ".join(f"{counts[status]} {status}" for status in STATUS_ORDER if counts[status])
+    verdicts = ", ".join(f"{counts[status]} {status}" for status in STATUS_ORDER if counts[status])
     wrong = (test for test in tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
     first = next(wrong, None)
     if first is None:
-        return f"Tests: {told}"
+        return f"Tests: {verdicts}"
     used = f", {first.cpu_time:.3f} s" if first.cpu_time is not None else ""
     used += f", {first.memory / (1 << 20):.1f} MiB" if first.memory is not None else ""
-    said = f"\n\n{_fenced(first.feedback)}" if first.feedback else ""
-    return f"Tests: {told}. The first that is not right: `{first.test_name}` ({first.status}{used}){said}"
+    feedback = f"\n\n{_fenced(first.feedback)}" if first.feedback else ""
+    example = f"`{first.test_name}` ({first.status}{used}){feedback}"
+    return f"Tests: {verdicts}. The first that is not right: {example}"
 
 
 def _fenced(text: str) -> str:
     """A block that no run of backticks in the text can end."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    said = text.strip()
-    said = said if len(said) <= _LOG else f"{said[: _LOG - 1]}…"
-    return f"{fence}\n{json_value(said)}\n{fence}"
+    shortened = text.strip()
+    shortened = shortened if len(shortened) <= _LOG else f"{shortened[: _LOG - 1]}…"
+    return f"{fence}\n{json_value(shortened)}\n{fence}"

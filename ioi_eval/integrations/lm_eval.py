@@ -102,11 +102,11 @@ async def _result(
     code = f"{harness}\n\nmain({source!a})\n"
     submission = Submission(key=f"{task}/{number}", problem_id=problem.id, code=code, language="python")
     try:
-        passed, said = _outcome(await own.score(problem, submission))
+        passed, detail = _outcome(await own.score(problem, submission))
     except IoiEvalError as error:
         note(error)
-        passed, said = None, f"not judged: {error}"
-    return {"task_id": task, "completion_id": number, "passed": passed, "result": said}
+        passed, detail = None, f"not judged: {error}"
+    return {"task_id": task, "completion_id": number, "passed": passed, "result": detail}
 
 
 def _outcome(result: SubmissionResult) -> tuple[bool, str]:
@@ -115,8 +115,8 @@ def _outcome(result: SubmissionResult) -> tuple[bool, str]:
         return True, "passed"
     if test.status is Verdict.TLE:
         return False, "timed out"
-    said = test.feedback.partition("exit code 1): ")[2] if test.status is Verdict.RE else ""
-    return False, f"failed: {said or test.feedback}"
+    detail = test.feedback.partition("exit code 1): ")[2] if test.status is Verdict.RE else ""
+    return False, f"failed: {detail or test.feedback}"
 
 
 code_eval = CodeEval()

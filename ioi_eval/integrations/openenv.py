@@ -70,8 +70,8 @@ class OpenContest(MCPEnvironment):
 
     @property
     def state(self) -> State:
-        told = self._state.model_dump()
-        return State(**(told if self._episode is None else {**told, **self._episode.told()}))
+        state = self._state.model_dump()
+        return State(**(state if self._episode is None else {**state, **self._episode.told()}))
 
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, problem: str = "", **others: Any
@@ -120,15 +120,15 @@ class OpenContest(MCPEnvironment):
 
 def app(source: str = "", **options: Any) -> Any:
     """Return the web application; without arguments by the variables IOI_EVAL_SOURCE and IOI_EVAL_OPTIONS."""
-    told = source or os.environ.get(SOURCE, "")
-    if not told:
+    name = source or os.environ.get(SOURCE, "")
+    if not name:
         remedy = f"Give one, or set {SOURCE}"
         raise InputError("no source of problems", field="source", remedy=remedy)
     try:
         options = options or json.loads(os.environ.get(OPTIONS) or "{}")
     except ValueError as error:
         raise InputError(f"is no JSON: {error}", field=OPTIONS) from error
-    episodes = Episodes(told, options)
+    episodes = Episodes(name, options)
     return create_app(
         lambda: OpenContest(episodes),
         CallToolAction,

@@ -265,8 +265,8 @@ class RewardRow(Value):
     def language(self, problem: Problem, option: str) -> Language:
         """Return the language that the policy was asked for. A fence counts for nothing: it could choose."""
         info = self.values.get("verification_info")
-        told = info.get("language") if isinstance(info, Mapping) else None
-        row = self.values.get("language") or told
+        language = info.get("language") if isinstance(info, Mapping) else None
+        row = self.values.get("language") or language
         spoken = choose_language(problem, row=str(row) if row else None, option=option, default="python")
         return find_language(spoken.language)
 

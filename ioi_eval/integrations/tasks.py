@@ -81,8 +81,8 @@ class Asked(Value):
 
     def language(self, problem: Problem) -> Language:
         """The language that a model is asked for; its reply is read as that, whatever its fences say."""
-        told = choose_language(problem, option=self.judging.language, default=self.default_language)
-        return find_language(told.language)
+        language = choose_language(problem, option=self.judging.language, default=self.default_language)
+        return find_language(language.language)
 
     def prompts(self, template: str = "") -> Iterator[tuple[str, Problem, str]]:
         """Label, problem and prompt of each that can be judged."""
@@ -135,20 +135,20 @@ def _told(given: Mapping[str, Any]) -> tuple[JudgingOptions, BenchmarkOptions]:
     """Options as a command line or a log has them: one word may stand for a list, a number for a name."""
     from ioi_eval.runs import BenchmarkOptions
 
-    every = {
+    options = {
         kind: {
             one.name: (get_args(one.type)[0] if get_origin(one.type) is Annotated else one.type)
             for one in fields(kind)
         }
         for kind in (JudgingOptions, BenchmarkOptions)
     }
-    known = tuple(name for types in every.values() for name in types)
+    names = tuple(name for types in options.values() for name in types)
     for name in given:
-        if name not in known:
-            raise InputError(f"no such option: {name!r}", remedy=_remedy(name, known))
+        if name not in names:
+            raise InputError(f"no such option: {name!r}", remedy=_remedy(name, names))
     judging, choice = (
         {name: _fitting(types[name], value) for name, value in given.items() if name in types}
-        for types in every.values()
+        for types in options.values()
     )
     try:
         return convert(judging, JudgingOptions, strict=False), convert(choice, BenchmarkOptions, strict=False)
@@ -172,5 +172,5 @@ def _fitting(kind: Any, value: Any) -> Any:
         return read_packages(value if isinstance(value, str) else ",".join(value))
     if kind not in (frozenset[str], frozenset[int]):
         return value
-    every = value if isinstance(value, list | tuple | set | frozenset) else [value]
-    return [str(one) for one in every] if kind == frozenset[str] else list(every)
+    values = value if isinstance(value, list | tuple | set | frozenset) else [value]
+    return [str(one) for one in values] if kind == frozenset[str] else list(values)

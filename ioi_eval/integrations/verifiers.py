@@ -89,9 +89,9 @@ class ProblemTask(vf.Task[ProblemData, vf.State, ProblemConfig]):
         except NO_ANSWER as error:
             note(error)
             raise
-        told = metadata_of(problem, result, language=language)
-        trace.info["ioi_eval"] = told
-        trace.record_metrics({"solved": float(told["solved"]), "compiles": float(result.compiles)})
+        metadata = metadata_of(problem, result, language=language)
+        trace.info["ioi_eval"] = metadata
+        trace.record_metrics({"solved": float(metadata["solved"]), "compiles": float(result.compiles)})
         return share(result)
 
 

@@ -96,8 +96,8 @@ def rewards_of(options: Mapping[str, Any]) -> Rewards:
     setup = Setup(engine=own.pop("engine", None), callers_python=True)  # as prime_code
     unknown = sorted(own.keys() - set(RewardOptions.__struct_fields__))
     if unknown:
-        known = ", ".join((*RewardOptions.__struct_fields__, "engine", "on_failure"))
-        raise InputError("rewards have no such option", field=unknown[0], remedy=f"The options are {known}")
+        names = ", ".join((*RewardOptions.__struct_fields__, "engine", "on_failure"))
+        raise InputError("rewards have no such option", field=unknown[0], remedy=f"The options are {names}")
     try:
         return Rewards(options=msgspec.convert({"checker": COMPARISON, **own}, RewardOptions), setup=setup)
     except msgspec.ValidationError as error:
@@ -106,8 +106,8 @@ def rewards_of(options: Mapping[str, Any]) -> Rewards:
 
 def row_of(ground_truth: Any, extra_info: Mapping[str, Any] | None) -> RewardRow:
     """The tests are the ground truth, whatever else the row has."""
-    known = extra_info if isinstance(extra_info, Mapping) else {}
-    others = {name: value for name, value in known.items() if name not in CASES_COLUMNS}
+    facts = extra_info if isinstance(extra_info, Mapping) else {}
+    others = {name: value for name, value in facts.items() if name not in CASES_COLUMNS}
     return RewardRow(values={**others, "ground_truth": ground_truth}, number=0)
 
 

@@ -128,8 +128,8 @@ def codeforces_result(test_name: str, result: JobResult) -> TestResult:
         return not_compiled(test_name, f"{COMPILATION_ERROR} exit code {compiled.code}\n{words}")
     if run.code == 0 and run.stdout.strip() == "1":
         return TestResult(test_name=test_name, score=1.0, status=Verdict.AC, feedback=run.stderr)
-    said = f"{run.stdout}\n{run.stderr}".casefold()
-    status = next((verdict for words, verdict in _WORDS if words in said), None)
+    text = f"{run.stdout}\n{run.stderr}".casefold()
+    status = next((verdict for words, verdict in _WORDS if words in text), None)
     if status is None and run.signal == "SIGKILL":
         status = Verdict.TLE
     if status is None:

@@ -200,12 +200,12 @@ def _further_sources(problem: Problem, submission: Submission) -> Iterable[Named
     """Return the name of the submission's main source. The problem's files replace their namesakes."""
     if submission.files and problem.task_type is TaskType.FUNCTION:
         raise JobRejected("a function is called in one source, and this submission has several")
-    known = {file.name for file in problem.grader_files}
+    names = {file.name for file in problem.grader_files}
     for file in submission.files:
         path = PurePosixPath(file.name)
         if path.is_absolute() or ".." in path.parts or not path.parts:
             raise JobRejected(f"{file.name!r} is no name of a source")
-        if (name := f"graders/{path.as_posix()}") not in known:
+        if (name := f"graders/{path.as_posix()}") not in names:
             yield NamedBlob(name=name, content=file.content)
 
 

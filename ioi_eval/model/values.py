@@ -127,12 +127,12 @@ class CheckerKind(StrEnum):
     @classmethod
     def built_in(cls, name: str) -> CheckerKind:
         """The comparison of that name. InputError: there is none that needs no program."""
-        known = {kind.value: kind for kind in cls if not kind.is_program}
-        if name not in known:
+        kinds = {kind.value: kind for kind in cls if not kind.is_program}
+        if name not in kinds:
             raise InputError(
-                f"no such comparison: {name!r}", field="checker", remedy=f"There are {', '.join(known)}"
+                f"no such comparison: {name!r}", field="checker", remedy=f"There are {', '.join(kinds)}"
             )
-        return known[name]
+        return kinds[name]
 
 
 _PROGRAMS = frozenset(

@@ -222,8 +222,8 @@ def _refuse_missing(
     only: Collection[str], found: Collection[str], folders: Sequence[tuple[Path, str]], source: str | Path
 ) -> None:
     for missing in sorted(set(only) - set(found)):
-        known = tuple(name for place in folders if (name := _id(*place)))
-        raise InputError(f"no problem {missing!r} in it", where=str(source), remedy=nearest(missing, known))
+        names = tuple(name for place in folders if (name := _id(*place)))
+        raise InputError(f"no problem {missing!r} in it", where=str(source), remedy=nearest(missing, names))
 
 
 def _changed(package: Package, change: Callable[[Problem], Problem] | None) -> Package:

@@ -150,8 +150,8 @@ def _tests(cases: CaseTree, checker: Checker, judge: CheckerKind, points: float)
     for test in cases.tests:
         worth = cases.worths[test.name]
         own = worth if judge is CheckerKind.TESTLIB and worth not in (0, points) else None
-        told = test.arguments if checker.kind is CheckerKind.CMS else ()
-        yield replace(test, full=own, arguments=told)
+        arguments = test.arguments if checker.kind is CheckerKind.CMS else ()
+        yield replace(test, full=own, arguments=arguments)
 
 
 # --- limits and files of submissions ----------------------------------------------------------------
@@ -282,10 +282,14 @@ class _Reader:
         return _Part(f"batch {number}", points, tuple(tests), self._needs(fields, number))
 
     def _needs(self, fields: Fields, number: int) -> tuple[int, ...]:
-        said = fields.values.get("dependencies") or []
-        if isinstance(said, list) and all(type(one) is int and 0 < one < number for one in said):
-            return tuple(said)
-        fields.fault("dependencies", f"{shown(said)} are not numbers of earlier batches", "Count from 1")
+        dependencies = fields.values.get("dependencies") or []
+        if isinstance(dependencies, list) and all(
+            type(one) is int and 0 < one < number for one in dependencies
+        ):
+            return tuple(dependencies)
+        fields.fault(
+            "dependencies", f"{shown(dependencies)} are not numbers of earlier batches", "Count from 1"
+        )
         return ()
 
     def _case(self, fields: Fields, points: float, own: Mapping[str, Any], *, batch: int, stops: bool) -> str:
@@ -379,8 +383,8 @@ def _in_order(key: Any) -> tuple[bool, Any]:
 
 
 def _number(found: re.Match[str], group: str) -> Any:
-    said = found.groupdict().get(group)
-    return int(said) if said is not None and said.isdecimal() else said
+    text = found.groupdict().get(group)
+    return int(text) if text is not None and text.isdecimal() else text
 
 
 def _pattern(said: Fields, key: str) -> re.Pattern[str] | None:
@@ -460,9 +464,9 @@ class CaseChecker(NamedTuple):
 
 
 def chosen(fields: Fields) -> CaseChecker:
-    said = fields.values.get("checker") or STANDARD
-    if isinstance(said, str):
-        return CaseChecker(said, {})
+    checker = fields.values.get("checker") or STANDARD
+    if isinstance(checker, str):
+        return CaseChecker(checker, {})
     inner = fields.inner("checker")
     args = inner.values.get("args") or {}
     if not isinstance(args, Mapping):
@@ -485,8 +489,8 @@ def read_checker(folder: Path, header: Fields, every: Mapping[str, CaseChecker],
         return Checker(kind=CheckerKind.WORD_LINES)
     if BRIDGED not in names:
         return _script(folder, names)
-    said = {json.dumps(one.args, sort_keys=True, default=str) for one in every.values()}
-    if len(names) > 1 or len(said) > 1:
+    arguments = {json.dumps(one.args, sort_keys=True, default=str) for one in every.values()}
+    if len(names) > 1 or len(arguments) > 1:
         header.fault("checker", "its cases have different programs", "Give all cases the same checker")
     args = next(one.args for one in every.values() if one.name == BRIDGED)
     program = read_program(folder, header.under("checker.args", args))
@@ -614,18 +618,20 @@ def read_graders(header: Fields, data: Data) -> tuple[tuple[NamedBlob, ...], str
     """Return the files that submissions are compiled with, and the lines in front of them."""
     if not header.has("signature_grader"):
         return (), ""
-    said = header.inner("signature_grader")
+    signature = header.inner("signature_grader")
     texts: dict[str, bytes] = {}
     for key in ("entry", "header"):
-        name = said.text(key)
+        name = signature.text(key)
         content = data.content(name) if name else None
         if name and (content is None or not is_plain(name)):
-            said.fault(key, f"there is no file {name!r} in the package", "Add it, or name the one that is")
+            signature.fault(
+                key, f"there is no file {name!r} in the package", "Add it, or name the one that is"
+            )
         texts[key] = content.read() if content is not None else b""
-    entry, name = said.text("entry", "grader.cpp"), said.text("header", "header.h")
+    entry, name = signature.text("entry", "grader.cpp"), signature.text("header", "header.h")
     suffixes = (".c", ".cpp") if entry.endswith(".c") else (".cpp",)
     lines = f'{_DEFINED}#include "{name}"\n'
-    if not said.flag("allow_main", False):
+    if not signature.flag("allow_main", False):
         lines += "#define main main_of_the_submission\n"
     files: dict[str, bytes] = {
         f"graders/grader{suffix}": _DEFINED.encode() + b"#line 1\n" + texts["entry"] for suffix in suffixes
@@ -781,9 +787,9 @@ def _cases(one: Fields, names: Sequence[str], faults: Faults) -> Iterator[tuple[
 
 def _codes(said: Any, one: Fields, key: str) -> set[str]:
     listed = [said] if isinstance(said, str) else said if isinstance(said, list) else []
-    known = {*_CODES, _SKIPPED, _ANY, _NOT_COMPILED, _BROKEN}
-    if not listed or not all(isinstance(word, str) and word in known for word in listed):
-        one.fault(key, f"{shown(said)} is no status of DMOJ's", f"Expected {', '.join(sorted(known))}")
+    words = {*_CODES, _SKIPPED, _ANY, _NOT_COMPILED, _BROKEN}
+    if not listed or not all(isinstance(word, str) and word in words for word in listed):
+        one.fault(key, f"{shown(said)} is no status of DMOJ's", f"Expected {', '.join(sorted(words))}")
         return {_ANY}
     return set(listed)
 

@@ -258,12 +258,12 @@ def _lines(folder: Path, faults: Faults) -> Iterator[GeneratedTest]:
         copied = comment.removeprefix("COPY:").strip() if comment.startswith("COPY:") else ""
         if not command and not copied:
             continue
-        place, told = f"input/input{number}.txt", (str(subtask),) if subtask else ()
+        place, arguments = f"input/input{number}.txt", (str(subtask),) if subtask else ()
         if copied and not (leads_inside(copied) and (folder / copied).is_file()):
             faults.add(f"there is no file {copied!r}", _GEN, row=row, remedy="Add it, or correct the name")
         lies = (folder / place).is_file()
         words = () if lies or copied else ("generator", *command.split())
-        yield GeneratedTest(place, f"output/output{number}.txt", words, "" if lies else copied, told)
+        yield GeneratedTest(place, f"output/output{number}.txt", words, "" if lies else copied, arguments)
         number += 1
 
 

@@ -177,8 +177,8 @@ def _included(folder: Path, faults: Faults) -> Iterator[NamedBlob]:
     """Yield the files in include/, a folder for each language or `default`, under our names of languages."""
     for path in visible((folder / "include").glob("*/")):
         name = path.name
-        known = _language_of_folder(name)
-        if not known:
+        language = _language_of_folder(name)
+        if not language:
             faults.note("left out: no language that is known", f"include/{name}")
             continue
         for file in files_below(folder, f"include/{name}"):
@@ -186,7 +186,7 @@ def _included(folder: Path, faults: Faults) -> Iterator[NamedBlob]:
             if started := sorted(_starts(file) - _FORKS):
                 words = f"submissions are built with it, and it calls {started[0]}"
                 faults.add(words, file.name, remedy="It may fork; submissions start no other programs")
-            yield NamedBlob(name=f"{known}/{rest}", content=file.content)
+            yield NamedBlob(name=f"{language}/{rest}", content=file.content)
 
 
 def _language_of_folder(name: str) -> str:
@@ -231,8 +231,8 @@ def _title(header: Fields) -> str:
 
 def _types(header: Fields) -> list[object]:
     """Return the header's types: one in older versions, maybe several in younger ones."""
-    said = header.values.get("type", "pass-fail")
-    return said if isinstance(said, list) else [said]
+    types = header.values.get("type", "pass-fail")
+    return types if isinstance(types, list) else [types]
 
 
 def _new_validation(folder: Path, header: Fields) -> Validators:
@@ -284,8 +284,8 @@ def _time_limit(folder: Path, header: Fields, faults: Faults) -> float | None:
         return limits.number("time_limit", above=0) or None
     for file, read in ((".timelimit", str.strip), (_DOMJUDGE, _of_ini)):
         text = _text(folder / file)
-        if text is not None and (said := read(text)):
-            return _seconds(said, file, faults)
+        if text is not None and (limit := read(text)):
+            return _seconds(limit, file, faults)
     return None
 
 
@@ -305,10 +305,10 @@ def _of_ini(text: str) -> str:
     return parser.get("problem", "timelimit", fallback="").strip("'\" ")
 
 
-def _seconds(said: str, file: str, faults: Faults) -> float | None:
-    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", said) and float(said) > 0:
-        return float(said)
-    faults.add(f"{said[:40]!r} is not a number of seconds", file, remedy="Expected a number such as 2 or 1.5")
+def _seconds(text: str, file: str, faults: Faults) -> float | None:
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) and float(text) > 0:
+        return float(text)
+    faults.add(f"{text[:40]!r} is not a number of seconds", file, remedy="Expected a number such as 2 or 1.5")
     return None
 
 
@@ -402,10 +402,10 @@ def _default_checker(fields: Fields, field: str, flags: tuple[str, ...]) -> Chec
     )
 
 
-def _tolerance(fields: Fields, field: str, flag: str, said: str) -> float:
-    if re.fullmatch(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?", said, re.ASCII):
-        return float(said)
-    fields.fault(field, f"{said!r} is not a tolerance for {flag}", "Expected a number such as 1e-6")
+def _tolerance(fields: Fields, field: str, flag: str, text: str) -> float:
+    if re.fullmatch(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?", text, re.ASCII):
+        return float(text)
+    fields.fault(field, f"{text!r} is not a tolerance for {flag}", "Expected a number such as 1e-6")
     return 0.0
 
 
@@ -701,9 +701,9 @@ class _Rules:
         return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(inner.values()))
 
     def _check(self, group: DataGroup) -> None:
-        said = group.fields.values.get("grading") or "default"
-        if said not in ("default", _CUSTOM) and (not group.name or "grading" in group.own):
-            group.fields.fault("grading", f"{shown(said)} is not understood", "Expected default or custom")
+        grading = group.fields.values.get("grading") or "default"
+        if grading not in ("default", _CUSTOM) and (not group.name or "grading" in group.own):
+            group.fields.fault("grading", f"{shown(grading)} is not understood", "Expected default or custom")
         if is_custom(group):  # its flags are not the default grader's
             return
         for flag in dict.fromkeys(group.grader_flags):
@@ -760,10 +760,10 @@ def _modes(flags: Sequence[str]) -> tuple[Points, Acceptance]:
 
 
 def _stops(group: DataGroup) -> bool:
-    said = group.fields.values.get("on_reject") or "break"
-    if (not isinstance(said, str) or said not in _STOPS) and (not group.name or "on_reject" in group.own):
-        group.fields.fault("on_reject", f"{shown(said)} is not understood", "Expected break or continue")
-    return _STOPS.get(said, True) if isinstance(said, str) else True
+    action = group.fields.values.get("on_reject") or "break"
+    if (not isinstance(action, str) or action not in _STOPS) and (not group.name or "on_reject" in group.own):
+        group.fields.fault("on_reject", f"{shown(action)} is not understood", "Expected break or continue")
+    return _STOPS.get(action, True) if isinstance(action, str) else True
 
 
 def _range_end(group: DataGroup) -> float | None:
@@ -771,9 +771,9 @@ def _range_end(group: DataGroup) -> float | None:
     alone = group.name == SECRET and not group.inner
     if "range" not in group.own and group.name and not alone:
         return None
-    said = group.fields.values.get("range")
+    text = group.fields.values.get("range")
     pair = rf"\s*{_NUMBER}\s+({_NUMBER})\s*"
-    found = re.fullmatch(pair, said, re.ASCII) if isinstance(said, str) else None
+    found = re.fullmatch(pair, text, re.ASCII) if isinstance(text, str) else None
     end = float(found[1]) if found else math.nan
     return end if math.isfinite(end) else None
 
@@ -1036,7 +1036,7 @@ class _MaxScores:
 
     def _least(self, groups: Sequence[Subtask]) -> Subtask:
         """Return all groups as one, worth what the worst of them earns."""
-        every = dict.fromkeys(test for group in groups for test in group.tests)
+        tests = dict.fromkeys(test for group in groups for test in group.tests)
         tree = Grading(
             parts=tuple(map(_tree, groups)),
             points=Points.LEAST,
@@ -1044,7 +1044,7 @@ class _MaxScores:
             stops=False,
         )
         return Subtask(
-            name=SECRET, points=most(tree), tests=tuple(every), score_type=ScoreType.SUM, grading=tree
+            name=SECRET, points=most(tree), tests=tuple(tests), score_type=ScoreType.SUM, grading=tree
         )
 
     # --- one group's settings, which are not those of the group around it ---------------------------------
@@ -1057,18 +1057,20 @@ class _MaxScores:
         return group.fields.choice("score_aggregation", _MODES)
 
     def _worth(self, group: DataGroup, usual: float | None) -> float:
-        said = group.fields.values.get("max_score") if "max_score" in group.own else usual
-        if isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said < math.inf:
-            return float(said)
-        words = "missing" if said is None else f"{shown(said)} is not judged"
+        worth = group.fields.values.get("max_score") if "max_score" in group.own else usual
+        if isinstance(worth, int | float) and not isinstance(worth, bool) and 0 <= worth < math.inf:
+            return float(worth)
+        words = "missing" if worth is None else f"{shown(worth)} is not judged"
         group.fields.fault("max_score", words, "Give it a number from 0, such as `max_score: 20`")
         return 1.0
 
     def _required(self, group: DataGroup, earlier: Mapping[str, DataGroup]) -> tuple[str, ...]:
         """Return the tests of the groups that are to be passed before."""
-        said = group.fields.values.get("require_pass") if "require_pass" in group.own else ()
+        required = group.fields.values.get("require_pass") if "require_pass" in group.own else ()
         found = list[str]()
-        for name in [said] if isinstance(said, str) else said if isinstance(said, list) else ():
+        for name in (
+            [required] if isinstance(required, str) else required if isinstance(required, list) else ()
+        ):
             if name == SAMPLE:
                 found += self._sample
             elif name in earlier and self._mode(earlier[name], _PASS_FAIL) == _PASS_FAIL:
@@ -1255,15 +1257,15 @@ class PackageRules:
         )
 
     def _read(self, fields: Fields, faults: Faults) -> Expected:
-        said = list(self._rules(fields, "", self._tests))
+        words = list(self._rules(fields, "", self._tests))
         for key, value in fields.values.items():
             if isinstance(value, dict) and key not in _HEEDED:
-                said += self._of_tests(fields.inner(key), key, faults)
+                words += self._of_tests(fields.inner(key), key, faults)
             elif key == _MESSAGE:
                 faults.note(f"{key} is not compared", FILE)
             elif key not in _HEEDED | _PASSED_OVER:
                 fields.fault(key, "not understood", f"Expected {', '.join(sorted(_HEEDED))}, or a group")
-        return Expected(tuple(said), _score(fields), _language(fields), fields.text("entrypoint", ""))
+        return Expected(tuple(words), _score(fields), _language(fields), fields.text("entrypoint", ""))
 
     def _of_tests(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[WordOfTests]:
         tests = [name for name in self._tests if _matches(pattern, name)]
@@ -1289,14 +1291,14 @@ class PackageRules:
 
 def _score(fields: Fields) -> tuple[float, float] | None:
     """Return the least and the most score, of a number or a list of both."""
-    said = fields.values.get("score")
-    if said is None:
+    score = fields.values.get("score")
+    if score is None:
         return None
-    ends = said if isinstance(said, list) else [said, said]
+    ends = score if isinstance(score, list) else [score, score]
     numbers = [float(end) for end in ends if isinstance(end, int | float) and not isinstance(end, bool)]
     if len(ends) == len(numbers) == 2:
         return numbers[0], numbers[1]
-    fields.fault("score", f"{shown(said)} is not a score", "Expected a number, or a list of two")
+    fields.fault("score", f"{shown(score)} is not a score", "Expected a number, or a list of two")
     return None
 
 

@@ -246,8 +246,8 @@ def _parsed(text: str) -> Any:
 def language_of(name: str) -> str | None:
     """Return the language of a source file by its ending."""
     suffix = PurePosixPath(name).suffix
-    known = of_suffix(suffix)
-    return known.name if known else None
+    language = of_suffix(suffix)
+    return language.name if language else None
 
 
 def source_text(path: Path) -> str:

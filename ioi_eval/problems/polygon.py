@@ -204,11 +204,11 @@ class PolygonReader:
         return "alone" if interactor.find("runs") is None else "together"
 
     def _number(self, testset: Element, field: str) -> int:
-        said = (testset.findtext(field) or "").strip()
-        if said.isdecimal() and 0 < int(said) < 1 << 60:
-            return int(said)
+        text = (testset.findtext(field) or "").strip()
+        if text.isdecimal() and 0 < int(text) < 1 << 60:
+            return int(text)
         unit = "milliseconds" if field == "time-limit" else "bytes"
-        self.fault(f"testset.{field}", f"{said[:40]!r} is not a number of {unit}", "Correct it in the file")
+        self.fault(f"testset.{field}", f"{text[:40]!r} is not a number of {unit}", "Correct it in the file")
         return 1
 
     def _file(self, judging: Element, field: str) -> str:
@@ -248,12 +248,12 @@ class PolygonReader:
             used = [asset.get("name", "").lower() for asset in file.iterfind("assets/asset")]
             if "solution" not in used:
                 continue
-            said = file.get("for-types", f"{_of_file(path)}.*")
-            languages = [_FOR_TYPES.get(word.strip().partition(".")[0]) for word in re.split("[,;]", said)]
+            types = file.get("for-types", f"{_of_file(path)}.*")
+            languages = [_FOR_TYPES.get(word.strip().partition(".")[0]) for word in re.split("[,;]", types)]
             if not self.lies(path):
                 self.fault("files.resources", f"there is no file {path!r} in the package", "Export it again")
             elif None in languages or (file.get("main") == "true" and "python" in languages):
-                words = f"solutions of {said!r} are to be compiled with {path}"
+                words = f"solutions of {types!r} are to be compiled with {path}"
                 self.fault("files.resources.for-types", words, "Expected cpp.*, c.*, java.*, python.*")
             else:
                 (content,) = named(self._folder, [path])
@@ -273,9 +273,9 @@ class PolygonReader:
         if not self.lies(path):
             self.fault(f"{field}.source", f"there is no file {path!r} in the package", "Export it again")
             return None
-        said = (source.get("type", "") if source is not None else "").lower()
-        known = "pypy" if "pypy" in said else language_of(path)
-        return _Source(path, known or said or "a language that nobody says")
+        kind = (source.get("type", "") if source is not None else "").lower()
+        language = "pypy" if "pypy" in kind else language_of(path)
+        return _Source(path, language or kind or "a language that nobody says")
 
     def lies(self, path: str) -> bool:
         return leads_inside(path) and (self._folder / path).is_file()
@@ -317,10 +317,10 @@ class PolygonReader:
         return [(first % number, second % number) for number in numbers]
 
     def _pattern(self, testset: Element, field: str) -> str | None:
-        said = (testset.findtext(field) or "").strip()
-        if re.fullmatch(r"[^%]*%(0\d)?d[^%]*", said) and leads_inside(said):
-            return said
-        self.fault(f"testset.{field}", f"{said[:40]!r} is not a pattern", "Expected one such as tests/%02d")
+        text = (testset.findtext(field) or "").strip()
+        if re.fullmatch(r"[^%]*%(0\d)?d[^%]*", text) and leads_inside(text):
+            return text
+        self.fault(f"testset.{field}", f"{text[:40]!r} is not a pattern", "Expected one such as tests/%02d")
         return None
 
     def _refuse_missing(self, listed: list[Element], inputs: list[str], missing: list[int]) -> None:
@@ -415,14 +415,14 @@ class _Groups:
         self._fault = fault
 
     def _number(self, element: Element, field: str) -> float | None:
-        said = element.get("points")
+        points = element.get("points")
         try:
-            number = None if said is None else float(said)
+            number = None if points is None else float(points)
         except ValueError:
             number = math.nan
         if number is None or 0 <= number < math.inf:
             return number
-        self._fault(field, f"{said!r} is not a number of points", "Correct it in the file")
+        self._fault(field, f"{points!r} is not a number of points", "Correct it in the file")
         return None
 
     def groups(self, testset: Element, names: Sequence[str]) -> dict[str, _Group]:
@@ -506,11 +506,11 @@ class _Making:
         if main is None:
             self._fault("assets.solutions", "no solution is tagged main", "Tag the one that writes answers")
         checks = self._root.iterfind("assets/validators/validator")
-        validators = [self._reader.program_of(one, "assets.validators.validator") for one in checks]
+        validators = [self._reader.program_of(check, "assets.validators.validator") for check in checks]
         tests = tuple(self._tests(testset, generators))
         if solution is None:
             return None
-        checked = tuple(one for one in validators if one)
+        checked = tuple(validator for validator in validators if validator)
         written = "output.txt" if interactor else ""
         return Making(tests, generators, solution, checked, written=written, interactor=interactor)
 
@@ -546,8 +546,8 @@ class _Making:
             if element.get("from-file"):
                 self._fault(field, "a generator of several tests", "Export it with tests (Full package)")
             elif words and words[0] not in generators:
-                known = nearest(words[0], tuple(generators))
-                self._fault(field, f"there is no generator {words[0]!r}", known)
+                close = nearest(words[0], tuple(generators))
+                self._fault(field, f"there is no generator {words[0]!r}", close)
             elif not words and not self._reader.lies(given):
                 self._fault(field, f"{given} is not there, and nothing makes it", "Export the package again")
             else:

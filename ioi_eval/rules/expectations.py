@@ -186,7 +186,7 @@ def _agrees(word: str, score: float, seen: frozenset[Verdict], full: bool) -> bo
         return word in _NOT_COMPILED and seen == {Verdict.CE}
     if _is_rule(word):
         rule, *verdicts = word.split()
-        named = frozenset[Verdict]().union(*(_CLASSES[one] for one in verdicts))
+        named = frozenset[Verdict]().union(*(_CLASSES[verdict] for verdict in verdicts))
         return seen <= named if rule == _PERMITTED else not seen.isdisjoint(named)
     match word:
         case "accepted":

@@ -306,8 +306,8 @@ def fenced(
     text = _without_reasoning(generation.replace("\r\n", "\n"))
     blocks = [block for block in _blocks(text, 0, len(text)) if not _blank(text, block.start, block.end)]
     tags = [block.tag for block in blocks[:: 1 if first else -1] if block.tag not in _VAGUE_TAGS]
-    known = tuple(languages)
-    found = next((one for tag in tags for one in known if tag in one.tags), None)
+    names = tuple(languages)
+    found = next((one for tag in tags for one in names if tag in one.tags), None)
     if found is None or any(block.tag in usual.tags for block in blocks) or _is_program(text, usual):
         return None
     named = (block.code(text) for block in blocks if block.tag and block.tag in _VAGUE_TAGS)

@@ -130,7 +130,7 @@ def _verdict(group: Grading, verdicts: Sequence[Verdict]) -> Verdict:
         case Acceptance.ALWAYS:
             return Verdict.AC
         case Acceptance.FIRST_ERROR:
-            return next((one for one in verdicts if one is not Verdict.AC), Verdict.AC)
+            return next((verdict for verdict in verdicts if verdict is not Verdict.AC), Verdict.AC)
         case Acceptance.WORST_ERROR:
             return min(verdicts, key=_WORST.index)
 
@@ -250,21 +250,21 @@ def needed(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
 def _unsettled(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
     for part in group.parts:
         if not isinstance(part, Grading):
-            known = _of_one(group, results.get(part), partial=True)
+            ends = _of_one(group, results.get(part), partial=True)
             if part not in results:
                 yield part
         else:
-            known = bounds(part, results)
-            if not known.settled:
+            ends = bounds(part, results)
+            if not ends.settled:
                 yield from _unsettled(part, results)
-        if group.stops and known.accepted is None:
+        if group.stops and ends.accepted is None:
             return
 
 
 def settled_share(group: Grading, results: Mapping[str, TestResult]) -> bool:
     """Return True where no test without a result can change the part of its points that a group earns."""
-    known = bounds(group, results)
-    return None in known if most(group) <= 0 else known.points[0] == known.points[1]
+    ends = bounds(group, results)
+    return None in ends if most(group) <= 0 else ends.points[0] == ends.points[1]
 
 
 def has_grader(group: Grading) -> bool:
@@ -279,10 +279,10 @@ def share(group: Grading, results: Mapping[str, TestResult], graded: Graded = NO
 
     A test may be SKIPPED where its outcome could not change that; elsewhere it is a JudgeFailure.
     """
-    known = bounds(group, results)
+    ends = bounds(group, results)
     skipped = any(result.status is Verdict.SKIPPED for result in results.values())
     if skipped and not has_grader(group) and settled_share(group, results):
-        earned = Grade(Verdict.WA if known.accepted is None else Verdict.AC, known.points[1])
+        earned = Grade(Verdict.WA if ends.accepted is None else Verdict.AC, ends.points[1])
     else:
         earned = grade(group, results, graded)
     worth = most(group)

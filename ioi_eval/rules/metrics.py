@@ -69,7 +69,8 @@ def pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
             remedy = "Give whole numbers from 1 on"
             raise InputError(f"pass@{k} does not exist", field="k", remedy=remedy)
         shares = [
-            [pass_at_k(one.scored, one.passed, k) for one in questions] for questions in of_problems.values()
+            [pass_at_k(question.scored, question.passed, k) for question in questions]
+            for questions in of_problems.values()
         ]
         lacking = sum(share is None for several in shares for share in several)
         means = () if lacking else (mean([share or 0.0 for share in several]) for several in shares)

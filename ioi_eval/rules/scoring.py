@@ -137,10 +137,10 @@ def submission_result(
     judged = problem.subtasks
     if compiles:
         shared = plan.spread(problem, tests)
-        complete = {one.name: shared.get(one.name) or verdicts.skipped(one.name) for one in problem.tests}
+        complete = {test.name: shared.get(test.name) or verdicts.skipped(test.name) for test in problem.tests}
     else:
         feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
-        complete = {one.name: verdicts.not_compiled(one.name, feedback) for one in problem.tests}
+        complete = {test.name: verdicts.not_compiled(test.name, feedback) for test in problem.tests}
         # Groups may accept what was rejected, but nothing was judged.
         judged = tuple(msgspec.structs.replace(subtask, grading=None) for subtask in judged)
     subtasks = tuple(subtask_result(problem, subtask, complete, graded) for subtask in judged)

@@ -136,7 +136,8 @@ def test_result(test_name: str, line: Line, *, limits: Limits, company: Company 
 
 def _end(test_name: str, line: Line, limits: Limits, company: Company) -> tuple[Verdict, str]:
     """Return the verdict of a program's ending, and words about the limit that it exceeded."""
-    said = f": {line.feedback}" if line.feedback else ""  # before it failed, such as the name of an exception
+    # Its words from before it failed, such as the name of an exception.
+    detail = f": {line.feedback}" if line.feedback else ""
     several = company.processes > 1
     started = f" of all {line.processes} processes" if line.processes > 1 else ""
     match line.end:
@@ -158,10 +159,10 @@ def _end(test_name: str, line: Line, limits: Limits, company: Company) -> tuple[
             most = "" if limits.output is None else f" (more than {_mebibytes(limits.output)})"
             return Verdict.OLE, f"Output limit exceeded{most}"
         case "exit":
-            return Verdict.RE, f"Runtime error (exit code {line.code}){said}"
+            return Verdict.RE, f"Runtime error (exit code {line.code}){detail}"
         case "signal":
             name = f", {_SIGNALS[line.signal]}" if line.signal in _SIGNALS else ""
-            return Verdict.RE, f"Runtime error (signal {line.signal}{name}){said}"
+            return Verdict.RE, f"Runtime error (signal {line.signal}{name}){detail}"
         case "threads":
             of = "threads or processes" if line.processes else "threads"
             return Verdict.RE, f"Runtime error (too many {of})"
