@@ -10,7 +10,6 @@ import configparser
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,9 +36,7 @@ from ioi_eval.model.values import (
     TaskOptions,
     TaskType,
     Test,
-    TestResult,
     Value,
-    Verdict,
     WordOfTests,
 )
 from ioi_eval.problems.package import (
@@ -56,7 +53,16 @@ from ioi_eval.problems.package import (
     test_of,
     visible,
 )
-from ioi_eval.rules.grading import Bounds, bounds, each_behind, has_grader, most, tests_of
+from ioi_eval.rules.grading import (
+    adds_up,
+    all_or_nothing,
+    each_behind,
+    is_mean,
+    is_strict,
+    may_exceed,
+    most,
+    tests_of,
+)
 from ioi_eval.store.folder import accepted
 
 _VERSIONS = frozenset({"legacy", "legacy-icpc"})
@@ -653,7 +659,7 @@ def read_scoring(root: DataGroup, faults: Faults, *, by_validator: bool, domjudg
 def read_acceptance(root: DataGroup, faults: Faults) -> Scoring:
     """Return the scoring of a problem without points: one subtask, or none where all tests must pass."""
     top = _Rules(faults, scoring=False, by_validator=False).node(root)
-    if not top.inner or _is_strict(top.grading):
+    if not top.inner or is_strict(top.grading):
         return Scoring()
     tree = replace(top.grading, points=Points.ACCEPTED)
     return Scoring(subtasks=(_subtask(_WHOLE, tree, graded=True),))
@@ -695,7 +701,7 @@ class _Rules:
             flags=group.grader_flags if own else None,
             full=self._highest(group) if own and self._scoring and not above else 0.0,
         )
-        if self._scoring and _may_exceed(grading):
+        if self._scoring and may_exceed(grading):
             words = f"{points.value} of unequal parts, where judging stops at one that is rejected"
             group.fields.fault("on_reject", words, "Set it to continue, so that all parts count")
         return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(inner.values()))
@@ -808,7 +814,7 @@ class _Splitter:
 
     def _parts(self, node: _Node, *, earns: bool) -> Iterator[Subtask]:
         """Yield a group's subtasks. `earns`: its points count even where it is rejected."""
-        if not node.inner or not _adds_up(node.grading, earns=earns):
+        if not node.inner or not adds_up(node.grading, earns=earns):
             yield self._one(node, earns=earns)
             return
         tests = tuple(part for part in node.grading.parts if isinstance(part, str))
@@ -820,9 +826,9 @@ class _Splitter:
 
     def _one(self, node: _Node, *, earns: bool) -> Subtask:
         tree = replace(node.grading, rejected_earns=earns)
-        if _all_or_nothing(tree, graded_tests=self._by_validator):
+        if all_or_nothing(tree, graded_tests=self._by_validator):
             return _subtask(node.name, tree, ScoreType.GROUP_MIN)
-        return _subtask(node.name, tree, ScoreType.SUM, graded=not _is_mean(tree))
+        return _subtask(node.name, tree, ScoreType.SUM, graded=not is_mean(tree))
 
 
 def _subtask(
@@ -835,113 +841,6 @@ def _subtask(
         score_type=score_type,
         grading=tree if graded else None,
     )
-
-
-# --- trees that are worth the same as something simpler, which can stop early or be shown in parts ---
-# All of these say no where they are not sure: a tree is right for every group.
-
-
-def _adds_up(group: Grading, *, earns: bool) -> bool:
-    """Return True where a group's points are those of its parts, added up. `earns`: also if rejected."""
-    if group.points is not Points.SUM or group.last_counts or group.flags is not None:
-        return False
-    if not _judges_all(group):
-        return False
-    accepted = group.acceptance is Acceptance.ALWAYS
-    return earns or accepted or (group.any_accepted and _nothing_unless_accepted(group))
-
-
-def _judges_all(group: Grading) -> bool:
-    """Return True where no part can end the judging of those behind it."""
-    inner = (bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
-    tests = any(isinstance(part, str) for part in group.parts[:-1])
-    return not group.stops or (not tests and all(one.rejected is None for one in inner))
-
-
-def _nothing_unless_accepted(group: Grading) -> bool:
-    """Return True where a part that is rejected has no points."""
-    inner = (bounds(part).rejected for part in group.parts if isinstance(part, Grading))
-    tests = any(isinstance(part, str) for part in group.parts)
-    return not (tests and group.reject_score) and all(one is None or one[1] == 0 for one in inner)
-
-
-def _all_or_nothing(group: Grading, *, graded_tests: bool) -> bool:
-    """Return True where a group is worth what its worst test is. `graded_tests`: tests may earn a part."""
-    worths = _least_of(group)
-    if graded_tests or worths is not None:
-        return worths is not None and (len(worths) == 1 or not graded_tests)
-    if has_grader(group):
-        return False
-    wrong = [_wrong(group, name) for name in _telling_tests(group)]
-    return all(one.points[1] == 0 for one in wrong) and (
-        most(group) > 0 or all(one.accepted is None for one in wrong)
-    )
-
-
-def _is_strict(group: Grading) -> bool:
-    """Return True where a group is rejected with any of its tests."""
-    return not has_grader(group) and all(
-        _wrong(group, name).accepted is None for name in _telling_tests(group)
-    )
-
-
-def _wrong(group: Grading, name: str) -> Bounds:
-    """Return what a group may earn with a test rejected."""
-    return bounds(group, {name: TestResult(test_name=name, score=0.0, status=Verdict.WA)}, partial=False)
-
-
-def _telling_tests(group: Grading) -> Iterator[str]:
-    """Yield the ends of all runs of tests: what holds for both ends of a run holds between them."""
-    for is_test, run in groupby(group.parts, key=lambda part: isinstance(part, str)):
-        parts = list(run)
-        if is_test:
-            yield from dict.fromkeys(part for part in (*parts[:2], parts[-1]) if isinstance(part, str))
-        else:
-            for part in parts:
-                if isinstance(part, Grading):
-                    yield from _telling_tests(part)
-
-
-def _least_of(group: Grading) -> set[float] | None:
-    """Return what the tests are worth of which a group is the least, or None where it is another thing."""
-    least = group.points is Points.LEAST or len(group.parts) == 1
-    if group.flags is not None or not least or group.reject_score or group.last_counts:
-        return None
-    worths = {group.accept_score} if any(isinstance(part, str) for part in group.parts) else set[float]()
-    for part in group.parts:
-        if isinstance(part, Grading):
-            inner = _least_of(part)
-            if inner is None:
-                return None
-            worths |= inner
-    return worths
-
-
-def _is_mean(group: Grading) -> bool:
-    """Return True where a group without others in it is simply the mean of its tests."""
-    adds = group.points in (Points.SUM, Points.AVERAGE) or len(group.parts) == 1
-    always = group.acceptance is Acceptance.ALWAYS
-    earns = group.rejected_earns or always or group.any_accepted or len(group.parts) == 1
-    tests_only = all(isinstance(part, str) for part in group.parts)
-    return (
-        group.flags is None
-        and tests_only
-        and adds
-        and earns
-        and not group.reject_score
-        and _judges_all(group)
-    )
-
-
-def _may_exceed(group: Grading) -> bool:
-    """Return True where being wrong early may be worth more than being right.
-
-    What was not judged is in no average, and in no least.
-    """
-    if not group.stops or group.points not in (Points.AVERAGE, Points.LEAST):
-        return False
-    worths = {most(part) if isinstance(part, Grading) else group.accept_score for part in group.parts}
-    return len(worths) > 1 and not (group.points is Points.LEAST and _nothing_unless_accepted(group))
 
 
 # --- scoring of younger versions: a most for each group, and groups that others require -------------

@@ -6,7 +6,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -313,3 +313,110 @@ def tests_of(group: Grading) -> Iterable[str]:
             yield from tests_of(part)
         else:
             yield part
+
+
+# --- trees that are worth the same as something simpler, which can stop early or be shown in parts ---
+# All of these say no where they are not sure: a tree is right for every group.
+
+
+def adds_up(group: Grading, *, earns: bool) -> bool:
+    """Return True where a group's points are those of its parts, added up. `earns`: also if rejected."""
+    if group.points is not Points.SUM or group.last_counts or group.flags is not None:
+        return False
+    if not _judges_all(group):
+        return False
+    accepted = group.acceptance is Acceptance.ALWAYS
+    return earns or accepted or (group.any_accepted and _nothing_unless_accepted(group))
+
+
+def _judges_all(group: Grading) -> bool:
+    """Return True where no part can end the judging of those behind it."""
+    inner = (bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
+    tests = any(isinstance(part, str) for part in group.parts[:-1])
+    return not group.stops or (not tests and all(one.rejected is None for one in inner))
+
+
+def _nothing_unless_accepted(group: Grading) -> bool:
+    """Return True where a part that is rejected has no points."""
+    inner = (bounds(part).rejected for part in group.parts if isinstance(part, Grading))
+    tests = any(isinstance(part, str) for part in group.parts)
+    return not (tests and group.reject_score) and all(one is None or one[1] == 0 for one in inner)
+
+
+def all_or_nothing(group: Grading, *, graded_tests: bool) -> bool:
+    """Return True where a group is worth what its worst test is. `graded_tests`: tests may earn a part."""
+    worths = _least_of(group)
+    if graded_tests or worths is not None:
+        return worths is not None and (len(worths) == 1 or not graded_tests)
+    if has_grader(group):
+        return False
+    wrong = list(_with_one_wrong(group))
+    return all(one.points[1] == 0 for one in wrong) and (
+        most(group) > 0 or all(one.accepted is None for one in wrong)
+    )
+
+
+def is_strict(group: Grading) -> bool:
+    """Return True where a group is rejected with any of its tests."""
+    return not has_grader(group) and all(one.accepted is None for one in _with_one_wrong(group))
+
+
+def _with_one_wrong(group: Grading) -> Iterator[Bounds]:
+    """Yield what a group may earn with one test rejected, for each that tells."""
+    for name in _telling_tests(group):
+        wrong = TestResult(test_name=name, score=0.0, status=Verdict.WA)
+        yield bounds(group, {name: wrong}, partial=False)
+
+
+def _telling_tests(group: Grading) -> Iterator[str]:
+    """Yield the ends of all runs of tests: what holds for both ends of a run holds between them."""
+    for is_test, run in groupby(group.parts, key=lambda part: isinstance(part, str)):
+        parts = list(run)
+        if is_test:
+            yield from dict.fromkeys(part for part in (*parts[:2], parts[-1]) if isinstance(part, str))
+        else:
+            for part in parts:
+                if isinstance(part, Grading):
+                    yield from _telling_tests(part)
+
+
+def _least_of(group: Grading) -> set[float] | None:
+    """Return what the tests are worth of which a group is the least, or None where it is another thing."""
+    least = group.points is Points.LEAST or len(group.parts) == 1
+    if group.flags is not None or not least or group.reject_score or group.last_counts:
+        return None
+    worths = {group.accept_score} if any(isinstance(part, str) for part in group.parts) else set[float]()
+    for part in group.parts:
+        if isinstance(part, Grading):
+            inner = _least_of(part)
+            if inner is None:
+                return None
+            worths |= inner
+    return worths
+
+
+def is_mean(group: Grading) -> bool:
+    """Return True where a group without others in it is simply the mean of its tests."""
+    adds = group.points in (Points.SUM, Points.AVERAGE) or len(group.parts) == 1
+    always = group.acceptance is Acceptance.ALWAYS
+    earns = group.rejected_earns or always or group.any_accepted or len(group.parts) == 1
+    tests_only = all(isinstance(part, str) for part in group.parts)
+    return (
+        group.flags is None
+        and tests_only
+        and adds
+        and earns
+        and not group.reject_score
+        and _judges_all(group)
+    )
+
+
+def may_exceed(group: Grading) -> bool:
+    """Return True where being wrong early may be worth more than being right.
+
+    What was not judged is in no average, and in no least.
+    """
+    if not group.stops or group.points not in (Points.AVERAGE, Points.LEAST):
+        return False
+    worths = {most(part) if isinstance(part, Grading) else group.accept_score for part in group.parts}
+    return len(worths) > 1 and not (group.points is Points.LEAST and _nothing_unless_accepted(group))
