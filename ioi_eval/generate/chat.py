@@ -15,7 +15,7 @@ import re
 import time
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import httpx
 import msgspec
@@ -114,19 +114,16 @@ class ChatModel:
         strange = fault.kind is FaultKind.STRANGE and attempts >= min(_UNREACHABLE, self._options.attempts)
         hopeless = not self._answered and (strange or fault.kind is FaultKind.REFUSED)
         if hopeless or fault.kind is FaultKind.FINAL:
-            self._refuse(reason)
+            raise InputError(
+                f"the model cannot be asked: {reason}",
+                # Without what may be secret: a key behind the question mark.
+                where=str(self._url.copy_with(query=None)),
+                remedy="Check model.name, model.base_url and the key in the environment",
+            )
         if fault.kind in (FaultKind.PROMPT, FaultKind.REFUSED):
             raise GenerationFailed(reason)
         if attempts >= self._options.attempts:
             raise GenerationFailed(f"{reason} ({attempts} attempts)" if attempts > 1 else reason)
-
-    def _refuse(self, reason: str) -> NoReturn:
-        raise InputError(
-            f"the model cannot be asked: {reason}",
-            # Without what may be secret: a key behind the question mark.
-            where=str(self._url.copy_with(query=None)),
-            remedy="Check model.name, model.base_url and the key in the environment",
-        )
 
     # --- one request ---
 

@@ -166,7 +166,14 @@ class Judge:
     async def _of_program(
         self, problem: Problem, submission: Submission, turn: Turn | None
     ) -> SubmissionResult:
-        ours, built = await self._side_by_side(problem, submission)
+        work = (
+            _built(self._artifacts.of_problem(problem)),
+            _built(self._artifacts.submission(problem, submission)),
+        )
+        programs, built = await asyncio.gather(*work, return_exceptions=True)
+        ours = made(programs)  # a broken checker is told before anything else
+        if isinstance(built, BaseException):
+            raise built
         if isinstance(built, Rejected):
             result = submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
             return _with_build(result, submission, built)
@@ -191,19 +198,6 @@ class Judge:
         else:
             there = profile.toolchains.keys() >= {*language.tools}
         return "" if there else f"the reply holds a program in {language.name}, which the engine cannot run"
-
-    async def _side_by_side(
-        self, problem: Problem, submission: Submission
-    ) -> tuple[ProblemPrograms, Built | Rejected]:
-        work = (
-            _built(self._artifacts.of_problem(problem)),
-            _built(self._artifacts.submission(problem, submission)),
-        )
-        ours, built = await asyncio.gather(*work, return_exceptions=True)
-        programs = made(ours)  # a broken checker is told before anything else
-        if isinstance(built, BaseException):
-            raise built
-        return programs, built
 
     async def _judged(
         self,

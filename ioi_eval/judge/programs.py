@@ -185,19 +185,17 @@ class Artifacts:
         return built.artifact
 
     async def submission(self, problem: Problem, submission: Submission) -> Built | Rejected:
+        """Build a submission; sources that no compiler can be given are rejected."""
+        helper = find(submission.language, where=problem.source or problem.id).helper
+        helpers = [NamedBlob(name=helper, content=Blob.of_file(graders() / helper))] if helper else []
         try:
-            recipe = await self.submission_recipe(problem, submission)
+            recipe = submission_recipe(problem, submission, self._limits, helpers)
             check_sources(submission, recipe)
         except JobRejected as refused:
             return Rejected(log=str(refused))
-        return await self.engine.build(recipe)
-
-    async def submission_recipe(self, problem: Problem, submission: Submission) -> Recipe:
-        helpers = _helpers(find(submission.language, where=problem.source or problem.id))
-        recipe = submission_recipe(problem, submission, self._limits, helpers)
         if not (await self.engine.profile()).confines:
             recipe = msgspec.structs.replace(recipe, proctor=await self.proctor())
-        return recipe
+        return await self.engine.build(recipe)
 
     async def builder(self) -> Engine:
         """Return the engine that builds the proctor and the problems' own programs."""
@@ -223,12 +221,6 @@ def _broken(problem: Problem, program: Checker | Manager, kind: str, built: Reje
         log=built.log,
         remedy=f"Correct it; {built.compiler or 'the compiler'} must take it",
     )
-
-
-def _helpers(language: Language) -> list[NamedBlob]:
-    if not language.helper:
-        return []
-    return [NamedBlob(name=language.helper, content=Blob.of_file(graders() / language.helper))]
 
 
 # --- who takes part, as a plan has it ----------------------------------------------------------------
