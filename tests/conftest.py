@@ -8,7 +8,6 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from building import SOURCES, built_once
 from cost import Costs
 from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
 from repeating import Repeating
-from support.engines import toolchains
+from support.engines import toolchains_once
 from support.warm_command import end_warm_command
 
 from ioi_eval import EmbeddedEngine, Store, private_folder
@@ -74,13 +73,8 @@ async def _entered(engine: EmbeddedEngine) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def compilers_are_asked_once() -> Iterator[None]:
-    """They stay the same while tests run, and asking all of them takes longer than most jobs."""
-    asked = cache(toolchains)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "ioi_eval.engines.embedded.engine.toolchains",
-            lambda python="", promised=(): dict(asked(python, promised)),
-        )
+        patch.setattr("ioi_eval.engines.embedded.engine.toolchains", toolchains_once)
         yield
 
 
@@ -93,6 +87,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--most-cpu", metavar="S", type=float, help="Fail tests that take more CPU time than that."
     )
+    parser.addoption("--costs", metavar="FILE", help="Write what each test costs, in seconds of CPU.")
     parser.addoption("--shuffled", metavar="N", type=int, help="Run tests in a random order, the N-th.")
     parser.addoption("--beside", metavar="N", type=int, default=0, help="Keep N other processes busy.")
     parser.addoption("--outcomes", metavar="FILE", help="Write what became of each test.")
@@ -121,5 +116,5 @@ def pytest_configure(config: pytest.Config) -> None:
     """Started in the background we have SIGINT ignored, and so would have all that tests interrupt."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.pluginmanager.register(Costs(config.getoption("--most-cpu")))
+    config.pluginmanager.register(Costs(config.getoption("--most-cpu"), config.getoption("--costs")))
     config.pluginmanager.register(Repeating(config))
