@@ -30,7 +30,7 @@ def _ticks(pid: int) -> int:
 class Costs:
     """A plugin of pytest: measures where tests run, and shows where they are reported."""
 
-    def __init__(self, most: float | None, all_of_them: str | None) -> None:
+    def __init__(self, most: float | None, all_of_them: str | None = None) -> None:
         """`most`: a test that takes more fails. What fixtures build is not among it: many tests have it.
 
         `all_of_them`: a file for each test's cost and seconds by the clock.
