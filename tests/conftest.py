@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
 import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -98,6 +101,29 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not config.getoption("--another-user") or not collection_path.name.startswith("test_"):
         return None
     return "\npytestmark = pytest.mark.once\n" in collection_path.read_text() or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """One worker loads all tests first: what pytest makes of their sources, half of the work, is kept."""
+    made = (session.config.rootpath / "tests" / "unit").glob("__pycache__/test_*-pytest-*.pyc")
+    if not hasattr(session.config, "workerinput") or sys.dont_write_bytecode or any(made):
+        return (yield)
+    with _one_at_a_time(session.config) as is_first:
+        if is_first:
+            return (yield)
+    return (yield)
+
+
+@contextmanager
+def _one_at_a_time(config: pytest.Config) -> Iterator[bool]:
+    """Tell the first worker that it is; the others get in when it is done."""
+    with Path(config.getoption("basetemp")).with_name("loading").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        is_first = not os.fstat(lock.fileno()).st_size
+        lock.write("begun\n")
+        lock.flush()
+        yield is_first
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
