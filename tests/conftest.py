@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
 import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ from building import SOURCES, built_once
 from cost import Costs
 from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
 from repeating import Repeating
-from support.engines import toolchains
+from support.engines import toolchains_once
 from support.warm_command import end_warm_command
 
 from ioi_eval import EmbeddedEngine, Store, private_folder
@@ -74,13 +76,8 @@ async def _entered(engine: EmbeddedEngine) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def compilers_are_asked_once() -> Iterator[None]:
-    """They stay the same while tests run, and asking all of them takes longer than most jobs."""
-    asked = cache(toolchains)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "ioi_eval.engines.embedded.engine.toolchains",
-            lambda python="", promised=(): dict(asked(python, promised)),
-        )
+        patch.setattr("ioi_eval.engines.embedded.engine.toolchains", toolchains_once)
         yield
 
 
@@ -93,6 +90,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--most-cpu", metavar="S", type=float, help="Fail tests that take more CPU time than that."
     )
+    parser.addoption("--costs", metavar="FILE", help="Write what each test costs, in seconds of CPU.")
     parser.addoption("--shuffled", metavar="N", type=int, help="Run tests in a random order, the N-th.")
     parser.addoption("--beside", metavar="N", type=int, default=0, help="Keep N other processes busy.")
     parser.addoption("--outcomes", metavar="FILE", help="Write what became of each test.")
@@ -103,6 +101,29 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not config.getoption("--another-user") or not collection_path.name.startswith("test_"):
         return None
     return "\npytestmark = pytest.mark.once\n" in collection_path.read_text() or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """One worker loads all tests first: what pytest makes of their sources, half of the work, is kept."""
+    made = (session.config.rootpath / "tests" / "unit").glob("__pycache__/test_*-pytest-*.pyc")
+    if not hasattr(session.config, "workerinput") or sys.dont_write_bytecode or any(made):
+        return (yield)
+    with _one_at_a_time(session.config) as is_first:
+        if is_first:
+            return (yield)
+    return (yield)
+
+
+@contextmanager
+def _one_at_a_time(config: pytest.Config) -> Iterator[bool]:
+    """Tell the first worker that it is; the others get in when it is done."""
+    with Path(config.getoption("basetemp")).with_name("loading").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        is_first = not os.fstat(lock.fileno()).st_size
+        lock.write("begun\n")
+        lock.flush()
+        yield is_first
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -121,5 +142,5 @@ def pytest_configure(config: pytest.Config) -> None:
     """Started in the background we have SIGINT ignored, and so would have all that tests interrupt."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.pluginmanager.register(Costs(config.getoption("--most-cpu")))
+    config.pluginmanager.register(Costs(config.getoption("--most-cpu"), config.getoption("--costs")))
     config.pluginmanager.register(Repeating(config))

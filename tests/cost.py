@@ -30,10 +30,13 @@ def _ticks(pid: int) -> int:
 class Costs:
     """A plugin of pytest: measures where tests run, and shows where they are reported."""
 
-    def __init__(self, most: float | None) -> None:
-        """`most`: a test that takes more fails. What fixtures build is not among it: many tests have it."""
-        self._most = most
-        self._found: list[tuple[float, str]] = []
+    def __init__(self, most: float | None, all_of_them: str | None = None) -> None:
+        """`most`: a test that takes more fails. What fixtures build is not among it: many tests have it.
+
+        `all_of_them`: a file for each test's cost and seconds by the clock.
+        """
+        self._most, self._all = most, all_of_them
+        self._found: list[tuple[float, str, float]] = []
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, bool | None, bool | None]:
@@ -56,9 +59,13 @@ class Costs:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, cost in report.user_properties:
             if name == _COST:
-                self._found.append((float(str(cost)), f"{report.when:8} {report.nodeid}"))
+                self._found.append((float(str(cost)), f"{report.when:8} {report.nodeid}", report.duration))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("dearest, in seconds of CPU")
-        for cost, name in sorted(self._found, reverse=True)[:_SHOWN]:
+        found = sorted(self._found, reverse=True)
+        for cost, name, _ in found[:_SHOWN]:
             terminalreporter.write_line(f"{cost:6.1f} {name}")
+        if self._all:
+            lines = [f"{cost:.2f} {clock:.2f} {name}\n" for cost, name, clock in found]
+            Path(self._all).write_text("".join(lines))

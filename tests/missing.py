@@ -6,6 +6,10 @@ import os
 from typing import NoReturn
 
 import pytest
+from support.engines import find, toolchains_once
+
+# No machine is asked to have their toolchains, not even where CI runs the tests.
+_SELDOM = {"pascal", "haskell", "javascript", "kotlin", "c#"}
 
 
 def lacks(what: str) -> NoReturn:
@@ -13,3 +17,12 @@ def lacks(what: str) -> NoReturn:
     if os.environ.get("CI", "").lower() in ("", "0", "false"):
         pytest.skip(what, allow_module_level=True)
     pytest.fail(f"missing in CI: {what}", pytrace=False)
+
+
+def needs(name: str) -> None:
+    """Skip the test where boxes see no toolchain of a language, or fail, as `lacks` does."""
+    language = find(name)
+    for tool in language.tools:
+        if tool not in toolchains_once():
+            say = pytest.skip if language.name in _SELDOM else lacks
+            say(f"there is no {tool} that boxes can see: {language.remedy}")

@@ -6,13 +6,12 @@ On this machine, on a worker, and on real servers: scripts/real_servers gives th
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 import pytest
-from missing import lacks
+from missing import needs
 from support.servers import Fixed
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store, load_problems
@@ -188,9 +187,8 @@ async def test_none_is_unscored(scorer: Scorer) -> None:
 async def test_none_is_unscored_by_another_compiler(scorer: Scorer, place: str, tool: str) -> None:
     if "=" in place:
         pytest.skip("these servers have no other compiler")
-    if shutil.which(tool, path="/usr/local/bin:/usr/bin:/bin") is None:
-        lacks(tool)
     language, code = OTHERS[tool]
+    needs(language)
     assert await verdict(scorer, code, language) in REFUSED
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from attack import SECRET
-from support.engines import find, toolchains
+from missing import needs
+from support.engines import find, toolchains_once
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.errors import JudgeFailure
@@ -20,8 +21,12 @@ PROBLEM = Problem(
     limits=Limits(cpu_time=4.0, wall_time=60.0, memory=256 << 20),
     tests=(Test(name="1", input=Blob.of("1\n"), answer=Blob.of("closed\n")),),
 )
-HERE = {"mcs", "mono"} <= toolchains().keys()
-needs_mono = pytest.mark.skipif(not HERE, reason="mono's compiler is not here")
+
+
+@pytest.fixture
+def mono() -> None:
+    needs("c#")
+
 
 READS = """using System; using System.IO;
 class P { static void Main() {
@@ -68,7 +73,7 @@ async def judged(scorer: Scorer, code: str, language: str = "c#") -> SubmissionR
     return await scorer.score(PROBLEM, told)
 
 
-@needs_mono
+@pytest.mark.usefixtures("mono")
 async def test_a_program_reads_nothing_of_others(scorer: Scorer, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text(SECRET)
@@ -79,14 +84,14 @@ async def test_a_program_reads_nothing_of_others(scorer: Scorer, tmp_path: Path)
     assert [test.status for test in result.tests] == [V.AC], result
 
 
-@needs_mono
+@pytest.mark.usefixtures("mono")
 @pytest.mark.parametrize("code", [ASKS, RAISES], ids=["asks", "raises"])
 async def test_a_program_hears_nothing_of_priorities(scorer: Scorer, code: str) -> None:
     result = await judged(scorer, code)
     assert [test.status for test in result.tests] == [V.AC], result
 
 
-@needs_mono
+@pytest.mark.usefixtures("mono")
 async def test_a_source_that_names_files_as_keys(scorer: Scorer, tmp_path: Path) -> None:
     """The one way in which a source names a file: what stands there is in no words of the compiler."""
     secret = tmp_path / "secret"
@@ -98,7 +103,7 @@ async def test_a_source_that_names_files_as_keys(scorer: Scorer, tmp_path: Path)
         assert SECRET not in result.compile_output and "root:" not in result.compile_output
 
 
-@needs_mono
+@pytest.mark.usefixtures("mono")
 async def test_without_namespaces_the_machines_processes_stay_closed(
     shared_cache: Path, tmp_path: Path
 ) -> None:
@@ -109,5 +114,5 @@ async def test_without_namespaces_the_machines_processes_stay_closed(
 
 
 async def test_no_other_compiler_sees_the_boxs_processes() -> None:
-    assert {name for name, tool in toolchains().items() if "/proc" in tool.read} <= {"mcs"}
+    assert {name for name, tool in toolchains_once().items() if "/proc" in tool.read} <= {"mcs"}
     assert find("c#").command == "mcs"

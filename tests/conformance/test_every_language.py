@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from missing import lacks
-from support.engines import LANGUAGES, Language, find, toolchains
+from missing import needs
+from support.engines import LANGUAGES, Language, find, toolchains_once
 from support.places import examples
 from threaded_programs import BRACES, THREADED, THREADS
 
@@ -37,8 +37,6 @@ SHORT = msgspec.structs.replace(
     limits=Limits(cpu_time=0.5, wall_time=20.0, memory=256 << 20),
     subtasks=(Subtask(name="all", points=100, tests=("small",)),),
 )
-THERE = toolchains()
-SELDOM = {"pascal", "haskell", "javascript", "kotlin", "c#"}  # no machine is asked to have them
 
 PYTHON = {
     V.WA: "print(3)",
@@ -144,13 +142,6 @@ def ids(language: Language) -> str:
     return language.name
 
 
-def needs(language: Language) -> None:
-    for tool in language.tools:
-        if tool not in THERE:
-            say = pytest.skip if language.name in SELDOM else lacks
-            say(f"there is no {tool} that boxes can see: {language.remedy}")
-
-
 @pytest.fixture
 async def scorer(store: Store) -> AsyncIterator[Scorer]:
     async with Scorer(
@@ -170,7 +161,7 @@ def example(language: Language) -> str:
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_the_example_is_right(scorer: Scorer, language: Language) -> None:
-    needs(language)
+    needs(language.name)
     result = await score(scorer, example(language), language.name)
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
     assert result.compiler.startswith(language.command)
@@ -183,7 +174,7 @@ async def test_the_example_is_right(scorer: Scorer, language: Language) -> None:
 async def test_builds_and_runs_with_fewer_layers(
     store: Store, tmp_path: Path, language: Language, layers: tuple[str, ...]
 ) -> None:
-    needs(language)
+    needs(language.name)
     if language.runner == "mono" and "namespaces" not in layers:
         pytest.skip("mono's compiler reads the map of its memory, which only a /proc of the box's own shows")
     engine = EmbeddedEngine(store=store, layers=layers)
@@ -199,7 +190,7 @@ async def test_builds_and_runs_with_fewer_layers(
 async def test_threads_and_large_blocks_are_what_a_runtime_makes_of_them(
     scorer: Scorer, language: Language
 ) -> None:
-    needs(language)
+    needs(language.name)
     result = await score(scorer, THREADED[language.name], language.name)
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
@@ -279,7 +270,7 @@ SEVERAL["pypy"] = SEVERAL["python"]
 @pytest.mark.sample("^(c[+][+]|python)$")
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_a_program_of_several_sources(scorer: Scorer, language: Language) -> None:
-    needs(language)
+    needs(language.name)
     main, name, other = SEVERAL[language.name]
     whole = Submission(
         key="1",
@@ -300,7 +291,7 @@ async def test_a_program_of_several_sources(scorer: Scorer, language: Language) 
 @pytest.mark.parametrize("status", [V.WA, V.TLE, V.RE, V.MLE, V.CE])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_what_is_wrong_is_called_by_its_name(scorer: Scorer, language: Language, status: V) -> None:
-    needs(language)
+    needs(language.name)
     problem = SHORT if status is V.TLE else PROBLEM
     result = await score(scorer, PROGRAMS[language.name][status], language.name, problem)
     assert result.tests[-1].status is status, result
@@ -327,14 +318,14 @@ ADD = "var in = new java.util.Scanner(System.in); System.out.println(in.nextLong
 @pytest.mark.sample("in a package")
 @pytest.mark.parametrize("code", JAVA.values(), ids=JAVA.keys())
 async def test_java_wherever_main_is(scorer: Scorer, code: str) -> None:
-    needs(find("java"))
+    needs("java")
     result = await score(scorer, code % ADD, "Java 17")
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
 @pytest.mark.long
 async def test_java_without_main_does_not_compile(scorer: Scorer) -> None:
-    needs(find("java"))
+    needs("java")
     result = await score(scorer, "public class Main { static void main(int x) {} }", "java")
     assert not result.compiles and "no class has a public static void main" in result.compile_output
 
@@ -345,7 +336,7 @@ async def test_java_without_main_does_not_compile(scorer: Scorer) -> None:
 @pytest.mark.sample("python")
 @pytest.mark.parametrize("name", THREADS)
 async def test_a_thread_for_a_deeper_stack(scorer: Scorer, name: str) -> None:
-    needs(find(name))
+    needs(name)
     result = await score(scorer, THREADS[name], name)
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
@@ -361,7 +352,7 @@ BOMBS = {
 @pytest.mark.sample("python")
 @pytest.mark.parametrize("name", BOMBS)
 async def test_too_many_threads(scorer: Scorer, name: str) -> None:
-    needs(find(name))
+    needs(name)
     result = await score(scorer, BOMBS[name], name)
     assert {(test.status, test.feedback) for test in result.tests} == {
         (V.RE, "Runtime error (too many threads)")
@@ -376,7 +367,7 @@ async def test_too_many_threads(scorer: Scorer, name: str) -> None:
 async def test_a_missing_toolchain_is_no_compilation_error(
     store: Store, language: Language, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = {name: tool for name, tool in THERE.items() if name == "g++"}
+    kept = {name: tool for name, tool in toolchains_once().items() if name == "g++"}
     monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: kept)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         with pytest.raises(JudgeFailure) as caught:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from missing import lacks
-from support.engines import toolchains
+from missing import needs
+from support.engines import toolchains_once
 
 from ioi_eval import Store
 from ioi_eval.engines import conditions as doctor
@@ -78,10 +78,8 @@ def test_a_java_without_class_data(tmp_path: Path, code: int, ok: bool | None) -
 
 
 def test_this_machine_s_java_shares_its_classes() -> None:
-    java = toolchains().get("java")
-    if java is None:
-        lacks("java")
-    [found] = doctor.class_data(java)
+    needs("java")
+    [found] = doctor.class_data(toolchains_once()["java"])
     assert found.ok
 
 

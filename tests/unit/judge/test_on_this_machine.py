@@ -11,6 +11,7 @@ import pytest
 from judge_samples import problem, submission, subtask
 from leftovers import named
 from lent import artifacts_on
+from missing import needs
 from support.engines import Built
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store, score_sync
@@ -160,6 +161,7 @@ class Counting(EmbeddedEngine):
 @pytest.mark.parametrize("language", ["c++", "c", "python", "pypy", "java", "rust", "go"])
 async def test_a_compiler_that_the_box_ends_for_memory_has_refused(store: Store, language: str) -> None:
     """Interpreters take a word in less time than lies between two looks at their memory."""
+    needs(language)
     code = "anything\n" * (200_000 if language in ("python", "pypy") else 1)
     builds = BuildOptions(limits=BuildLimits(memory=12 << 20))
     async with Scorer(EmbeddedEngine(store=store, waiting=False), store=store, builds=builds) as scorer:

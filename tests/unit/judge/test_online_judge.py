@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from missing import lacks
+from missing import needs
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.judge.recipes import submission_recipe
@@ -83,8 +83,7 @@ async def test_in_python(engine: Scorer) -> None:
 
 
 async def test_in_java(engine: Scorer) -> None:
-    if "java" not in (await engine.judge._engine.profile()).toolchains:
-        lacks("without java")
+    needs("java")
     assert await verdicts(engine, IN_JAVA, "java") == ["AC", "WA"]
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from missing import lacks
+from missing import needs
 from server_helpers import until
 from support.places import graders
 
@@ -236,8 +235,8 @@ def contest(name: str, code: str, language: str, *others: JobFile, mode: str = "
 async def test_codeforces(
     watched: Watched, prepared: Prepared, name: str, language: str, code: str, broken: str
 ) -> None:
-    if language == "cf_java" and shutil.which("javac") is None:
-        lacks("there is no Java here")
+    if language == "cf_java":
+        needs("java")
     for _ in range(2):
         right = await prepared.execute(contest(name, code, language))
         assert right.compile is not None and right.compile.code == 0, right

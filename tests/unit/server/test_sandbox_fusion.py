@@ -8,12 +8,11 @@ from typing import Any
 
 import aiohttp
 import pytest
-from missing import lacks
+from missing import needs
 from server_helpers import API, Caller, job, until
 from support.clocks import Ahead
 
 from ioi_eval import EmbeddedEngine
-from ioi_eval.model.languages import find
 from ioi_eval.model.secret import Secret
 from ioi_eval.server import Server, ServerOptions
 
@@ -86,15 +85,12 @@ OTHERS = {
     " Console.WriteLine(2 * int.Parse(Console.ReadLine())); } }",
     "kotlin": "fun main() { println(2 * readLine()!!.toInt()) }",
 }
-SELDOM = ("nodejs", "csharp", "pascal", "haskell", "kotlin")  # no machine is asked to have them
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("language", OTHERS)
-async def test_programs_in_other_languages(call: Caller, engine: EmbeddedEngine, language: str) -> None:
-    if not (await engine.profile()).toolchains.keys() >= {*find(language).tools}:
-        say = pytest.skip if language in SELDOM else lacks
-        say(f"without {language} its programs are not run")
+async def test_programs_in_other_languages(call: Caller, language: str) -> None:
+    needs(language)
     limits = {"compile_timeout": 60, "run_timeout": 30, "memory_limit_MB": 512}
     reply = await run(call, OTHERS[language], language=language, stdin="21", **limits)
     assert (reply["status"], reply["run_result"]["stdout"]) == ("Success", "42\n"), reply

@@ -255,6 +255,8 @@ def test_words_are_those_about_a_source_without_the_header(tmp_path: Path, heade
     assert told[0] and told[0] == told[1]
 
 
+# Whichever header it is, what is done without it is the same.
+@pytest.mark.sample("no header-True|gpch.014-False|None-False")
 @pytest.mark.parametrize("linked", [False, True])
 @pytest.mark.parametrize("header", [b"no header", b"gpch.014", None])
 def test_a_header_that_cannot_be_used_is_done_without(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from missing import lacks
+from missing import needs
 from support.builds import HELLO, named, plain_problem, submitted
 from support.engines import CPU_LIMIT, Recipe, find, submission_recipe
 
@@ -178,8 +178,7 @@ def test_a_compiler_that_is_content_and_makes_nothing_has_refused(tmp_path: Path
 def test_a_library_is_no_program(tmp_path: Path, language: str, code: str) -> None:
     """Of which nobody would hear before it is to be started."""
     recipe = recipe_of(code, language=language)
-    if shutil.which(recipe.tool) is None:
-        lacks(f"without {recipe.tool}")
+    needs(language)
     assert ending(build(tmp_path, recipe, real(recipe.tool)), recipe.refusals) is Ending.REFUSED
 
 
