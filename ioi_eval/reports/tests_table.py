@@ -176,7 +176,7 @@ class _Parquet(TestsTable):
 
 
 class _Sink(io.RawIOBase):
-    """Hashes what goes to a stream. What is written while it is not open goes nowhere."""
+    """Hash what goes to a stream, and drop what is written while it is not open."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self.digest, self.size, self.is_open = stream, hashlib.sha256(), 0, False
