@@ -22,7 +22,12 @@ def part_page(number: int) -> str:
 
 def is_sampled(key: str, step: int) -> bool:
     """Return True for one key of so many, always the same one."""
-    return int(_hash(key), 16) % step == 0
+    return drawn(key) % step == 0
+
+
+def drawn(key: str) -> int:
+    """Return the number of a key by which samples are drawn."""
+    return int(_hash(key)[-15:], 16)
 
 
 def problem_page(problem: str) -> str:

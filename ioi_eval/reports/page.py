@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,10 +26,11 @@ from ioi_eval.reports.document import (
     number,
     share,
 )
+from ioi_eval.reports.kept import INDEX, ROWS, FirstPass
 from ioi_eval.reports.pages import (
     LONGEST_LIST,
     Counted,
-    Lists,
+    MadeOf,
     OnProgress,
     Opened,
     Stamp,
@@ -45,8 +48,8 @@ from ioi_eval.reports.records import (
     read_validation,
 )
 from ioi_eval.reports.scoreboard import section as scoreboard
-from ioi_eval.reports.summary import SUMMARY, check_run, summary, write_summary
-from ioi_eval.reports.tests_table import TESTS, writing_tests
+from ioi_eval.reports.summary import SUMMARY, Each, Pass, check_run, summary, write_summary
+from ioi_eval.reports.tests_table import TESTS, KeptTests, writing_tests
 from ioi_eval.reports.validation import sections as validation_sections
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.store.files import replace, sweep_drafts
@@ -360,34 +363,55 @@ def write_reports(
     """
     check_run(folder)
     stamp, place = Stamp.of(folder, options or ReportOptions()), into or folder
-    for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS):
+    for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS, INDEX, ROWS):
         sweep_drafts(place / name, idle=_GIVEN_UP)
-    known = _read_summary(place) if Stamp.read(place / FOLDER) == stamp else None
+    made = MadeOf.read(place / FOLDER)
+    known = _read_summary(place) if made is not None and made.stamp == stamp else None
     if known is None:
-        return _written(folder, stamp, options, place, Counted(on_progress))
+        return _written(folder, stamp, options or ReportOptions(), place, Counted(on_progress))
     if into is None and not (folder / TESTS).is_file():
-        with writing_tests(folder) as add:
-            summary(folder, options, add)
+        with writing_tests(folder) as table:
+            summary(folder, options, table.add)
     return known
 
 
 def _written(
-    folder: Path, stamp: Stamp, options: ReportOptions | None, place: Path, counted_rows: Counted
+    folder: Path, stamp: Stamp, options: ReportOptions, place: Path, counted_rows: Counted
 ) -> Summary:
     """made.json is last: what a kill leaves is made again."""
-    lists = Lists(read_tasks(folder))
-    if place == folder:
-        with writing_tests(folder) as add:
-            run = summary(folder, options, lists.add, add, counted_rows.add)
-    else:
-        run = summary(folder, options, lists.add, counted_rows.add)
-    write_summary(place, run)
-    pages = (options.pages if options is not None else None) or PagesOf.of_so_many(run.scored)
-    validation, more = read_validation(folder), _of_models(run, pages is not PagesOf.NONE)
-    shown = document(run, validation, apart=bool(more), pages=pages)
-    write_document(document(run, validation, pages=pages), place, shown=shown)
-    write_pages(folder, stamp, lists, Opened(pages, run), more, place, counted_rows)
-    return run
+    made_of = hashlib.sha256(msgspec.json.encode((stamp.program, stamp.base, options))).hexdigest()
+    index, tests = FirstPass(folder, place, made_of), KeptTests()
+    known, adders = index.known, list[Each]()
+    with index.lists(read_tasks(folder)) as lists, contextlib.ExitStack() as tables:
+        reading = Pass(folder, options, None if known is None else known.reading)
+        begin = counted_from = 0 if known is None else known.covered.size
+        if place == folder:
+            table = tables.enter_context(writing_tests(folder, None if known is None else known.tests))
+            adders.append(table.add)
+            begin = 0 if known is None else min(begin, known.tests.begin)
+        reading.go(
+            lists.add,
+            *adders,
+            counted_rows.add,
+            begin=begin,
+            counted_from=counted_from,
+            end=index.covered.size,
+            known=lists.known,
+        )
+        lists.end()
+        tables.close()
+        if place == folder:
+            tests = table.kept
+        kept, run = reading.kept, reading.summary()
+        write_summary(place, run)
+        pages = options.pages or PagesOf.of_so_many(run.scored)
+        validation, more = read_validation(folder), _of_models(run, pages is not PagesOf.NONE)
+        shown = document(run, validation, apart=bool(more), pages=pages)
+        write_document(document(run, validation, pages=pages), place, shown=shown)
+        opened, made = Opened(pages, run), index.made
+        write_pages(folder, stamp, index.covered, lists, opened, more, place, counted_rows, made)
+        index.write(kept, lists, tests)
+        return run
 
 
 def _read_summary(folder: Path) -> Summary | None:

@@ -5,13 +5,16 @@ They are plain files that link to each other, so that they open from a folder as
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import sqlite3
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import version
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +27,7 @@ from ioi_eval.reports.addresses import (
     EQUAL,
     FOLDER,
     attempts_script,
+    drawn,
     is_sampled,
     model_anchor,
     part_page,
@@ -56,7 +60,8 @@ from ioi_eval.reports.tally import uses_of
 from ioi_eval.rules.scoring import ending, submission_status
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.files import draft_of, refused
-from ioi_eval.store.folder import FAILURES, RESULTS, RUN, ResultHead, decoded, read_rows
+from ioi_eval.store.folder import FAILURES, RESULTS, RUN, confinements, row_at
+from ioi_eval.store.resources import code_digest
 from ioi_eval.store.rows import PASSED, as_number, bounded, model_of
 from ioi_eval.store.tasks import TASKS, Task
 
@@ -68,7 +73,10 @@ LONGEST_LIST = 10_000  # submissions on a page of the list of all
 _LISTED = 500  # submissions of a model on the page of a problem
 _HELD = 1000  # rows in memory
 _STEPS_OF_BAR = 2  # of a limit, in a line of times
-_SORTED = "SELECT * FROM rows ORDER BY problem, model, -points, key"
+_COLUMNS = "key, model, problem, ending, points, feedback, parts, attempt, repeats"
+_OF_PROBLEM = f"SELECT {_COLUMNS} FROM rows WHERE problem = ? ORDER BY model, -points, key"
+_COUNTS = "SELECT problem, count(*) FROM rows WHERE place < ? GROUP BY problem ORDER BY problem"
+_WITHOUT_PAGE = 1 << 62  # more than any place in a file
 
 
 class Opened:
@@ -76,42 +84,55 @@ class Opened:
 
     def __init__(self, pages: PagesOf, run: Summary) -> None:
         named = (best.key for model in run.models for one in model.problems for best in one.subtasks)
-        self.pages, self._named = pages, frozenset(named)
+        self.pages, self.named = pages, frozenset(named)
         # A power of two, so that a run that grows mostly keeps its sample.
-        self._step = 1 << max(0, (run.scored // _SAMPLE).bit_length() - 1)
+        self.step = 1 << max(0, (run.scored // _SAMPLE).bit_length() - 1)
 
     def has(self, key: str, verdict: str | None) -> bool:
         match self.pages:
             case PagesOf.NONE:
                 return False
             case PagesOf.FAILED:
-                return verdict != Verdict.AC or key in self._named
+                return verdict != Verdict.AC or key in self.named
             case PagesOf.SAMPLE:
-                return is_sampled(key, self._step) or key in self._named
+                return is_sampled(key, self.step) or key in self.named
         return True
 
     def link(self, key: str, verdict: str) -> Link:
         return Link(text=key, href=submission_page(key) if self.has(key, verdict) else "")
 
+    @property
+    def sha256(self) -> str:
+        """Return a hash of what decides it."""
+        return hashlib.sha256(msgspec.json.encode((self.pages, self.step, sorted(self.named)))).hexdigest()
+
+
+class KeptLists(Value):
+    """What the lists of a report know beside their rows, for those of the next report."""
+
+    bests: tuple[tuple[str, str, float, str], ...]
+    tests: Mapping[str, PackedTests]
+
 
 class Lists:
-    """The material of all pages but those of submissions, gathered row by row in a file that goes away."""
+    """The material of all pages but those of submissions, gathered row by row in a file of SQLite."""
 
-    def __init__(self, tasks: Mapping[str, Task]) -> None:
+    def __init__(self, tasks: Mapping[str, Task], file: Path | str = "", begin: int = 0) -> None:
+        """`file`: one that has all rows before `begin` already, or a new one; without one it goes away."""
         self.tasks = tasks
-        self._rows = sqlite3.connect("")
-        self._rows.execute(
-            "CREATE TABLE rows (key, model, problem, ending, points, feedback, parts, attempt, repeats)"
-        )
-        self._held = list[Judged]()
-        self._number = 0
+        self._rows, self._begin = sqlite3.connect(file), begin
+        self._rows.execute("PRAGMA journal_mode = OFF")
+        self._rows.execute("PRAGMA synchronous = OFF")
+        self._rows.execute(f"CREATE TABLE IF NOT EXISTS rows ({_COLUMNS}, place, draw)")
+        self._held = list[tuple[Any, ...]]()
         self._bests: dict[tuple[str, str], tuple[float, str]] = {}  # by problem and model
         self._tests = defaultdict[str, Tests](Tests)
 
-    def add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
+    def add(self, row: Mapping[str, Any], result: SubmissionResult, place: int) -> None:
+        if place < self._begin:
+            return
         one = Judged.of(result, model_of(row), as_number(row.get("solution_number")))
-        self._number += 1
-        self._held.append(one)
+        self._held.append((*one, place, drawn(one.key)))
         if len(self._held) == _HELD:
             self._keep()
         best, whose = (-one.points, one.key), (one.problem, one.model)
@@ -119,47 +140,134 @@ class Lists:
         self._tests[result.problem_id].add(result, one.model, self.tasks.get(result.problem_id))
 
     def _keep(self) -> None:
-        self._rows.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._held)
+        self._rows.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._held)
         self._held.clear()
 
-    def _sorted(self) -> Iterator[Judged]:
+    def end(self) -> None:
+        """No more rows come."""
         self._keep()
-        return map(Judged._make, self._rows.execute(_SORTED))
+        self._rows.execute("CREATE INDEX IF NOT EXISTS of_problem ON rows (problem, place)")
+        self._rows.commit()
 
-    def coloured(self) -> set[str] | None:
+    def close(self) -> None:
+        self._rows.close()
+
+    def known(self, keys: Collection[str]) -> set[str]:
+        """Return the keys that rows before the beginning have."""
+        self._rows.execute("CREATE TEMP TABLE asked (key PRIMARY KEY)")
+        self._rows.executemany("INSERT OR IGNORE INTO asked VALUES (?)", ((key,) for key in keys))
+        found = self._rows.execute(
+            "SELECT key FROM rows WHERE place < ? AND key IN (SELECT key FROM asked)", (self._begin,)
+        )
+        known = {key for (key,) in found}
+        self._rows.execute("DROP TABLE asked")
+        return known
+
+    @property
+    def kept(self) -> KeptLists:
+        bests = tuple((*whose, *best) for whose, best in self._bests.items())
+        return KeptLists(bests=bests, tests={name: tests.packed for name, tests in self._tests.items()})
+
+    def go_on(self, kept: KeptLists) -> None:
+        self._bests = {(problem, model): (points, key) for problem, model, points, key in kept.bests}
+        self._tests.update({name: Tests.unpacked(tests) for name, tests in kept.tests.items()})
+
+    def coloured(self) -> frozenset[str] | None:
         """The submissions whose code has colours; None: all."""
-        if self._number <= _COLOURED:
+        [[number]] = self._rows.execute("SELECT count(*) FROM rows")
+        if number <= _COLOURED:
             return None
         if len(self._bests) <= _BESTS:
-            return {key for _, key in self._bests.values()}
+            return frozenset(key for _, key in self._bests.values())
         of_problems = dict[str, tuple[float, str]]()
         for (problem, _), best in self._bests.items():
             of_problems[problem] = min(of_problems.get(problem, best), best)
-        return {key for _, key in of_problems.values()}
+        return frozenset(key for _, key in of_problems.values())
 
-    def write(self, draft: Path, page_of: HtmlPages, opened: Opened) -> None:
+    def opened(self, opened: Opened) -> Iterator[tuple[int, str, str]]:
+        """Yield place, key and the equal submission of those that have pages, as they come in the run."""
+        where = {
+            PagesOf.ALL: "true",
+            PagesOf.NONE: "false",
+            PagesOf.FAILED: f"ending <> '{Verdict.AC}' OR key IN (SELECT key FROM named)",
+            PagesOf.SAMPLE: f"draw % {opened.step} = 0 OR key IN (SELECT key FROM named)",
+        }[opened.pages]
+        self._rows.execute("CREATE TEMP TABLE named (key PRIMARY KEY)")
+        self._rows.executemany("INSERT INTO named VALUES (?)", ((key,) for key in opened.named))
+        yield from self._rows.execute(f"SELECT place, key, repeats FROM rows WHERE {where} ORDER BY place")
+        self._rows.execute("DROP TABLE named")
+
+    def write(self, draft: Path, page_of: HtmlPages, opened: Opened, before: Before) -> None:
+        """`before`: pages of it that would be the same are linked."""
+
         def keep(name: str, page: Document) -> None:
             (draft / name).write_text(page_of(page), "utf-8")
 
-        every, part = self._sorted(), 0
-        if self._number <= LONGEST_LIST:
-            keep(ALL, all_submissions(list(every), opened))
+        def same(names: Sequence[str]) -> bool:
+            return all(before.link(name, draft) for name in names)
+
+        counts = dict(self._rows.execute(_COUNTS, (_WITHOUT_PAGE,)))
+        earlier = dict(self._rows.execute(_COUNTS, (before.lists,)))
+        if sum(counts.values()) <= LONGEST_LIST:
+            keep(ALL, all_submissions([one for name in counts for one in self._of(name)], opened))
         else:
-            starts = dict[str, int]()  # of problems
-            while own := list(islice(every, LONGEST_LIST)):
-                for place, one in enumerate(own, part * LONGEST_LIST):
-                    starts.setdefault(one.problem, place)
-                keep(part_page(part), part_of_all(own, part, self._number, opened))
-                part += 1
-            keep(ALL, parts_of_all(starts, self._number))
-        for problem, rows in groupby(self._sorted(), lambda one: one.problem):
+            parts, parts_before = parts_of(counts), parts_of(earlier)
+            for number, part in enumerate(parts):
+                name, is_last = part_page(number), number == len(parts) - 1
+                there = number < len(parts_before) and is_last == (number == len(parts_before) - 1)
+                still = there and parts_before[number] == part and sum(earlier.values()) > LONGEST_LIST
+                still = still and all(counts[one.problem] == earlier[one.problem] for one in part)
+                if not (still and same([name])):
+                    own = [row for one in part for row in islice(self._of(one.problem), one.begin, one.end)]
+                    keep(name, part_of_all(own, number, part, is_last, opened))
+            keep(ALL, index_of_parts(parts, counts))
+        for problem in counts:
+            names = [problem_page(problem)]
+            names += [attempts_script(problem)] if opened.pages is not PagesOf.NONE else []
+            if earlier.get(problem) == counts[problem] and same(names):
+                continue
             index = AttemptIndex(opened)
-            noted = groupby(index.noting(rows), lambda one: one.model)
+            noted = groupby(index.noting(self._of(problem)), lambda one: one.model)
             of_models = {model: _first(own) for model, own in noted}
             page = problem_document(problem, of_models, self._tests[problem], self.tasks.get(problem), opened)
+            _unlink(draft, names)
             keep(problem_page(problem), page)
             if opened.pages is not PagesOf.NONE:
                 (draft / attempts_script(problem)).write_text(index.script(), "utf-8")
+
+    def _of(self, problem: str) -> Iterator[Judged]:
+        return map(Judged._make, self._rows.execute(_OF_PROBLEM, (problem,)))
+
+
+def _unlink(folder: Path, names: Iterable[str]) -> None:
+    """Part from files that may be linked: they are another report's, too."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+
+
+class PartOfProblem(NamedTuple):
+    """The submissions of a problem that are on a page of the list of all."""
+
+    problem: str
+    begin: int
+    end: int
+
+
+def parts_of(counts: Mapping[str, int]) -> list[list[PartOfProblem]]:
+    """Return the pages of the list of all: as many whole problems as a page holds, longer ones in parts.
+
+    So a page changes only with the submissions of its own problems.
+    """
+    parts, room = list[list[PartOfProblem]](), 0
+    for problem, count in counts.items():
+        for begin in range(0, count, LONGEST_LIST):
+            end = min(count, begin + LONGEST_LIST)
+            if begin or end > room:
+                parts.append([])
+                room = LONGEST_LIST
+            parts[-1].append(PartOfProblem(problem, begin, end))
+            room -= end - begin
+    return parts
 
 
 def _first(every: Iterable[Judged]) -> tuple[list[Judged], int]:
@@ -182,7 +290,7 @@ class Counted:
     def __init__(self, tell: OnProgress) -> None:
         self._tell, self._read, self._pages = tell, 0, 0
 
-    def add(self, row: Mapping[str, Any], result: object) -> None:
+    def add(self, row: Mapping[str, Any], result: object, place: int) -> None:
         self._read += 1
         if self._read % _EVERY == 0:
             self._tell(self._read, None)
@@ -196,13 +304,18 @@ class Counted:
 def write_pages(
     folder: Path,
     stamp: Stamp,
+    covered: Covered,
     lists: Lists,
     opened: Opened,
     more: Mapping[str, Document],
     into: Path,
     rows: Counted,
+    old: MadeOf | None,
 ) -> None:
-    """Writes report/ anew, and more pages into it by name. The old one stays until the new one is whole."""
+    """Writes report/ anew, and more pages into it by name. The old one stays until the new one is whole.
+
+    `old`: what its pages were made of, if the rows that it covers are the same still.
+    """
     draft = draft_of(into / FOLDER)
     page_of, tasks = HtmlPages(beside=True), lists.tasks
     try:
@@ -212,20 +325,28 @@ def write_pages(
             (draft / name).write_text(asset(name), "utf-8")
         for name, page in more.items():
             (draft / name).write_text(page_of(page), "utf-8")
-        lists.write(draft, page_of, opened)
-        coloured = lists.coloured()
-
-        def lacks_page(row: ResultHead) -> bool:
-            return opened.has(row.key, row.verdict) and not (draft / submission_page(row.key)).exists()
-
-        if opened.pages is not PagesOf.NONE:
-            for row in read_rows(folder, _link_known(folder, into, draft, stamp, opened), lacks_page):
-                rows.add_page()
-                bright = coloured is None or row["key"] in coloured
-                task, result = tasks.get(row["problem_id"]), result_of_row(row)
-                page = submission_document(row, result, task, opened, coloured=bright)
-                (draft / submission_page(row["key"])).write_text(page_of(page), "utf-8")
-        stamp.write(draft)
+        coloured, known = lists.coloured(), confinements(folder)
+        made = MadeOf(
+            stamp=stamp,
+            covered=covered,
+            opened=opened.sha256,
+            step=opened.step,
+            pages=opened.pages,
+            coloured=coloured,
+        )
+        before = Before(into / FOLDER, old, made)
+        lists.write(draft, page_of, opened, before)
+        for place, key, repeats in lists.opened(opened):
+            rows.add_page()
+            name = submission_page(key)
+            if before.has_submission(place, key, repeats) and before.link(name, draft):
+                continue
+            row = row_at(folder, place, known)
+            bright = coloured is None or key in coloured
+            task, result = tasks.get(row["problem_id"]), result_of_row(row)
+            shown = submission_document(row, result, task, opened, coloured=bright)
+            (draft / name).write_text(page_of(shown), "utf-8")
+        made.write(draft)
         shutil.rmtree(into / FOLDER, ignore_errors=True)
         draft.rename(into / FOLDER)
     except OSError as error:
@@ -234,21 +355,36 @@ def write_pages(
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _link_known(folder: Path, into: Path, draft: Path, stamp: Stamp, opened: Opened) -> int:
-    """Link the pages that the last report had already; return the offset of the first row without one."""
-    before = Stamp.read(into / FOLDER)
-    size = first = 0 if before is None else before.covers(folder / RESULTS, stamp.program)
-    for offset, row in decoded(folder / RESULTS, ResultHead) if size else ():
-        if offset >= size:
-            break
-        if not opened.has(row.key, row.verdict):
-            continue
-        name = submission_page(row.key)
+class Before:
+    """The pages of the last report that a new one would make just so."""
+
+    def __init__(self, pages: Path, old: MadeOf | None, now: MadeOf) -> None:
+        """`old`: what the pages were made of, if the rows that it covers are the same still."""
+        self._folder = pages
+        if old is not None and (old.stamp.program, old.stamp.base) != (now.stamp.program, now.stamp.base):
+            old = None
+        self._size = 0 if old is None else old.covered.size
+        self._same_links = old is not None and old.opened == now.opened
+        self._recoloured: Collection[str] | None = ()
+        if old is not None and old.coloured != now.coloured:
+            both = old.coloured is not None and now.coloured is not None
+            self._recoloured = (old.coloured or set()) ^ (now.coloured or set()) if both else None
+        same = old is not None and (old.pages, old.step) == (now.pages, now.step)
+        self.lists = self._size if same else 0
+        """The rows that lists of problems without newer ones can be kept of; 0: none."""
+
+    def has_submission(self, place: int, key: str, repeats: str) -> bool:
+        """Return True if a submission's page, where there was one, says the same."""
+        if place >= self._size or self._recoloured is None or key in self._recoloured:
+            return False
+        return self._same_links or not repeats
+
+    def link(self, name: str, draft: Path) -> bool:
         try:
-            os.link(into / FOLDER / name, draft / name)
+            os.link(self._folder / name, draft / name)
         except OSError:  # gone, or on a disk without links
-            first = min(first, offset)
-    return first
+            return False
+        return True
 
 
 # --- pages of problems -------------------------------------------------------------------------------
@@ -293,6 +429,16 @@ def _feedback(result: SubmissionResult) -> str:
     return "" if first is None else bounded(f"{first.test_name}: {first.feedback}", MAX_FEEDBACK)
 
 
+class PackedTests(Value):
+    """What `Tests` has counted."""
+
+    ends: Mapping[str, Mapping[Verdict, int]]
+    decided: Mapping[str, int]
+    judged: Mapping[str, int]
+    solved: Mapping[str, int]
+    times: tuple[tuple[int, bool, int], ...]
+
+
 class Tests:
     """Counts a problem's submissions by test, model and time."""
 
@@ -302,6 +448,23 @@ class Tests:
         self.judged: Counter[str] = Counter()  # by model
         self.solved: Counter[str] = Counter()
         self.times: Counter[tuple[int, bool]] = Counter()  # steps of the time limit, and whether it is solved
+
+    @property
+    def packed(self) -> PackedTests:
+        times = tuple((*use, number) for use, number in self.times.items())
+        return PackedTests(
+            ends=self.ends, decided=self.decided, judged=self.judged, solved=self.solved, times=times
+        )
+
+    @classmethod
+    def unpacked(cls, packed: PackedTests) -> Tests:
+        tests = cls()
+        tests.ends.update({name: Counter(ends) for name, ends in packed.ends.items()})
+        tests.decided.update(packed.decided)
+        tests.judged.update(packed.judged)
+        tests.solved.update(packed.solved)
+        tests.times.update({(steps, solved): number for steps, solved, number in packed.times})
+        return tests
 
     def add(self, result: SubmissionResult, model: str, task: Task | None) -> None:
         solved = submission_status(result) is Verdict.AC
@@ -522,41 +685,42 @@ def all_submissions(every: Sequence[Judged], opened: Opened) -> Document:
     )
 
 
-def part_of_all(every: Sequence[Judged], part: int, of: int, opened: Opened) -> Document:
-    more = [("Before", part - 1)] if part else []
-    more += [("Next", part + 1)] if (part + 1) * LONGEST_LIST < of else []
+def part_of_all(
+    every: Sequence[Judged], number: int, part: Sequence[PartOfProblem], is_last: bool, opened: Opened
+) -> Document:
+    more = [("Before", number - 1)] if number else []
+    more += [] if is_last else [("Next", number + 1)]
+    first, last = part[0], part[-1]
+    named = first.problem if len(part) == 1 else f"{first.problem} to {last.problem}"
+    whole = not first.begin and (len(part) > 1 or last.end < LONGEST_LIST)
     return Document(
-        title=f"Submissions {_places(part, of)} of {of:,}",
+        title=f"Submissions for {named}" + ("" if whole else f", from {first.begin + 1:,} on"),
         links=[
             _REPORT,
             Link(text="All submissions", href=ALL),
-            *(Link(text=text, href=part_page(number)) for text, number in more),
+            *(Link(text=text, href=part_page(other)) for text, other in more),
         ],
         sections=[Section(title="Submissions", table=_list(every, opened, of=_OF_ALL))],
     )
 
 
-def parts_of_all(starts: Mapping[str, int], of: int) -> Document:
-    """Where each problem's submissions are; `starts` come in order."""
-    ends = [*starts.values(), of][1:]
+def index_of_parts(parts: Sequence[Sequence[PartOfProblem]], counts: Mapping[str, int]) -> Document:
+    """Where each problem's submissions are."""
+    starts = {one.problem: number for number, part in enumerate(parts) for one in part if not one.begin}
     rows: list[list[Cell]] = [
         [
             Link(text=problem, href=problem_page(problem)),
-            f"{end - start:,}",
-            Link(text=_places(start // LONGEST_LIST, of), href=part_page(start // LONGEST_LIST)),
+            f"{number:,}",
+            Link(text=f"{starts[problem] + 1:,}", href=part_page(starts[problem])),
         ]
-        for (problem, start), end in zip(starts.items(), ends, strict=True)
+        for problem, number in counts.items()
     ]
-    table = TableBlock(heads=["Problem", "Submissions", "From page"], rows=rows, align="lrl")
+    table = TableBlock(heads=["Problem", "Submissions", "From page"], rows=rows, align="lrr")
     return Document(
-        title=f"All {counted(of, 'submission')}",
+        title=f"All {counted(sum(counts.values()), 'submission')}",
         links=[_REPORT],
         sections=[Section(title="Submissions by problem", table=table)],
     )
-
-
-def _places(part: int, of: int) -> str:
-    return f"{part * LONGEST_LIST + 1:,} to {min(of, (part + 1) * LONGEST_LIST):,}"
 
 
 def _list(every: Iterable[Judged], opened: Opened, *, of: Sequence[str]) -> TableBlock:
@@ -589,30 +753,60 @@ def _list(every: Iterable[Judged], opened: Opened, *, of: Sequence[str]) -> Tabl
 
 
 _NAME = "made.json"
+_MAKERS = ("jinja2", "markupsafe", "msgspec", "pyarrow", "pygments", "latex2mathml", "markdown-it-py")
 _PIECE = 1 << 12  # bytes at both ends of the rows; every row has times and hashes
 
 
 class Stamp(Value):
     """Rows are only added, so that their number of bytes and their ends tell whether they are the same."""
 
-    program: str  # this package's version and files
+    program: str  # this package's sources, and whatever else makes pages
     size: int  # bytes of results.jsonl
     ends: str  # a hash of how they begin and end
     others: str  # of the options and of all other files
+    base: str  # of what a page says of its problem and its judge
 
     @classmethod
     def of(cls, folder: Path, options: ReportOptions) -> Stamp:
         rows = folder / RESULTS
         size = rows.stat().st_size if rows.exists() else 0
-        others = hashlib.sha256(msgspec.json.encode(options))
+        others, base = hashlib.sha256(msgspec.json.encode(options)), hashlib.sha256()
         for name in (RUN, FAILURES, VALIDATION, TASKS):
             path = folder / name
-            others.update(path.read_bytes() if path.exists() else b"")
+            content = path.read_bytes() if path.exists() else b""
+            others.update(content)
             others.update(name.encode())
-        return cls(program=_program(), size=size, ends=_ends(rows, size), others=others.hexdigest())
+            if name == TASKS:
+                base.update(content)
+        base.update(msgspec.json.encode(confinements(folder), order="sorted"))
+        return cls(
+            program=_program(),
+            size=size,
+            ends=_ends(rows, size),
+            others=others.hexdigest(),
+            base=base.hexdigest(),
+        )
+
+
+class Covered(Value):
+    """The first bytes of results.jsonl, whole lines."""
+
+    size: int
+    sha256: str
+
+
+class MadeOf(Value):
+    """made.json: what the pages beside it were made of."""
+
+    stamp: Stamp
+    covered: Covered
+    opened: str  # a hash of the choice of submissions that have pages
+    step: int  # of that choice
+    pages: PagesOf
+    coloured: frozenset[str] | None  # submissions whose code has colours; None: all
 
     @classmethod
-    def read(cls, folder: Path) -> Stamp | None:
+    def read(cls, folder: Path) -> MadeOf | None:
         """None where there is no report, or one that does not say."""
         try:
             return msgspec.json.decode((folder / _NAME).read_bytes(), type=cls)
@@ -620,18 +814,22 @@ class Stamp(Value):
             return None
 
     def write(self, folder: Path) -> None:
-        (folder / _NAME).write_bytes(msgspec.json.encode(self))
-
-    def covers(self, rows: Path, program: str) -> int:
-        """Bytes of the rows whose pages are as they would be made now."""
-        same = self.program == program and self.size and rows.stat().st_size >= self.size
-        return self.size if same and _ends(rows, self.size) == self.ends else 0
+        (folder / _NAME).write_bytes(msgspec.json.encode(self, order="deterministic"))
 
 
+@cache
 def _program() -> str:
+    """Return a hash of the sources, and of those that write pages and tables for them."""
     own = Path(__file__).parent
-    changed = max(path.stat().st_mtime_ns for path in own.iterdir() if path.is_file())
-    return f"{version('ioi-eval')} {changed}"
+    digest = hashlib.sha256(code_digest().encode())
+    for path in sorted(own.iterdir()):
+        if path.is_file() and path.suffix != ".py":
+            digest.update(path.name.encode() + path.read_bytes())
+    for name in ("ioi-eval", *_MAKERS):
+        with contextlib.suppress(PackageNotFoundError):
+            digest.update(f"{name} {version(name)}\n".encode())
+    digest.update(sys.version.encode())
+    return digest.hexdigest()
 
 
 def _ends(rows: Path, size: int) -> str:

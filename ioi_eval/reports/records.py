@@ -365,12 +365,26 @@ class Suspicion(Value):
         return f"This table can hardly be true: {some}. {self.remedy}."
 
 
+PackedEnds = tuple[int, tuple[tuple[Reason | None, str, int], ...]]
+
+
 class Ends:
     """The endings of one model's rows that no test could tell apart. Rows come one by one."""
 
     def __init__(self) -> None:
         self._scored = 0
         self._alike = Counter[tuple[Reason | None, str]]()
+
+    @property
+    def packed(self) -> PackedEnds:
+        return self._scored, tuple((*end, number) for end, number in self._alike.items())
+
+    @classmethod
+    def unpacked(cls, packed: PackedEnds) -> Ends:
+        ends = cls()
+        ends._scored, alike = packed
+        ends._alike.update({(why, line): number for why, line, number in alike})
+        return ends
 
     def add(self, result: SubmissionResult) -> None:
         self._scored += 1

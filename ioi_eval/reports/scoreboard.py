@@ -48,6 +48,10 @@ class Scores:
         self._mode = Mode(told) if told in set(Mode) else None
         self._found: dict[str, dict[str, list[tuple[float, float, SubmissionResult]]]] = {}
 
+    @property
+    def is_contest(self) -> bool:
+        return self._mode is not None
+
     def add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         name, at, attempt = row.get("participant"), row.get("contest_seconds"), row.get("attempt")
         if self._mode is not None and isinstance(name, str):

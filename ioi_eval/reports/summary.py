@@ -11,7 +11,7 @@ import contextlib
 import gc
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import as_json
-from ioi_eval.model.values import SubmissionResult, Verdict
+from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.document import counted
 from ioi_eval.reports.medals import award, known_contests, problems_of
 from ioi_eval.reports.records import (
@@ -29,6 +29,7 @@ from ioi_eval.reports.records import (
     Failures,
     Group,
     ModelSummary,
+    PackedEnds,
     ProblemSummary,
     ReportOptions,
     Settings,
@@ -37,7 +38,18 @@ from ioi_eval.reports.records import (
 )
 from ioi_eval.reports.scoreboard import Entrant, Scores
 from ioi_eval.reports.standing import standing
-from ioi_eval.reports.tally import Facts, Tally, Traits, candidate_of, traits_of, uses, uses_of, worst_first
+from ioi_eval.reports.tally import (
+    Facts,
+    PackedFacts,
+    PackedTally,
+    Tally,
+    Traits,
+    candidate_of,
+    traits_of,
+    uses,
+    uses_of,
+    worst_first,
+)
 from ioi_eval.rules import scoring
 from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, Mode
@@ -46,7 +58,7 @@ from ioi_eval.store.files import replace
 from ioi_eval.store.folder import (
     RunInfo,
     is_doubtful,
-    read_compact,
+    placed,
     read_failures,
     read_info,
     refuse_twice,
@@ -60,7 +72,8 @@ from ioi_eval.store.tasks import Task, read_tasks
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
 _ALLOCATED = 100_000  # objects between two searches for cycles
 _Names = Callable[[ProblemSummary], Sequence[str]]  # of the groups that a problem is in
-Each = Callable[[Mapping[str, Any], SubmissionResult], object]  # a row, but for its tests, and its result
+# A row, but for its tests, its result, and where it is in results.jsonl.
+Each = Callable[[Mapping[str, Any], SubmissionResult, int], object]
 
 
 class Account:
@@ -266,26 +279,84 @@ def write_summary(folder: Path, of: Summary) -> Path:
 
 def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> Summary:
     """Reads a run's folder, also one that a process still writes. `more` see each row on the way."""
-    reading = _Reading(read_failures(folder), options or ReportOptions(), read_tasks(folder))
-    info = check_run(folder)
-    scores, seen, doubtful = Scores(info), set[str](), False
-    with seldom_collected():
-        for row in read_compact(folder):
-            if row["key"] in seen:
-                refuse_twice(folder, row["key"])
-            seen.add(row["key"])
-            doubtful = doubtful or is_doubtful(row)
-            result = result_of_row(row)
-            for add in (reading.add, scores.add, *more):
-                add(row, result)
-    found = reading.summary(info)
-    if (people := read_people(folder)) is not None:
-        models = (
-            msgspec.structs.replace(one, standing=standing(people, one.problems)) for one in found.models
-        )
-        found = msgspec.structs.replace(found, models=tuple(models))
-    warnings = (*map(str, found.suspicious), *(_warnings(folder) if doubtful else ()))
-    return msgspec.structs.replace(found, warnings=warnings, contest=tuple(_beside(scores, found.models)))
+    reading = Pass(folder, options or ReportOptions())
+    reading.go(*more)
+    return reading.summary()
+
+
+class KeptPass(Value):
+    """What a pass over a run's first rows has counted, for one that goes on from there."""
+
+    tallies: tuple[tuple[str, str, PackedTally], ...]
+    traits: Mapping[str, Traits]
+    facts: PackedFacts
+    ends: Mapping[str, PackedEnds]
+    repeated: int
+    again: int
+    saved: int
+
+
+class Pass:
+    """One pass over a run's rows, and the numbers that it comes to."""
+
+    def __init__(self, folder: Path, options: ReportOptions, before: KeptPass | None = None) -> None:
+        """`before`: of the rows before those that `go` counts."""
+        self._folder = folder
+        self._reading = _Reading(read_failures(folder), options, read_tasks(folder))
+        self._info = check_run(folder)
+        self._scores, self._doubtful = Scores(self._info), False
+        if before is not None:
+            self._reading.go_on(before)
+
+    def go(
+        self,
+        *more: Each,
+        begin: int = 0,
+        counted_from: int = 0,
+        end: int | None = None,
+        known: Callable[[Collection[str]], Collection[str]] = lambda keys: (),
+    ) -> None:
+        """Go through the rows from `begin` to `end`. `more` see them all, the numbers those `counted_from`.
+
+        `known`: which of some keys have rows before these.
+        """
+        seen = set[str]()
+        with seldom_collected():
+            for place, row in placed(self._folder, begin):
+                if end is not None and place >= end:
+                    break
+                result = result_of_row(row)
+                if place >= counted_from:
+                    if row["key"] in seen:
+                        refuse_twice(self._folder, row["key"])
+                    seen.add(row["key"])
+                    self._doubtful = self._doubtful or is_doubtful(row)
+                    self._reading.add(row, result)
+                    self._scores.add(row, result)
+                for add in more:
+                    add(row, result, place)
+        earlier = known({*seen, *self._reading.failures}) if counted_from else ()
+        for key in earlier:
+            if key in seen:
+                refuse_twice(self._folder, key)
+            self._reading.failures.pop(key, None)
+
+    @property
+    def kept(self) -> KeptPass | None:
+        """None where later rows depend on more: on the rows themselves."""
+        return None if self._doubtful or self._scores.is_contest else self._reading.kept
+
+    def summary(self) -> Summary:
+        """Return the numbers, once. What was kept before has no submission that could not be judged."""
+        found = self._reading.summary(self._info)
+        if (people := read_people(self._folder)) is not None:
+            models = (
+                msgspec.structs.replace(one, standing=standing(people, one.problems)) for one in found.models
+            )
+            found = msgspec.structs.replace(found, models=tuple(models))
+        warnings = (*map(str, found.suspicious), *(_warnings(self._folder) if self._doubtful else ()))
+        contest = tuple(_beside(self._scores, found.models))
+        return msgspec.structs.replace(found, warnings=warnings, contest=contest)
 
 
 def _beside(scores: Scores, models: Sequence[ModelSummary]) -> Iterator[Entrant]:
@@ -337,7 +408,7 @@ class _Reading:
         self, failures: dict[str, dict[str, Any]], options: ReportOptions, tasks: Mapping[str, Task]
     ) -> None:
         self._tasks = tasks
-        self._failures = failures  # what is left after the pass has no row
+        self.failures = failures  # what is left after the pass has no row
         self._options = options
         self._tallies: dict[tuple[str, str], Tally] = {}
         self._traits: dict[str, Traits] = {}
@@ -345,8 +416,26 @@ class _Reading:
         self._ends = defaultdict[str, Ends](Ends)  # by model
         self._repeated = self._again = self._saved = 0
 
+    @property
+    def kept(self) -> KeptPass:
+        return KeptPass(
+            tallies=tuple((*whose, tally.packed) for whose, tally in self._tallies.items()),
+            traits=self._traits,
+            facts=self._facts.packed,
+            ends={model: ends.packed for model, ends in self._ends.items()},
+            repeated=self._repeated,
+            again=self._again,
+            saved=self._saved,
+        )
+
+    def go_on(self, kept: KeptPass) -> None:
+        self._tallies = {(model, problem): Tally.unpacked(tally) for model, problem, tally in kept.tallies}
+        self._traits, self._facts = dict(kept.traits), Facts.unpacked(kept.facts)
+        self._ends.update({model: Ends.unpacked(ends) for model, ends in kept.ends.items()})
+        self._repeated, self._again, self._saved = kept.repeated, kept.again, kept.saved
+
     def add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
-        self._failures.pop(row["key"], None)
+        self.failures.pop(row["key"], None)
         self._know(result.problem_id, row)
         tally = self._tally(model_of(row), result.problem_id)
         tally.add(candidate_of(row, result))
@@ -366,7 +455,7 @@ class _Reading:
         return self._tallies.setdefault((model, problem), Tally(self._options.submissions))
 
     def summary(self, info: RunInfo) -> Summary:
-        for row in self._failures.values():
+        for row in self.failures.values():
             problem = str(row.get("problem_id", ""))
             self._know(problem, row)
             self._tally(model_of(row), problem).unscored += 1
@@ -376,11 +465,11 @@ class _Reading:
             submission_limit=self._options.submissions,
             submissions=sum(model.submissions for model in models),
             scored=sum(model.scored for model in models),
-            unscored=len(self._failures),
+            unscored=len(self.failures),
             problems=len({problem for _, problem in self._tallies}),
             verdicts=worst_first(model.verdicts for model in models),
             models=models,
-            failures=_failures(self._failures.values()),
+            failures=_failures(self.failures.values()),
             repeated=self._repeated,
             measured_again=self._again,
             saved=self._saved,

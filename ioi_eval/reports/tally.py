@@ -87,6 +87,20 @@ def traits_of(row: Mapping[str, Any]) -> Traits:
 _MAX_DISTINCT = 20  # machines and repairs that a report names
 
 
+class PackedTally(Value):
+    """What a tally has counted, but for submissions that could not be judged."""
+
+    scored: int
+    compiled: int
+    solved: int
+    verdicts: Mapping[str, int]
+    best_pass_rate: float | None
+    uses: tuple[tuple[str, int, int], ...]
+    pool: bytes
+    points: tuple[str, str]  # numerator and denominator
+    asked: tuple[tuple[str | None, int, int], ...]  # and how many passed
+
+
 class Tally:
     """The outcomes of one model's submissions for one problem."""
 
@@ -99,6 +113,32 @@ class Tally:
         self._points = Fraction()  # exact, so that the order of adding does not show
         self._asked: Counter[str | None] = Counter()  # by what was asked for
         self._passed: Counter[str | None] = Counter()
+
+    @property
+    def packed(self) -> PackedTally:
+        return PackedTally(
+            scored=self.scored,
+            compiled=self.compiled,
+            solved=self.solved,
+            verdicts=self.verdicts,
+            best_pass_rate=self.best_pass_rate,
+            uses=tuple((*use, number) for use, number in self.uses.items()),
+            pool=self.pool.packed(),
+            points=(str(self._points.numerator), str(self._points.denominator)),
+            asked=tuple((target, asked, self._passed[target]) for target, asked in self._asked.items()),
+        )
+
+    @classmethod
+    def unpacked(cls, packed: PackedTally) -> Tally:
+        tally = cls()
+        tally.scored, tally.compiled, tally.solved = packed.scored, packed.compiled, packed.solved
+        tally.verdicts, tally.best_pass_rate = Counter(packed.verdicts), packed.best_pass_rate
+        tally.uses = Counter({(what, steps): number for what, steps, number in packed.uses})
+        tally.pool = SubmissionPool.unpacked(packed.pool)
+        tally._points = Fraction(*map(int, packed.points))
+        tally._asked = Counter({target: asked for target, asked, _ in packed.asked})
+        tally._passed = Counter({target: passed for target, _, passed in packed.asked})
+        return tally
 
     def add(self, candidate: Attempt) -> None:
         result = candidate.result
@@ -149,6 +189,15 @@ def uses(tallies: Iterable[Tally]) -> tuple[Use, ...]:
     )
 
 
+class PackedFacts(Value):
+    """What `Facts` has found."""
+
+    compilers: Mapping[str, int]
+    repairs: Mapping[str, int]
+    checkers: Mapping[str, frozenset[str]]
+    confinements: frozenset[bytes]
+
+
 class Facts:
     """The settings that the rows name."""
 
@@ -157,6 +206,24 @@ class Facts:
         self._repairs: Counter[str] = Counter()
         self._checkers: dict[str, set[str]] = {}
         self._confinements: set[bytes] = set()
+
+    @property
+    def packed(self) -> PackedFacts:
+        checkers = {problem: frozenset(found) for problem, found in self._checkers.items()}
+        return PackedFacts(
+            compilers=self._compilers,
+            repairs=self._repairs,
+            checkers=checkers,
+            confinements=frozenset(self._confinements),
+        )
+
+    @classmethod
+    def unpacked(cls, packed: PackedFacts) -> Facts:
+        facts = cls()
+        facts._compilers, facts._repairs = Counter(packed.compilers), Counter(packed.repairs)
+        facts._checkers = {problem: set(found) for problem, found in packed.checkers.items()}
+        facts._confinements = set(packed.confinements)
+        return facts
 
     def add(self, result: SubmissionResult) -> None:
         self._compilers[result.compiler] += 1

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import io
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from ioi_eval.model.values import SubmissionResult, TestResult
-from ioi_eval.reports.summary import Each
+from ioi_eval.model.values import SubmissionResult, TestResult, Value
 from ioi_eval.store.files import draft_of, refused
 from ioi_eval.store.rows import model_of
 
@@ -33,51 +34,173 @@ COLUMNS = {
     "points": "float64",
 }
 _HELD = 20_000  # tests in memory, and in a row group
+_MAGIC, _PIECE = b"PAR1", 1 << 24
 _OF_TESTS = [name for name in COLUMNS if name in TestResult.__struct_fields__ and name != "cpu_times"]
 _MEASURED = frozenset({"cpu_time", "wall_time", "waited_time", "memory"})  # hardly a value is there twice
 _values_of = attrgetter(*_OF_TESTS)
 
 
+class KeptTests(Value):
+    """The groups of a table that later rows do not change, for the next table, which begins with them."""
+
+    begin: int = 0  # in results.jsonl: the first row whose tests are not in them
+    size: int = 0  # bytes to the end of these groups; 0: there are none
+    sha256: str = ""  # of these bytes
+    footer: bytes = b""  # behind them in a table that has no other groups
+
+    def begins(self, table: Path) -> bool:
+        """Return True if a table begins with them."""
+        digest = hashlib.sha256()
+        with contextlib.suppress(OSError):
+            for piece in _pieces(table, self.size):
+                digest.update(piece)
+        return not self.size or digest.hexdigest() == self.sha256
+
+
+class TestsTable:
+    """Takes the tests of rows. Without pyarrow, as in a core that was installed alone, it takes nothing."""
+
+    __test__ = False
+    kept = KeptTests()
+
+    def add(self, row: Mapping[str, Any], result: SubmissionResult, place: int) -> None:
+        """Add a row; `place` is its own in results.jsonl."""
+
+
 @contextlib.contextmanager
-def writing_tests(folder: Path) -> Iterator[Each]:
+def writing_tests(folder: Path, before: KeptTests | None = None) -> Iterator[TestsTable]:
     """Yield what adds the tests of a row. The old table stays until the new one is whole.
 
-    A core that was installed without pyarrow has no such table.
+    `before`: the old table begins with these, and so does the new one.
     """
     try:
-        import pyarrow
-        import pyarrow.parquet
+        import pyarrow.parquet  # noqa: F401
     except ModuleNotFoundError:
-        yield lambda row, result: None
+        yield TestsTable()
         return
 
-    lists = {"strings": pyarrow.list_(pyarrow.string()), "numbers": pyarrow.list_(pyarrow.float64())}
-    schema = pyarrow.schema(
-        [(name, lists.get(kind) or getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()]
-    )
     draft = draft_of(folder / TESTS)
-    held: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     try:
-        few = [name for name in COLUMNS if name not in _MEASURED]
-        with pyarrow.parquet.ParquetWriter(draft, schema, compression="zstd", use_dictionary=few) as writer:
-
-            def add(row: Mapping[str, Any], result: SubmissionResult) -> None:
-                _hold(result, model_of(row), held)
-                if len(held["key"]) > _HELD:
-                    write()
-
-            def write() -> None:
-                writer.write_table(pyarrow.Table.from_pydict(held, schema))
-                for column in held.values():
-                    column.clear()
-
-            yield add
-            write()  # also where there are no tests: such a run has a file too
+        with draft.open("wb") as stream:
+            table = _Parquet(stream, folder / TESTS, before or KeptTests())
+            try:
+                yield table
+                table.close()
+            finally:
+                table.leave()
         draft.replace(folder / TESTS)
     except OSError as error:
         raise refused(folder / TESTS, error) from error
     finally:
         draft.unlink(missing_ok=True)
+
+
+class _Parquet(TestsTable):
+    """Two tables in one: groups that stay as they are, and a last one, which the next table has anew."""
+
+    def __init__(self, stream: BinaryIO, old: Path, before: KeptTests) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        lists = {"strings": pyarrow.list_(pyarrow.string()), "numbers": pyarrow.list_(pyarrow.float64())}
+        self._schema = pyarrow.schema(
+            [(name, lists.get(kind) or getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()]
+        )
+        self._held: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+        self._begin = self._first = before.begin
+        self._sink = _Sink(stream)
+        self._facts: Any = None  # what the footer says of the groups
+        if before.size:
+            self._facts = pyarrow.parquet.read_metadata(pyarrow.BufferReader(_MAGIC + before.footer))
+        for piece in _pieces(old, before.size) if before.size else (_MAGIC,):
+            self._sink.take(piece)
+        self._writer = self._writer_here()
+
+    def add(self, row: Mapping[str, Any], result: SubmissionResult, place: int) -> None:
+        if place < self._begin:
+            return
+        if len(self._held["key"]) > _HELD:
+            self._write()
+        if not self._held["key"]:
+            self._first = place
+        _hold(result, model_of(row), self._held)
+
+    def close(self) -> None:
+        self._end_writer()
+        if self._facts is not None:
+            size, digest = self._sink.size, self._sink.digest.hexdigest()
+            self.kept = KeptTests(begin=self._first, size=size, sha256=digest, footer=self._footer())
+        self._writer = self._writer_here()
+        self._write()  # also where there are no tests: such a run has a file too
+        self._end_writer()
+        self._sink.take(self._footer())
+
+    def leave(self) -> None:
+        """Have nothing more written, also by a writer that nobody ended."""
+        self._sink.is_open = False
+
+    def _writer_here(self) -> Any:
+        """Return a writer of groups behind what is there. It counts from the beginning of its file."""
+        import pyarrow
+        import pyarrow.parquet
+
+        file = pyarrow.PythonFile(self._sink, mode="w")
+        few = [name for name in COLUMNS if name not in _MEASURED]
+        writer = pyarrow.parquet.ParquetWriter(file, self._schema, compression="zstd", use_dictionary=few)
+        for size in range(self._sink.size - len(_MAGIC), 0, -_PIECE):
+            file.write(bytes(min(_PIECE, size)))
+        self._sink.is_open = True
+        return writer
+
+    def _end_writer(self) -> None:
+        """Take the facts of its groups; its own footer would know no others."""
+        self._sink.is_open = False
+        self._writer.close()
+        found = self._writer.writer.metadata
+        if self._facts is None:
+            self._facts = found if found.num_row_groups else None
+        else:
+            self._facts.append_row_groups(found)
+
+    def _footer(self) -> bytes:
+        whole = io.BytesIO()
+        self._facts.write_metadata_file(whole)
+        return whole.getvalue()[len(_MAGIC) :]
+
+    def _write(self) -> None:
+        import pyarrow
+
+        self._writer.write_table(pyarrow.Table.from_pydict(self._held, self._schema))
+        for column in self._held.values():
+            column.clear()
+
+
+class _Sink(io.RawIOBase):
+    """Hash what goes to a stream, and drop what is written while it is not open."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self.digest, self.size, self.is_open = stream, hashlib.sha256(), 0, False
+
+    def take(self, data: bytes) -> None:
+        self._stream.write(data)
+        self.digest.update(data)
+        self.size += len(data)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if self.is_open:
+            self.take(data)
+        return len(data)
+
+
+def _pieces(path: Path, size: int) -> Iterator[bytes]:
+    """Yield a file's first bytes."""
+    with path.open("rb") as stream:
+        while size and (piece := stream.read(min(size, _PIECE))):
+            yield piece
+            size -= len(piece)
 
 
 def _hold(result: SubmissionResult, model: str, held: dict[str, list[Any]]) -> None:

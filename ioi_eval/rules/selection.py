@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.model.values import SubmissionResult, SubtaskResult, Value
+from ioi_eval.model.values import SubmissionResult, SubtaskResult, Value, Verdict
 
 SUBMISSIONS = 50  # as at the contests of 2024 and 2025
 _WHOLE = ""
@@ -152,6 +152,76 @@ def _height(candidate: Attempt) -> tuple[int, tuple[float, str, tuple[tuple[str,
 _Ranked = tuple[tuple[Any, ...], Attempt]  # lowest first
 
 
+_Part = tuple[str, str, float, float, float, float, int, Verdict]
+_Packed = tuple[
+    tuple[str, str, bool, float, str, str, str, str],
+    tuple[_Part, ...],
+    tuple[str, ...],
+    tuple[str | None, float | None, str, int, bool],
+]
+_PackedPool = tuple[int, list[_Packed], list[tuple[str | None, list[int]]], list[tuple[str, int]], int, int]
+
+
+def _packed(one: Attempt) -> _Packed:
+    result = one.result
+    return (
+        (
+            result.key,
+            result.problem_id,
+            result.compiles,
+            result.points,
+            result.checker,
+            result.compiler,
+            result.program_sha256,
+            result.repeats,
+        ),
+        tuple(msgspec.structs.astuple(part)[:-1] for part in result.subtasks),
+        result.repairs,
+        (one.target, one.number, one.time, one.length, one.tokened),
+    )
+
+
+def _unpacked(packed: _Packed) -> Attempt:
+    (key, label, compiles, points, checker, compiler, program, repeats), parts, repairs, known = packed
+    target, number, time, length, tokened = known
+    subtasks = tuple(
+        SubtaskResult(
+            problem=problem,
+            subtask=subtask,
+            points=worth,
+            score=score,
+            weighted_score=weighted,
+            exact_score=exact,
+            score_precision=precision,
+            status=status,
+            test_results=(),
+        )
+        for problem, subtask, worth, score, weighted, exact, precision, status in parts
+    )
+    result = SubmissionResult(
+        key=key,
+        problem_id=label,
+        compiles=compiles,
+        points=points,
+        subtasks=subtasks,
+        repairs=repairs,
+        checker=checker,
+        compiler=compiler,
+        program_sha256=program,
+        repeats=repeats,
+    )
+    return Attempt(result=result, target=target, number=number, time=time, length=length, tokened=tokened)
+
+
+def _merit(kind: str, result: SubmissionResult) -> tuple[Any, ...]:
+    """Lowest first: most points, or most of a subtask."""
+    what, _, place = kind.partition(" ")
+    if what != "subtask":
+        return -result.points, result.key
+    part = result.subtasks[int(place)]
+    return -part.weighted_score, -part.exact_score, result.key
+
+
 class SubmissionPool:
     """A model's submissions for one problem, gone through one by one; keeps only what a selection may need.
 
@@ -185,6 +255,35 @@ class SubmissionPool:
             if len(queue) >= 2 * self._submissions:
                 queue.sort(key=itemgetter(0))
                 del queue[self._submissions :]
+
+    def packed(self) -> bytes:
+        """Return the pool as bytes, for `unpacked`."""
+        places = dict[str, int]()
+        packed = list[_Packed]()
+
+        def place(ranked: _Ranked | None) -> int:
+            if ranked is None:
+                return -1
+            found = places.setdefault(ranked[1].result.key, len(packed))
+            if found == len(packed):
+                packed.append(_packed(ranked[1]))
+            return found
+
+        queues = [(target, [place(one) for one in queue]) for target, queue in self._queues.items()]
+        best = [(kind, place(one)) for kind, one in self._best.items()]
+        last, alone = place(self._last), place(self._single)
+        return msgspec.msgpack.encode((self._submissions, packed, queues, best, last, alone))
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> SubmissionPool:
+        """Return the pool that was packed, ready for more. Raises msgspec.MsgspecError for other bytes."""
+        number, packed, queues, best, last, alone = msgspec.msgpack.decode(data, type=_PackedPool)
+        every, pool = [_unpacked(one) for one in packed], cls(number)
+        pool._queues = {target: [(rank(every[one]), every[one]) for one in queue] for target, queue in queues}
+        pool._best = {kind: (_merit(kind, every[one].result), every[one]) for kind, one in best}
+        pool._last = None if last < 0 else (every[last].order, every[last])
+        pool._single = None if alone < 0 else (_height(every[alone]), every[alone])
+        return pool
 
     def _keep(self, kind: str, rank: tuple[Any, ...], candidate: Attempt) -> None:
         if kind not in self._best or rank < self._best[kind][0]:

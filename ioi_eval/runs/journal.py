@@ -49,6 +49,8 @@ _DERIVED = (
     "tests.parquet",
     "validation.json",
     "limits.json",
+    ".report.index",
+    ".report.rows",
     CONTEST,
     RUNS,
     TURNS,

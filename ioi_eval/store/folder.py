@@ -141,12 +141,26 @@ def read_compact(
     folder: Path, start: int = 0, wanted: Callable[[ResultHead], bool] | None = None
 ) -> Iterator[dict[str, Any]]:
     """The rows with their tests as they are written, for whoever makes results of them."""
+    return (row for _, row in placed(folder, start, wanted))
+
+
+def placed(
+    folder: Path, start: int = 0, wanted: Callable[[ResultHead], bool] | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The same with the offset of each row."""
     known = confinements(folder)
-    for _, row in decoded(folder / RESULTS, dict[str, Any], start, wanted):
+    for place, row in decoded(folder / RESULTS, dict[str, Any], start, wanted):
         named = row.get("confinement")
         if isinstance(named, str) and named not in known:  # of a row that was written meanwhile
             known = confinements(folder)
-        yield with_confinement(row, known)
+        yield place, with_confinement(row, known)
+
+
+def row_at(folder: Path, place: int, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the row of results.jsonl at an offset, with its tests written out; `known`: confinements."""
+    for _, row in decoded(folder / RESULTS, dict[str, Any], place):
+        return whole(with_confinement(row, known), {})
+    raise InputError("a row is gone", where=str(folder / RESULTS), remedy="Make the report again")
 
 
 def refuse_twice(folder: Path, key: str) -> NoReturn:

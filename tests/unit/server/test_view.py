@@ -377,7 +377,8 @@ async def test_the_pieces_of_a_long_list_are_served(address: str, monkeypatch: p
     async with aiohttp.ClientSession() as client:
         for part in (1, 2):
             async with client.get(f"{address}/report/submissions-{part}.html") as answer:
-                assert f"Submissions {part} to {part} of 2" in await answer.text()
+                page = await answer.text()
+                assert "Submissions for " in page and page.count("<tr>") == 1 + 1
 
 
 async def test_the_live_page_runs_its_own_script_alone(address: str) -> None:

@@ -1,0 +1,130 @@
+"""What a report leaves for the next one of the same run, which reads only rows that came since.
+
+It holds for results.jsonl that begins with the same bytes, for the same options, problems and sources of the
+package, and for the files that it names by their hashes. Otherwise all is read anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import msgspec
+
+from ioi_eval.model.values import Value
+from ioi_eval.reports.addresses import FOLDER
+from ioi_eval.reports.pages import Covered, KeptLists, Lists, MadeOf
+from ioi_eval.reports.summary import KeptPass
+from ioi_eval.reports.tests_table import TESTS, KeptTests
+from ioi_eval.store.files import draft_of, replace
+from ioi_eval.store.folder import RESULTS
+from ioi_eval.store.tasks import Task
+
+INDEX, ROWS = ".report.index", ".report.rows"
+LARGE = 1 << 20  # bytes of results.jsonl; smaller ones are read anew
+_PIECE = 1 << 20
+
+
+class ReportIndex(Value):
+    """`.report.index`."""
+
+    covered: Covered
+    made_of: str  # a hash of all else that it depends on
+    rows: str  # a hash of the file with the lists' rows
+    reading: KeptPass
+    lists: KeptLists
+    tests: KeptTests
+
+
+class FirstPass:
+    """Finds what the last report left, and leaves something for the next."""
+
+    def __init__(self, folder: Path, place: Path, made_of: str) -> None:
+        self._place, self._made_of = place, made_of
+        self._draft = draft_of(place / ROWS)
+        found = _read(place / INDEX)
+        known = found if found is not None and found.made_of == made_of else None
+        made = MadeOf.read(place / FOLDER)
+        olds = {one.covered for one in (known, made) if one is not None}
+        self.covered, proven = _covered(folder / RESULTS, olds)
+        if known is not None and not (known.covered in proven and self._has_files(known)):
+            known = None
+        self.made = made if made is not None and made.covered in proven else None
+        """What the pages of the last report were made of, where the rows are still there."""
+        self.known, self._large = known, self.covered.size >= LARGE
+
+    def _has_files(self, known: ReportIndex) -> bool:
+        try:
+            with (self._place / ROWS).open("rb") as stream:
+                rows = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError:
+            return False
+        return rows == known.rows and known.tests.begins(self._place / TESTS)
+
+    @contextlib.contextmanager
+    def lists(self, tasks: dict[str, Task]) -> Iterator[Lists]:
+        """Yield lists, with the rows of the last report where they hold."""
+        try:
+            if self.known is not None:
+                shutil.copyfile(self._place / ROWS, self._draft)
+            begin = 0 if self.known is None else self.known.covered.size
+            lists = Lists(tasks, self._draft if self._large else "", begin)
+            try:
+                if self.known is not None:
+                    lists.go_on(self.known.lists)
+                yield lists
+            finally:
+                lists.close()
+        finally:
+            self._draft.unlink(missing_ok=True)
+
+    def write(self, reading: KeptPass | None, lists: Lists, tests: KeptTests) -> None:
+        """Leave the whole for the next report, or nothing. The lists take no more rows."""
+        if reading is None or not self._large:
+            (self._place / INDEX).unlink(missing_ok=True)
+            (self._place / ROWS).unlink(missing_ok=True)
+            return
+        kept_lists = lists.kept
+        lists.close()
+        with self._draft.open("rb") as stream:
+            rows = hashlib.file_digest(stream, "sha256").hexdigest()
+        kept = ReportIndex(
+            covered=self.covered,
+            made_of=self._made_of,
+            rows=rows,
+            reading=reading,
+            lists=kept_lists,
+            tests=tests,
+        )
+        self._draft.replace(self._place / ROWS)
+        replace(self._place / INDEX, [msgspec.msgpack.encode(kept)])
+
+
+def _read(path: Path) -> ReportIndex | None:
+    try:
+        return msgspec.msgpack.decode(path.read_bytes(), type=ReportIndex)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _covered(path: Path, olds: Collection[Covered]) -> tuple[Covered, set[Covered]]:
+    """Hash all whole lines, and return which of the old beginnings they still have."""
+    digest, size, proven = hashlib.sha256(), 0, set[Covered]()
+    whole = Covered(size=0, sha256=digest.hexdigest())
+    stops = sorted({one.size for one in olds})
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
+        while True:
+            proven |= {one for one in olds if one == Covered(size=size, sha256=digest.hexdigest())}
+            stop = next((stop for stop in stops if stop > size), size + _PIECE)
+            if not (piece := stream.read(min(_PIECE, stop - size))):
+                return whole, proven
+            cut = piece.rfind(b"\n") + 1
+            digest.update(piece[:cut])
+            if cut:
+                whole = Covered(size=size + cut, sha256=digest.hexdigest())
+            digest.update(piece[cut:])
+            size += len(piece)
+    return whole, proven

@@ -1,0 +1,278 @@
+"""A report that goes on from the last one: the same bytes as one made from nothing, whatever came between."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from run_samples import RAN, TESTS, problem, result, submission, write_run
+from support.runs import Fingerprint, Journal, ReportOptions, failure_row, result_row
+
+from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.models import Problem, Submission
+from ioi_eval.reports import kept, pages, summary, tests_table, write_reports
+from ioi_eval.reports.records import PagesOf
+from ioi_eval.reports.summary import Pass
+from ioi_eval.store.tasks import Task, write_tasks
+
+pytestmark = pytest.mark.once
+
+MADE_OF = Fingerprint(dump="d" * 64)
+PROBLEMS = [problem("sum"), problem("tree"), problem("plain", subtasks=False)]
+OWN = {kept.INDEX, kept.ROWS, ".lock"}  # what the next report needs is no part of this one
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Make small runs large ones; list how many rows each report counts."""
+    for module, name, value in (
+        (kept, "LARGE", 1),
+        (kept, "_PIECE", 1000),
+        (tests_table, "_HELD", 10),
+        (tests_table, "_PIECE", 100),
+        (pages, "LONGEST_LIST", 7),
+        (pages, "_SAMPLE", 9),
+        (pages, "_COLOURED", 12),
+        (pages, "_LISTED", 3),
+    ):
+        monkeypatch.setattr(module, name, value)
+    counts = list[int]()
+    go: Callable[..., None] = Pass.go
+
+    def counting(self: Pass, *more: Any, **how: Any) -> None:
+        counts.append(0)
+
+        def count(row: object, found: object, place: int) -> None:
+            counts[-1] += place >= how.get("counted_from", 0)
+
+        go(self, *more, count, **how)
+
+    monkeypatch.setattr(Pass, "go", counting)
+    yield counts
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    paths = (path for path in folder.rglob("*") if path.is_file() and path.name not in OWN)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def same_as_anew(folder: Path, options: ReportOptions | None = None) -> None:
+    """Write the report, and compare it with that of a copy which has the run alone."""
+    copy = folder.with_name("copy")
+    shutil.rmtree(copy, ignore_errors=True)
+    copy.mkdir()
+    for path in folder.iterdir():
+        if path.suffix in (".json", ".jsonl") and path.name != "summary.json":
+            shutil.copy(path, copy)
+    said = list[str]()
+    for place in (folder, copy):
+        try:
+            write_reports(place, options)
+        except InputError as error:
+            said.append(error.problem)
+    assert len(said) in (0, 2) and len(set(said)) <= 1
+    if not said:
+        assert files(folder) == files(copy)
+
+
+class History:
+    """What may happen to a run, by chance."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.dice, self.number = folder, random.Random(seed), 0
+        self.of: dict[str, tuple[Submission, Problem]] = {}
+        self.options = ReportOptions()
+
+    def new(self, model: str = "") -> tuple[Submission, Problem]:
+        of = self.dice.choice(PROBLEMS)
+        self.number += 1
+        parts = [part.name for part in of.subtasks]
+        row = {
+            "model": model or f"model {self.dice.randrange(3)}",
+            "difficulty": self.dice.choice(["easy", "hard", None]),
+            "tags": self.dice.sample(["dp", "trees"], self.dice.randrange(3)),
+            "solution_number": self.dice.choice([None, self.number]),
+            "generation": "x" * self.dice.randrange(9),
+        }
+        target = self.dice.choice([None, *parts])
+        one = submission(f"key {self.number}", problem_id=of.id, row=row, target_subtask=target)
+        self.of[one.key] = one, of
+        return one, of
+
+    def row(self, one: Submission, of: Problem) -> dict[str, Any]:
+        statuses = {test: self.dice.choice(RAN) for test in TESTS if self.dice.random() < 0.5}
+        how = {"compiles": self.dice.random() < 0.8, "compile_output": "no", "feedback": "fine"}
+        found = result(
+            one, statuses, problem=of, compiler=f"g++ 12.{self.dice.randrange(2)}", checker="diff", **how
+        )
+        repeats = self.dice.choice([*self.of]) if self.dice.random() < 0.2 else ""
+        return result_row(one, of, msgspec.structs.replace(found, repeats=repeats))
+
+    def add(self) -> None:
+        with Journal.open(self.folder, MADE_OF, any_compiler=True) as journal:
+            for _ in range(self.dice.randrange(1, 9)):
+                journal.record(self.row(*self.new()))
+
+    def fail(self) -> None:
+        with Journal.open(self.folder, MADE_OF) as journal:
+            one, of = self.new()
+            journal.fail(failure_row(one, JudgeFailure("no server", phase="run"), of))
+
+    def judge_failed(self) -> None:
+        """Rows that come while the line of failures.jsonl still stands."""
+        journal = Journal.open(self.folder, MADE_OF, any_compiler=True)
+        for key in sorted(journal.failed):
+            journal.record(self.row(*self.of[key]))
+        failures = (self.folder / "failures.jsonl").read_bytes()
+        journal.close()
+        (self.folder / "failures.jsonl").write_bytes(failures)
+
+    def rename(self) -> None:
+        with Journal.open(self.folder, MADE_OF, any_compiler=True) as journal:
+            gone = [key for key in sorted(journal.done) if self.dice.random() < 0.3]
+            for key in gone:
+                journal.supersede(key)
+            journal.begin()
+            for key in gone:
+                one, of = self.of[key]
+                self.of[key] = msgspec.structs.replace(one, row={**one.row, "model": "renamed"}), of
+                journal.record(self.row(*self.of[key]))
+
+    def twice(self) -> None:
+        """A row that is there twice is refused, wherever the first is; then it goes."""
+        path = self.folder / "results.jsonl"
+        rows = path.read_bytes()
+        path.write_bytes(rows + self.dice.choice(rows.splitlines(keepends=True)))
+        with pytest.raises(InputError, match="is there twice"):
+            write_reports(self.folder, self.options)
+        same_as_anew(self.folder, self.options)
+        path.write_bytes(rows)
+
+    def torn(self) -> None:
+        """A row that is not whole yet counts with the next report; here it never comes."""
+        path = self.folder / "results.jsonl"
+        rows = path.read_bytes()
+        path.write_bytes(rows + rows[: self.dice.randrange(1, 50)])
+        same_as_anew(self.folder, self.options)
+        path.write_bytes(rows)
+
+    def other_options(self) -> None:
+        self.options = ReportOptions(
+            ks=self.dice.choice([(1, 5, 10), (2,)]),
+            submissions=self.dice.choice([2, 50]),
+            pages=self.dice.choice([None, *PagesOf]),
+        )
+
+    def other_problem(self) -> None:
+        of = self.dice.choice(PROBLEMS)
+        write_tasks(self.folder, {of.id: Task.of(of, str(self.number))})
+
+
+STEPS = (
+    *(History.add,) * 5,
+    History.fail,
+    History.judge_failed,
+    History.rename,
+    History.twice,
+    History.torn,
+    History.other_options,
+    History.other_problem,
+)
+
+
+@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(n, marks=pytest.mark.long) for n in range(3, 40))])
+def test_a_report_that_goes_on_is_the_one_made_from_nothing(
+    tmp_path: Path, read: list[int], seed: int
+) -> None:
+    history = History(tmp_path / "run", seed)
+    write_run(history.folder, [history.row(*history.new())], made_of=MADE_OF)
+    for _ in range(12):
+        history.dice.choice(STEPS)(history)
+        same_as_anew(history.folder, history.options)
+
+
+def grown(folder: Path) -> History:
+    """Twenty rows with their report, and three more."""
+    history = History(folder, 7)
+    write_run(folder, [history.row(*history.new()) for _ in range(20)], made_of=MADE_OF)
+    write_reports(folder)
+    with Journal.open(folder, MADE_OF, any_compiler=True) as journal:
+        for _ in range(3):
+            journal.record(history.row(*history.new()))
+    return history
+
+
+def test_only_rows_that_came_since_are_counted(tmp_path: Path, read: list[int]) -> None:
+    grown(tmp_path / "run")
+    same_as_anew(tmp_path / "run")
+    assert read == [20, 3, 23]
+    write_reports(tmp_path / "run")
+    assert read == [20, 3, 23]
+
+
+def changed_early(folder: Path) -> None:
+    rows = (folder / "results.jsonl").read_bytes()
+    middle = rows.index(b'"model":"model', len(rows) // 3)
+    (folder / "results.jsonl").write_bytes(
+        rows[:middle] + rows[middle:].replace(b'"model":"model', b'"model":"nodel', 1)
+    )
+
+
+def flipped(name: str, where: float) -> Callable[[Path], None]:
+    def flip(folder: Path) -> None:
+        content = bytearray((folder / name).read_bytes())
+        content[int(len(content) * where)] ^= 1
+        (folder / name).write_bytes(content)
+
+    return flip
+
+
+def gone(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+def other_confinement(folder: Path) -> None:
+    info = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**info, "confinements": {"x": {"v": 1}}}))
+
+
+DOUBTS = {
+    "an early row changed": changed_early,
+    "rows of lists changed": flipped(kept.ROWS, 0.9),
+    "rows of lists are gone": gone(kept.ROWS),
+    "the index is no index": flipped(kept.INDEX, 0),
+    "the index is gone": gone(kept.INDEX),
+    "the table changed": flipped("tests.parquet", 0.2),
+    "the table is gone": gone("tests.parquet"),
+    "a problem is described": lambda folder: write_tasks(folder, {"sum": Task.of(PROBLEMS[0], "s")}),
+    "the confinement is said": other_confinement,
+}
+
+
+@pytest.mark.parametrize("doubt", DOUBTS)
+def test_what_is_not_proven_is_made_anew(tmp_path: Path, read: list[int], doubt: str) -> None:
+    grown(tmp_path / "run")
+    DOUBTS[doubt](tmp_path / "run")
+    same_as_anew(tmp_path / "run")
+    assert read == [20, 23, 23]
+
+
+def test_other_sources_make_everything_anew(
+    tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown(tmp_path / "run")
+    monkeypatch.setattr(pages, "_program", lambda: "other")
+    same_as_anew(tmp_path / "run")
+    assert read == [20, 23, 23]
+
+
+def test_a_small_run_leaves_nothing_for_the_next_report(tmp_path: Path) -> None:
+    grown(tmp_path / "run")
+    assert summary(tmp_path / "run").scored == 23
+    assert not {path.name for path in (tmp_path / "run").iterdir()} & {kept.INDEX, kept.ROWS}
