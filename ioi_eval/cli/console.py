@@ -46,6 +46,7 @@ _TYPED = {
     "column=NAME": "--expected-column NAME",
     "seconds=S": "--generate-seconds S",
     "scale=...": "--expected-scale",
+    "client_processes=...": "--client-processes",
     "data_dir=FOLDER": "--data-dir",
     "dataset=FILE": "--dataset FILE",
     "generated_tests=False": "--no-generated-tests",
@@ -67,6 +68,7 @@ _TYPED = {
 _ARGUMENT = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, _TYPED))})")
 _FIELDS = {
     "borderline": "--borderline",
+    "client_processes": "--client-processes",
     "column": "--expected-column",
     "contents_folder": "--contents-folder",
     "host": "--host",

@@ -31,6 +31,12 @@ class Doing:
         """Return the step that goes on, or one that waits."""
         return next((one for one in self._steps if one.where), self._steps[0] if self._steps else _WAITING)
 
+    def note(self, kind: str, where: str) -> None:
+        """Note the step that another process has told."""
+        told = _Step(kind)
+        told.where = where
+        self._steps = [told]
+
 
 class _Here(NamedTuple):
     doing: Doing
@@ -50,6 +56,12 @@ def doing(key: str, problem: str) -> Iterator[Doing]:
         yield found
     finally:
         _HERE.reset(before)
+
+
+def under_way() -> Doing | None:
+    """Return the submission that is worked on here."""
+    here = _HERE.get()
+    return None if here is None else here.doing
 
 
 @contextmanager

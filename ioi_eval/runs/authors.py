@@ -43,6 +43,7 @@ from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.rules.scoring import is_solved, pass_rate
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, RunSummary, ignore
+from ioi_eval.runs.processes import Judges
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.sources import Source, benchmark_of, language_of, no_problem, opened, source_name
 from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, own_store, synchronous
@@ -255,7 +256,7 @@ def _asked(source: Source, problems: Problems, asking: Asking, *, agent: bool) -
 
 
 async def _refuse_lacking(
-    judge: Judge, problems: Problems, asks: Iterable[Ask], generations: Generations
+    judge: Judge | Judges, problems: Problems, asks: Iterable[Ask], generations: Generations
 ) -> None:
     """Raise InputError where the engine lacks what judges the programs that are still to be asked for."""
     unwritten = [ask for ask in asks if ask.key not in generations]

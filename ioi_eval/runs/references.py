@@ -29,7 +29,7 @@ from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.runs.events import Event, ReferencesStarted
 from ioi_eval.runs.runner import Judging, judge_all
-from ioi_eval.runs.work import RunSetup, Timing, judging
+from ioi_eval.runs.work import RunSetup, Timing, judging_together
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace
 from ioi_eval.store.memory import recalled, remembered
@@ -187,7 +187,7 @@ async def check_references(
             remedy="Packages are checked with `ioi-eval validate`",
         )
     setup.tell(ReferencesStarted(most=options.most, problems=len(problems)))
-    async with judging(setup, problems.packages) as (judge, workers):
+    async with judging_together(setup, problems.packages) as (judge, workers):
         found = await judge_references(
             judge.of_solutions(),
             problems,

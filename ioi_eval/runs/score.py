@@ -49,6 +49,7 @@ from ioi_eval.runs.events import (
     ignore,
 )
 from ioi_eval.runs.journal import Journal
+from ioi_eval.runs.processes import Judges
 from ioi_eval.runs.references import (
     ReferenceOptions,
     References,
@@ -178,7 +179,7 @@ class Behind:
             ),
         )
 
-    async def _check(self, judge: Judge) -> None:
+    async def _check(self, judge: Judge | Judges) -> None:
         """Try the beginning's problems and languages before anything is judged."""
         names = dict.fromkeys(self._beginning.problem_ids.values())
         languages = {one.language for one in self._beginning if one.code is not None}

@@ -30,7 +30,7 @@ from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.sharing import Finding, Sharing
 from ioi_eval.model.errors import InputError, JudgeFailure
-from ioi_eval.model.options import Borderline, JudgeOptions, Said
+from ioi_eval.model.options import Borderline, Count, JudgeOptions, Said
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
@@ -52,6 +52,7 @@ from ioi_eval.runs.events import (
 )
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.noting import ProgressWriter
+from ioi_eval.runs.processes import Judges, judges
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.runs.scorer import Scorer
 from ioi_eval.runs.time_limits import TimeLimits
@@ -126,6 +127,10 @@ class RunOptions(Value):
     all_tests: Annotated[
         bool, Said(help="Also run tests that can no longer change a score.", panel="Judging")
     ] = False
+    client_processes: Annotated[
+        Count,
+        Said(metavar="N", help="Processes here that judge, each on a share of the servers.", panel="Judging"),
+    ] = 1
     command: str = ""  # what goes on with the run, for the reader of a report
 
 
@@ -149,9 +154,10 @@ class RunSetup(NamedTuple):
     ) -> Self:
         """Raise InputError where a run would be written between files that have nothing to do with it."""
         check_folder(Path(folder))
-        return cls(
-            Path(folder), engine or EngineChoice(), options or RunOptions(), store or own_store(), tell
-        )
+        engine, options = engine or EngineChoice(), options or RunOptions()
+        if options.client_processes > 1:
+            _shared_by_processes(engine).discovery()
+        return cls(Path(folder), engine, options, store or own_store(), tell)
 
     @property
     def matter(self) -> Mapping[str, Any]:
@@ -170,6 +176,13 @@ class RunSetup(NamedTuple):
         """Why there is no result, of those keys that have none."""
         found = read_failures(self.folder)
         return {key: str(found[key]["reason"]) for key in keys if key in found}
+
+
+def _shared_by_processes(engine: AnyEngine) -> EngineChoice:
+    if isinstance(engine, EngineChoice):
+        return engine
+    remedy = "Name the servers, or leave it out"
+    raise InputError("an engine that is made here has one process", field="client_processes", remedy=remedy)
 
 
 def own_store() -> Store:
@@ -199,7 +212,7 @@ class Work(Value):
     keys: Sequence[str] | None = None  # None: submissions come as a stream
     others: Collection[str] = ()  # keys that belong to the run and are not asked for now
     expected: int | None = None  # of a stream
-    check: Callable[[Judge], Awaitable[None]] | None = (
+    check: Callable[[Judge | Judges], Awaitable[None]] | None = (
         None  # before the first submission of a stream is taken
     )
     settings: Mapping[str, Any] = {}  # for the reader of a report
@@ -231,7 +244,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             await describe_problems(work, setup, journal, None)
             return RunSummary(skipped=len(work.keys))
         async with contextlib.AsyncExitStack() as opened:
-            judge, workers = await opened.enter_async_context(judging(setup, work.problems.packages))
+            judge, workers = await opened.enter_async_context(judging_together(setup, work.problems.packages))
             if isinstance(work.submissions, AsyncGenerator):
                 await opened.enter_async_context(contextlib.aclosing(work.submissions))
             if work.check is not None:
@@ -344,21 +357,14 @@ async def judging(
 
     A scorer that is given is open, and stays so; every other engine is opened here.
     """
-    chosen, all_tests, borderline = setup.engine, setup.options.all_tests, setup.options.timing.borderline
-    echo = MAX_OUTPUT if setup.options.keep_outputs else 0
+    chosen = setup.engine
     if isinstance(chosen, Scorer):
-        judge = chosen.judge_with(all_tests=all_tests, borderline=borderline, echo=echo)
+        how = _how(setup)
+        judge = chosen.judge_with(all_tests=how.all_tests, borderline=how.borderline, echo=how.echo)
         yield judge, lambda: _PER_SLOT * judge.slots
         return
     engine, trusted = open_engine(chosen, setup.store, tuple(packages))
-    how, name = JudgeOptions(all_tests=all_tests, borderline=borderline, echo=echo), type(engine).__name__
-    if isinstance(chosen, EngineChoice):
-        how = msgspec.structs.replace(
-            how,
-            job=chosen.job,
-            allow_unconfined=chosen.allow_unconfined,
-        )
-        name = chosen.text
+    how, name = _how(setup), chosen.text if isinstance(chosen, EngineChoice) else type(engine).__name__
     setup.tell(EngineStarting(engine=name))
     watch(engine, setup.tell)
     try:
@@ -371,7 +377,37 @@ async def judging(
         setup.tell(EngineStopped())
 
 
-def time_limits(judge: Judge, setup: RunSetup, journal: Journal) -> TimeLimits:
+def _how(setup: RunSetup) -> JudgeOptions:
+    chosen, options = setup.engine, setup.options
+    how = JudgeOptions(
+        all_tests=options.all_tests,
+        borderline=options.timing.borderline,
+        echo=MAX_OUTPUT if options.keep_outputs else 0,
+    )
+    if not isinstance(chosen, EngineChoice):
+        return how
+    return msgspec.structs.replace(how, job=chosen.job, allow_unconfined=chosen.allow_unconfined)
+
+
+@contextlib.asynccontextmanager
+async def judging_together(
+    setup: RunSetup, packages: Collection[str]
+) -> AsyncIterator[tuple[Judge | Judges, Callable[[], int]]]:
+    """A judge as `judging` gives it; by several processes, where the options say so."""
+    if (number := setup.options.client_processes) == 1:
+        async with judging(setup, packages) as found:
+            yield found
+        return
+    choice = _shared_by_processes(setup.engine)
+    setup.tell(EngineStarting(engine=choice.text))
+    try:
+        async with judges(choice, number, _how(setup), setup.store, packages, setup.tell) as crew:
+            yield crew, lambda: _PER_SLOT * crew.slots
+    finally:
+        setup.tell(EngineStopped())
+
+
+def time_limits(judge: Judge | Judges, setup: RunSetup, journal: Journal) -> TimeLimits:
     """Measured limits are remembered in the run's folder: a run that is continued keeps its limits."""
     known = {} if setup.options.fresh else read_limits(setup.folder)
 

@@ -1,0 +1,494 @@
+"""Several processes that judge for this one, which has the rows, the journal and what is shared.
+
+Each has servers of its own. One that has none that works gives its submissions to others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+
+import msgspec
+
+from ioi_eval.engines.cluster import differing
+from ioi_eval.engines.contract import Change, Condition
+from ioi_eval.engines.piston.discovery import Discovery
+from ioi_eval.engines.registry import EngineChoice
+from ioi_eval.judge.programs import runs_code
+from ioi_eval.judge.sharing import Sharing
+from ioi_eval.model.digests import problem_digest
+from ioi_eval.model.doing import under_way
+from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError, JudgeFailure
+from ioi_eval.model.languages import Language
+from ioi_eval.model.options import JudgeOptions
+from ioi_eval.model.values import Problem, ServerState, Submission, SubmissionResult
+from ioi_eval.runs.events import OnEvent, ServersFound, ServersNow
+from ioi_eval.runs.process import (
+    Again,
+    Answered,
+    Channel,
+    Drop,
+    FromProcess,
+    GoOn,
+    IsOpen,
+    Lack,
+    Learn,
+    Now,
+    Open,
+    Prepare,
+    Promise,
+    Raised,
+    Ready,
+    Told,
+    ToProcess,
+    Try,
+    UseServers,
+    to_process,
+)
+from ioi_eval.store import Store
+
+_ENDING = 30.0  # seconds that a process may take to clean up
+_BEGIN = "import sys; sys.path.append(sys.argv[1]); from ioi_eval.runs.process import main; main(sys.argv[2])"
+_LOG = logging.getLogger(__name__)
+
+
+def share_out(found: Collection[str], parts: Sequence[set[str]]) -> None:
+    """Have each server in one part, none of which has two more than another. As few as can be move."""
+    for part in parts:
+        part.intersection_update(found)
+    for url in sorted(set(found).difference(*parts)):
+        min(parts, key=len).add(url)
+    while len(most := max(parts, key=len)) > len(least := min(parts, key=len)) + 1:
+        least.add(moved := max(most))
+        most.discard(moved)
+
+
+# --- one of them -------------------------------------------------------------------------------------
+
+
+class _Elsewhere(Exception):
+    """Raised at a submission that another process is to judge."""
+
+
+class _Anew(Exception):
+    """Raised at a submission that is built anew."""
+
+
+class _Call:
+    """A question to a process, until it is answered."""
+
+    def __init__(self) -> None:
+        self.doing = under_way()
+        self.said = asyncio.Queue[FromProcess | Exception]()
+
+    async def next(self) -> FromProcess:
+        said = await self.said.get()
+        if isinstance(said, Raised):
+            raise said.error()
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+
+class Process:
+    """A process that judges, as this one sees it."""
+
+    def __init__(self, channel: Channel[FromProcess], tell: Callable[[Process, Told], None]) -> None:
+        self._channel, self._tell, self._numbers = channel, tell, count(1)
+        self._calls = dict[int, _Call]()
+        self._known = set[str]()
+        self._opened: asyncio.Future[IsOpen] = asyncio.get_running_loop().create_future()
+        self.servers = set[str]()
+        self.states: tuple[ServerState, ...] = ()
+        self.slots, self.usable, self.alive = 1, 0, True
+        self._listening = asyncio.create_task(self._listen())
+
+    @property
+    def load(self) -> float:
+        return len(self._calls) / max(1, self.slots)
+
+    async def open(self, asked: Open) -> IsOpen:
+        self.send(asked)
+        opened = await self._opened
+        self.slots, self.usable = opened.found.slots, opened.found.used
+        return opened
+
+    def send(self, message: ToProcess) -> None:
+        if self.alive:
+            self._channel.send(message)
+
+    async def _listen(self) -> None:
+        try:
+            while (said := await self._channel.receive()) is not None:
+                self._hear(said)
+        finally:
+            self._end()
+
+    def _hear(self, said: FromProcess) -> None:
+        match said:
+            case IsOpen():
+                self._opened.set_result(said)
+            case Raised(call=None):
+                self._opened.set_exception(said.error())
+            case Now(slots=slots, steps=steps):
+                self.slots = slots
+                for number, (kind, where) in steps.items():
+                    if (call := self._calls.get(number)) is not None and call.doing is not None:
+                        call.doing.note(kind, where)
+            case Told():
+                self._tell(self, said)
+            case Ready(call=number) | Again(call=number) | Answered(call=number) | Raised(call=int(number)):
+                if (call := self._calls.get(number)) is not None:
+                    call.said.put_nowait(said)
+
+    def _end(self) -> None:
+        self.alive, self.usable, gone = False, 0, "the process that judged it ended"
+        if not self._opened.done():
+            self._opened.set_exception(EngineUnavailable(gone))
+        for call in self._calls.values():
+            call.said.put_nowait(JudgeFailure(gone, phase="judging"))
+        self._tell(self, Told())
+
+    def withdraw(self) -> None:
+        """Have other processes judge what this one has in hand."""
+        for call in self._calls.values():
+            call.said.put_nowait(_Elsewhere())
+
+    @contextlib.contextmanager
+    def call(self, problem: Problem | None = None) -> Iterator[tuple[int, str, _Call]]:
+        """Begin a question: its number, and the name of its problem there."""
+        number, call, name = next(self._numbers), _Call(), ""
+        if problem is not None and (name := f"{problem_digest(problem)} {problem.source}") not in self._known:
+            self._known.add(name)
+            bare = msgspec.structs.replace(problem, solutions=(), statement=None, document="")
+            self.send(Learn(name=name, problem=bare))
+        if not self.alive:
+            raise _Elsewhere
+        self._calls[number] = call
+        try:
+            yield number, name, call
+        except BaseException:
+            self.send(Drop(call=number))
+            raise
+        finally:
+            del self._calls[number]
+
+    def give_up(self) -> None:
+        """Judge without it: none of its servers answers."""
+        self._end()
+
+    async def close(self) -> None:
+        await self._channel.close()
+        self._listening.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._listening
+        if self._opened.done() and not self._opened.cancelled():
+            self._opened.exception()  # who asked has it already
+
+
+# --- the judge that they are together ----------------------------------------------------------------
+
+
+class Judges:
+    """The processes as one judge. Results are those of one process, whichever judges."""
+
+    def __init__(
+        self, processes: Sequence[Process], sharing: Sharing | None = None, *, trusted: bool = False
+    ) -> None:
+        self._processes, self._sharing, self._trusted = processes, sharing, trusted
+
+    def sharing(self, sharing: Sharing | None) -> Judges:
+        """Return a judge by the same processes that judges equal programs once, or each."""
+        return Judges(self._processes, sharing, trusted=self._trusted)
+
+    def of_solutions(self) -> Judges:
+        """Return a judge of solutions, as `Judge` does."""
+        return Judges(self._processes, self._sharing, trusted=True)
+
+    @property
+    def slots(self) -> int:
+        return max(1, sum(each.slots for each in self._processes if each.usable))
+
+    def _free(self) -> Process:
+        alive = [each for each in self._processes if each.alive]
+        if not alive:
+            raise JudgeFailure("no process that judges is left", phase="judging")
+        return min([each for each in alive if each.usable] or alive, key=lambda each: each.load)
+
+    async def keep_promises(self, packages: Collection[str], languages: Collection[str]) -> None:
+        """Raise InputError where submissions in these languages may count on packages that are missing."""
+        asked = {"packages": tuple(packages), "languages": tuple(languages)}
+        for process in [each for each in self._processes if each.alive]:
+            with contextlib.suppress(_Elsewhere), process.call() as (number, _, call):
+                process.send(Promise(call=number, **asked))
+                await call.next()
+
+    async def prepare(self, problem: Problem) -> None:
+        """Build what all submissions need. Raises for a problem that cannot be judged."""
+        while True:
+            process = self._free()
+            with contextlib.suppress(_Elsewhere), process.call(problem) as (number, name, call):
+                process.send(Prepare(call=number, problem=name))
+                await call.next()
+                return
+
+    async def lacks(
+        self, problem: Problem, language: Language | None
+    ) -> tuple[JudgeFailure | InputError, ...]:
+        """Return the first reason why no program in a language can be judged on a problem here."""
+        process = self._free()
+        with process.call(problem) as (number, name, call):
+            spoken = None if language is None else language.name
+            process.send(Lack(call=number, problem=name, language=spoken))
+            try:
+                await call.next()
+            except (JudgeFailure, InputError) as error:
+                return (error,)
+        return ()
+
+    async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
+        """Return what the submission is worth. JudgeFailure where that cannot be said."""
+        while True:
+            process = self._free()
+            with contextlib.suppress(_Elsewhere), process.call(problem) as (number, name, call):
+                result = await self._judged(process, number, name, call, problem, submission)
+                return msgspec.structs.replace(result, key=submission.key)
+
+    async def _judged(
+        self, process: Process, number: int, name: str, call: _Call, problem: Problem, submission: Submission
+    ) -> SubmissionResult:
+        sharing = self._sharing if runs_code(problem, submission) else None
+        code = None if submission.code is None else submission.code.encode(errors="surrogatepass")
+        bare = msgspec.structs.replace(submission, key="", code=None, row={})
+        with contextlib.ExitStack() as turns:
+            turn = turns.enter_context(sharing.turn(problem.id)) if sharing is not None else None
+            process.send(
+                Try(
+                    call=number,
+                    problem=name,
+                    submission=bare,
+                    code=code,
+                    trusted=self._trusted,
+                    shares=sharing is not None,
+                )
+            )
+
+            async def judged() -> SubmissionResult:
+                process.send(GoOn(call=number, found=None))
+                return _done(await call.next())
+
+            while True:
+                said = await call.next()
+                if sharing is not None and turn is not None and isinstance(said, Ready):
+                    with contextlib.suppress(_Anew):
+                        result = await sharing.once(turn, said.identity, judged)
+                        if not result.repeats:
+                            return result
+                        process.send(GoOn(call=number, found=result))
+                        return _done(await call.next())
+                elif not isinstance(said, Again):
+                    return _done(said)
+                if sharing is not None:
+                    turns.close()
+                    turn = turns.enter_context(sharing.turn(problem.id))
+
+
+def _done(said: FromProcess) -> SubmissionResult:
+    if isinstance(said, Again):
+        raise _Anew
+    assert isinstance(said, Answered) and said.result is not None, "that is the answer"
+    return said.result
+
+
+# --- all of them -------------------------------------------------------------------------------------
+
+
+@contextlib.asynccontextmanager
+async def spawned() -> AsyncIterator[Channel[FromProcess]]:
+    """Start a process, which ends with this one, however that ends. Keys of a terminal do not reach it."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-P", "-c", _BEGIN, str(Path(__file__).parents[2]), str(theirs.fileno())),
+            pass_fds=(theirs.fileno(),),
+            stdin=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    channel = to_process(*await asyncio.open_unix_connection(sock=ours))
+    try:
+        yield channel
+    finally:
+        await channel.close()
+        try:
+            async with asyncio.timeout(_ENDING):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+class Crew:
+    """The processes of a run while it goes on, and what is told of their servers."""
+
+    def __init__(self, tell: OnEvent) -> None:
+        self.tell, self.processes = tell, list[Process]()
+
+    def hear(self, process: Process, told: Told) -> None:
+        """Pass on what a process tells, as if all servers were of one engine."""
+        if (changed := told.changed) is not None:
+            process.usable, process.slots = changed.usable, max(1, changed.slots)
+            moved = changed.change is Change.GONE and any(changed.url in each.servers for each in self._alive)
+            if not moved:
+                usable = [each for each in self.processes if each.usable]
+                sums = {
+                    "usable": sum(each.usable for each in usable),
+                    "slots": sum(each.slots for each in usable),
+                }
+                self.tell(msgspec.structs.replace(changed, **sums))
+        if told.now is not None:
+            process.states = told.now.servers
+            self.tell(ServersNow(servers=self._states()))
+        if not process.alive:
+            self.share_out(set().union(*(each.servers for each in self.processes)))
+        if any(each.usable for each in self.processes):
+            for each in self.processes:
+                if not each.usable:
+                    each.withdraw()
+        elif told.waits is not None:
+            self.tell(told.waits)
+
+    @property
+    def _alive(self) -> list[Process]:
+        return [each for each in self.processes if each.alive]
+
+    def _states(self) -> tuple[ServerState, ...]:
+        states = dict[str, ServerState]()
+        for process in self.processes:
+            for one in process.states:
+                if one.url in process.servers or one.url not in states:
+                    states[one.url] = one
+        return tuple(states[url] for url in sorted(states))
+
+    def share_out(self, found: Collection[str]) -> None:
+        """Give each process its servers: those that it has, as far as can be."""
+        alive = self._alive
+        before = [frozenset(each.servers) for each in alive]
+        for process in self.processes:
+            if not process.alive:
+                process.servers.clear()
+        if alive:
+            share_out(found, [each.servers for each in alive])
+        for process, had in zip(alive, before, strict=True):
+            if process.servers != had:
+                process.send(UseServers(servers=tuple(sorted(process.servers))))
+
+    async def keep_up(self, discovery: Discovery) -> None:
+        """Look for servers for ever. What was known stands where a look fails."""
+        while discovery.every is not None:
+            await asyncio.sleep(discovery.every)
+            with contextlib.suppress(EngineError, InputError):
+                self.share_out(await discovery.find())
+
+
+@contextlib.asynccontextmanager
+async def judges(
+    choice: EngineChoice,
+    number: int,
+    how: JudgeOptions,
+    store: Store,
+    packages: Collection[str],
+    tell: OnEvent,
+) -> AsyncIterator[Judges]:
+    """Open so many processes, each on its share of the servers; at most one for each server."""
+    discovery = choice.discovery()
+    if not (found := await discovery.find()):
+        raise EngineUnavailable(f"no server was found by {discovery}")
+    size = min(number, len(found), choice.slots or number)
+    if size < number:
+        _LOG.info("%d processes judge: there are no more servers, or jobs at a time", size)
+    crew, parts = Crew(tell), [set[str]() for _ in range(size)]
+    share_out(found, parts)
+    async with contextlib.AsyncExitStack() as open_processes:
+        for part in parts:
+            channel = await open_processes.enter_async_context(spawned())
+            process = Process(channel, crew.hear)
+            open_processes.push_async_callback(process.close)
+            process.servers = part
+            crew.processes.append(process)
+        launch = msgspec.structs.replace(choice.launch, neighbours=choice.launch.neighbours * size)
+        asked = [
+            Open(
+                choice=msgspec.structs.replace(choice, slots=slots, launch=launch),
+                servers=tuple(sorted(part)),
+                store=(str(store.root), store.limit),
+                how=how,
+                packages=tuple(packages),
+            )
+            for part, slots in zip(parts, _slots(choice.slots, size), strict=True)
+        ]
+        opened = await _opened(crew, asked)
+        tell(together(opened, choice))
+        keeping_up = asyncio.create_task(crew.keep_up(discovery))
+        try:
+            yield Judges(crew.processes)
+        finally:
+            keeping_up.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await keeping_up
+
+
+def _slots(total: int | None, size: int) -> list[int | None]:
+    return [None if total is None else (total + part) // size for part in range(size)]
+
+
+async def _opened(crew: Crew, asked: Sequence[Open]) -> list[IsOpen]:
+    """Return what those say that could be opened. The others' servers are tried again by these."""
+    answers = await asyncio.gather(
+        *(process.open(each) for process, each in zip(crew.processes, asked, strict=True)),
+        return_exceptions=True,
+    )
+    errors = [answer for answer in answers if isinstance(answer, BaseException)]
+    for error in errors:
+        if len(errors) == len(answers) or not isinstance(error, EngineUnavailable):
+            raise error
+    for process, answer in zip(crew.processes, answers, strict=True):
+        if isinstance(answer, BaseException):
+            process.give_up()
+    opened = [answer for answer in answers if isinstance(answer, IsOpen)]
+    why = tuple(map(str, errors))
+    return [msgspec.structs.replace(opened[0], unreachable=why), *opened[1:]] if why else opened
+
+
+def together(opened: Sequence[IsOpen], choice: EngineChoice) -> ServersFound:
+    """Return what one engine would say of all servers. InputError where results would not be the same."""
+    profiles = [each.profile for each in opened]
+    unlike = differing([each.toolchains for each in profiles])
+    lacking = [name for name in unlike if not all(name in each.toolchains for each in profiles)]
+    same = {(each.architecture, each.runtimes, each.confines, each.strict) for each in profiles}
+    if lacking or len(same) > 1 or (unlike and choice.same_compiler):
+        what = f"in {', '.join(unlike)}" if unlike else "in architecture or runtimes"
+        remedy = "Give all of them the same image, or leave client_processes=... out"
+        raise InputError(f"the servers differ {what}", where=choice.text, remedy=remedy)
+    found = [each.found for each in opened]
+    differences = {line.name: line for each in found for line in each.differences}
+    for name in unlike:
+        versions = ", ".join(sorted({each.toolchains[name].version for each in profiles}))
+        line = Condition(name=f"{name} differs", ok=None, detail=versions)
+        differences.setdefault(line.name, line)
+    return ServersFound(
+        servers=sum(each.servers for each in found),
+        used=sum(each.used for each in found),
+        slots=sum(each.slots for each in found),
+        unreachable=tuple(
+            reason for each in opened for reason in (*each.unreachable, *each.found.unreachable)
+        ),
+        left_out={url: why for each in found for url, why in each.left_out.items()},
+        differences=tuple(differences.values()),
+    )

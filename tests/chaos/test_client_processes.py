@@ -1,0 +1,173 @@
+"""`--client-processes` with real processes and workers: a process is killed, the run is interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from leftovers import descendants
+from test_watched_workers import until, worker
+
+from ioi_eval.store.resources import examples
+
+pytestmark = [pytest.mark.once, pytest.mark.long]
+
+MEASURED = (
+    "cpu_time",
+    "cpu_times",
+    "wall_time",
+    "waited_time",
+    "memory",
+    "feedback",
+)  # a feedback may name a time
+
+
+@pytest.fixture
+async def servers(shared_cache: Path) -> AsyncIterator[str]:
+    """Two workers."""
+    async with AsyncExitStack() as stack:
+        ports = [(await stack.enter_async_context(worker(shared_cache, "--slots", "1")))[1] for _ in range(2)]
+        yield ",".join(f"http://127.0.0.1:{port}" for port in ports)
+
+
+def dump(folder: Path, number: int = 16) -> Path:
+    """Programs, of which every eighth is equal to an earlier one."""
+    texts = ("print({n})", "raise SystemExit({n})", "print(", "import time\ntime.sleep(0.2)\nprint({n})")
+    rows = [
+        {
+            "id": n,
+            "problem_id": "carousel",
+            "language": "python",
+            "code": texts[n % 4].format(n=n - 4 if n % 8 == 7 else n),
+        }
+        for n in range(number)
+    ]
+    (folder / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder / "dump.jsonl"
+
+
+@asynccontextmanager
+async def scoring(
+    folder: Path, cache: Path, servers: str, out: str, *options: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ioi_eval.cli", "score", str(folder / "dump.jsonl"), "--all-tests"),
+        *("--problems", str(examples() / "problems"), "--engine", servers, "--out", str(folder / out)),
+        *options,
+        env={"PATH": os.environ["PATH"], "IOI_EVAL_CACHE": str(cache)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def ended(process: asyncio.subprocess.Process) -> tuple[int | None, str]:
+    async with asyncio.timeout(300):
+        said, _ = await process.communicate()
+    return process.returncode, said.decode()
+
+
+def rows(run: Path) -> dict[Any, Any]:
+    path = run / "results.jsonl"
+    found = map(json.loads, path.read_text().splitlines() if path.exists() else ())
+    return {row["key"]: unmeasured(row) for row in found}
+
+
+def unmeasured(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: unmeasured(each) for name, each in value.items() if name not in MEASURED}
+    return [unmeasured(each) for each in value] if isinstance(value, list) else value
+
+
+def judging_processes() -> list[int]:
+    return [pid for pid in descendants() if "ioi_eval.runs.process " in command_line(pid)]
+
+
+def command_line(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return ""
+
+
+async def test_rows_are_those_of_one_process(tmp_path: Path, shared_cache: Path, servers: str) -> None:
+    dump(tmp_path)
+    for out, options in (("alone", ()), ("together", ("--client-processes", "2"))):
+        async with scoring(tmp_path, shared_cache, servers, out, *options) as process:
+            code, said = await ended(process)
+            assert code == 0, said
+    assert rows(tmp_path / "alone") == rows(tmp_path / "together") and len(rows(tmp_path / "alone")) == 16
+
+
+async def test_a_process_that_is_killed_is_a_failure_of_the_judge(
+    tmp_path: Path, shared_cache: Path, servers: str
+) -> None:
+    dump(tmp_path)
+    async with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
+        await until(lambda: len(rows(tmp_path / "run")) >= 1)
+        os.kill(judging_processes()[0], signal.SIGKILL)
+        code, said = await ended(process)
+    failed = [json.loads(line) for line in (tmp_path / "run" / "failures.jsonl").read_text().splitlines()]
+    assert code == 3 and failed, said
+    assert all(row["reason"] == "the process that judged it ended" and not row["final"] for row in failed)
+    assert len(rows(tmp_path / "run")) + len(failed) == 16
+    async with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
+        code, said = await ended(process)
+        assert code == 0, said
+    assert len(rows(tmp_path / "run")) == 16 and judging_processes() == []
+
+
+async def test_an_interrupted_run_ends_its_processes(
+    tmp_path: Path, shared_cache: Path, servers: str
+) -> None:
+    dump(tmp_path, 60)
+    async with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
+        await until(lambda: len(rows(tmp_path / "run")) >= 1)
+        assert len(judging_processes()) == 2
+        process.send_signal(signal.SIGINT)
+        code, said = await ended(process)
+    assert code == 130 and "Traceback" not in said and 1 <= len(rows(tmp_path / "run")) < 60
+    assert judging_processes() == []
+
+
+async def test_processes_end_with_a_run_that_is_killed(
+    tmp_path: Path, shared_cache: Path, servers: str
+) -> None:
+    dump(tmp_path, 60)
+    async with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
+        await until(lambda: len(rows(tmp_path / "run")) >= 1)
+        theirs = judging_processes()
+        process.kill()
+        await process.wait()
+        await until(lambda: not any("ioi_eval.runs.process " in command_line(pid) for pid in theirs))
+
+
+async def test_servers_that_come_reach_all_processes(
+    tmp_path: Path, shared_cache: Path, servers: str
+) -> None:
+    """Two more are listed while the run goes on: each process gets one."""
+    dump(tmp_path, 60)
+    listed = tmp_path / "servers"
+    listed.write_text(servers)
+    async with AsyncExitStack() as stack:
+        process = await stack.enter_async_context(
+            scoring(tmp_path, shared_cache, f"@{listed}", "run", "--client-processes", "2")
+        )
+        await until(lambda: len(rows(tmp_path / "run")) >= 1)
+        more = [(await stack.enter_async_context(worker(shared_cache, "--slots", "1")))[1] for _ in range(2)]
+        listed.write_text(",".join([servers, *(f"http://127.0.0.1:{port}" for port in more)]))
+        code, said = await ended(process)
+    assert code == 0 and len(rows(tmp_path / "run")) == 60, said
+    assert "4 servers for 4 jobs" in said, said
