@@ -209,14 +209,15 @@ async def starting(options: ServerOptions) -> AsyncIterator[None]:
 
 
 class _Builds(logging.Handler):
-    """Hears what is built."""
+    """Hears what is built, one beside the other."""
 
     now = ""
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
         if text.startswith(_BUILDING):
-            self.now = text.removeprefix(_BUILDING).partition(",")[0]
+            named = text.removeprefix(_BUILDING).partition(",")[0]
+            self.now = f"{self.now} and {named}" if self.now else named
 
 
 @contextlib.contextmanager

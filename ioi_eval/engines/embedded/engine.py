@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 from collections.abc import Collection, Iterable, Mapping
@@ -203,10 +204,16 @@ class EmbeddedEngine:
         tools = await to_its_end(partial(toolchains, self._python, self._promised))
         packages = await to_its_end(partial(self._find_packages, tools, boxes.folder))
         proctor = boxes.folder / "proctor"
-        binary = await proctor_binary(tools.get("g++"), graders() / "proctor", self._store, boxes.folder)
+        # Where neither is at hand, both are compiled beside each other.
+        making = asyncio.create_task(self._library(tools, boxes.folder))
+        try:
+            binary = await proctor_binary(tools.get("g++"), graders() / "proctor", self._store, boxes.folder)
+            library = await making
+        finally:
+            making.cancel()
+            await asyncio.wait({making})
         proctor.write_bytes(binary.content)
         proctor.chmod(0o755)
-        library = await self._library(tools, boxes.folder)
         self._held.callback(uids.release)
         read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
         how = self._layers, self._allow_unconfined

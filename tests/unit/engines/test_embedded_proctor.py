@@ -7,12 +7,14 @@ import platform
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engine_helpers import alive, mark, until
 
 from ioi_eval import Store
-from ioi_eval.engines.embedded.proctor import proctor_binary, proctor_key, waiting_library
+from ioi_eval.engines.embedded import EmbeddedEngine, engine
+from ioi_eval.engines.embedded.proctor import Binary, proctor_binary, proctor_key, waiting_library
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Toolchain
@@ -182,3 +184,44 @@ async def test_a_cancelled_build_leaves_no_compiler(sources: Path, own_store: St
         await task
     await until(lambda: not alive(marked))
     assert own_store.size() == 0
+
+
+async def test_both_are_built_beside_each_other(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = asyncio.Barrier(2)
+
+    async def proctor(*arguments: Any) -> Binary:
+        await both.wait()
+        return await proctor_binary(*arguments)
+
+    async def library(*arguments: Any) -> Binary:
+        await both.wait()
+        return await waiting_library(*arguments)
+
+    monkeypatch.setattr(engine, "proctor_binary", proctor)
+    monkeypatch.setattr(engine, "waiting_library", library)
+    async with EmbeddedEngine(store=Store(shared_cache), slots=1) as opened:
+        assert (await opened.profile()).waiting is not None
+
+
+async def test_without_a_proctor_nothing_more_is_built(
+    own_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def proctor(*arguments: Any) -> Binary:
+        await began.wait()
+        raise EngineUnavailable("the proctor does not compile")
+
+    async def library(*arguments: Any) -> Binary:
+        began.set()
+        try:
+            return await asyncio.Future()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(engine, "proctor_binary", proctor)
+    monkeypatch.setattr(engine, "waiting_library", library)
+    with pytest.raises(EngineUnavailable, match="does not compile"):
+        async with EmbeddedEngine(store=own_store, slots=1):
+            pass
+    assert ended.is_set()

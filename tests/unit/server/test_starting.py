@@ -31,6 +31,9 @@ async def test_it_says_that_it_is_there_and_what_it_builds(unused_tcp_port: int)
         assert (status, told["status"], told["building"]) == (503, "starting", "")
         LOG.warning("building %s, once per machine: 5 s", "the proctor")
         assert (await answer(port, "/healthz"))[1]["building"] == "the proctor"
+        LOG.warning("building %s, once per machine: 5 s", "what Python waits with")
+        both = "the proctor and what Python waits with"
+        assert (await answer(port, "/healthz"))[1]["building"] == both
         status, told = await answer(port, "/api/v2/execute", "POST")
         assert status == 503 and told["message"] == "this worker is starting"
         with pytest.raises(InputError, match="cannot listen there"):
