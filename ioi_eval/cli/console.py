@@ -133,12 +133,19 @@ class _Passing(logging.Handler):
         self._tell(self.format(record))
 
 
-def tell_what_is_logged(tell: Callable[[str], None] = tell) -> None:
-    """Show log messages of the layers below, such as a download from the hub. The last call holds."""
+def tell_what_is_logged(tell: Callable[[str], None] = tell, *, of_others: bool = False) -> None:
+    """Show log messages of the layers below, such as a download from the hub. The last call holds.
+
+    `of_others`: also what other libraries log, and Python's warnings, which would be written as they are.
+    """
     logger = logging.getLogger(_PACKAGE)
     logger.handlers = [handler for handler in logger.handlers if not isinstance(handler, _Passing)]
     logger.addHandler(_Passing(tell))
     logger.setLevel(logging.INFO)
+    if of_others:
+        logging.captureWarnings(True)
+        logging.getLogger().addHandler(_Passing(tell))
+        logger.propagate = False
 
 
 def hush(quiet: bool) -> bool:

@@ -76,39 +76,39 @@ def worker(
     SIGTERM or Ctrl-C lets the jobs that run finish and turns new ones away with 503; a second one ends at
     once. The token may also be in the variable IOI_EVAL_TOKEN.
     """
-    token = Secret()
-    if token_file is None:
-        token = read_own_token(None)
-    else:
-        read_callers(token_file)  # so that a fault is told at once
-    check_address(serving.host, token=token or token_file is not None, open_to_all=open_to_all)
-    options = msgspec.structs.replace(
-        serving,
-        run_cpu_time=serving.run_timeout,
-        compile_cpu_time=serving.compile_timeout,
-        token=token,
-        token_file=token_file,
-        log_jobs=verbose,
-        allowing="--allow-host NAME",
-    )
-    store = open_store()
     as_json = log_format == "json"
     tell = _telling(json=as_json, verbose=verbose)
     if as_json:
-        console.tell_what_is_logged(lambda words: tell(Event(name="note", words=words)))
-    # As many as we may have: a thousand clients that say nothing would take all that is usual.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    running = serve(
-        store=store,
-        options=options,
-        slots=slots,
-        packages=(packages,) if packages else (),
-        allow_unconfined=allow_unconfined,
-        python=os.environ.get(PYTHON, "").strip() if python is None else python,
-        tell=tell,
-    )
+        console.tell_what_is_logged(lambda words: tell(Event(name="note", words=words)), of_others=True)
     try:
+        token = Secret()
+        if token_file is None:
+            token = read_own_token(None)
+        else:
+            read_callers(token_file)  # so that a fault is told at once
+        check_address(serving.host, token=token or token_file is not None, open_to_all=open_to_all)
+        options = msgspec.structs.replace(
+            serving,
+            run_cpu_time=serving.run_timeout,
+            compile_cpu_time=serving.compile_timeout,
+            token=token,
+            token_file=token_file,
+            log_jobs=verbose,
+            allowing="--allow-host NAME",
+        )
+        store = open_store()
+        # As many as we may have: a thousand clients that say nothing would take all that is usual.
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        running = serve(
+            store=store,
+            options=options,
+            slots=slots,
+            packages=(packages,) if packages else (),
+            allow_unconfined=allow_unconfined,
+            python=os.environ.get(PYTHON, "").strip() if python is None else python,
+            tell=tell,
+        )
         done = asyncio.run(_serve(running, store, tell, as_json=as_json))
     except IoiEvalError as error:
         if not as_json:

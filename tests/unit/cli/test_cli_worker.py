@@ -9,6 +9,7 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -207,6 +208,36 @@ def test_an_error_is_an_object_of_the_log(cli: CommandLine) -> None:
     assert refused.returncode == 2
     [event] = map(json.loads, refused.stderr.splitlines())
     assert event["event"] == "error" and str(port) in event["message"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "named"),
+    [("--host", "0.0.0.0", "token"), ("--token-file", "empty", "empty"), ("--tls-key", "empty", "tls")],
+)
+def test_an_error_before_it_serves_is_an_object_too(
+    cli: CommandLine, option: str, value: str, named: str
+) -> None:
+    (cli.folder / "empty").write_text("")
+    refused = cli("worker", "--port", "0", "--log-format", "json", option, value)
+    assert refused.returncode == 2
+    [event] = map(json.loads, refused.stderr.splitlines())
+    assert event["event"] == "error" and named in event["message"].lower()
+
+
+def test_what_libraries_log_is_an_object_too() -> None:
+    """Such as a slow handler of asyncio, or a warning of Python's."""
+    code = """
+import json, logging, warnings
+from ioi_eval.cli import console
+console.tell_what_is_logged(lambda words: print(json.dumps(words)), of_others=True)
+logging.getLogger("asyncio").error("first\\nline")
+warnings.warn("old")
+logging.getLogger("ioi_eval.store").info("ours")
+"""
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stderr == ""
+    first, second, third = map(json.loads, shown.stdout.splitlines())
+    assert first == "first\nline" and "UserWarning: old" in second and third == "ours"
 
 
 def test_its_python_is_chosen_as_for_judging(cli: CommandLine) -> None:
