@@ -53,7 +53,14 @@ def test_formulas_are_drawn_and_pictures_are_not_asked_for(browser: Any, pages: 
     boxes = browser.execute_script(
         "return [...document.querySelectorAll('math')].map((one) => one.getBoundingClientRect().height)"
     )
-    assert len(boxes) == 4 and min(boxes) > 8 and max(boxes) > 30, "the sum is higher than a line"
+    assert len(boxes) == 4 and min(boxes) > 8
+    limits = browser.execute_script(
+        "const [sum, under, over] = document.querySelector('munderover').children;"
+        "return [over, sum, sum, under].map((one) => one.getBoundingClientRect())"
+        ".map((box) => (box.top + box.bottom) / 2)"
+    )
+    assert limits == sorted(limits) and limits[3] - limits[0] > 8, "the limits are above and below the sum"
+    assert max(boxes) > 2 * min(boxes), "the sum is higher than a line, whatever the font"
     fraction = browser.execute_script(
         "const [over, under] = document.querySelector('mfrac').children;"
         "return [over.getBoundingClientRect().bottom, under.getBoundingClientRect().top]"
