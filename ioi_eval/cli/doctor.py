@@ -236,6 +236,7 @@ class _Nodes(Value):
 
 async def _looked_at(choice: EngineChoice) -> _Nodes:
     """Raises EngineUnavailable where no node can be used."""
+    choice.check()
     async with ray_engine(choice) as engine:
         nodes = await engine.conditions()
         return _Nodes(
