@@ -13,7 +13,7 @@ import termios
 from pathlib import Path
 
 import pytest
-from conftest import CommandLine
+from support.command_line import CommandLine
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 SOLUTION = EXAMPLES / "garland" / "solutions" / "correct"
