@@ -1,4 +1,4 @@
-"""What a report leaves for the next one of the same run, which reads only rows that came since.
+"""The state that a report leaves for the next one of the same run, which reads only rows that came since.
 
 It holds for results.jsonl that begins with the same bytes, for the same options, problems and sources of the
 package, and for the files that it names by their hashes. Otherwise all is read anew.
@@ -53,7 +53,7 @@ class FirstPass:
         if known is not None and not (known.covered in proven and self._has_files(known)):
             known = None
         self.made = made if made is not None and made.covered in proven else None
-        """What the pages of the last report were made of, where the rows are still there."""
+        """The sources of the last report's pages, where the rows are still there."""
         self.known, self._large = known, self.covered.size >= LARGE
 
     def _has_files(self, known: ReportIndex) -> bool:

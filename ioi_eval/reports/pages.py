@@ -108,7 +108,7 @@ class Opened:
 
 
 class KeptLists(Value):
-    """What the lists of a report know beside their rows, for those of the next report."""
+    """The knowledge of a report's lists beside their rows, for those of the next report."""
 
     bests: tuple[tuple[str, str, float, str], ...]
     tests: Mapping[str, PackedTests]
@@ -430,7 +430,7 @@ def _feedback(result: SubmissionResult) -> str:
 
 
 class PackedTests(Value):
-    """What `Tests` has counted."""
+    """The counts of `Tests`."""
 
     ends: Mapping[str, Mapping[Verdict, int]]
     decided: Mapping[str, int]

@@ -285,7 +285,7 @@ def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> 
 
 
 class KeptPass(Value):
-    """What a pass over a run's first rows has counted, for one that goes on from there."""
+    """The counts of a pass over a run's first rows, for one that goes on from there."""
 
     tallies: tuple[tuple[str, str, PackedTally], ...]
     traits: Mapping[str, Traits]

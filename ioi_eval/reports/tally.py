@@ -88,7 +88,7 @@ _MAX_DISTINCT = 20  # machines and repairs that a report names
 
 
 class PackedTally(Value):
-    """What a tally has counted, but for submissions that could not be judged."""
+    """The counts of a tally, but for submissions that could not be judged."""
 
     scored: int
     compiled: int

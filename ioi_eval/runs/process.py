@@ -1,4 +1,4 @@
-"""A process that judges for another one, on servers of its own: what the two tell each other, and its side.
+"""A process that judges for another one, on servers of its own: their messages, and its side.
 
 The other process has the rows and the journal, finds servers, and decides which of equal programs is judged.
 """
