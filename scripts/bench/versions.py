@@ -31,14 +31,14 @@ async def measuring(workshop: Path) -> None:
     from ground import prepared  # type: ignore[import-not-found]
     from hostile import QUICK, hostile, normal  # type: ignore[import-not-found]
     from judging import Bench
-    from workload import problem
+    from workload import BIG, problem
 
     from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 
     known = {attack.name: attack for attack in QUICK if attack.language != "java"}
     print(*known, flush=True)
     attacks = [known[name] for name in sys.stdin.readline().split()]
-    bench = Bench(workshop / "bench", 1, TESTS)
+    bench = Bench(workshop / "bench", 1, TESTS, BIG)
     bench.bare(checker=False)  # builds what is run by hand
     task, work = problem(bench.folder / "tests", TESTS, checker=False), bench.fresh(1)
     store, options = Store(workshop / "store"), JudgeOptions(all_tests=True)
