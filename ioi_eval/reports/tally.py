@@ -190,7 +190,7 @@ def uses(tallies: Iterable[Tally]) -> tuple[Use, ...]:
 
 
 class PackedFacts(Value):
-    """What `Facts` has found."""
+    """The findings of `Facts`."""
 
     compilers: Mapping[str, int]
     repairs: Mapping[str, int]

@@ -150,7 +150,7 @@ class Now(FromProcess):
 
 
 class Told(FromProcess):
-    """Of servers; one of these."""
+    """News of servers: one of these fields is set."""
 
     changed: ServerChanged | None = None
     waits: JobsWait | None = None

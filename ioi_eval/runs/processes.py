@@ -242,15 +242,16 @@ class Judges:
         self, problem: Problem, language: Language | None
     ) -> tuple[JudgeFailure | InputError, ...]:
         """Return the first reason why no program in a language can be judged on a problem here."""
-        process = self._free()
-        with process.call(problem) as (number, name, call):
-            spoken = None if language is None else language.name
-            process.send(Lack(call=number, problem=name, language=spoken))
-            try:
-                await call.next()
-            except (JudgeFailure, InputError) as error:
-                return (error,)
-        return ()
+        spoken = None if language is None else language.name
+        while True:
+            process = self._free()
+            with contextlib.suppress(_Elsewhere), process.call(problem) as (number, name, call):
+                process.send(Lack(call=number, problem=name, language=spoken))
+                try:
+                    await call.next()
+                except (JudgeFailure, InputError) as error:
+                    return (error,)
+                return ()
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         """Return what the submission is worth. JudgeFailure where that cannot be said."""

@@ -1,4 +1,4 @@
-"""What a row costs a client: in one process, and in one that has others judge (`--client-processes`).
+"""Measure what a row costs a client: in one process, and in one that has others judge (`--client-processes`).
 
 All judge on a fake engine, so no connection and no worker is measured: see shipping.py for those.
 """

@@ -82,7 +82,7 @@ def same_as_anew(folder: Path, options: ReportOptions | None = None) -> None:
 
 
 class History:
-    """What may happen to a run, by chance."""
+    """A run to which things happen by chance."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.dice, self.number = folder, random.Random(seed), 0

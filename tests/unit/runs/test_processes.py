@@ -12,14 +12,24 @@ from typing import Any
 
 import pytest
 
-from ioi_eval import InputError, Store, score_dump
+from ioi_eval import InputError, Store, load_problems, score_dump
 from ioi_eval.engines.contract import Change, JobsWait, OnServer, ServerChanged, Servers, ignore
 from ioi_eval.engines.registry import Opening
 from ioi_eval.model.values import ServerState
 from ioi_eval.runs import EngineChoice, Event, RunOptions, ServersFound, ServersNow
 from ioi_eval.runs import processes as module
-from ioi_eval.runs.process import Channel, FromProcess, Named, Open, from_process, serve, to_process
-from ioi_eval.runs.processes import share_out
+from ioi_eval.runs.process import (
+    Answered,
+    Channel,
+    FromProcess,
+    Lack,
+    Named,
+    Open,
+    from_process,
+    serve,
+    to_process,
+)
+from ioi_eval.runs.processes import Judges, Process, share_out
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import Broken, FakeEngine
 
@@ -235,3 +245,38 @@ def test_servers_are_shared_out_and_few_move() -> None:
     assert sorted(map(len, parts)) == [1, 2, 2] and set().union(*parts) == gone
     share_out("a", parts)
     assert sorted(map(len, parts)) == [0, 0, 1]
+
+
+class Silent:
+    """A channel to a process that answers nothing by itself."""
+
+    def __init__(self) -> None:
+        self.sent = list[Any]()
+
+    def send(self, message: Any) -> None:
+        self.sent.append(message)
+
+    async def receive(self) -> None:
+        await asyncio.Event().wait()
+
+    async def close(self) -> None: ...
+
+
+async def test_what_is_lacking_is_asked_of_another_process_where_one_has_no_server() -> None:
+    channels = [Silent(), Silent()]
+    first, second = processes = [Process(channel, lambda *_: None) for channel in channels]  # type: ignore[arg-type]
+    first.usable = second.usable = 1
+    problem = load_problems(examples() / "problems")["lanterns"]
+    asking = asyncio.create_task(Judges(processes).lacks(problem, None))
+    await asyncio.sleep(0)
+    assert isinstance(channels[0].sent[-1], Lack)
+    first.usable = 0
+    first.withdraw()
+    for _ in range(5):  # turns of the loop
+        await asyncio.sleep(0)
+    asked = channels[1].sent[-1]
+    assert isinstance(asked, Lack)
+    second._hear(Answered(call=asked.call, result=None))
+    assert await asking == ()
+    for process in processes:
+        await process.close()
