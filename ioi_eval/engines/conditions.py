@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import HEADER, WRAPPER, Condition, Recipe
+from ioi_eval.engines.contract import HEADER, WRAPPER, Built, Condition, Recipe, Rejected
 from ioi_eval.engines.embedded.boxes import (
     IN_MEMORY,
     ROOM_NEEDED,
@@ -28,7 +28,8 @@ from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.embedded.interpreters import Interpreter, find_python, interpreters
 from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, Binary, proctor_binary, waiting_library
 from ioi_eval.engines.embedded.toolchains import find_compiler, toolchains
-from ioi_eval.engines.jobs.build import header_recipe
+from ioi_eval.engines.jobs.build import Shelf
+from ioi_eval.engines.jobs.headers import header_recipe
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.languages import LANGUAGES, find
@@ -145,28 +146,31 @@ def headers(found: Toolchain | None, store: Store) -> list[Condition]:
     """Report the big header as it is kept for builds, precompiled by this very compiler."""
     if found is None:
         return []
-    language = find("c++")
+    language, shelf = find("c++"), Shelf(store)
     empty = NamedBlob(name="empty.cpp", content=Blob.of(""))
-    standards = dict.fromkeys(standard for _, standard in language.dialects)
-    kept = [
-        standard
-        for standard in standards
-        if store.get(
-            header_recipe(
-                Recipe(
-                    kind=HEADER,
-                    output=HEADER,
-                    command=(language.command,),
-                    sources=(empty,),
-                    control=empty,
-                    limits=BuildLimits(),
-                    header=language.header,
-                    precompile=language.precompile(WRAPPER, HEADER, standard),
-                )
-            ).key(platform.machine(), found)
+    kept, early = list[str](), list[str]()
+    for standard in dict.fromkeys(standard for _, standard in language.dialects):
+        recipe = Recipe(
+            kind=HEADER,
+            output=HEADER,
+            command=(language.command,),
+            sources=(empty,),
+            control=empty,
+            limits=BuildLimits(),
+            header=language.header,
+            precompile=language.precompile(WRAPPER, HEADER, standard),
         )
-    ]
-    detail = f"{language.header}, precompiled for {', '.join(kept)}"
+        if store.get(header_recipe(recipe).key(platform.machine(), found)) is None:
+            continue
+        kept.append(standard)
+        proof = shelf.early(recipe, platform.machine(), found)
+        if isinstance(proof, Built):
+            early.append(f"{standard} with its templates made early: {proof.artifact.read().decode()}")
+        elif isinstance(proof, Rejected):
+            reason = proof.log.strip().splitlines() or ["g++ makes no such header"]
+            early.append(f"{standard} without templates made early: {reason[-1]}")
+    shelf.close()
+    detail = "; ".join([f"{language.header}, precompiled for {', '.join(kept)}", *early])
     if not kept:
         after = BuildOptions().precompile_after
         detail = f"none yet; {language.header} is precompiled beside the work after {after} builds"

@@ -36,6 +36,9 @@ HOSTILE = {
     "a name with an option": "#include <cstdio> -DINT_MAX=1\n#include <climits>\n",
     "the folder itself": '#include "ioi-eval-headers/included.hpp"\n!#define INT_MAX 1\n',
     "a compiled one": '#pragma GCC pch_preprocess "ioi-eval-headers/included.hpp.gch"\n!',
+    "the early one": '!#pragma GCC pch_preprocess "ioi-eval-early/bits/stdc++.h.gch"\n',
+    "the checker itself": '!#include "ioi-eval-early/early.so"\n',
+    "more that is made early": "!#pragma ioi_eval early\nstruct Poisoned : std::vector<int> {};\n",
     "text of its own": "static int INT_MAX_ = 1;\n!namespace std { static int poisoned; }\n",
 }
 
@@ -65,11 +68,12 @@ async def test_nobody_puts_anything_into_a_header(tmp_path: Path, begins: str) -
                 for attack in HOSTILE:
                     for number in range(2):
                         await built(artifacts, hostile(attack, begins, number))
-                for number in range(2):  # what is tried needs a header that is there
+                for number in range(4):  # what is tried needs headers that are there
                     await built(artifacts, f"{begins}int honest{number};\n{_REST}")
             made = await built(artifacts, victim)
             assert isinstance(made, Built) and not made.log, made
             programs[name] = made.artifact.sha256
         kept = [path for path in (tmp_path / name).rglob("artifact") if path.read_bytes()[:4] == b"gpch"]
         assert bool(kept) is (after is not None), "headers are made for one of the two"
+        assert len(kept) >= 2 or after is None or begins != BIG, "the usual one and the early one"
     assert programs["attacked"] == programs["alone"]

@@ -14,9 +14,9 @@ import secrets
 import shlex
 import shutil
 import threading
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,9 @@ from ioi_eval.engines.contract import (
     BROUGHT_LIBRARY,
     DRIVERS,
     GENERATED,
-    HEADER,
     LIBRARY_HEADER,
     OTHER_MACHINE,
     SUBMISSION,
-    WRAPPER,
     Built,
     Profile,
     Recipe,
@@ -40,14 +38,38 @@ from ioi_eval.engines.contract import (
     Staying,
 )
 from ioi_eval.engines.jobs.carrier import Carrier, Made
+from ioi_eval.engines.jobs.headers import (
+    CHECKER,
+    EARLY,
+    EARLY_PAYS_AFTER,
+    FOLDER,
+    INCLUDED,
+    INCLUDES_PAY_AFTER,
+    MOST_INCLUDED,
+    PROOF_PAYS_AFTER,
+    REACHED,
+    Demand,
+    Proof,
+    Trial,
+    checker_recipe,
+    checking,
+    early_name,
+    early_recipe,
+    header_name,
+    header_recipe,
+    own_includes,
+    proof_key,
+    serves,
+    shipped_proofs,
+    trials,
+)
 from ioi_eval.engines.jobs.run import COMMAND, wait_for
 from ioi_eval.model.errors import BrokenReply, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import Ahead, Job, JobFile, Stands, Toolchain
 from ioi_eval.model.options import TRUSTED_SECONDS, BuildOptions
 from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines, encode_plan
-from ioi_eval.model.values import Blob, NamedBlob, Value
+from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.builds import MACHINE_AT_FAULT, Ending, ending, lacked_room, log_of
-from ioi_eval.rules.cpp_text import leading_includes, starts_with
 from ioi_eval.rules.limits import milliseconds, plan_limits
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin
@@ -69,14 +91,16 @@ def compile_script(
     linked: bool = False,
     included: bool = False,
     brought: bool = False,
+    early: bool = False,
 ) -> str:
     """`headers`: a folder that may have the big header precompiled; it never changes what comes out.
 
     `linked`: whether the shared source is there as an object, too. `included`: whether the source's own first
     includes may be there, precompiled. `brought`: whether the server's package may have the big header so.
-    What fails with any of these is built without, so nothing made ahead
-    is why a source is refused. And if the compiler says anything about a source that begins with a header
-    made ahead, it compiles the source alone: it has other words for what was included elsewhere.
+    `early`: whether the early header may be there, for programs that it cannot change; others are built by
+    the usual one. What fails with any of these is built without, so nothing made ahead is why a source is
+    refused. And if the compiler says anything about a source that begins with a header made ahead, it
+    compiles the source alone: it has other words for what was included elsewhere.
     """
     # Options that are in no key, because they do not change what comes out.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
@@ -84,10 +108,7 @@ def compile_script(
     if linked or included or headers or brought:
         begins = ""
         if headers:
-            # Only a source's first include can be a precompiled header. The next one finds this text.
-            name = shlex.quote(f"{headers}/{recipe.header}")
-            again = f"echo '#include_next <{recipe.header}>' > {name}"
-            begins = f"[ ! -e {name}.gch ] || {{ {again}; begins='-I {headers}'; }}; "
+            begins = _begins_with(headers, recipe)
         elif included:
             begins = f"[ ! -e {INCLUDED}.gch ] || begins='-include {INCLUDED}'; "
         elif brought:
@@ -99,7 +120,15 @@ def compile_script(
         quick = f"{shlex.join([tool.path, *options])} $begins {words} > {_QUICK_LOG} 2>&1"
         needed = "" if linked else '[ -n "$begins" ] && '
         taken = f"[ ! -s {_QUICK_LOG} ]" if begins else f"cat {_QUICK_LOG}"
-        build = f"{{ begins=; {begins}{needed}{quick} && {taken}; }} || {build}"
+        ahead = f"{{ begins=; {begins}{needed}{quick} && {taken}; }}"
+        if early:
+            begins = f"begins=; code={REACHED}; {_begins_with(EARLY, recipe)}"
+            checked = quick.replace("$begins", f"$begins {shlex.join(checking(early_name(recipe)))}", 1)
+            first = f'{begins}[ -z "$begins" ] || {{ {checked}; code=$?; }}; [ "$code" = 0 ] && {taken}'
+            # What refuses a source by one header refuses it by the other, but where it has no such checker.
+            other = f'[ "$code" -gt 1 ] || grep -qF {CHECKER} {_QUICK_LOG}'
+            ahead = f"{{ {first}; }} || {{ {{ {other}; }} && {ahead}; }}"
+        build = f"{ahead} || {build}"
     control = shlex.join([tool.path, *control_command(recipe)[1:]])
     return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
 ulimit -f {recipe.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
@@ -121,6 +150,13 @@ done
 {control} > {_CONTROL_LOG} 2>&1 < /dev/null || {{ head -c 4096 {_CONTROL_LOG} >&2; exit {MACHINE_AT_FAULT}; }}
 exit "$code"
 """
+
+
+def _begins_with(folder: str, recipe: Recipe) -> str:
+    """Only a source's first include can be a precompiled header. The next one finds a text."""
+    name = shlex.quote(f"{folder}/{recipe.header}")
+    again = f"echo '#include_next <{recipe.header}>' > {name}"
+    return f"[ ! -e {name}.gch ] || {{ {again}; begins='-I {folder}'; }}; "
 
 
 def control_command(recipe: Recipe) -> tuple[str, ...]:
@@ -146,50 +182,12 @@ def compiling(
         linked=linked,
         included=included,
         brought=brought and serves(recipe),
+        early=bool(headers) and {CHECKER, early_name(recipe)} <= names,
     )
 
 
 def sources(recipe: Recipe) -> Iterable[JobFile]:
     return (JobFile(name=file.name, content=file.content) for file in (recipe.control, *recipe.sources))
-
-
-# --- precompiled headers -----------------------------------------------------------------------------
-# A build with a precompiled header must give the bytes that a build without it gives. The compiler checks
-# flags and macros itself and falls back silently. What it does not check is a `#pragma` that comes before
-# the include so a source is only taken where nothing but comments does, and only beside graders without
-# such pragmas.
-
-
-FOLDER = "ioi-eval-headers"  # in a build's folder; searched before the compiler's own
-INCLUDED = f"{FOLDER}/included.hpp"
-INCLUDES_PAY_AFTER = 1  # builds
-_MOST_INCLUDED = 16  # such headers that are made for one run: each has 40 MB or more
-
-_ONCE = re.compile(rb"#[ \t]*pragma[ \t]+once\b")
-_PRAGMA = re.compile(rb"#[ \t]*pragma\b|\b_Pragma\b|\?\?=|%:")
-
-
-def serves(recipe: Recipe) -> bool:
-    """Return True if a precompiled header makes this build faster and cannot change its outcome."""
-    if not recipe.header or not recipe.precompile:
-        return False
-    beginning = recipe.main.content.read()[: 64 << 10].decode(errors="replace")
-    if not starts_with(recipe.header, beginning):
-        return False
-    others = (file.content.read() for file in recipe.sources[:-1])
-    return not any(_PRAGMA.search(_ONCE.sub(b"", text)) for text in others)
-
-
-def own_includes(recipe: Recipe) -> tuple[str, ...]:
-    """Return the standard headers that the one source which is compiled begins with.
-
-    The source includes them again, which says nothing new. None where it names our files.
-    """
-    units = {file.name for file in recipe.sources} & {*recipe.command}
-    if not recipe.precompile or units - {recipe.main.name, recipe.shared}:
-        return ()
-    text = recipe.main.content.read().decode(errors="replace")
-    return () if FOLDER in text else leading_includes(text)
 
 
 # --- graders as objects ------------------------------------------------------------------------------
@@ -213,52 +211,6 @@ def object_recipe(recipe: Recipe) -> Recipe:
         control=recipe.control,
         limits=recipe.limits.at_least(TRUSTED_SECONDS),
         proctor=recipe.proctor,
-    )
-
-
-_MOST_COUNTED = 10_000  # keys, which submissions decide
-
-
-class Demand:
-    """Counts the builds that each header, or each grader's object, would have served.
-
-    No more than `most` of them pay.
-    """
-
-    def __init__(self, pays_after: int | None, most: int = _MOST_COUNTED) -> None:
-        self._pays_after, self._most = pays_after, most
-        self._builds: Counter[str] = Counter()
-        self._paying = set[str]()
-
-    def pays(self, key: str) -> bool:
-        """To be asked once per build: whether what lies under this key is worth making now."""
-        if len(self._builds) >= _MOST_COUNTED:
-            self._builds.clear()
-        self._builds[key] += 1
-        enough = self._pays_after is not None and self._builds[key] > self._pays_after
-        if enough and len(self._paying) < self._most:
-            self._paying.add(key)
-        return key in self._paying
-
-
-def header_name(recipe: Recipe) -> str:
-    return f"{FOLDER}/{recipe.header}.gch"
-
-
-def header_recipe(recipe: Recipe, names: Sequence[str] = ()) -> Recipe:
-    """The headers of these names, or else the language's big one, precompiled for a recipe's flags.
-
-    The compiled file includes the real ones: where the compiler keeps them need not be known.
-    """
-    text = "".join(f"#include <{name}>\n" for name in names or (recipe.header,))
-    wrapper = NamedBlob(name=WRAPPER, content=Blob.of(text))
-    return Recipe(
-        kind=HEADER,
-        output=HEADER,
-        command=recipe.precompile,
-        sources=(wrapper,),
-        control=recipe.control,
-        limits=recipe.limits.at_least(TRUSTED_SECONDS),
     )
 
 
@@ -387,6 +339,19 @@ class Shelf:
         assert kept is not None, "what the store has just taken is whole"
         return kept
 
+    def early(self, recipe: Recipe, architecture: str, tool: Toolchain) -> Built | Rejected | None:
+        """Return what is known of the early header for a recipe's flags: its proof, or why there is none."""
+        wanted = checker_recipe(recipe)
+        checker = self.find(wanted, wanted.key(architecture, tool))
+        if not isinstance(checker, Built):
+            return checker
+        wanted = early_recipe(recipe, checker.artifact)
+        key = wanted.key(architecture, tool)
+        early = self.find(wanted, key)
+        if isinstance(early, Built):
+            return Rejected(log=early.log) if early.log else self.find(wanted, proof_key(key))
+        return early
+
     def close(self) -> None:
         with self._lock:
             self._pins.clear()
@@ -452,8 +417,11 @@ class Builds:
         self._shelf = Shelf(store)
         self._under_way: Shared[Built | Rejected] = Shared()
         self._ahead_of_none = options.precompile_after is None
-        self._headers, self._graders = Demand(options.precompile_after), Demand(GRADERS_PAY_AFTER)
-        self._included = Demand(options.precompile_after and INCLUDES_PAY_AFTER, _MOST_INCLUDED)
+        after = options.precompile_after
+        self._headers, self._graders = Demand(after), Demand(GRADERS_PAY_AFTER)
+        self._included = Demand(after and INCLUDES_PAY_AFTER, MOST_INCLUDED)
+        self._checkers, self._early = Demand(after and after * EARLY_PAYS_AFTER), Demand(after and 0)
+        self._proofs = Demand(after and after * PROOF_PAYS_AFTER)
         self._background: dict[str, asyncio.Task[Built | Rejected]] = {}
         self._come_here = set[str]()  # sources whose programs were lost with the machine that had built them
 
@@ -479,6 +447,30 @@ class Builds:
             if isinstance(built, Built) and not built.log:
                 return built
         return await self._build(msgspec.structs.replace(recipe, uncommented=None))
+
+    async def prove(
+        self, header: Recipe, programs: Iterable[Trial], profile: Profile, files: Mapping[str, Built]
+    ) -> Built | Rejected:
+        """Build programs by the usual header and by the early one, and keep what came of it.
+
+        `header`: the early one, which lies in `files` with the usual one and the checker.
+        """
+        ahead = tuple(JobFile(name=name, content=built.artifact) for name, built in files.items())
+        build = partial(self._carrier.build, alone=False, may_stay=False, attempts=self._attempts)
+        proof = Proof()
+        for trial in programs:
+            contents = list[Blob | None]()
+            for recipe in trial:
+                made = await build(recipe, ahead, profile)
+                contents.append(None if made.ended.stdout else made.content)
+                made.discard()
+            proof.take(trial, *contents)
+        words, compiler = str(proof), files[CHECKER].compiler
+        kept: Built | Rejected = Rejected(log=words, compiler=compiler)
+        if proof.holds:
+            kept = Built(artifact=Blob.of(words), compiler=compiler)
+        [key] = _keys(header, profile)
+        return await asyncio.to_thread(self._shelf.keep, proof_key(key), kept, header)
 
     async def build_anew(self, recipe: Recipe) -> Built | Rejected:
         """Build what was lost with the machine that had built it. This time it comes here."""
@@ -602,7 +594,10 @@ class Builds:
             return ()
         # A header is too large to travel with every build.
         if self._carrier.is_here and serves(recipe):
-            files[header_name(recipe)] = await self._made_ahead(header_recipe(recipe), profile, self._headers)
+            usual = await self._made_ahead(header_recipe(recipe), profile, self._headers)
+            files[header_name(recipe)] = usual
+            if usual is not None:
+                files |= await self._with_early(recipe, profile, usual)
         elif self._carrier.is_here and (names := own_includes(recipe)):
             made = await self._made_ahead(header_recipe(recipe, names), profile, self._included)
             files[f"{INCLUDED}.gch"] = made if made is None or not made.log else None  # it would warn no more
@@ -613,6 +608,27 @@ class Builds:
             for name, built in files.items()
             if built is not None
         )
+
+    async def _with_early(self, recipe: Recipe, profile: Profile, usual: Built) -> dict[str, Built | None]:
+        """Return the early header and what checks programs by it, if it is proven to change none."""
+        checker = await self._made_ahead(checker_recipe(recipe), profile, self._checkers)
+        if checker is None:
+            return {}
+        wanted = early_recipe(recipe, checker.artifact)
+        early = await self._made_ahead(wanted, profile, self._early)
+        if early is None or early.log:
+            return {}
+        files = {header_name(recipe): usual, CHECKER: checker, early_name(recipe): early}
+        [early_key] = _keys(wanted, profile)
+        key = proof_key(early_key)
+        proof = await asyncio.to_thread(self._shelf.find, wanted, key)
+        if proof is None and key not in self._background:
+            shipped = early_key in shipped_proofs()
+            if shipped or self._proofs.pays(key):
+                proving = self.prove(wanted, islice(trials(recipe), 1 if shipped else None), profile, files)
+                task = self._background[key] = asyncio.create_task(proving)
+                task.add_done_callback(_look_at)
+        return dict(files) if isinstance(proof, Built) else {}
 
     async def _made_ahead(
         self, recipe: Recipe, profile: Profile, demand: Demand, *, wait: bool = False

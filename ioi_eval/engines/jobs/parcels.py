@@ -38,16 +38,9 @@ from ioi_eval.engines.contract import (
     least,
 )
 from ioi_eval.engines.embedded.box import BoxLimits, BoxReport, BoxSpec, decode_report, encode_spec, ended_of
-from ioi_eval.engines.jobs.build import (
-    INCLUDED,
-    compiling,
-    header_name,
-    header_recipe,
-    own_includes,
-    serves,
-    sources,
-)
+from ioi_eval.engines.jobs.build import compiling, sources
 from ioi_eval.engines.jobs.carrier import Made, execute, persist, sound
+from ioi_eval.engines.jobs.headers import INCLUDED, header_name, header_recipe, own_includes, serves
 from ioi_eval.engines.jobs.run import (
     PLAN,
     PROCTOR_MEMORY,

@@ -11,7 +11,8 @@ from support.builds import HELLO, graded_problem, opened, plain_problem, submitt
 
 from ioi_eval import Store
 from ioi_eval.engines.conditions import headers
-from ioi_eval.engines.jobs.build import INCLUDED, OBJECT
+from ioi_eval.engines.jobs.build import OBJECT
+from ioi_eval.engines.jobs.headers import INCLUDED
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import (
     BuildOptions,

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 from support.builds import HELLO, checked_problem, graded_problem, named, plain_problem, submitted
 
-from ioi_eval.engines.jobs.build import control_command, header_recipe
+from ioi_eval.engines.jobs.build import control_command
+from ioi_eval.engines.jobs.headers import header_recipe
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.judge.recipes import (
     proctor_recipe,

@@ -10,15 +10,13 @@ from support.builds import HELLO, graded_problem, named, plain_problem, submitte
 from support.engines import Recipe, submission_recipe
 
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Profile
-from ioi_eval.engines.jobs.build import (
+from ioi_eval.engines.jobs.build import OBJECT, compile_script, object_recipe
+from ioi_eval.engines.jobs.headers import (
     FOLDER,
     INCLUDED,
-    OBJECT,
     Demand,
-    compile_script,
     header_name,
     header_recipe,
-    object_recipe,
     own_includes,
     serves,
 )

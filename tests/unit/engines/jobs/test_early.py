@@ -1,0 +1,347 @@
+"""The early header: it builds the programs that it cannot change, and the usual header builds the others."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.builds import HELLO, graded_problem, named, opened, plain_problem, submitted
+
+from ioi_eval.engines.conditions import headers
+from ioi_eval.engines.contract import Recipe
+from ioi_eval.engines.embedded.toolchains import find_compiler
+from ioi_eval.engines.jobs.build import OBJECT, compile_script, object_recipe
+from ioi_eval.engines.jobs.headers import (
+    CHECKER,
+    FOLDER,
+    Proof,
+    ShippedProofs,
+    Trial,
+    checker_recipe,
+    checking,
+    early_name,
+    early_recipe,
+    header_name,
+    header_recipe,
+    shipped_proofs,
+    sources_digest,
+    trials,
+)
+from ioi_eval.judge.recipes import submission_recipe
+from ioi_eval.models import Blob, BuildLimits, BuildOptions, Problem, Toolchain
+from ioi_eval.store import Store
+from ioi_eval.store.resources import graders
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.alike
+
+HEADER = "bits/stdc++.h"
+BIG = f"#include <{HEADER}>\n"
+# Each of the two headers says which it is, and none of them says that it is neither.
+TELLS = BIG + "#ifndef A\n#define A 9\n#endif\n"
+REACHES = TELLS + "int main() { std::promise<int> a; a.set_value(A); return a.get_future().get(); }\n"
+
+
+def recipe(source: str, problem: Problem | None = None, language: str = "c++") -> Recipe:
+    return submission_recipe(problem or plain_problem(), submitted(source, language), BuildLimits())
+
+
+def compiler() -> Toolchain:
+    path = shutil.which("g++")
+    assert path is not None
+    return Toolchain(command="g++", path=path, version="1", identity="1")
+
+
+def build(box: Path, recipe: Recipe, ahead: dict[str, Path] | None = None) -> Path:
+    words, built = build_and_listen(box, recipe, ahead or {})
+    assert words == ""
+    return built
+
+
+def build_and_listen(box: Path, recipe: Recipe, ahead: dict[str, Path]) -> tuple[str, Path]:
+    """Return the compiler's words, and what was built, which may not be there."""
+    box.mkdir(exist_ok=True)
+    for file in (recipe.control, *recipe.sources):
+        (box / file.name).parent.mkdir(parents=True, exist_ok=True)
+        (box / file.name).write_bytes(file.content.read())
+    for name, path in ahead.items():
+        (box / name).parent.mkdir(parents=True, exist_ok=True)
+        (box / name).symlink_to(path)
+    names = set(ahead)
+    script = compile_script(
+        recipe,
+        tool=compiler(),
+        headers=FOLDER if header_name(recipe) in names else "",
+        linked=OBJECT in names,
+        early=early_name(recipe) in names,
+    )
+    done = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, check=False)
+    return done.stdout.decode(), box / recipe.output
+
+
+def small(recipe: Recipe, text: str) -> Recipe:
+    """The recipe of a header with this text in place of the big one, which takes long to compile."""
+    *others, wrapper = recipe.sources
+    pragma = b"#pragma ioi_eval early\n" if b"early" in wrapper.content.read() else b""
+    return msgspec.structs.replace(recipe, sources=(*others, named(wrapper.name, text + pragma.decode())))
+
+
+@pytest.fixture(scope="module")
+def checker(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("checker"), checker_recipe(recipe(HELLO)))
+
+
+@pytest.fixture(scope="module")
+def ahead(tmp_path_factory: pytest.TempPathFactory, checker: Path) -> dict[str, Path]:
+    """Small headers, the early one with A = 7, the usual one with A = 8."""
+    some = recipe(HELLO)
+    usual = small(header_recipe(some), "#include <future>\n#define A 8\n")
+    early = small(early_recipe(some, Blob.of_file(checker)), "#include <future>\n#define A 7\n")
+    made = tmp_path_factory.mktemp("headers")
+    return {
+        header_name(some): build(made / "usual", usual),
+        CHECKER: checker,
+        early_name(some): build(made / "early", early),
+    }
+
+
+def exit_code(program: Path) -> int:
+    return subprocess.run([program], check=False).returncode
+
+
+def test_what_reaches_nothing_is_built_by_it_and_what_does_by_the_usual_one(
+    tmp_path: Path, ahead: dict[str, Path]
+) -> None:
+    assert exit_code(build(tmp_path / "a", recipe(TELLS + "int main() { return A; }\n"), ahead)) == 7
+    assert exit_code(build(tmp_path / "b", recipe(REACHES), ahead)) == 8
+    assert exit_code(build(tmp_path / "c", recipe(REACHES))) == 9
+
+
+@pytest.mark.parametrize("broken", [CHECKER, "early"])
+def test_one_that_cannot_be_used_leads_to_the_usual_one(
+    tmp_path: Path, ahead: dict[str, Path], broken: str
+) -> None:
+    name = early_name(recipe(HELLO)) if broken == "early" else broken
+    (tmp_path / "broken").write_bytes(b"\x7fELF" if broken == CHECKER else ahead[name].read_bytes()[:1000])
+    with_broken = {**ahead, name: tmp_path / "broken"}
+    source = recipe(TELLS + "int main() { return A; }\n")
+    assert exit_code(build(tmp_path / "box", source, with_broken)) == 8
+
+
+@pytest.mark.sample("a name that is not there")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "#error no\n",
+        "int f() {}\nint main() { return A; }\n",
+        "int main() { vector<int> a; }\n",
+        'asm(".no such thing");\nint main() {}\n',
+        '#error "ioi-eval-early/early.so"\n',
+    ],
+    ids=[
+        "an error",
+        "a warning",
+        "a name that is not there",
+        "an error of the assembler",
+        "the checker's name",
+    ],
+)
+def test_words_are_those_about_the_source_alone(tmp_path: Path, ahead: dict[str, Path], source: str) -> None:
+    said = list[tuple[str, int | None]]()
+    for name, files in (("with", ahead), ("without", {})):
+        words, built = build_and_listen(tmp_path / name, recipe(TELLS + source), files)
+        said.append((words, exit_code(built) if built.exists() else None))
+    assert said[0] == said[1] and said[0][0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'int taken() asm("NAME");\nint taken() { return 1; }\nint main() { return taken() - 1 + A; }\n',
+        "void (std::promise<int>::*kept)(int&&) = &std::promise<int>::set_value;\n"
+        "int main() { return kept ? A : 0; }\n",
+        "template <> void std::promise<int>::set_value(int&& a) { throw a; }\n"
+        "int main() { try { std::promise<int>().set_value(A); } catch (int a) { return a; } return 0; }\n",
+    ],
+    ids=["a symbol of that name", "an address that is kept", "a template of its own"],
+)
+def test_programs_that_touch_what_was_made_early_are_built_by_the_usual_one(
+    tmp_path: Path, ahead: dict[str, Path], text: str
+) -> None:
+    names = ahead[early_name(recipe(HELLO))].read_bytes()[-(1 << 16) :].decode(errors="replace").splitlines()
+    name = next(name for name in names[1:] if name.startswith("_ZN"))
+    assert exit_code(build(tmp_path / "box", recipe(TELLS + text.replace("NAME", name)), ahead)) == 8
+
+
+def test_a_graders_object_is_linked_beside_it(tmp_path: Path, ahead: dict[str, Path]) -> None:
+    problem = graded_problem()
+    source = recipe(TELLS + "int add(int a, int b) { return a + b + A; }\n", problem)
+    shared = build(tmp_path / "object", object_recipe(source))
+    assert exit_code(build(tmp_path / "box", source, {**ahead, OBJECT: shared})) == 7
+
+
+# --- proofs ------------------------------------------------------------------------------------------
+
+
+def test_a_proof_takes_equal_programs_and_most_of_them() -> None:
+    trial = next(iter(trials(recipe(HELLO))))
+    proof = Proof()
+    proof.take(trial, Blob.of("a"), Blob.of("a"))
+    assert proof.holds and str(proof) == "1 of 1 programs are built with it and the same"
+    proof.take(trial, Blob.of("a"), None)
+    assert not proof.holds  # it is of use to too few
+    proof.take(trial, Blob.of("b"), Blob.of("b"))
+    assert proof.holds and str(proof) == "2 of 3 programs are built with it and the same"
+    for usual in (Blob.of("a"), None):
+        proof.take(trial, usual, Blob.of("b"))
+        assert not proof.holds and str(proof).startswith(f"other programs: {trial.name}")
+
+
+def test_programs_are_tried_with_the_flags_of_the_build() -> None:
+    tried = list(trials(recipe(HELLO, language="c++17")))
+    assert len(tried) > 30
+    for trial in tried:
+        assert isinstance(trial, Trial) and trial.usual.main == trial.early.main
+        assert {"-std=gnu++17", "-O2"} <= {*trial.usual.command}
+        assert set(trial.early.command) - set(trial.usual.command) == {
+            "-I",
+            "ioi-eval-early",
+            *checking("ioi-eval-early/bits/stdc++.h.gch"),
+        }
+        assert (trial.usual.header, trial.early.header) == (HEADER, "")
+
+
+def test_shipped_proofs_are_about_the_sources_that_ship() -> None:
+    """After a change: scripts/prove_headers."""
+    path = graders() / "headers" / "proven.json"
+    table = msgspec.json.decode(path.read_bytes(), type=ShippedProofs)
+    assert table.sources == sources_digest()
+    assert {proof.standard for proof in table.proofs.values()} >= {"gnu++17", "gnu++20"}
+    assert all(proof.words.endswith("and the same") for proof in table.proofs.values())
+
+
+async def _some_builds(folder: Path, engine: FakeEngine, numbers: range) -> list[list[str]]:
+    async with opened(folder, engine, BuildOptions(precompile_after=0)) as artifacts:
+        for index in numbers:
+            await artifacts.submission(plain_problem(), submitted(f"{HELLO}int n{index};\n"))
+            while artifacts.engine.builds.busy:  # noqa: ASYNC110 - a header is made in the background
+                await asyncio.sleep(0.001)
+    jobs = [job for job in engine.builds if job.keep == ("submission",)]
+    return [[file.name for file in job.files] for job in jobs]
+
+
+async def test_it_serves_once_it_is_proven_and_the_doctor_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = FakeEngine()
+    files = await _some_builds(tmp_path, engine, range(6))
+    tried = [job.files[-1].name for job in engine.builds if job.keep == ("program",)]
+    corpus = sorted(path.name for path in (graders() / "headers" / "corpus").glob("*.cpp"))
+    assert tried == [name for name in corpus for _ in range(2)]
+    assert [CHECKER in names for names in files] == [False] * 4 + [True] * 2
+    assert all(f"ioi-eval-early/{HEADER}.gch" in names for names in files[4:])
+    monkeypatch.setattr("platform.machine", lambda: engine.profile_value.architecture)
+    [line] = headers(engine.profile_value.toolchains["g++"], Store(tmp_path / "store"))
+    words = f"{len(corpus)} of {len(corpus)} programs are built with it and the same"
+    assert line.detail == (
+        f"{HEADER}, precompiled for gnu++20; gnu++20 with its templates made early: {words}"
+    )
+    again = FakeEngine()
+    assert CHECKER in (await _some_builds(tmp_path, again, range(6, 7)))[0]
+    assert [job.keep for job in again.builds] == [("submission",)]
+
+
+# --- with the real headers ---------------------------------------------------------------------------
+
+
+def _objects(
+    box: Path, standard: str, text: str, ways: Sequence[Sequence[str]]
+) -> list[tuple[int, bytes, bytes]]:
+    (box / "a.cpp").write_text(text)
+    made = list[tuple[int, bytes, bytes]]()
+    for words in ways:
+        (box / "a.o").unlink(missing_ok=True)
+        flags = ["-pass-exit-codes", f"-std={standard}", "-DEVAL", "-O2", "-pipe", "-c", "a.cpp", "-o", "a.o"]
+        done = subprocess.run([compiler().path, *words, *flags], cwd=box, capture_output=True, check=False)
+        made.append((done.returncode, done.stderr, b"" if done.returncode else (box / "a.o").read_bytes()))
+    return made
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("standard", ["gnu++17", "gnu++20"])
+def test_it_changes_no_byte_of_the_examples(tmp_path: Path, checker: Path, standard: str) -> None:
+    examples = Path(__file__).parents[4] / "examples/problems"
+    corpus = Path(__file__).parents[2] / "judge/cpp_corpus"
+    texts = [path.read_text() for path in sorted(examples.rglob("*.cpp")) if "checker" not in path.name]
+    texts += [path.read_text() for path in sorted(corpus.glob("*.cpp"))]
+    some = recipe(HELLO, language=standard.replace("gnu", "c"))
+    ahead = {
+        header_name(some): build(tmp_path / "usual", header_recipe(some)),
+        CHECKER: checker,
+        early_name(some): build(tmp_path / "early", early_recipe(some, Blob.of_file(checker))),
+    }
+    for name, path in ahead.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).symlink_to(path)
+    ways = (("-I", FOLDER), ("-I", "ioi-eval-early", *checking(early_name(some))))
+    tried = equal = 0
+    for text in texts[::2]:  # all of them take minutes
+        usual, early = _objects(tmp_path, standard, BIG + text, ways)
+        if usual[0] or usual[1]:
+            assert early[0] != 0 or early[1], text
+            continue
+        tried += 1
+        if early[0] != 33:
+            assert early == usual, text
+            equal += 1
+    assert tried > 80 and equal > 0.8 * tried, (tried, equal)
+
+
+@pytest.mark.long
+def test_the_proofs_for_this_compiler_are_found(tmp_path: Path, checker: Path) -> None:
+    found = find_compiler()
+    assert found is not None
+    if found.identity not in {proof.compiler for proof in shipped_proofs().values()}:
+        pytest.skip(f"no proof ships for {found.identity}")
+    for language in ("c++17", "c++20"):
+        wanted = early_recipe(recipe(HELLO, language=language), Blob.of_file(checker))
+        assert wanted.key(os.uname().machine, found) in shipped_proofs()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("rule", "instead", "program"),
+    [
+        ("if (ordered() != before)", "if (false)", "template_hierarchy.cpp"),
+        ("_exit(REACHED);", ";", "threads_and_futures.cpp"),
+        ("", "", "template_hierarchy.cpp"),
+    ],
+    ids=["lists whose order shows", "what is reached", "as it is"],
+)
+def test_the_corpus_finds_a_checker_without_a_rule(
+    tmp_path: Path, rule: str, instead: str, program: str
+) -> None:
+    some = recipe(HELLO, language="c++17")
+    wanted = checker_recipe(some)
+    text = wanted.main.content.read().decode()
+    assert rule in text
+    without = named(wanted.main.name, text.replace(rule, instead) if rule else text)
+    checker = build(tmp_path / "checker", msgspec.structs.replace(wanted, sources=(without,)))
+    for name, path in {
+        header_name(some): build(tmp_path / "usual", header_recipe(some)),
+        CHECKER: checker,
+        early_name(some): build(tmp_path / "early", early_recipe(some, Blob.of_file(checker))),
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).symlink_to(path)
+    source = (graders() / "headers" / "corpus" / program).read_text()
+    ways = (("-I", FOLDER), ("-I", "ioi-eval-early", *checking(early_name(some))))
+    usual, early = _objects(tmp_path, "gnu++17", source, ways)
+    assert (usual[0], early[0]) == (0, 0)
+    assert (usual == early) is (rule == "")
