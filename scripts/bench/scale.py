@@ -207,6 +207,12 @@ def judging() -> dict[int, float]:
     return found
 
 
+def peak() -> int:
+    """MiB at most of this process."""
+    said = next(line for line in Path("/proc/self/status").read_text().splitlines() if _PEAK in line)
+    return int(said.split()[1]) >> 10
+
+
 async def judge(given: argparse.Namespace, urls: str, folder: Path) -> Turn:
     """Judge one run, in the process that is to be measured. Its start and its report do not count."""
     moments = list[tuple[float, float, dict[int, float]]]()
@@ -229,12 +235,11 @@ async def judge(given: argparse.Namespace, urls: str, folder: Path) -> Turn:
     ]
     (begin_cpu, begin, begin_others), (end_cpu, end, end_others) = moments[0], moments[-1]
     ms = 1000 / given.rows
-    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if _PEAK in line)
     return Turn(
         own=(end_cpu - begin_cpu) * ms,
         others=tuple((used - begin_others.get(pid, 0.0)) * ms for pid, used in sorted(end_others.items())),
         rate=given.rows / (end - begin),
-        memory=int(peak.split()[1]) >> 10,
+        memory=peak(),
     )
 
 
