@@ -105,7 +105,7 @@ def short_row(
     submission: Submission, problem: Problem, result: SubmissionResult, *, outputs: bool = False
 ) -> dict[str, Any]:
     """The same with each test once, as `compact` makes it of the row, but for its confinement."""
-    tests = Tests()
+    tests = DistinctTests()
     row = _row(submission, problem, result, outputs, tests.places)
     return {**row, TEST_COLUMNS: columns} if (columns := tests.columns()) else row
 
@@ -171,7 +171,7 @@ def _row(
     }
 
 
-class Tests:
+class DistinctTests:
     """The tests of a row, each once, as `compact` would list them."""
 
     def __init__(self) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from rows import packages, row
 
-from ioi_eval.engines.contract import Answers, Batch, Built, Recipe
-from ioi_eval.model.protocol import VERSION, Line
+from ioi_eval.engines import VERSION, Answers, Batch, Built, Line, Recipe
 from ioi_eval.runs import Event, RowsRead, SubmissionJudged, score_dump
 from ioi_eval.testing import FakeEngine
 
