@@ -43,8 +43,9 @@ def _has_many(text: bytes | str) -> bool:
     A search for one goes through a program in base64, which has none, many times as fast as counting does.
     """
     if len(text) < _SHORT:  # as rows are, with some brackets
-        brackets = "[{" if isinstance(text, str) else (b"[", b"{")
-        return sum(map(text.count, brackets)) > DEEPEST  # type: ignore[arg-type]
+        if isinstance(text, bytes):
+            return text.count(b"[") + text.count(b"{") > DEEPEST
+        return text.count("[") + text.count("{") > DEEPEST
     found = 0
     for bracket in "[{" if isinstance(text, str) else (b"[", b"{"):
         place = text.find(bracket)  # type: ignore[arg-type]
