@@ -146,12 +146,12 @@ async def score_dump(
             work = rows.work(dump, usable, matter, settings)
             if early is None:
                 call = await judge_work(work, setup)
+                write_index(setup.folder, dump.index)
             else:
                 behind = Behind(rows, early, usable, setup)
                 call = await judge_work(behind.work(work), setup)
                 dump = behind.whole
             write_rejected(setup.folder, dump.rejected)
-            write_index(setup.folder, dump.index)
     return _scored(setup, call, dump.info, found)
 
 
@@ -187,6 +187,7 @@ class Behind:
         made_of = msgspec.structs.replace(self._made_of, dump=whole.info.sha256)
         self._settle(made_of, _remarks(whole, None, None))
         write_index(self._setup.folder, whole.index)
+        whole.index = None  # of a million rows 150 MB
 
     async def _check(self, judge: Judge | Judges) -> None:
         """Try the beginning's problems and languages before anything is judged."""
