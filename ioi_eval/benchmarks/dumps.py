@@ -37,6 +37,7 @@ from ioi_eval.benchmarks.row_files import (
     column_names,
     dump_files,
     is_dump,
+    line_start,
     read_columns,
     scan,
     scan_growth,
@@ -134,6 +135,14 @@ class GrownFrom(NamedTuple):
     problem_ids: Mapping[str, str]
     equal: Mapping[str, int]  # rows without an id, by content
 
+    def before(self, key: str, path: Path) -> GrownFrom | None:
+        """Return the dump as it was before a submission; None unless each line is one, by its id."""
+        keys = [*takewhile(lambda each: each != key, self.problem_ids)]
+        if not keys or self.equal or self.end[1] != len(self.problem_ids):
+            return None
+        known = {each: self.problem_ids[each] for each in keys}
+        return GrownFrom("", (line_start(path, len(keys)), len(keys)), known, {})
+
 
 class Dump(Collection[Submission]):
     """A dump that was looked through. Each iteration reads it anew."""
@@ -171,19 +180,25 @@ class Dump(Collection[Submission]):
         return self.grown.problem_ids.keys() if self.grown is not None and self._passed_over else ()
 
     def behind(self, done: Set[str]) -> Dump:
-        """Return the same dump. If all that it was before it grew is done, its iteration passes that over."""
-        if self.grown is None or not done >= self.grown.problem_ids.keys():
+        """Return the same dump. Its iteration passes over what is done of that which it was before it grew.
+
+        That is all of it, or the first part of one with a line for each submission.
+        """
+        if self.grown is None:
             return self
-        rest = Dump(
-            self.info,
-            self._problems,
-            self._options,
-            self._selection,
-            self.rejected,
-            self.problem_ids,
-            self.index,
-            self.grown,
-        )
+        open_one = next((key for key in self.grown.problem_ids if key not in done), None)
+        if open_one is None:
+            return self._behind(self.grown)
+        if (before := self.grown.before(open_one, Path(self.info.files[0].path))) is None:
+            return self
+        rest = self._behind(before)
+        first = next(iter(rest), None)
+        return rest if first is not None and first.key == open_one else self
+
+    def _behind(self, before: GrownFrom) -> Dump:
+        info, options, selection = self.info, self._options, self._selection
+        known = (self.rejected, self.problem_ids, self.index, before)
+        rest = Dump(info, self._problems, options, selection, *known)
         rest._passed_over = True
         return rest
 

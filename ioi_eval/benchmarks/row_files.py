@@ -126,6 +126,21 @@ def scan_growth(path: Path, size: int, sha256: str) -> Grown | None:
     return Grown(digest.hexdigest(), lines)
 
 
+def line_start(path: Path, number: int) -> int:
+    """Return the offset behind so many lines of a file that has them."""
+    offset = 0
+    with _opened(path) as stream:
+        for piece in _pieces(stream, path):
+            if number <= (found := piece.count(b"\n")):
+                place = -1
+                for _ in range(number):
+                    place = piece.index(b"\n", place + 1)
+                return offset + place + 1
+            number -= found
+            offset += len(piece)
+    raise InputError("has fewer lines than before", where=str(path), remedy="Run the same command again")
+
+
 def _pieces(stream: BinaryIO, path: Path) -> Iterator[bytes]:
     try:
         while piece := stream.read(_CHUNK):

@@ -99,6 +99,7 @@ class Endpoint:
 
 _CLOSED = "the engine was closed"
 _NAMED = 4  # servers that a message names
+_FAITHFUL = 0.5  # seconds that it leaves other slots alone: a program of megabytes would have to go there
 _LINGERING = 5.0  # seconds that a job waits for the endpoint that it prefers, while others take other slots
 
 E = TypeVar("E", bound=Endpoint)
@@ -113,8 +114,8 @@ class Pool(Generic[E]):
     Its clock stands still while an endpoint works. It begins anew with the next healthy endpoint: one on
     trial, which answers and may fail every job, changes nothing.
 
-    A job that prefers an endpoint gets its next slot, before all others. It takes another one's meanwhile
-    only if nobody else wants that, or after some seconds, and then before all others.
+    A job that prefers an endpoint gets its next slot, before all others. After half a second it takes another
+    one's if nobody else wants that, and after some seconds before all others.
     """
 
     def __init__(self, *, total: int | None, patience: float, tell: OnServer = ignore) -> None:
@@ -124,6 +125,7 @@ class Pool(Generic[E]):
         self._with_room: list[dict[E, None]] = [{}]  # by the number of jobs there
         self._waiting: OrderedDict[asyncio.Future[E], Collection[E]] = OrderedDict()  # and whom each avoids
         self._lingering: dict[E, OrderedDict[asyncio.Future[E], Collection[E]]] = {}  # by whom they prefer
+        self._leaving = set[asyncio.Future[E]]()  # of those who linger, who take another's slot that is left
         self._working: dict[E, None] = {}
         self._dry: asyncio.TimerHandle | None = None
         self._dry_since = self._dry_for = 0.0  # since when the clock runs, and the seconds before that
@@ -161,12 +163,15 @@ class Pool(Generic[E]):
             return endpoint
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[E] = loop.create_future()
-        late: asyncio.TimerHandle | None = None
+        timers = list[asyncio.TimerHandle]()
         if prefer is None:
             self._waiting[answer] = avoid
         else:
             self._lingering.setdefault(prefer, OrderedDict())[answer] = avoid
-            late = loop.call_later(_LINGERING, self._go_first, answer, prefer)
+            timers = [
+                loop.call_later(_FAITHFUL, self._may_leave, answer),
+                loop.call_later(_LINGERING, self._go_first, answer, prefer),
+            ]
         self._serve()
         self._watch_for_drought()
         try:
@@ -176,8 +181,8 @@ class Pool(Generic[E]):
                 self.give_back(answer.result())  # it came in the moment of the cancellation
             raise
         finally:
-            if late is not None:
-                late.cancel()
+            for timer in timers:
+                timer.cancel()
             self._forget(answer, prefer)
             self._watch_for_drought()
 
@@ -188,6 +193,10 @@ class Pool(Generic[E]):
             self._move(endpoint, +1)
         return endpoint
 
+    def _may_leave(self, answer: asyncio.Future[E]) -> None:
+        self._leaving.add(answer)
+        self._serve()
+
     def _go_first(self, answer: asyncio.Future[E], preferred: E) -> None:
         """Let one that has waited for its endpoint long enough take any, before all others."""
         if (avoid := self._forget(answer, preferred)) is not None:
@@ -197,6 +206,7 @@ class Pool(Generic[E]):
 
     def _forget(self, answer: asyncio.Future[E], preferred: E | None) -> Collection[E] | None:
         """Let somebody wait no more; return whom that one avoided, None if nobody waited."""
+        self._leaving.discard(answer)
         if preferred is not None and (lingering := self._lingering.get(preferred)) is not None:
             avoid = lingering.pop(answer, None)
             if not lingering:
@@ -264,10 +274,11 @@ class Pool(Generic[E]):
                 for answer in self._lingering.get(endpoint, ()):
                     if not answer.done():
                         yield answer, endpoint
-        for waiting in (self._waiting, *self._lingering.values()):
-            for answer, avoid in waiting.items():
-                if not answer.done() and (chosen := self._choose(avoid)) is not None:
-                    yield answer, chosen
+        leaving = (pair for lingering in self._lingering.values() for pair in lingering.items())
+        left = (pair for pair in leaving if pair[0] in self._leaving)
+        for answer, avoid in chain(self._waiting.items(), left):
+            if not answer.done() and (chosen := self._choose(avoid)) is not None:
+                yield answer, chosen
 
     # --- endpoints that come, go and change ----------------------------------------------------------
 

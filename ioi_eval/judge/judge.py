@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Collection, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from ioi_eval.judge.programs import (
     runs_code,
 )
 from ioi_eval.judge.sharing import Sharing, Turn, program_identity
+from ioi_eval.model.digests import Same
 from ioi_eval.model.doing import BUILD, TESTS, step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
 from ioi_eval.model.languages import Language, find
@@ -178,7 +179,7 @@ class Judge:
             result = submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
             return _with_build(result, submission, built)
         compiled = Compiled(language=find(submission.language), built=built)
-        limited = msgspec.structs.replace(problem, limits=compiled.language.limits(problem.limits))
+        limited = _limited(Same(problem), compiled.language)
         taking_part = program(limited, submission, compiled, ours, options=self._options)
         partner = Partner(self._artifacts, problem, ours, self._options) if ours.manager is not None else None
         judging = partial(self._judged, limited, submission, taking_part, ours, {}, partner)
@@ -268,6 +269,11 @@ class Judge:
                 runs.append(results_of(again, answers)[name])
             results |= share(planned, settled(runs, problem))
         return results
+
+
+@lru_cache(256)  # one and the same for all submissions, as its digest is made once
+def _limited(problem: Same[Problem], language: Language) -> Problem:
+    return msgspec.structs.replace(problem.value, limits=language.limits(problem.value.limits))
 
 
 async def _built(work: Awaitable[_T]) -> _T:

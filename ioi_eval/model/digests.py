@@ -60,6 +60,12 @@ def digest(value: Any) -> str:
 
 def problem_digest(problem: Problem) -> str:
     """Return a digest of everything that can change a score."""
+    return _of_problem(Same(problem))
+
+
+@lru_cache(256)  # the same one is judged again and again
+def _of_problem(same: Same[Problem]) -> str:
+    problem = same.value
     matter = {name: _content(value) for name, value in _fields(problem) if name not in _APART}
     return _hash({**matter, "tests": _of_tests(Same(problem.tests))})
 

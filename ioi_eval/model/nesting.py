@@ -14,6 +14,7 @@ import msgspec
 DEEPEST = 500  # lists and objects in each other, as many as the proctor compares
 _CHUNK = 1 << 18  # what is looked at in one go, so that no copy of a large text is made
 _PART = DEEPEST // 2
+_SHORT = 1 << 13
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NEITHER_BRACKET_NOR_QUOTE = bytes(set(range(256)) - set(b'[]{}"'))
 
@@ -41,6 +42,10 @@ def _has_many(text: bytes | str) -> bool:
 
     A search for one goes through a program in base64, which has none, many times as fast as counting does.
     """
+    if len(text) < _SHORT:  # as rows are, with some brackets
+        if isinstance(text, bytes):
+            return text.count(b"[") + text.count(b"{") > DEEPEST
+        return text.count("[") + text.count("{") > DEEPEST
     found = 0
     for bracket in "[{" if isinstance(text, str) else (b"[", b"{"):
         place = text.find(bracket)  # type: ignore[arg-type]

@@ -89,6 +89,7 @@ class Journal:
         )
         self._doubtful = False  # there are rows that may repeat another program
         self._known = KnownResults()
+        self._results_file = self._known.file(folder / RESULTS)
         self._compilers: Compilers | None = None  # those there were before this call judged anything
         self._any_compiler = False
         self._failed: dict[str, tuple[int, str]] = {}  # where a key's last failure starts; its problem
@@ -212,8 +213,9 @@ class Journal:
                 refuse_twice(self._folder, row.key)
             self._note(row, offset, problems.get(row.problem_id, ""))
             self._doubtful |= row.is_doubtful
+        earlier = self._known.file(self._folder / EARLIER)
         for offset, row in decoded(self._folder / EARLIER, ResultHead):
-            self._known.note(self._folder / EARLIER, offset, row, row.problem_sha256)
+            self._known.note(earlier, offset, row, row.problem_sha256)
 
     def _read_failures(self) -> None:
         cut_torn_line(self._folder / FAILURES)
@@ -334,7 +336,7 @@ class Journal:
         self._done[row.key] = _Row(
             offset, row.submission_sha256, intern(row.problem_id), intern(row.compiler)
         )
-        self._known.note(self._folder / RESULTS, offset, row, problem)
+        self._known.note(self._results_file, offset, row, problem)
 
     def _writers(self) -> tuple[Lines, Lines]:
         if self._results is None or self._failures is None:
@@ -444,18 +446,23 @@ class KnownResults:
                 remedy="Judge with the same options and version, or leave it out",
             )
         self.confinements |= info.confinements
+        file = self.file(folder / RESULTS)
         for offset, row in decoded(folder / RESULTS, ResultHead):
             problem = info.fingerprint.problems.get(row.problem_id, "")
-            self.note(folder / RESULTS, offset, row, problem)
+            self.note(file, offset, row, problem)
             self.compilers.add(row.compiler)
 
-    def note(self, path: Path, offset: int, row: ResultHead, problem: str) -> None:
+    def file(self, path: Path) -> int:
+        """Return the number of a file, for `note`."""
+        if path not in self._files:
+            self._files.append(path)
+        return self._files.index(path)
+
+    def note(self, file: int, offset: int, row: ResultHead, problem: str) -> None:
         """`problem`: its hash, as in run.json. What a row repeats, the row that was judged says better."""
         if row.is_doubtful:
             return
-        if path not in self._files:
-            self._files.append(path)
-        place = offset * _MOST_FILES + self._files.index(path)
+        place = offset * _MOST_FILES + file
         if row.submission_sha256:
             self._places.setdefault(_short(row.submission_sha256, problem), place)
         if row.program_sha256:

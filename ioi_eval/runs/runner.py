@@ -353,7 +353,7 @@ class _Run:
     ) -> None:
         # Equal code may come from generations that were not equal, by other repairs.
         own = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
-        row = rows.result_row(submission, problem, own, outputs=self._outputs)
+        row = rows.short_row(submission, problem, own, outputs=self._outputs)
         self._journal.record(row, known=known)
         event = _judged(own, repeated=repeated)
         self._numbers.update(judged=1, repeated=int(event.repeated), tests=event.tests)

@@ -70,7 +70,7 @@ from ioi_eval.runs.work import (
     synchronous,
 )
 from ioi_eval.store import Store
-from ioi_eval.store.folder import read_info, write_rejected
+from ioi_eval.store.folder import Fingerprint, read_info, write_rejected
 from ioi_eval.store.rows import identity
 
 if TYPE_CHECKING:
@@ -146,12 +146,12 @@ async def score_dump(
             work = rows.work(dump, usable, matter, settings)
             if early is None:
                 call = await judge_work(work, setup)
+                write_index(setup.folder, dump.index)
             else:
                 behind = Behind(rows, early, usable, setup)
                 call = await judge_work(behind.work(work), setup)
                 dump = behind.whole
             write_rejected(setup.folder, dump.rejected)
-            write_index(setup.folder, dump.index)
     return _scored(setup, call, dump.info, found)
 
 
@@ -168,16 +168,26 @@ class Behind:
 
     def work(self, work: Work) -> Work:
         """Return the work of the whole dump, of that of its beginning."""
+        self._made_of = work.made_of
         return msgspec.structs.replace(
             work,
             submissions=self._submissions(),
             keys=None,
             check=self._check,
-            known_at_end=lambda: (
-                msgspec.structs.replace(work.made_of, dump=self.whole.info.sha256),
-                _remarks(self.whole, None, None),
-            ),
+            settled_by=self._is_settled_by,
         )
+
+    def _is_settled_by(self, settle: Callable[[Fingerprint, Mapping[str, Any]], None]) -> None:
+        self._settle = settle
+
+    def _know(self, whole: Dump) -> None:
+        """Write down at once what the dump is: a run that is killed later need not look through it again."""
+        self.whole = whole
+        self._setup.tell(RowsRead(rows=whole.info.rows, selected=len(whole)))
+        made_of = msgspec.structs.replace(self._made_of, dump=whole.info.sha256)
+        self._settle(made_of, _remarks(whole, None, None))
+        write_index(self._setup.folder, whole.index)
+        whole.index = None  # of a million rows 150 MB
 
     async def _check(self, judge: Judge | Judges) -> None:
         """Try the beginning's problems and languages before anything is judged."""
@@ -202,8 +212,7 @@ class Behind:
                 yield submission
                 if looking.done():
                     looking.result()  # a fault need not wait for the beginning's end
-            self.whole = await looking
-            self._setup.tell(RowsRead(rows=self.whole.info.rows, selected=len(self.whole)))
+            self._know(await looking)
             for submission in islice(self.whole, len(self._beginning), None):
                 yield submission
         finally:

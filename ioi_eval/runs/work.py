@@ -216,8 +216,8 @@ class Work(Value):
         None  # before the first submission of a stream is taken
     )
     settings: Mapping[str, Any] = {}  # for the reader of a report
-    known_at_end: Callable[[], tuple[Fingerprint, Mapping[str, Any]]] | None = None
-    """The fingerprint and settings as they are known once a stream has ended."""
+    settled_by: Callable[[Callable[[Fingerprint, Mapping[str, Any]], None]], None] | None = None
+    """Is given what writes down the fingerprint and settings, once a stream knows them."""
     trusted: bool = False  # solutions, whose imports are the judge's to have
 
 
@@ -253,6 +253,8 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 judge = judge.of_solutions()
             sharing = Sharing(_finding(journal)) if setup.options.share else None
             limited = time_limits(judge, setup, journal).limited
+            if work.settled_by is not None:
+                work.settled_by(journal.settle)
             done = await judge_all(
                 judge.sharing(sharing),
                 work.problems,
@@ -270,8 +272,6 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 outputs=setup.options.keep_outputs,
                 on_event=setup.tell,
             )
-            if work.known_at_end is not None:
-                journal.settle(*work.known_at_end())
             await describe_problems(work, setup, journal, limited)
             return done
 

@@ -21,7 +21,7 @@ TEST_COLUMNS = "test_columns"
 _TESTS, _SUBTASKS, _CONFINEMENT = "test_results", "all_subtasks_results", "confinement"
 # Fields of few tests, with what stands for them in others: of those that ran again, that a grader counts,
 # that start processes.
-_RARE: Mapping[str, Any] = {"cpu_times": [], "points": None, "processes": None}
+RARE: Mapping[str, Any] = {"cpu_times": [], "points": None, "processes": None}
 _NEVER = object()
 _Row = dict[str, Any]
 _OWN = "uid"  # of a box, which says nothing
@@ -34,6 +34,8 @@ def compact(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, Any]]]
         same = {name: value for name, value in said.items() if name != _OWN}
         name = hashlib.sha256(msgspec.json.encode(same, order="sorted")).hexdigest()[:12]
         short[_CONFINEMENT], named[name] = name, same
+    if TEST_COLUMNS in row:  # as `rows.short_row` makes it
+        return short, named
     places, tests = dict[bytes, int](), list[_Row]()
     lists = _mapped(row, lambda listed: [_place(places, tests, test) for test in listed])
     if columns := _columns(tests):
@@ -134,11 +136,11 @@ class TestColumns(msgspec.Struct):
 def _tests(columns: Mapping[str, Any]) -> list[_Row]:
     number = len(columns["test_name"])
     # A rare field that no test has is no field; that some have is taken from the others.
-    there = {name: value for name, value in columns.items() if value != _RARE.get(name, _NEVER)}
+    there = {name: value for name, value in columns.items() if value != RARE.get(name, _NEVER)}
     lists = [value if isinstance(value, list) else [value] * number for value in there.values()]
     tests = [dict(zip(there, values, strict=True)) for values in zip(*lists, strict=True)]
-    for name in _RARE.keys() & there.keys():
-        tests = [_without(test, name) if test[name] == _RARE[name] else test for test in tests]
+    for name in RARE.keys() & there.keys():
+        tests = [_without(test, name) if test[name] == RARE[name] else test for test in tests]
     return tests
 
 
@@ -160,13 +162,13 @@ def _place(places: dict[bytes, int], tests: list[_Row], test: _Row) -> int:
 def _columns(tests: list[_Row]) -> _Row:
     """Empty where there are no tests, or tests with other fields than ours."""
     fields = {name: None for test in tests for name in test}
-    if any(fields.keys() - test.keys() - _RARE.keys() for test in tests) or "test_name" not in fields:
+    if any(fields.keys() - test.keys() - RARE.keys() for test in tests) or "test_name" not in fields:
         return {}
-    columns = {name: [test.get(name, _RARE.get(name)) for test in tests] for name in fields}
-    return {name: values if name == "test_name" else _folded(values) for name, values in columns.items()}
+    columns = {name: [test.get(name, RARE.get(name)) for test in tests] for name in fields}
+    return {name: values if name == "test_name" else folded(values) for name, values in columns.items()}
 
 
-def _folded(values: list[Any]) -> Any:
+def folded(values: list[Any]) -> Any:
     """Fold equal values of all tests into one; a value that is a list itself stays in a list."""
     first, *more = values
     same = not isinstance(first, list) and all(one == first and type(one) is type(first) for one in more)

@@ -1,18 +1,23 @@
-"""What was made once: records in a store, a bounded number of values in memory, work that callers share."""
+"""What was made once: records and notes in a store, values in memory, work that callers share."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from ioi_eval.model.errors import InputError
 from ioi_eval.store.contents import Store
+from ioi_eval.store.files import replace
 
 T = TypeVar("T")
 _RECORD = "record.msgpack"
@@ -51,6 +56,61 @@ def remembered(store: Store, key: str, kind: type[T], make: Callable[[Path], T])
             found = recalled(store, key, kind)
     assert found is not None, "what the store has just taken is whole"
     return found
+
+
+class Notes(Generic[T]):
+    """Small values by key in one file that processes share: the newest, some tens of thousands.
+
+    A line each, appended in one write. One that a killed writer left torn is passed over.
+    """
+
+    def __init__(self, path: Path, kind: type[T], most: int = 50_000) -> None:
+        self._path, self._most = path, most
+        self._decoder = msgspec.json.Decoder(kind)
+        self._lines: dict[bytes, bytes] = {}  # the oldest first
+        self._inode, self._end, self._number = 0, 0, 0  # of what was read: where it ends, and its lines
+
+    def get(self, key: str) -> T | None:
+        self._catch_up()
+        line = self._lines.get(key.encode())
+        try:
+            return None if line is None else self._decoder.decode(line)
+        except msgspec.DecodeError:  # torn, or of another version
+            return None
+
+    def put(self, key: str, value: T) -> None:
+        """Keep a value, if the disk has room: what is noted is only quicker with it."""
+        line = b"%b %b\n" % (key.encode(), msgspec.json.encode(value))
+        with contextlib.suppress(OSError), self._path.open("ab", buffering=0) as stream:
+            stream.write(line)
+
+    def _catch_up(self) -> None:
+        """Read what this process and others have appended since."""
+        try:
+            found = self._path.stat()
+            if found.st_ino == self._inode and found.st_size == self._end:
+                return
+            with self._path.open("rb") as stream:
+                if found.st_ino != self._inode or found.st_size < self._end:
+                    self._lines.clear()
+                    self._inode, self._end, self._number = os.fstat(stream.fileno()).st_ino, 0, 0
+                stream.seek(self._end)
+                text = stream.read()
+        except FileNotFoundError:
+            return
+        whole = text[: text.rfind(b"\n") + 1]
+        self._end += len(whole)
+        for line in whole.splitlines():
+            key, _, value = line.partition(b" ")
+            self._lines.pop(key, None)
+            self._lines[key] = value
+            self._number += 1
+        for key in [*islice(self._lines, max(0, len(self._lines) - self._most))]:
+            del self._lines[key]
+        if self._number > 2 * self._most:
+            self._number = len(self._lines)  # it is read anew
+            with contextlib.suppress(InputError):
+                replace(self._path, (b"%b %b\n" % pair for pair in self._lines.items()), durable=False)
 
 
 class Bounded(Generic[T]):

@@ -11,7 +11,7 @@ import base64
 import datetime
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -27,7 +27,7 @@ from ioi_eval.model.values import (
     Verdict,
 )
 from ioi_eval.rules import scoring
-from ioi_eval.store.compact import TEST_COLUMNS, with_tests
+from ioi_eval.store.compact import RARE, TEST_COLUMNS, folded, with_tests
 
 MAX_COMPILE_OUTPUT = 4096  # characters
 MAX_OUTPUT = 400  # bytes of the output, of the input and of the expected output of a test that failed
@@ -96,12 +96,33 @@ def result_row(
     submission: Submission, problem: Problem, result: SubmissionResult, *, outputs: bool = False
 ) -> dict[str, Any]:
     """The row of results.jsonl, with the beginnings of `outputs` if asked for. It survives JSON unchanged."""
+    return _row(
+        submission, problem, result, outputs, lambda tests: [plain(_test_row(test)) for test in tests]
+    )
+
+
+def short_row(
+    submission: Submission, problem: Problem, result: SubmissionResult, *, outputs: bool = False
+) -> dict[str, Any]:
+    """The same with each test once, as `compact` makes it of the row, but for its confinement."""
+    tests = DistinctTests()
+    row = _row(submission, problem, result, outputs, tests.places)
+    return {**row, TEST_COLUMNS: columns} if (columns := tests.columns()) else row
+
+
+def _row(
+    submission: Submission,
+    problem: Problem,
+    result: SubmissionResult,
+    outputs: bool,
+    listed: Callable[[Sequence[TestResult]], list[Any]],
+) -> dict[str, Any]:
+    """`listed`: what stands in the places of tests, as it is after JSON."""
     own = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
     # A target that is not one of the problem's subtasks has no score: null, not 0.
     target = next((one for one in result.subtasks if one.subtask == submission.target_subtask), None)
-    tests = {"test_results": [_test_row(test) for test in result.tests]}
     verdict = scoring.submission_status(result)
-    columns = {
+    beginning = {
         **own,
         "key": submission.key,
         "problem_id": submission.problem_id,
@@ -121,9 +142,8 @@ def result_row(
         "target_subtask_score": target.score if target else None,
         "target_subtask_status": target.status if target else None,
         "all_subtasks_points": result.points,
-        "all_subtasks_results": [_subtask_row(subtask) for subtask in result.subtasks],
-        "all_subtasks_exact_scores": [subtask.exact_score for subtask in result.subtasks],
-        **({} if problem.subtasks else scoring.pass_rate(result).columns | tests),
+    }
+    end = {
         "compile_output": bounded(result.compile_output, MAX_COMPILE_OUTPUT),
         **(_wrong_output(problem, result) if outputs else {}),
         "repairs": result.repairs,
@@ -131,7 +151,66 @@ def result_row(
         "compiler": result.compiler,
         "confinement": result.confinement,
     }
-    return {str(name): plain(value) for name, value in columns.items()}
+    # Fields of published result sets and no other, so that sets can be put together.
+    subtasks = [
+        {
+            name: listed(subtask.test_results) if name == "test_results" else plain(getattr(subtask, name))
+            for name in SubtaskResult.__struct_fields__
+            if name != "exact_score"
+        }
+        for subtask in result.subtasks
+    ]
+    rate = {} if problem.subtasks else scoring.pass_rate(result).columns
+    return {
+        **{str(name): plain(value) for name, value in beginning.items()},
+        "all_subtasks_results": subtasks,
+        "all_subtasks_exact_scores": [plain(subtask.exact_score) for subtask in result.subtasks],
+        **{name: plain(value) for name, value in rate.items()},
+        **({} if problem.subtasks else {"test_results": listed(result.tests)}),
+        **{name: plain(value) for name, value in end.items()},
+    }
+
+
+class DistinctTests:
+    """The tests of a row, each once, as `compact` would list them."""
+
+    def __init__(self) -> None:
+        self._found = list[TestResult]()
+        self._named = dict[str, list[int]]()  # two of one name that differ are two
+
+    def places(self, tests: Sequence[TestResult]) -> list[int]:
+        return [self._place(test) for test in tests]
+
+    def _place(self, test: TestResult) -> int:
+        known = self._named.setdefault(test.test_name, [])
+        for place in known:
+            found = self._found[place]
+            if found is test or found == test or _test_row(found) == _test_row(test):
+                return place
+        known.append(len(self._found))
+        self._found.append(test)
+        return known[-1]
+
+    def columns(self) -> dict[str, Any]:
+        """Return a list for each field that a test has, or one value for all. Empty where there is none."""
+        fields = dict.fromkeys(name for test in self._found[:1] for name in _fields(test))
+        for test in self._found:
+            if test.cpu_times or test.points is not None or test.processes is not None:
+                fields |= dict.fromkeys(_fields(test))
+        return {name: self._column(name) for name in fields}
+
+    def _column(self, name: str) -> Any:
+        values = [getattr(test, name) for test in self._found]
+        first = values[0]
+        if name == "test_name":
+            return [plain(value) for value in values]
+        if (
+            values.count(first) == len(values)
+            and not isinstance(first, tuple)
+            and len({*map(type, values)}) == 1
+        ):
+            return plain(first)
+        return folded([plain(value) for value in values])
 
 
 def has_columns_of(row: Mapping[str, Any], submission: Submission, problem: Problem) -> bool:
@@ -148,18 +227,21 @@ def _labels(problem: Problem) -> dict[str, Any]:
     return {name: value for name, value in labels.items() if value}
 
 
-def _subtask_row(result: SubtaskResult) -> dict[str, Any]:
-    """The fields of published result sets and no other, so that sets can be put together."""
-    row = {name: getattr(result, name) for name in SubtaskResult.__struct_fields__ if name != "exact_score"}
-    return {**row, "test_results": [_test_row(test) for test in result.test_results]}
+_ALWAYS = tuple(
+    name for name in TestResult.__struct_fields__ if name not in {"output", "error", *RARE}
+)  # the beginnings of texts are for who asks for them
 
 
-def _test_row(result: TestResult) -> dict[str, Any]:
-    """The fields of published result sets. The beginnings of texts are for who asks for them."""
-    left_out = {"output", "error"}
-    left_out |= set() if result.cpu_times else {"cpu_times"}
-    left_out |= {name for name in ("points", "processes") if getattr(result, name) is None}
-    return {name: getattr(result, name) for name in TestResult.__struct_fields__ if name not in left_out}
+def _fields(test: TestResult) -> tuple[str, ...]:
+    """The fields of published result sets."""
+    if not test.cpu_times and test.points is None and test.processes is None:
+        return _ALWAYS
+    there = {*_ALWAYS, *(name for name in RARE if getattr(test, name) not in (None, ()))}
+    return tuple(name for name in TestResult.__struct_fields__ if name in there)
+
+
+def _test_row(test: TestResult) -> dict[str, Any]:
+    return {name: getattr(test, name) for name in _fields(test)}
 
 
 def _wrong_output(problem: Problem, result: SubmissionResult) -> dict[str, Any]:
@@ -276,12 +358,12 @@ def plain(value: Any) -> Any:
         return float(value) if math.isfinite(value) else None
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, Mapping):
-        return {plain(str(name)): plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
     if isinstance(value, int):
         return int(value) if -(2**63) <= value < 2**64 else str(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if isinstance(value, dict | Mapping):
+        return {plain(str(name)): plain(item) for name, item in value.items()}
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(value).decode()
     if isinstance(value, datetime.date | datetime.time):

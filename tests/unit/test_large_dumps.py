@@ -15,6 +15,7 @@ from support.command_line import row, write_dump, write_package
 
 from ioi_eval import InputError, score_dump
 from ioi_eval.benchmarks import dumps
+from ioi_eval.benchmarks.dump_index import read_index
 from ioi_eval.runs import Event, RowsRead, RowsUnderstood, RunSummary, SubmissionJudged
 from ioi_eval.runs import score as use_case
 from ioi_eval.testing import FakeEngine
@@ -100,6 +101,27 @@ async def test_a_key_that_is_there_twice_later_ends_the_run_and_loses_nothing(la
     large.rows[10] = row("k10", "// 10")
     assert (await large.score()).judged == 12 - len(before)
     assert len(large.keys()) == 12
+
+
+async def test_a_run_that_ends_early_has_noted_what_its_dump_is(
+    large: LargeDump, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next call neither looks through the dump again nor compares it with the results."""
+    monkeypatch.setattr(dumps, "_INDEXED", 0)
+    seen = asyncio.Event()
+    call = asyncio.create_task(
+        large.score(tell=lambda event: seen.set() if getattr(event, "selected", None) == 12 else None)
+    )
+    await seen.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    before, info, index = large.keys(), large.info(), read_index(large.folder / "run")
+    assert 0 < len(before) < 12 and index is not None and len(index.keys) == 12
+    done = await large.score()
+    assert (done.judged, done.skipped) == (12 - len(before), len(before))
+    assert RowsRead(rows=12, selected=12) not in large.events
+    assert (large.info(), len(large.keys())) == (info, 12)
 
 
 async def test_a_fault_of_the_first_rows_is_said_before_anything_is_written(large: LargeDump) -> None:

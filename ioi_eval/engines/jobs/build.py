@@ -73,7 +73,7 @@ from ioi_eval.rules.builds import MACHINE_AT_FAULT, Ending, ending, lacked_room,
 from ioi_eval.rules.limits import milliseconds, plan_limits
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin
-from ioi_eval.store.memory import Bounded, Shared, recalled, remembered
+from ioi_eval.store.memory import Bounded, Notes, Shared, recalled, remembered
 
 # --- the script --------------------------------------------------------------------------------------
 
@@ -289,11 +289,12 @@ def _built(recipe: Recipe, tool: Toolchain, stdout: str, nonce: str) -> Built | 
 
 
 _ARTIFACT = "artifact"
+_STAYING = "staying.txt"  # programs that stay with workers: too many for a folder each
 _PINS = 128  # a descriptor each; many times as many artifacts as jobs use at the same time
 
 
 class _Record(Value):
-    """An outcome in the store: built or rejected. The artifact lies beside it, or stays with a worker."""
+    """An outcome: built or rejected. The artifact lies beside it in the store, or stays with a worker."""
 
     built: Built | None = None
     rejected: Rejected | None = None
@@ -303,54 +304,76 @@ class _Record(Value):
 class Shelf:
     """Outcomes of builds, good and bad, on disk. What was found or kept last is safe from eviction.
 
-    Its methods block and may be called from several threads.
+    `find` and `keep` block and may be called from several threads.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._pins = Bounded[Pin](_PINS, Pin.release)
         self._lock = threading.Lock()
+        self._staying = Notes(store.root / _STAYING, _Record)
 
-    def find(self, recipe: Recipe, *keys: str) -> Built | Rejected | None:
+    def there(self, *keys: str) -> bool:
+        """Return True if something is remembered under one of the keys. Takes no time worth a thread."""
+        return any(self._store.get(key) is not None for key in keys)
+
+    def stays(self, recipe: Recipe, *keys: str) -> Built | None:
+        """Return a program that stays with the worker that built it, if there is one for one of the keys."""
+        record = next(filter(None, map(self._staying.get, keys)), None)
+        if record is None or record.built is None:
+            return None
+        made, tool = record.built.artifact, record.built.toolchain
+        far = Staying(sha256=made.sha256, size=made.size, at=record.at, recipe=recipe, toolchain=tool)
+        return msgspec.structs.replace(record.built, artifact=far)
+
+    def find(self, *keys: str) -> Built | Rejected | None:
         """Return the first outcome that is remembered under one of the keys."""
         for key in keys:
             if self._store.get(key) is None:
                 continue  # most often, and a pin makes a file
             self._pin(key)
             found = recalled(self._store, key, _Record)
-            outcome = found and _outcome(*found, recipe)
+            outcome = found and _outcome(*found)
             if outcome is not None:
                 return outcome
             if found is not None:
                 self._store.remove(key)
         return None
 
-    def keep(self, key: str, outcome: Built | Rejected, recipe: Recipe) -> Built | Rejected:
+    def keep(self, key: str, outcome: Built | Rejected) -> Built | Rejected:
         """Remember an outcome, and a copy of what was made: that is what the returned outcome refers to."""
-        if isinstance(outcome, Built) and outcome.artifact.size > self._store.largest:
-            size, most = outcome.artifact.size, self._store.largest
-            words = f"The program has {size} bytes, and {most} are the most that is taken."
-            log = f"{outcome.log}\n{words}".lstrip()
-            outcome = Rejected(log=log, compiler=outcome.compiler, confinement=outcome.confinement)
+        outcome = self.bounded(outcome)
         self._pin(key)
-        kept = _outcome(
-            *remembered(self._store, key, _Record, lambda folder: _filled(folder, outcome)), recipe
-        )
+        kept = _outcome(*remembered(self._store, key, _Record, lambda folder: _filled(folder, outcome)))
         assert kept is not None, "what the store has just taken is whole"
         return kept
 
     def early(self, recipe: Recipe, architecture: str, tool: Toolchain) -> Built | Rejected | None:
         """Return what is known of the early header for a recipe's flags: its proof, or why there is none."""
         wanted = checker_recipe(recipe)
-        checker = self.find(wanted, wanted.key(architecture, tool))
+        checker = self.find(wanted.key(architecture, tool))
         if not isinstance(checker, Built):
             return checker
         wanted = early_recipe(recipe, checker.artifact)
         key = wanted.key(architecture, tool)
-        early = self.find(wanted, key)
+        early = self.find(key)
         if isinstance(early, Built):
-            return Rejected(log=early.log) if early.log else self.find(wanted, proof_key(key))
+            return Rejected(log=early.log) if early.log else self.find(proof_key(key))
         return early
+
+    def note(self, key: str, built: Built, at: str) -> None:
+        """Remember where a program stays. Takes no time worth a thread."""
+        bare = Blob(sha256=built.artifact.sha256, size=built.artifact.size)
+        self._staying.put(key, _Record(built=msgspec.structs.replace(built, artifact=bare), at=at))
+
+    def bounded(self, outcome: Built | Rejected) -> Built | Rejected:
+        """Return the outcome, or the refusal of a program that is too large."""
+        size, most = outcome.artifact.size if isinstance(outcome, Built) else 0, self._store.largest
+        if size <= most:
+            return outcome
+        words = f"The program has {size} bytes, and {most} are the most that is taken."
+        log = f"{outcome.log}\n{words}".lstrip()
+        return Rejected(log=log, compiler=outcome.compiler, confinement=outcome.confinement)
 
     def close(self) -> None:
         with self._lock:
@@ -368,8 +391,6 @@ def _filled(folder: Path, outcome: Built | Rejected) -> _Record:
     made, target = outcome.artifact, folder / _ARTIFACT
     bare = Blob(sha256=made.sha256, size=made.size)
     built = msgspec.structs.replace(outcome, artifact=bare)
-    if isinstance(made, Staying):
-        return _Record(built=built, at=made.at)
     if made.path is not None:
         shutil.copyfile(made.path, target)
     else:
@@ -378,16 +399,10 @@ def _filled(folder: Path, outcome: Built | Rejected) -> _Record:
     return _Record(built=built)
 
 
-def _outcome(record: _Record, folder: Path, recipe: Recipe) -> Built | Rejected | None:
+def _outcome(record: _Record, folder: Path) -> Built | Rejected | None:
     """Return a remembered outcome; None where a power cut took the artifact."""
     if record.built is None:
         return record.rejected
-    if record.at:
-        made = record.built.artifact
-        far = Staying(
-            sha256=made.sha256, size=made.size, at=record.at, recipe=recipe, toolchain=record.built.toolchain
-        )
-        return msgspec.structs.replace(record.built, artifact=far)
     path = folder / _ARTIFACT
     if not path.is_file() or path.stat().st_size != record.built.artifact.size:
         return None
@@ -470,7 +485,7 @@ class Builds:
         if proof.holds:
             kept = Built(artifact=Blob.of(words), compiler=compiler)
         [key] = _keys(header, profile)
-        return await asyncio.to_thread(self._shelf.keep, proof_key(key), kept, header)
+        return await asyncio.to_thread(self._shelf.keep, proof_key(key), kept)
 
     async def build_anew(self, recipe: Recipe) -> Built | Rejected:
         """Build what was lost with the machine that had built it. This time it comes here."""
@@ -507,7 +522,7 @@ class Builds:
         checked = await check(self._carrier, recipe, profile, attempts=self._attempts)
         if checked is not None:
             key = recipe.key(profile.architecture, profile.toolchains[recipe.tool])
-            return await asyncio.to_thread(self._shelf.keep, key, checked, recipe)
+            return await asyncio.to_thread(self._shelf.keep, key, checked)
         ahead = await self._ahead(recipe, profile)
         build = partial(
             self._carrier.build,
@@ -533,12 +548,15 @@ class Builds:
         """Return what one of the profile's toolchains has built before."""
         keys = _keys(recipe, profile)
         places = [place for key in keys for place in (key, _under_limits(key, recipe))]
-        if not self._carrier.is_here and recipe.main.content.sha256 not in self._come_here:
-            places += (_at_a_worker(key) for key in keys)
-        found = await asyncio.to_thread(self._shelf.find, recipe, *places)
-        far = isinstance(found, Built) and isinstance(found.artifact, Staying) and found.artifact
+        if self._shelf.there(*places):
+            found = await asyncio.to_thread(self._shelf.find, *places)
+            if found is not None:
+                return found
+        if self._carrier.is_here or recipe.main.content.sha256 in self._come_here:
+            return None
+        stays = self._shelf.stays(recipe, *keys)
         # Where servers take less at a time than before, it may fit when it is packed.
-        return None if far and await self._carrier.refusal(far, profile) else found
+        return None if stays and await self._carrier.refusal(stays.artifact, profile) else stays
 
     async def _take(self, recipe: Recipe, profile: Profile, made: Made, *, lasting: bool) -> Built | Rejected:
         key = recipe.key(profile.architecture, made.tool)
@@ -571,14 +589,18 @@ class Builds:
                 if made.content is None:
                     raise JudgeFailure(f"the engine did not hand over {recipe.output}", phase="compiling")
                 built = Built(artifact=made.content, toolchain=made.tool.identity, **told)
-                place = _at_a_worker(key) if isinstance(made.content, Staying) else key
-                return await asyncio.to_thread(self._shelf.keep, place, built, recipe)
+                if not isinstance(made.content, Staying):
+                    return await asyncio.to_thread(self._shelf.keep, key, built)
+                outcome = self._shelf.bounded(built)
+                if outcome is built:
+                    self._shelf.note(key, built, made.content.at)
+                return outcome
             by_limits = end in _LASTING and not made.by_transport and not lacked_room(made.ended)
             refused = Rejected(**told, lasting=by_limits or (lasting and end is Ending.REFUSED))
             if not refused.lasting:
                 return refused
             place = _under_limits(key, recipe) if by_limits else key
-            return await asyncio.to_thread(self._shelf.keep, place, refused, recipe)
+            return await asyncio.to_thread(self._shelf.keep, place, refused)
         finally:
             made.discard()
 
@@ -621,7 +643,7 @@ class Builds:
         files = {header_name(recipe): usual, CHECKER: checker, early_name(recipe): early}
         [early_key] = _keys(wanted, profile)
         key = proof_key(early_key)
-        proof = await asyncio.to_thread(self._shelf.find, wanted, key)
+        proof = await asyncio.to_thread(self._shelf.find, key)
         if proof is None and key not in self._background:
             shipped = early_key in shipped_proofs()
             if shipped or self._proofs.pays(key):
@@ -635,24 +657,19 @@ class Builds:
     ) -> Built | None:
         """Return what the profile's only toolchain has made."""
         [key] = _keys(recipe, profile)
-        found = await asyncio.to_thread(self._shelf.find, recipe, key)
+        found = await asyncio.to_thread(self._shelf.find, key)
         if found is None and demand.pays(key) and key not in self._background:
             task = self._background[key] = asyncio.create_task(self.build(recipe))
             task.add_done_callback(_look_at)
         if found is None and wait and key in self._background:
             await asyncio.wait({self._background[key]})
-            found = await asyncio.to_thread(self._shelf.find, recipe, key)
+            found = await asyncio.to_thread(self._shelf.find, key)
         return found if isinstance(found, Built) else None
 
 
 def _under_limits(key: str, recipe: Recipe) -> str:
     """Return the key under which it is remembered that a source exceeds these limits."""
     return hashlib.sha256(key.encode() + msgspec.json.encode(recipe.limits)).hexdigest()
-
-
-def _at_a_worker(key: str) -> str:
-    """Return the key under which it is remembered where a program stays."""
-    return hashlib.sha256(key.encode() + b" stays").hexdigest()
 
 
 def _keys(recipe: Recipe, profile: Profile) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -217,6 +218,7 @@ class Prober:
     def __init__(self, wire: Wire, *, clock: Callable[[], float] = monotonic) -> None:
         self._wire, self._clock = wire, clock
         self._bodies: dict[int, Request] = {}
+        self._packing = asyncio.Lock()  # what is packed is large, and the same for all servers
         self._thorough = set[str]()  # endpoints that are asked for much output, each time
 
     async def probe(self, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
@@ -301,9 +303,10 @@ class Prober:
         taken = _STOCK_BODY
         for size in _BODIES:
             # Compressed it is small, and the limit counts what it was before.
-            if size not in self._bodies:
-                padded = b'{"pad":"%b"}' % (b"x" * (size - 10))
-                self._bodies[size] = await to_its_end(partial(compressed, padded))
+            async with self._packing:
+                if size not in self._bodies:
+                    padded = b'{"pad":"%b"}' % (b"x" * (size - 10))
+                    self._bodies[size] = await to_its_end(partial(compressed, padded))
             answer = await self._wire.post(url, "/execute", self._bodies[size], _TIME)
             try:
                 decode_reply(answer.status, answer.body, endpoint=url)

@@ -95,6 +95,33 @@ def test_only_new_rows_are_read(tmp_path: Path, read: list[int], named: bool) ->
     assert not read
 
 
+@pytest.mark.parametrize("shape", ["", "without ids", "blank line", "two answers", "a copy"])
+def test_a_run_that_was_cut_off_reads_from_its_first_open_row(
+    tmp_path: Path, read: list[int], shape: str
+) -> None:
+    package(tmp_path / "problems")
+    rows = [
+        row(number, named=shape != "without ids", code=f"int main() {{ return {number}; }}")
+        for number in range(9)
+    ]
+    if shape == "two answers":
+        rows[2]["code"] = [rows[2]["code"], "int main() { return 99; }"]
+    rows[7] = rows[1] if shape == "a copy" else rows[7]
+    write(tmp_path / "dump.jsonl", rows)
+    if shape in ("blank line", "two answers"):  # which make up for each other, by number
+        text = (tmp_path / "dump.jsonl").read_text().replace("\n", "\n\n", 1)
+        (tmp_path / "dump.jsonl").write_text(text)
+    assert call(tmp_path).judged == 9 + (shape == "two answers") - (shape == "a copy")
+    results = tmp_path / "run" / "results.jsonl"
+    lines = {json.loads(line)["key"]: line for line in results.read_text().splitlines()}
+    whole, open_ones = {key: json.loads(line)["code"] for key, line in lines.items()}, [*lines][4:6]
+    results.write_text("".join(f"{line}\n" for key, line in lines.items() if key not in open_ones))
+    read.clear()
+    assert call(tmp_path).judged == 2
+    assert {one["key"]: one["code"] for one in read_rows(tmp_path / "run")} == whole
+    assert min(read) == (1 if shape in ("without ids", "blank line", "a copy") else 5), shape
+
+
 @pytest.mark.parametrize("change", ["row", "problem", "option", "index", "code", "other dump between"])
 def test_what_may_have_changed_is_read_again(
     tmp_path: Path, read: list[int], change: str, monkeypatch: pytest.MonkeyPatch

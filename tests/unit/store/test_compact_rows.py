@@ -15,10 +15,12 @@ from support.runs import Fingerprint, Journal, read_rows, result_row, summary
 
 from ioi_eval import Results
 from ioi_eval.errors import InputError
+from ioi_eval.model.quoting import as_json
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.runs.folders import run_of_rows
 from ioi_eval.store.compact import compact, whole
+from ioi_eval.store.rows import short_row
 
 pytestmark = pytest.mark.once
 
@@ -51,6 +53,8 @@ def test_a_row_comes_back_as_it_was(case: tuple[Submission, Problem, SubmissionR
     assert len(msgspec.json.encode(short)) < len(msgspec.json.encode(first))
     assert whole(dict(first), {}) == first, "one that is written out is read as it is"
     assert compact(again)[0] == short
+    straight, same = compact(short_row(*case))
+    assert (as_json(straight), same) == (as_json(short), confinements), "to the byte"
 
 
 def test_tests_that_ran_again_and_tests_of_other_judges() -> None:

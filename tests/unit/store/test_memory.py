@@ -9,7 +9,7 @@ import pytest
 
 from ioi_eval import Store
 from ioi_eval.models import Blob
-from ioi_eval.store.memory import Bounded, Shared, recalled, remembered
+from ioi_eval.store.memory import Bounded, Notes, Shared, recalled, remembered
 
 pytestmark = pytest.mark.alike
 
@@ -178,3 +178,46 @@ def test_a_value_that_is_kept_again_counts_once() -> None:
     assert (kept.get("same"), kept.get("other")) == (4, 9)
     kept.forget(["same", "unknown"])
     assert kept.get("same") is None
+
+
+# --- notes -------------------------------------------------------------------------------------------
+
+
+def test_notes_are_there_for_others_and_the_newest_counts(tmp_path: Path) -> None:
+    mine, theirs = (Notes(tmp_path / "notes", list[int]) for _ in range(2))
+    assert mine.get("a") is None
+    mine.put("a", [1])
+    theirs.put("b", [2])
+    mine.put("a", [3])
+    for one in (mine, theirs, Notes(tmp_path / "notes", list[int])):
+        assert (one.get("a"), one.get("b"), one.get("c")) == ([3], [2], None)
+
+
+def test_the_oldest_notes_go(tmp_path: Path) -> None:
+    mine, theirs = (Notes(tmp_path / "notes", int, most=10) for _ in range(2))
+    for number in range(100):
+        (mine if number % 3 else theirs).put(f"k{number}", number)
+        assert mine.get(f"k{number}") == theirs.get(f"k{number}") == number
+    assert (mine.get("k89"), mine.get("k90"), theirs.get("k90")) == (None, 90, 90)
+    assert len((tmp_path / "notes").read_bytes().splitlines()) <= 21
+
+
+def test_a_note_cut_anywhere_takes_no_other_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    Notes(path, list[int]).put("a", [1])
+    whole = path.read_bytes()
+    Notes(path, list[int]).put("b", [2])
+    for size in range(len(whole), path.stat().st_size):
+        path.write_bytes(path.read_bytes()[:size])
+        notes = Notes(path, list[int])
+        assert (notes.get("a"), notes.get("b")) == ([1], None)
+        notes.put("c", [3])
+        notes.put("d", [4])
+        assert (notes.get("a"), notes.get("d")) == ([1], [4])
+        path.write_bytes(whole)
+        Notes(path, list[int]).put("b", [2])
+
+
+def test_notes_without_room_are_not_kept(tmp_path: Path) -> None:
+    Notes(tmp_path / "missing" / "notes", int).put("a", 1)
+    assert Notes(tmp_path / "missing" / "notes", int).get("a") is None

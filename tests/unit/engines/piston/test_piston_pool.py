@@ -95,13 +95,17 @@ async def test_who_prefers_one_that_is_busy_gets_its_next_slot() -> None:
     assert await second is b
 
 
-async def test_who_prefers_one_takes_another_that_nobody_else_wants() -> None:
+async def test_who_prefers_one_soon_takes_another_that_nobody_else_wants() -> None:
+    clock = Ahead()
     pool, [a, b] = pool_with(1, 1)
     assert await pool.take(prefer=b) is b
     assert await pool.take(prefer=b) is a
     preferring = asyncio.create_task(pool.take(prefer=b))
     await settle()
     pool.give_back(a)
+    await settle()
+    assert not preferring.done(), "its own may be free in a moment"
+    await clock.turn(1.0)
     assert await preferring is a
 
 

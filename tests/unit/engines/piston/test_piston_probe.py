@@ -19,10 +19,11 @@ from support.servers import Server, ServerOptions
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.jobs.piston_api import LIMITS
+from ioi_eval.engines.piston import probe, sending
 from ioi_eval.engines.piston.probe import LOOK, STEPS, Prober, height, seen, stairs
 from ioi_eval.engines.piston.profiles import merged
 from ioi_eval.engines.piston.reports import EndpointReport, findings
-from ioi_eval.engines.piston.sending import Wire
+from ioi_eval.engines.piston.sending import Request, Wire
 from ioi_eval.models import Job, JobResult, Stage, StageStatus
 
 pytestmark = pytest.mark.alike
@@ -226,6 +227,21 @@ async def test_a_cluster_is_probed_and_merged() -> None:
             assert {endpoint.url for endpoint in engine.endpoints} == {a.url, b.url}
         assert (profile.architecture, profile.max_run_time, profile.max_output) == ("aarch64", 3000, 1500)
         assert profile.toolchains["g++"].version == "8.3.0"
+
+
+async def test_bodies_that_try_a_limit_are_packed_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The largest takes 32 MB until it is packed, and many servers are probed at the same time."""
+    packed = list[int]()
+
+    def compressed(body: bytes) -> Request:
+        packed.append(len(body))
+        return sending.compressed(body)
+
+    monkeypatch.setattr(probe, "compressed", compressed)
+    async with Loopback(old_server()) as a, Loopback(old_server()) as b, Wire() as wire:
+        prober = Prober(wire)
+        await asyncio.gather(*(prober.probe(server.url) for server in (a, b)))
+    assert len(packed) == len(set(packed)) > 1
 
 
 @pytest.mark.parametrize("fault", [always(500), always(200, b"<html>"), always(503)])

@@ -1,0 +1,287 @@
+"""Simulated workers that speak as `ioi-eval worker` does: they keep contents, and programs stay with them.
+
+They are addresses of 127.0.0.0/8 behind one listening process. A real worker behind them answers what it has
+not been asked before: probes, the first build, the first run of a problem. From then on its replies are
+repeated, each build's with another program of the size that is asked for, after the time that is asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import gzip
+import hashlib
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+API = "/api/v2"
+_CONTENTS = f"{API}/contents/"
+_HEADER = ".gch"
+_KEPT = ("content-type", "ioi-eval-identity")
+
+
+class Reply(msgspec.Struct):
+    status: int
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def encoded(self) -> bytes:
+        lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"]
+        lines += [f"{name}: {value}" for name, value in self.headers]
+        lines.append(f"Content-Length: {len(self.body)}")
+        return "\r\n".join((*lines, "\r\n")).encode() + self.body
+
+
+class _File(msgspec.Struct):
+    name: str
+    content: str = ""
+    sha256: str = ""
+    encoding: str = ""
+
+
+class _Asked(msgspec.Struct):
+    files: tuple[_File, ...] = ()
+    keep: tuple[str, ...] = ()
+
+
+class _Test(msgspec.Struct):
+    index: int
+
+
+class _Plan(msgspec.Struct):
+    nonce: str
+    tests: tuple[_Test, ...]
+
+
+class Workers:
+    """All of them, with the real one at `url`. `size`: bytes of a program."""
+
+    def __init__(self, url: str, size: int, seconds: float) -> None:
+        self._url, self._seconds = url, seconds
+        self._text = os.urandom(size - 8)
+        self._hash = hashlib.sha256(self._text)
+        self._programs: dict[str, int] = {}
+        self._real = ""  # the program that the real worker has
+        self._held: dict[str, set[str]] = {}  # by address
+        self._known: dict[Any, asyncio.Future[Reply]] = {}
+        self._signed: tuple[tuple[str, str], ...] = ()
+        self.counts = {"builds": 0, "runs": 0, "fetched": 0, "brought": 0}
+
+    async def answer(self, address: str, method: str, path: str, body: bytes, packed: bool) -> Reply:
+        held = self._held.setdefault(address, set())
+        if path.startswith(_CONTENTS):
+            return await self._contents(held, method, path, body, packed)
+        if not path.endswith("/execute") or packed:
+            return await self._once((method, path, body), partial(self._ask, method, path, body, packed))
+        try:
+            asked = msgspec.json.decode(body, type=_Asked)
+        except msgspec.DecodeError:
+            asked = _Asked()
+        if missing := sorted({file.sha256 for file in asked.files if file.sha256} - held):
+            refusal = json.dumps({"message": "contents are not here", "missing": missing}).encode()
+            return Reply(HTTPStatus.CONFLICT, refusal, self._signed)
+        if asked.keep:
+            return await self._built(held, asked, body)
+        plan = next((file for file in asked.files if file.name.startswith("plan.json")), None)
+        if plan is not None:
+            programs = [file.sha256 for file in asked.files if file.sha256 in self._programs]
+            return await self._ran(plan, body, programs)
+        return await self._once(body, partial(self._ask, method, path, body, packed))
+
+    async def _built(self, held: set[str], asked: _Asked, body: bytes) -> Reply:
+        """Answer as the first build of this kind was answered, with another program."""
+        reply = await self._once(("build", asked.keep), partial(self._ask, "POST", f"{API}/execute", body))
+        said = msgspec.json.decode(reply.body)
+        kept = said.get("kept", {})
+        for name, each in kept.items():
+            if not name.endswith(_HEADER):
+                self._real = self._real or each["sha256"]
+                number = len(self._programs) + 1
+                made = self._hash.copy()
+                made.update(number.to_bytes(8, "big"))
+                kept[name] = {"sha256": made.hexdigest(), "size": len(self._text) + 8}
+                self._programs[kept[name]["sha256"]] = number
+            held.add(kept[name]["sha256"])
+        self.counts["builds"] += 1
+        await asyncio.sleep(self._seconds)
+        return msgspec.structs.replace(reply, body=msgspec.json.encode(said))
+
+    async def _ran(self, plan: _File, body: bytes, programs: list[str]) -> Reply:
+        text = plan.content.encode()
+        text = base64.b64decode(text) if plan.encoding == "base64" else text
+        read = msgspec.json.decode(gzip.decompress(text) if plan.name.endswith(".gz") else text, type=_Plan)
+        key = ("run", *(test.index for test in read.tests))
+        if (known := self._known.get(key)) is not None:
+            nonce, reply = await known  # type: ignore[misc]
+        else:
+            known = self._known[key] = asyncio.get_running_loop().create_future()
+            for name in programs:
+                body = body.replace(name.encode(), self._real.encode())
+            nonce, reply = read.nonce, await self._ask("POST", f"{API}/execute", body)
+            known.set_result((nonce, reply))  # type: ignore[arg-type]
+        self.counts["runs"] += 1
+        await asyncio.sleep(self._seconds)
+        return msgspec.structs.replace(reply, body=reply.body.replace(nonce.encode(), read.nonce.encode()))
+
+    async def _contents(self, held: set[str], method: str, path: str, body: bytes, packed: bool) -> Reply:
+        name = path.removeprefix(_CONTENTS)
+        if method == "PUT":
+            await self._once(("PUT", name), partial(self._ask, method, path, body, packed))
+            held.add(name)
+            self.counts["brought"] += 1
+            return Reply(HTTPStatus.CREATED, headers=self._signed)
+        if name not in held:
+            return Reply(HTTPStatus.NOT_FOUND, headers=self._signed)
+        if method == "HEAD":
+            return Reply(HTTPStatus.OK, headers=self._signed)
+        self.counts["fetched"] += 1
+        return Reply(HTTPStatus.OK, self._text + self._programs[name].to_bytes(8, "big"), self._signed)
+
+    async def _once(self, key: Any, ask: Callable[[], Awaitable[Reply]]) -> Reply:
+        if (known := self._known.get(key)) is None:
+            known = self._known[key] = asyncio.get_running_loop().create_future()
+            known.set_result(await ask())
+        return await known
+
+    async def _ask(self, method: str, path: str, body: bytes, packed: bool = False) -> Reply:
+        """Have the real worker answer."""
+        kind = "application/octet-stream" if path.startswith(_CONTENTS) else "application/json"
+        headers = {"Content-Type": kind, **({"Content-Encoding": "gzip"} if packed else {})}
+        headers |= {"Prefer": "return=minimal"}
+        request = urllib.request.Request(self._url + path, data=body or None, method=method, headers=headers)
+
+        def ask() -> Reply:
+            try:
+                answer = urllib.request.urlopen(request)
+            except urllib.error.HTTPError as refusal:
+                answer = refusal
+            with answer:
+                told = tuple((name, answer.headers[name]) for name in _KEPT if name in answer.headers)
+                return Reply(answer.status, answer.read(), told)
+
+        reply = await asyncio.to_thread(ask)
+        self._signed = tuple(pair for pair in reply.headers if pair[0] == _KEPT[1])
+        return reply
+
+
+class Connection(asyncio.Protocol):
+    """As little of HTTP as there can be, so that the machine's cores are left to the client."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self._read = bytearray()
+        self._length = -1  # of the body that is coming in
+        self._tasks = set[asyncio.Task[None]]()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport, self._address = transport, transport.get_extra_info("sockname")[0]
+
+    def data_received(self, data: bytes) -> None:
+        self._read += data
+        if self._length < 0:
+            end = self._read.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            head = bytes(self._read[:end])
+            del self._read[: end + 4]
+            self._line = head.partition(b"\r\n")[0].decode().split()[:2]
+            low = head.lower()
+            self._packed = b"content-encoding: gzip" in low
+            length = low.partition(b"\r\ncontent-length:")[2].partition(b"\r\n")[0]
+            self._length = int(length or 0)
+            if b"expect: 100-continue" in low:
+                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if len(self._read) >= self._length:
+            body = bytes(self._read[: self._length])
+            del self._read[: self._length]
+            self._length = -1
+            task = asyncio.get_running_loop().create_task(self._answer(*self._line, body, self._packed))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, method: str, path: str, body: bytes, packed: bool) -> None:
+        reply = await self._workers.answer(self._address, method, path, body, packed)
+        if not self._transport.is_closing():
+            text = reply.encoded()
+            self._transport.write(text[: -len(reply.body)] if method == "HEAD" and reply.body else text)
+
+
+@asynccontextmanager
+async def real_worker(cache: Path) -> AsyncIterator[str]:
+    """The address of a real worker of one slot."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "ioi_eval.cli", "worker", "--port", "0", "--slots", "1",
+        env={"PATH": "/usr/bin:/bin", "IOI_EVAL_CACHE": str(cache)}, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        yield (await process.stdout.readline()).split()[3].decode().rstrip(",")
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def serve(cache: Path, size: int, seconds: float) -> None:
+    async with real_worker(cache) as url:
+        workers = Workers(url, size, seconds)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Connection(workers), "0.0.0.0", 0, backlog=4096)
+        print(server.sockets[0].getsockname()[1], flush=True)
+        while await loop.run_in_executor(None, sys.stdin.readline):
+            print(json.dumps(workers.counts), flush=True)
+
+
+class Simulated:
+    """The workers' process, as the client sees it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
+        self._process, self._port = process, port
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def urls(self, number: int) -> tuple[str, ...]:
+        return tuple(f"http://127.0.{n // 250 + 1}.{n % 250 + 1}:{self._port}" for n in range(number))
+
+    async def counts(self) -> dict[str, int]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(b"\n")
+        told: dict[str, int] = json.loads(await self._process.stdout.readline())
+        return told
+
+
+@asynccontextmanager
+async def simulated(cache: Path, size: int, seconds: float) -> AsyncIterator[Simulated]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, __file__, "--cache", str(cache), "--size", str(size), "--seconds", str(seconds),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        yield Simulated(process, int(await process.stdout.readline()))
+    finally:
+        process.stdin.close()
+        await process.wait()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cache", type=Path, required=True, help="of the real worker")
+    parser.add_argument("--size", type=int, required=True)
+    parser.add_argument("--seconds", type=float, required=True)
+    asked = parser.parse_args()
+    asyncio.run(serve(asked.cache, asked.size, asked.seconds))
