@@ -276,7 +276,12 @@ def keep_retries_quiet() -> None:
 # A path below a folder that nobody lets us enter, or longer than paths are: already asking for it fails.
 _UNREACHABLE = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})
 # Those who install the package without its dependencies may do without these.
-_EXTRAS = {**dict.fromkeys(("datasets", "huggingface_hub", "pandas", "pyarrow"), "datasets"), "mcp": "mcp"}
+_PACKAGES = {
+    **dict.fromkeys(("httpx", "jinja2", "latex2mathml", "markdown_it"), "ioi-eval"),
+    **dict.fromkeys(("pygments", "tqdm", "yaml"), "ioi-eval"),
+    **dict.fromkeys(("datasets", "huggingface_hub", "pandas", "pyarrow"), "'ioi-eval[datasets]'"),
+    "mcp": "'ioi-eval[mcp]'",
+}
 
 
 def main() -> NoReturn:
@@ -303,8 +308,8 @@ def _sentence(error: Exception) -> str | None:
     if isinstance(error, IoiEvalError):
         return console.as_called(str(error))
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
-        extra = _EXTRAS.get(error.name.partition(".")[0])
-        return extra and f"{error.name} is not installed. Install it: pip install 'ioi-eval[{extra}]'"
+        package = _PACKAGES.get(error.name.partition(".")[0])
+        return package and f"{error.name} is not installed. Install it: pip install {package}"
     if isinstance(error, OSError) and error.errno in _UNREACHABLE and error.filename is not None:
         return f"{error.filename}: cannot be reached ({error.strerror}). Name another place"
     return None
