@@ -9,9 +9,11 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Annotated, Any, NoReturn
+from itertools import pairwise
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -128,7 +130,13 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta[_ALL] = _ALL in args or self.name not in _USUAL
-        return super().parse_args(ctx, args)
+        ctx.meta[_LOG_FORMAT] = _logs_objects(args) and any(_LOG_FORMAT in one.opts for one in self.params)
+        with _complaining(in_objects=ctx.meta[_LOG_FORMAT]):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _complaining(in_objects=ctx.meta[_LOG_FORMAT]):
+            return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         arguments = (one for one in self.get_params(ctx) if one.param_type_name == "argument")
@@ -167,6 +175,29 @@ class Command(TyperCommand):
 
 _ALL = "--help-all"
 _EXAMPLES = 4  # of a page that shows some of the options
+_LOG_FORMAT = "--log-format"
+_TOLD = (IoiEvalError, ModuleNotFoundError, OSError)  # those that we raise on purpose are among them
+# What typer raises for words that it cannot read. Its name depends on typer's version.
+_Unreadable = cast(type[typer.BadParameter], typer.BadParameter.__base__)
+
+
+def _logs_objects(words: Sequence[str]) -> bool:
+    return (_LOG_FORMAT, "json") in pairwise(words) or f"{_LOG_FORMAT}=json" in words
+
+
+@contextmanager
+def _complaining(*, in_objects: bool) -> Iterator[None]:
+    """Make errors that we raise on purpose an event of the log, where that consists of objects."""
+    try:
+        yield
+    except (_Unreadable, *_TOLD) as error:
+        words = error.format_message() if isinstance(error, _Unreadable) else _sentence(error)
+        if not in_objects or words is None:
+            raise
+        from ioi_eval.server import Event  # not for help
+
+        console.tell(Event(name="error", words=words).as_json())
+        raise typer.Exit(console.BAD_INPUT) from None
 
 
 def _shown(argument: Any) -> str:
@@ -245,29 +276,40 @@ def keep_retries_quiet() -> None:
 # A path below a folder that nobody lets us enter, or longer than paths are: already asking for it fails.
 _UNREACHABLE = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})
 # Those who install the package without its dependencies may do without these.
-_EXTRAS = {**dict.fromkeys(("datasets", "huggingface_hub", "pandas", "pyarrow"), "datasets"), "mcp": "mcp"}
+_PACKAGES = {
+    **dict.fromkeys(("httpx", "jinja2", "latex2mathml", "markdown_it"), "ioi-eval"),
+    **dict.fromkeys(("pygments", "tqdm", "yaml"), "ioi-eval"),
+    **dict.fromkeys(("datasets", "huggingface_hub", "pandas", "pyarrow"), "'ioi-eval[datasets]'"),
+    "mcp": "'ioi-eval[mcp]'",
+}
 
 
 def main() -> NoReturn:
-    """The entry point: errors that we raise on purpose become one line, all others are bugs and show.
-
-    So do paths that may not even be asked for, wherever one is first.
-    """
+    """The entry point: errors that we raise on purpose become one line, all others are bugs and show."""
     console.tell_what_is_logged()
     try:
         app(prog_name="ioi-eval")
     except BadRows as error:
         console.complain_of_rows(error)
-    except InputError as error:
-        console.complain(console.as_typed(error))
-    except IoiEvalError as error:
-        console.complain(console.as_called(str(error)))
-    except ModuleNotFoundError as error:
-        if error.name is None or (extra := _EXTRAS.get(error.name.partition(".")[0])) is None:
+    except _TOLD as error:
+        if (words := _sentence(error)) is None:
             raise
-        console.complain(f"{error.name} is not installed. Install it: pip install 'ioi-eval[{extra}]'")
-    except OSError as error:
-        if error.errno not in _UNREACHABLE or error.filename is None:
-            raise
-        console.complain(f"{error.filename}: cannot be reached ({error.strerror}). Name another place")
+        console.complain(words)
     sys.exit(console.BAD_INPUT)
+
+
+def _sentence(error: Exception) -> str | None:
+    """Return an error that we raise on purpose as a sentence; None: a bug.
+
+    A path that may not even be asked for is such an error, wherever one is first.
+    """
+    if isinstance(error, InputError):
+        return console.as_typed(error)
+    if isinstance(error, IoiEvalError):
+        return console.as_called(str(error))
+    if isinstance(error, ModuleNotFoundError) and error.name is not None:
+        package = _PACKAGES.get(error.name.partition(".")[0])
+        return package and f"{error.name} is not installed. Install it: pip install {package}"
+    if isinstance(error, OSError) and error.errno in _UNREACHABLE and error.filename is not None:
+        return f"{error.filename}: cannot be reached ({error.strerror}). Name another place"
+    return None

@@ -18,7 +18,6 @@ from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import PYTHON
-from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.secret import Secret
 from ioi_eval.reports.document import counted
 from ioi_eval.server import Event, Server, ServerOptions, Tell, check_address, serve
@@ -80,42 +79,35 @@ def worker(
     tell = _telling(json=as_json, verbose=verbose)
     if as_json:
         console.tell_what_is_logged(lambda words: tell(Event(name="note", words=words)), of_others=True)
-    try:
-        token = Secret()
-        if token_file is None:
-            token = read_own_token(None)
-        else:
-            read_callers(token_file)  # so that a fault is told at once
-        check_address(serving.host, token=token or token_file is not None, open_to_all=open_to_all)
-        options = msgspec.structs.replace(
-            serving,
-            run_cpu_time=serving.run_timeout,
-            compile_cpu_time=serving.compile_timeout,
-            token=token,
-            token_file=token_file,
-            log_jobs=verbose,
-            allowing="--allow-host NAME",
-        )
-        store = open_store()
-        # As many as we may have: a thousand clients that say nothing would take all that is usual.
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-        running = serve(
-            store=store,
-            options=options,
-            slots=slots,
-            packages=(packages,) if packages else (),
-            allow_unconfined=allow_unconfined,
-            python=os.environ.get(PYTHON, "").strip() if python is None else python,
-            tell=tell,
-        )
-        done = asyncio.run(_serve(running, store, tell, as_json=as_json))
-    except IoiEvalError as error:
-        if not as_json:
-            raise
-        words = console.as_typed(error) if isinstance(error, InputError) else console.as_called(str(error))
-        tell(Event(name="error", words=words))
-        raise typer.Exit(console.BAD_INPUT) from None
+    token = Secret()
+    if token_file is None:
+        token = read_own_token(None)
+    else:
+        read_callers(token_file)  # so that a fault is told at once
+    check_address(serving.host, token=token or token_file is not None, open_to_all=open_to_all)
+    options = msgspec.structs.replace(
+        serving,
+        run_cpu_time=serving.run_timeout,
+        compile_cpu_time=serving.compile_timeout,
+        token=token,
+        token_file=token_file,
+        log_jobs=verbose,
+        allowing="--allow-host NAME",
+    )
+    store = open_store()
+    # As many as we may have: a thousand clients that say nothing would take all that is usual.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    running = serve(
+        store=store,
+        options=options,
+        slots=slots,
+        packages=(packages,) if packages else (),
+        allow_unconfined=allow_unconfined,
+        python=os.environ.get(PYTHON, "").strip() if python is None else python,
+        tell=tell,
+    )
+    done = asyncio.run(_serve(running, store, tell, as_json=as_json))
     if not done:
         raise typer.Exit(console.INTERRUPTED)
 

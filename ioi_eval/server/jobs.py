@@ -37,8 +37,8 @@ class Draining(EngineOverloaded):
 class TooLate(EngineOverloaded):
     """A request's turn did not come in time: its client would hang up before the answer."""
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"no slot was free within {seconds:g} s, and the answer would come too late")
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}, and the answer would come too late")
 
 
 class Lender(Protocol):
@@ -204,7 +204,7 @@ class Visit:
             async with asyncio.timeout(self.patience):
                 await self._admission.free.acquire(self._caller)
         except TimeoutError:
-            raise TooLate(self.patience or 0.0) from None
+            raise TooLate(f"no slot was free within {self.patience:g} s") from None
         if self._admission.draining:
             self._admission.free.release(self._caller)
             raise Draining

@@ -17,7 +17,7 @@ _HOUR, _REMEMBERED = 3600.0, 256
 class Event(Value):
     """An event that matters to the worker's operator."""
 
-    name: str  # started, refused, failed, full, room, job, draining, drained
+    name: str  # started, refused, failed, full, room, tokens, job, draining, drained, note, error
     words: str
     facts: Mapping[str, Any] = {}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import math
 import shlex
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from ioi_eval.model.languages import Language, find
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.extraction import extract
-from ioi_eval.server.jobs import FailedInside, Jobs, PackagedEngine, Visit
+from ioi_eval.server.jobs import FailedInside, Jobs, PackagedEngine, TooLate, Visit
 from ioi_eval.store.resources import graders
 
 _SCRIPTS = ("python", "bash")
@@ -124,9 +125,11 @@ class SandboxFusion:
     async def run_code(self, body: bytes, visit: Visit) -> bytes:
         """Run a program. Raises TooLate where its client would hang up before the answer: it asks again."""
         asked = _asked(body, RunCode)
-        visit.patience = _GRACE + (asked.compile_timeout if asked.language in _SCRIPTS else 0)
+        latest = _GRACE + asked.compile_timeout  # that the program itself may begin
+        visit.patience = latest if asked.language in _SCRIPTS else _GRACE + asked.compile_timeout / 2
+        begin_by = asyncio.get_running_loop().time() + latest
         try:
-            (reply,) = await self._run(asked, [asked.stdin or ""], visit)
+            (reply,) = await self._run(asked, [asked.stdin or ""], visit, begin_by=begin_by)
         except FailedInside as error:
             reply = RunCodeReply(status=_BROKEN, message=str(error))
         return msgspec.json.encode(reply)
@@ -160,12 +163,23 @@ class SandboxFusion:
         )
 
     async def _run(
-        self, asked: RunCode, inputs: Sequence[str], visit: Visit, expected: Sequence[str] | None = None
+        self,
+        asked: RunCode,
+        inputs: Sequence[str],
+        visit: Visit,
+        expected: Sequence[str] | None = None,
+        *,
+        begin_by: float = math.inf,
     ) -> list[RunCodeReply]:
-        """A reply for each input; with `expected` up to the first that is not right. Raises FailedInside."""
+        """A reply for each input; with `expected` up to the first that is not right. Raises FailedInside.
+
+        Raises TooLate where the build lasts beyond `begin_by`, a time of the loop.
+        """
         program = await self._program(asked)
         built = await self._built(program, visit)
         try:
+            if built is not None and built.run.code == 0 and asyncio.get_running_loop().time() > begin_by:
+                raise TooLate("the program was built late")
             replies: list[RunCodeReply] = []
             for number, given in enumerate(inputs):
                 replies.append(await self._reply(program, built, given, visit))

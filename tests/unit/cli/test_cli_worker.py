@@ -211,17 +211,30 @@ def test_an_error_is_an_object_of_the_log(cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "named"),
-    [("--host", "0.0.0.0", "token"), ("--token-file", "empty", "empty"), ("--tls-key", "empty", "tls")],
+    ("words", "named"),
+    [
+        (("--log-format", "json", "--host", "0.0.0.0"), "token"),
+        (("--log-format", "json", "--token-file", "empty"), "empty"),
+        (("--log-format", "json", "--tls-key", "empty"), "tls"),
+        (("--log-format", "json", "--max-body", "much"), "'much' is not a size"),
+        (("--no-such-option", "--log-format=json"), "no such option: --no-such-option"),
+        (("--port", "many", "--log-format", "json"), "invalid value for '--port'"),
+    ],
 )
 def test_an_error_before_it_serves_is_an_object_too(
-    cli: CommandLine, option: str, value: str, named: str
+    cli: CommandLine, words: tuple[str, ...], named: str
 ) -> None:
     (cli.folder / "empty").write_text("")
-    refused = cli("worker", "--port", "0", "--log-format", "json", option, value)
-    assert refused.returncode == 2
+    refused = cli("worker", *words)
+    assert refused.returncode == 2 and refused.stdout == ""
     [event] = map(json.loads, refused.stderr.splitlines())
     assert event["event"] == "error" and named in event["message"].lower()
+
+
+def test_what_asks_for_no_objects_gets_none(cli: CommandLine) -> None:
+    for words in (("worker", "--log-format", "xml"), ("doctor", "--log-format", "json")):
+        refused = cli(*words)
+        assert refused.returncode == 2 and refused.stderr.startswith(f"Usage: ioi-eval {words[0]} ")
 
 
 def test_what_libraries_log_is_an_object_too() -> None:

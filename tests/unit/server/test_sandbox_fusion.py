@@ -181,6 +181,23 @@ async def test_whose_turn_comes_too_late_is_told_to_come_again(server: Server, c
     assert (await call.post("/run_code", json=asked))[0] == 200
 
 
+async def test_a_program_that_is_built_late_is_asked_for_again(server: Server, call: Caller) -> None:
+    """Its turn came in time, and what the build has left would not do for the program."""
+    asked = {"code": DOUBLE_CPP, "language": "cpp", "stdin": "21", "compile_timeout": 60, "run_timeout": 2}
+    running = asyncio.create_task(call.run("sleep 1000"))
+    await until(lambda: server.running == 1)
+    clock = Ahead()
+    late = asyncio.create_task(call.post("/run_code", json=asked))
+    await until(lambda: server._admission.visits == 2)
+    await clock.turn(34.0)
+    running.cancel()
+    await until(lambda: server._admission.served[""] == 2 and server.running == 1)
+    await clock.turn(32.0)
+    status, reply = await late
+    assert status == 504 and "was built late" in reply["message"]
+    assert (await run(call, **asked))["run_result"]["stdout"] == "42\n"
+
+
 async def test_an_endless_loop_is_one_however_long_it_waited(server: Server, call: Caller) -> None:
     running = asyncio.create_task(call.run("sleep 1000"))
     await until(lambda: server.running == 1)

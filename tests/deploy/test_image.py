@@ -1,0 +1,153 @@
+"""The image of `piston/docker`: a worker in an environment that has only what its file of packages names."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+import urllib.request
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from missing import lacks
+from packaging.requirements import Requirement
+from support.command_line import CommandLine
+
+pytestmark = pytest.mark.once
+
+ROOT = Path(__file__).parents[2]
+DOCKER = ROOT / "piston" / "docker"
+DOCKERFILE = (DOCKER / "Dockerfile").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+NAMED = [line for line in (DOCKER / "worker.txt").read_text().splitlines() if not line.startswith("#")]
+# An interpreter that finds no other package.
+HIDING = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {hidden!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Hidden())
+"""
+
+
+def with_their_own(requirements: Iterable[str]) -> set[str]:
+    """The names of packages and of all that these need."""
+    found = set[str]()
+    left = [Requirement(each) for each in requirements]
+    while left:
+        one = left.pop()
+        name = one.name.lower().replace("_", "-")
+        if name not in found and (one.marker is None or one.marker.evaluate({"extra": ""})):
+            found.add(name)
+            left += map(Requirement, metadata.requires(name) or ())
+    return found
+
+
+@pytest.fixture
+def small(shared_cache: Path, tmp_path: Path) -> CommandLine:
+    """Our command where only the named packages are."""
+    kept = {*with_their_own(NAMED), "ioi-eval", "setuptools"}
+    hidden = {
+        module
+        for module, packages in metadata.packages_distributions().items()
+        if not kept & {name.lower().replace("_", "-") for name in packages}
+    }
+    assert {"datasets", "pandas", "pyarrow", "jinja2", "tqdm"} <= hidden and "aiohttp" not in hidden
+    (tmp_path / "hiding").mkdir()
+    (tmp_path / "hiding" / "sitecustomize.py").write_text(HIDING.format(hidden=hidden))
+    environment = {"PYTHONPATH": str(tmp_path / "hiding")}
+    return CommandLine(folder=tmp_path, cache=shared_cache, environment=environment, alone=True)
+
+
+@contextmanager
+def serving(process: subprocess.Popen[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The address of a worker that logs objects, and its log until it listened."""
+    try:
+        assert process.stderr is not None
+        events: list[dict[str, Any]] = []
+        while not events or events[-1]["event"] != "started":
+            events.append(json.loads(process.stderr.readline()))
+        yield events[-1]["url"], events
+        process.terminate()
+        assert process.wait() == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def judges(url: str) -> bool:
+    """Whether a worker judges a completion by the tests that come with it."""
+    data = {"id": 1, "content": "", "test": [{"input": {"stdin": "1 2"}, "output": {"stdout": "3\n"}}]}
+    config = {"dataset_type": "CommonOJDataset", "language": "python", "provided_data": data}
+    completion = "```python\nprint(sum(map(int, input().split())))\n```"
+    body = json.dumps({"dataset": "x", "id": 1, "completion": completion, "config": config}).encode()
+    request = urllib.request.Request(f"{url}/submit", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request) as reply:
+        accepted = json.load(reply)["accepted"]
+    assert isinstance(accepted, bool)
+    return accepted
+
+
+def test_the_named_packages_are_the_projects_own() -> None:
+    assert NAMED and set(NAMED) < set(PROJECT["dependencies"])
+
+
+def test_a_worker_needs_no_other_packages(small: CommandLine) -> None:
+    with serving(small.start("worker", "--port", "0", "--log-format", "json")) as (url, _):
+        assert judges(url)
+        looked = small("doctor", "--engine", url)
+        assert looked.returncode == 0, looked.stdout + looked.stderr
+    scored = small("score", "dump.jsonl", "--problems", "packages")
+    assert scored.returncode == 2
+    assert scored.stderr == "error: tqdm is not installed. Install it: pip install ioi-eval\n"
+
+
+def test_the_worker_is_what_is_built_where_nothing_is_said() -> None:
+    stages = re.findall(r"^FROM (\S+) AS (\S+)$", DOCKERFILE, re.MULTILINE)
+    assert stages[-1] == ("base", "worker") and ("base", "client") in stages
+    sources = {source for source, _ in stages} | set(re.findall(r"--from=(\S+)", DOCKERFILE))
+    assert sources - {"debian:bookworm-slim"} <= {name for _, name in stages}
+    assert "COPY ." not in DOCKERFILE.partition(" AS base\n")[2]
+
+
+@pytest.mark.long
+def test_what_the_image_installs_is_small_and_begins_at_once(tmp_path: Path) -> None:
+    """By the file's own commands, elsewhere. They fetch packages."""
+    [built] = re.findall(r"^RUN (python3 -m venv (?:.*\\\n)*.*)$", DOCKERFILE, re.MULTILINE)
+    places = {
+        "/source": ROOT,
+        **{f"/{name}": tmp_path / name for name in ("build", "wheels", "opt/ioi-eval")},
+    }
+    for place, here in places.items():
+        built = re.sub(rf"(?<![\w/]){place}\b", str(here), built)
+    (tmp_path / "opt").mkdir()
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(["bash", "-ec", built], env=clean, capture_output=True, text=True)
+    if "No matching distribution" in done.stderr or "Connection" in done.stderr:
+        lacks("an index of packages")
+    assert done.returncode == 0, done.stderr
+    installed = tmp_path / "opt" / "ioi-eval"
+    [packages] = installed.glob("lib/python*/site-packages")
+    assert not [name for name in ("pip", "datasets", "pandas", "pyarrow") if (packages / name).exists()]
+    assert shutil.which("ioi-eval", path=installed / "bin")
+    worker = subprocess.Popen(
+        [installed / "bin" / "ioi-eval", "worker", "--port", "0", "--log-format", "json"],
+        cwd=tmp_path,
+        env={**clean, "IOI_EVAL_CACHE": str(tmp_path / "cache")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with serving(worker) as (url, events):
+        assert [event["event"] for event in events] == ["started"], "it built something"
+        assert judges(url)
