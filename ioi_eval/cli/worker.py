@@ -14,10 +14,11 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import PythonText, Unconfined, open_store, read_own_token
-from ioi_eval.cli.groups import OptionGroup, command
+from ioi_eval.cli.groups import OptionGroup, command, option_of
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import PYTHON
+from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.secret import Secret
 from ioi_eval.reports.document import counted
@@ -55,10 +56,7 @@ def worker(
             rich_help_panel="Access",
         ),
     ] = False,
-    slots: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core"),
-    ] = None,
+    slots: Annotated[int | None, option_of(EngineChoice, "slots", name="slots", unset="one per core")] = None,
     packages: Annotated[
         Path | None,
         typer.Option(metavar="DIR", exists=True, file_okay=False, help="Packages in Piston's layout."),

@@ -228,6 +228,10 @@ class Summary(Value, kw_only=True):
     contest: tuple[Entrant, ...] = ()  # the scoreboard, where the run is a contest
     settings: Settings
 
+    def as_json(self) -> dict[str, Any]:
+        """Return all but the settings, which are in summary.json."""
+        return {name: value for name, value in msgspec.to_builtins(self).items() if name != "settings"}
+
 
 _VERSION = 1
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -199,17 +200,13 @@ class Judges:
     """The processes as one judge. Results are those of one process, whichever judges."""
 
     def __init__(
-        self, processes: Sequence[Process], sharing: Sharing | None = None, *, trusted: bool = False
+        self, processes: Sequence[Process], sharing: Sharing | None = None, *, trusts: bool = False
     ) -> None:
-        self._processes, self._sharing, self._trusted = processes, sharing, trusted
+        self._processes, self._sharing, self._trusts = processes, sharing, trusts
 
-    def sharing(self, sharing: Sharing | None) -> Judges:
-        """Return a judge by the same processes that judges equal programs once, or each."""
-        return Judges(self._processes, sharing, trusted=self._trusted)
-
-    def of_solutions(self) -> Judges:
-        """Return a judge of solutions, as `Judge` does."""
-        return Judges(self._processes, self._sharing, trusted=True)
+    def but(self, **changes: Any) -> Judges:
+        """Return a judge by the same processes that differs in `sharing` or `trusts`, as of `Judge`."""
+        return Judges(self._processes, **{"sharing": self._sharing, "trusts": self._trusts, **changes})
 
     @property
     def slots(self) -> int:
@@ -275,7 +272,7 @@ class Judges:
                     problem=name,
                     submission=bare,
                     code=code,
-                    trusted=self._trusted,
+                    trusted=self._trusts,
                     shares=sharing is not None,
                 )
             )

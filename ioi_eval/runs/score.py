@@ -96,13 +96,11 @@ class ScoredDump(Value):
         return Results.open(self.out).tests_frame()
 
     def as_json(self) -> dict[str, Any]:
-        whole = msgspec.to_builtins(self.summary)
-        del whole["settings"]  # in summary.json
         told = ("left_out", "rejected", "noted", "understood")
         rows = {name: getattr(self.dump, name) for name in told}
         said = {"out": self.out, "report": f"{self.out}/report.md", "this_call": self.call, "dump": rows}
         references = {} if self.references is None else {"references": self.references}
-        return {**said, **references, **whole}
+        return {**said, **references, **self.summary.as_json()}
 
 
 async def score_dump(
