@@ -49,7 +49,6 @@ from ioi_eval.problems.package import (
     is_plain,
     language_of,
     leads_inside,
-    plain_name,
     read_mapping,
     solution,
     source_text,
@@ -75,7 +74,7 @@ class Dmoj(DeclaredFormat):
     memory_unit, memory_unit_name = 1 << 10, "KiB"
 
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-        name = plain_name(folder, where, faults)
+        name = self.checked_id(folder, where, header, faults)
         _refuse(header, faults)
         suite = list(read_suite(folder, faults))
         data = Data(folder, header, faults)
