@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
@@ -20,7 +19,7 @@ from ioi_eval.reports.scoreboard import Entrant
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.scoring import BestSubtask, Mode, reason
 from ioi_eval.rules.selection import SUBMISSIONS, Budget
-from ioi_eval.store.files import replace
+from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.folder import MeasuredLimit
 from ioi_eval.store.rows import bounded
 
@@ -177,7 +176,7 @@ class ModelSummary(Value):
 
     @property
     def share(self) -> float | None:
-        """Of the points that there are; without subtasks the mean score."""
+        """Return the share of the points; without subtasks the mean score."""
         return self.points / self.max_points if self.max_points else self.mean_score
 
 
@@ -316,15 +315,9 @@ def write_validation(folder: Path, found: Validation) -> Path:
 
 
 def read_validation(folder: Path) -> Validation | None:
-    """None where the run in the folder is no validation."""
-    path = folder / VALIDATION
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Validation)
-    except FileNotFoundError:
-        return None
-    except (msgspec.MsgspecError, OSError) as error:
-        remedy = "Run `ioi-eval validate` again"
-        raise InputError(f"is not a validation's: {error}", where=str(path), remedy=remedy) from error
+    """Return the validation in a folder; None where its run is none."""
+    remedy = "Run `ioi-eval validate` again"
+    return read_value(folder / VALIDATION, Validation, "is not a validation's", remedy)
 
 
 # --- tables that can hardly be true ------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What was made once: records in a store, a bounded number of values in memory, work that callers share."""
+"""Memories of work: records in a store, a bounded number of values, work that callers share."""
 
 from __future__ import annotations
 
