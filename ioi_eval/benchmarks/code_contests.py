@@ -100,7 +100,7 @@ def _word(row: Row, field: str, words: Sequence[str]) -> str:
 
 
 def _seconds(row: Row) -> float:
-    """0 where there is none."""
+    """Return the seconds of a time limit; 0 where there is none."""
     value = row.value("time_limit") or {}
     parts = [value.get(name) or 0 for name in ("seconds", "nanos")] if isinstance(value, dict) else []
     if len(parts) != 2 or not all(isinstance(part, int) and part >= 0 for part in parts):
