@@ -110,7 +110,7 @@ OPTIONS: Mapping[str, Declared] = {each.field: each for each in _options()}
 
 
 def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
-    """The file's values, and over them those that flags give. `model.name` names a value within `model`."""
+    """Return the file's values, and over them those that flags give, by key."""
     values = {} if path is None else _read(path)
     where = "the command line" if path is None else str(path)
     given = {name: value for name, value in flags.items() if value not in (None, [], frozenset())}
@@ -284,7 +284,7 @@ def _secret_in(command: str) -> str | None:
 
 
 def author_of(config: Config, variables: Mapping[str, str]) -> ModelOptions | AgentOptions:
-    """An agent, or a model; the environment may name the latter."""
+    """Return the agent, or the model, which the environment may name."""
     if config.agent.command:
         return replace(config.agent, timeout=config.timeout_seconds)
     model = config.model

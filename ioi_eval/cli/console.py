@@ -160,7 +160,7 @@ def complain_of_rows(error: BadRows) -> None:
 
 
 def as_typed(error: InputError) -> str:
-    """The error of a use case, with its arguments called as the command line does."""
+    """Return the error of a use case, with its arguments called as the command line does."""
     field = _FIELDS.get(error.field, error.field)
     name = field.removeprefix("choice.").removeprefix("selection.")
     if name != field or not error.where:
@@ -169,7 +169,7 @@ def as_typed(error: InputError) -> str:
 
 
 def as_called(text: str) -> str:
-    """A sentence of the library, with arguments called as the command line does."""
+    """Return a sentence of the library, with arguments called as the command line does."""
 
     def called(found: re.Match[str]) -> str:
         if (flag := FLAGS.get(found["name"] or "")) is None:

@@ -1,4 +1,4 @@
-"""The environment: the cache's place, the servers' secret. Read here and nowhere below."""
+"""The environment: the cache's place and the servers' secret, read here and nowhere below."""
 
 from __future__ import annotations
 
@@ -61,6 +61,7 @@ def read_own_token(path: Path | str | None) -> Secret:
 Unconfined = Annotated[bool, option_of(EngineChoice, "allow_unconfined")]
 EngineText = Annotated[str | None, option_of(EngineChoice, "text")]
 PythonText = Annotated[str | None, option_of(EngineChoice, "python")]
+Slots = Annotated[int | None, option_of(EngineChoice, "slots", name="slots", unset="one per core")]
 TokenFile = Annotated[Path | None, option_of(EngineChoice, "token")]
 
 

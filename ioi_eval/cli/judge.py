@@ -310,7 +310,7 @@ def _show_test(problem: Problem, result: TestResult) -> None:
 
 
 def _printable(text: str) -> list[str]:
-    """Lines with their blanks as they are, and nothing that a terminal would obey."""
+    """Return lines with their blanks as they are, and nothing that a terminal would obey."""
     lines = text.expandtabs().splitlines()
     return ["".join(char if char.isprintable() else "\ufffd" for char in line) for line in lines]
 

@@ -13,12 +13,11 @@ import msgspec
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.environment import PythonText, Unconfined, open_store, read_own_token
-from ioi_eval.cli.groups import OptionGroup, command, option_of
+from ioi_eval.cli.environment import PythonText, Slots, Unconfined, open_store, read_own_token
+from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import PYTHON
-from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.secret import Secret
 from ioi_eval.reports.document import counted
@@ -56,7 +55,7 @@ def worker(
             rich_help_panel="Access",
         ),
     ] = False,
-    slots: Annotated[int | None, option_of(EngineChoice, "slots", name="slots", unset="one per core")] = None,
+    slots: Slots = None,
     packages: Annotated[
         Path | None,
         typer.Option(metavar="DIR", exists=True, file_okay=False, help="Packages in Piston's layout."),

@@ -254,7 +254,7 @@ class _Competing(NamedTuple):
 
 
 class _Words:
-    """Fills the template of the message after a submission."""
+    """The template of the message after a submission, to be filled."""
 
     def __init__(self, template: str) -> None:
         self._where, self._template = open_template(template, _TEMPLATE)

@@ -13,7 +13,7 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Said(Value):
-    """How users meet a field: `Annotated[int | None, Said("Jobs at the same time.", ...)]`.
+    """A field as users meet it: `Annotated[int | None, Said("Jobs at the same time.", ...)]`.
 
     Bounds are the type's own, by msgspec.Meta. A command line makes options of such fields (cli/groups.py).
     A field of another value that means the same takes the type, and says in a second one only what differs.

@@ -371,7 +371,7 @@ def _instances(
 
 
 def _place(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """By name and number: apps_9 before apps_10."""
+    """Return the key of an order by name and number: apps_9 before apps_10."""
     parts = re.findall(r"([^0-9]*)([0-9]*)", instance["instance_id"])
     return [*((text, int(digits or 0)) for text, digits in parts), ("", instance.get("sample", 0))]
 

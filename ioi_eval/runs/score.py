@@ -287,7 +287,7 @@ class Rows(NamedTuple):
         return cls(tuple(map(called, dumps)), find_dumps(dumps), reading, selection or Selection(), known_in)
 
     def mentioned(self) -> Collection[str] | None:
-        """What problems of theirs are called; None where they do not say."""
+        """Return the names of their problems; None where they do not say."""
         return mentioned(self.places, self.reading.problem_column)
 
     def open(self, problems: Problems, on_rows: Callable[[int], None] = lambda rows: None) -> Dump:
@@ -423,7 +423,7 @@ def _most(problem: Problem) -> float | None:
 
 
 def _expected(journal: Journal, new: Iterable[Submission]) -> float | None:
-    """Of each problem what its programs took on average; of one that has none, what all took."""
+    """Return the expected hours: a problem's mean so far, or the mean of all where it has none."""
     took: Mapping[str, list[float]] = journal.cpu_times()
     every = [seconds for one in took.values() for seconds in one]
     if not every:
