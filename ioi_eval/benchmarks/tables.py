@@ -123,9 +123,6 @@ class Row(Fields):
             raise self.misfit(field, "a whole number")
         return int(number)
 
-    def flag(self, field: str, default: bool = False) -> bool:
-        return super().flag(field, default)
-
     def texts(self, field: str, default: tuple[str, ...] | None = ()) -> tuple[str, ...]:
         return super().texts(field, default)
 

@@ -122,7 +122,7 @@ class Fields:
     def choice(self, name: str, words: Sequence[str], default: str | None = None) -> str:
         return self._read(name, Literal[tuple(words)], f"one of {', '.join(words)}", default, words[0])
 
-    def flag(self, name: str, default: bool) -> bool:
+    def flag(self, name: str, default: bool = False) -> bool:
         return self._read(name, bool, "true or false", default, default)
 
     def optional_number(self, name: str, *, above: float | None = None) -> float | None:

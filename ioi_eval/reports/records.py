@@ -16,6 +16,7 @@ from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, V
 from ioi_eval.reports.document import counted, visible
 from ioi_eval.reports.medals import Award, Contests
 from ioi_eval.reports.scoreboard import Entrant
+from ioi_eval.rules.expectations import ExpectedSolution
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.scoring import BestSubtask, Mode, reason
 from ioi_eval.rules.selection import SUBMISSIONS, Budget
@@ -235,38 +236,35 @@ class Summary(Value, kw_only=True):
 _VERSION = 1
 
 
-class Check(Value, kw_only=True):
-    """An expectation beside the result."""
+class ExpectedVerdict(Value, kw_only=True):
+    """A subtask, or all that counts, beside the expected."""
 
     subtask: str  # empty: all that counts
-    expected: str  # a word, or a score as it was given
-    status: Verdict  # the worst of the scope's tests
-    score: float  # of a word the minimum over its tests; of a score what it was compared with
+    expected: str  # a word, or a score as it was given; empty where nothing is expected of this subtask alone
+    status: Verdict  # the worst of its tests
+    score: float
+
+
+class Check(ExpectedVerdict, kw_only=True):
+    """An expectation beside the result. `score`: of a word the least of its tests, else what was compared."""
+
     agrees: bool
     tests: int
     not_right: int  # tests that are not AC
     evidence: tuple[TestResult, ...] = ()  # of a difference: the first tests not right, else the slowest ones
 
 
-class SubtaskCheck(Value, kw_only=True):
-    """A subtask's outcome; `expected` is empty where nothing is expected of this subtask alone."""
+class SubtaskCheck(ExpectedVerdict, kw_only=True):
+    """A subtask's outcome. Its score is in [0, 1], rounded."""
 
-    subtask: str
-    expected: str
-    status: Verdict
-    score: float  # in [0, 1], rounded
     weighted_score: float
     points: float
     agrees: bool = True
 
 
-class SolutionCheck(Value, kw_only=True):
+class SolutionCheck(ExpectedSolution, kw_only=True):
     """A solution with its result and all that was expected of it."""
 
-    key: str
-    problem: str
-    solution: str
-    expected: str  # of the whole; empty where nothing is expected of the whole
     status: Verdict
     compiles: bool
     compile_output: str = ""  # where it does not compile
@@ -280,13 +278,9 @@ class SolutionCheck(Value, kw_only=True):
         return tuple(check for check in self.checks if not check.agrees)
 
 
-class Unjudged(Value, kw_only=True):
+class Unjudged(ExpectedSolution, kw_only=True):
     """A solution that the judge could not say anything about: no difference, and no agreement either."""
 
-    key: str
-    problem: str
-    solution: str
-    expected: str
     reason: str
 
 

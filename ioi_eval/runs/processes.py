@@ -129,7 +129,7 @@ class Process:
             while (said := await self._channel.receive()) is not None:
                 self._hear(said)
         finally:
-            self._end()
+            self.give_up()
 
     def _hear(self, said: FromProcess) -> None:
         match said:
@@ -148,7 +148,8 @@ class Process:
                 if (call := self._calls.get(number)) is not None:
                     call.said.put_nowait(said)
 
-    def _end(self) -> None:
+    def give_up(self) -> None:
+        """Judge without it: it ended, or none of its servers answers."""
         self.alive, self.usable, gone = False, 0, "the process that judged it ended"
         if not self._opened.done():
             self._opened.set_exception(EngineUnavailable(gone))
@@ -179,10 +180,6 @@ class Process:
             raise
         finally:
             del self._calls[number]
-
-    def give_up(self) -> None:
-        """Judge without it: none of its servers answers."""
-        self._end()
 
     async def close(self) -> None:
         await self._channel.close()

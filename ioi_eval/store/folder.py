@@ -397,8 +397,8 @@ class Timeline(Value):
     counts: tuple[Mapping[str, int], ...]  # by verdict; "unscored": judge failures
 
 
-class Progress(Value):
-    """The progress of the last call. Rows say the rest."""
+class Activity(Value):
+    """The activity of a run's last call."""
 
     total: int | None = None  # None: programs come one by one
     engine: str = ""
@@ -407,12 +407,17 @@ class Progress(Value):
     unreachable: tuple[str, ...] = ()  # why, of each
     standings: tuple[ServerState, ...] = ()  # a moment ago
     ended: bool = False
-    at: float | None = None  # when the run was alive, about: seconds since 1970
     under_way: int = 0  # submissions
     building: int = 0  # of these
     builds_waiting: int = 0  # of these, and of those that wait for a slot
     submissions: tuple[UnderWay, ...] = ()  # the first of those under way, the longest first
     timeline: Timeline | None = None
+
+
+class Progress(Activity):
+    """The progress of the last call. Rows say the rest."""
+
+    at: float | None = None  # when the run was alive, about: seconds since 1970
 
 
 def read_progress(folder: Path) -> Progress | None:
