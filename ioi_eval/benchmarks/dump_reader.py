@@ -36,13 +36,13 @@ class Columns(Fields):
     form, remedy = repr, "Expected a text or null"
 
     def __init__(
-        self, row: FileRow, where: str, named: Mapping[str, str], origins: Mapping[str, str] = _NOTHING
+        self, row: FileRow, policy: Strict, named: Mapping[str, str], origins: Mapping[str, str] = _NOTHING
     ) -> None:
         """`named`: columns, or paths into them, by what they hold; they must be there. `origins`: where the
         dump had what a reader has put into usual columns.
         """
-        super().__init__(row.columns, "", Strict(where, row.line))
-        self.line, self.columns, self.where = row.line, row.columns, where
+        super().__init__(row.columns, "", policy, row=row.line)
+        self.line, self.columns, self.where = row.line, row.columns, policy.where
         self._named, self._origins = named, origins
         self._usual = usual_columns(tuple(row.columns))
         for what, path in named.items():
@@ -51,9 +51,6 @@ class Columns(Fields):
 
     def place(self, name: str) -> str:
         return self.find(name) or name
-
-    def has(self, name: str) -> bool:
-        return self.value(name) is not None
 
     def missing(self, column: str, what: str, names: Collection[str]) -> MissingColumn:
         """`names`: those that would do."""
@@ -81,13 +78,15 @@ class Columns(Fields):
 
     def value(self, column: str) -> Any:
         """Return a column's values; None where there are none."""
-        found = value_at(self.columns, self.place(column))
+        found = value_at(self.columns, self.find(column) or column)
         return None if found is ABSENT else plain(found)
 
     def words(self, column: str) -> str | None:
         """Return a text with anything in it but white space; None where there is none."""
-        text = self.text(column, "")
-        return text if text.strip() else None
+        value = self.value(column)
+        if value is None or isinstance(value, str):
+            return value if value and value.strip() else None
+        raise self.misfit(column, "a text")
 
     def generation(self, column: str) -> str | None:
         """Return the model's reply: a text, or the last answer in a list of chat messages."""
@@ -324,6 +323,7 @@ class DumpRows:
 
         `start`: the bytes and lines to pass over, whose rows are known.
         """
+        policy = Strict(place.label)
         for index, row in enumerate(rows_or_faults(place.path, start)):
             if isinstance(row, InputError):
                 yield row.but(where=place.label)
@@ -339,16 +339,16 @@ class DumpRows:
                 continue
             for usual in made:
                 try:
-                    for part, columns in self._unrolled(usual, place.label, shape):
+                    for part, columns in self._unrolled(usual, policy, shape):
                         yield self._entry(columns, place, id_column, (known, part), shape)
                 except InputError as error:
                     yield error
 
-    def _unrolled(self, row: FileRow, where: str, shape: Shape | None) -> Iterator[tuple[str, Columns]]:
+    def _unrolled(self, row: FileRow, policy: Strict, shape: Shape | None) -> Iterator[tuple[str, Columns]]:
         """A row of several answers as columns for each, and what is added to its key; others as they are."""
         named = {**(shape.named if shape is not None else {}), **self._named}
         origins = shape.columns if shape is not None and shape.made else {}
-        columns = Columns(row, where, named, origins)
+        columns = Columns(row, policy, named, origins)
         found = {what: (column, columns.value(what)) for what in _ANSWERED if (column := columns.find(what))}
         lists = {
             what: (column, value) for what, (column, value) in found.items() if _are_answers(column, value)
@@ -360,15 +360,16 @@ class DumpRows:
         if len(lengths) > 1 or lengths == {0}:
             problem = "an empty list" if lengths == {0} else "lists of different lengths"
             names = ", ".join(column for column, _ in lists.values())
-            raise InputError(
-                problem, where=where, row=row.line, field=names, remedy="Expected one or more answers"
-            )
+            raise policy.error(problem, "", row=row.line, field=names, remedy="Expected one or more answers")
         gone = {what: column for what, (column, _) in lists.items()}
         others = {name: value for name, value in row.columns.items() if name not in gone.values()}
         rest = {what: path for what, path in named.items() if what not in lists}
         for place in range(lengths.pop()):
             own = {what: value[place] for what, (_, value) in lists.items()}
-            yield f"/{place}", Columns(FileRow(row.line, {**others, **own}), where, rest, {**gone, **origins})
+            yield (
+                f"/{place}",
+                Columns(FileRow(row.line, {**others, **own}), policy, rest, {**gone, **origins}),
+            )
 
     def _key_of_content(self, columns: Mapping[str, Any]) -> str:
         """The row's content and its place among its equals: rows that are added elsewhere change neither."""

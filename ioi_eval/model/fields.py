@@ -62,8 +62,15 @@ class Fields:
     remedy: ClassVar[str] = "Correct it in the file"  # for a value of another type
     form: ClassVar[Any] = staticmethod(json.dumps)  # of a value in a message
 
-    def __init__(self, values: Mapping[str, Any], file: str, policy: Faults, prefix: str = "") -> None:
-        self.values, self.file, self._policy, self._prefix = values, file, policy, prefix
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        file: str,
+        policy: Faults,
+        prefix: str = "",
+        row: int | None = None,
+    ) -> None:
+        self.values, self.file, self._policy, self._prefix, self._row = values, file, policy, prefix, row
 
     def has(self, name: str) -> bool:
         return name in self.values
@@ -85,12 +92,12 @@ class Fields:
         return self._prefix + name
 
     def fault(self, name: str, problem: str, remedy: str = "") -> None:
-        self._policy.add(problem, self.file, field=self.place(name), remedy=remedy)
+        self._policy.add(problem, self.file, row=self._row, field=self.place(name), remedy=remedy)
 
     def wrong(self, name: str, problem: str, remedy: str = "") -> InputError:
         """Return a fault, for callers that raise it whatever the policy."""
-        remedy = remedy or self.remedy
-        return self._policy.error(problem, self.file, field=self.place(name), remedy=remedy)
+        about = {"field": self.place(name), "remedy": remedy or self.remedy}
+        return self._policy.error(problem, self.file, row=self._row, **about)
 
     def misfit(self, name: str, expected: str) -> InputError:
         """Return the fault that a field is not what is expected, for callers that raise it."""
@@ -141,7 +148,7 @@ class Fields:
 
     def under(self, name: str, values: Mapping[str, Any]) -> Fields:
         """Return a reader of values that belong into the object of this name."""
-        return Fields(values, self.file, self._policy, prefix=f"{self._prefix}{name}.")
+        return Fields(values, self.file, self._policy, f"{self._prefix}{name}.", self._row)
 
     def _read(self, name: str, kind: Any, expected: str, default: T | None, empty: T) -> T:
         """Return the field as a value of a type, or `empty` after a fault without a default."""
