@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
@@ -15,7 +16,6 @@ from msgspec.structs import fields
 
 from ioi_eval import JudgeOptions
 from ioi_eval.errors import EngineError, InputError, JudgeFailure, ProgramBroken
-from ioi_eval.model.fields import nearest
 from ioi_eval.model.options import AllTests, Interpreter, Said, Slots
 from ioi_eval.models import Problem, Value
 from ioi_eval.scoring import Language, choose_language, find_language
@@ -139,7 +139,10 @@ def _told(given: Mapping[str, Any]) -> tuple[JudgingOptions, BenchmarkOptions]:
     names = tuple(name for types in options.values() for name in types)
     for name in given:
         if name not in names:
-            raise InputError(f"no such option: {name!r}", remedy=nearest(name, names))
+            close = get_close_matches(name, names, cutoff=0.5)
+            meant = f"Did you mean {' or '.join(map(repr, close))}?"
+            remedy = meant if close else f"The options are {', '.join(names)}"
+            raise InputError(f"no such option: {name!r}", remedy=remedy)
     judging, choice = (
         {name: _fitting(types[name], value) for name, value in given.items() if name in types}
         for types in options.values()
