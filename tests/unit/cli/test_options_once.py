@@ -79,7 +79,8 @@ class Brewing(Value):
     cups: Annotated[Count, Said(metavar="N", help="Cups of tea.")] = 2
 
 
-def test_a_new_option_is_one_line_and_its_use() -> None:
+def test_a_new_option_is_one_line_and_its_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "FLAGS", dict(console.FLAGS))
     app, brewed = typer.Typer(), []
 
     @app.command()
