@@ -20,20 +20,16 @@ if TYPE_CHECKING:
     from ioi_eval.runs.scorer import run_classic
     from ioi_eval.store.resources import classic_scripts
 else:
-    __getattr__ = shown_in(
+    __getattr__, __dir__ = shown_in(
         __name__,
         {
-            "OWN_RUNTIME": "engines.contract.OWN",
-            "brings_scripts": "engines.jobs.carrier.brings_scripts",
-            "classic_job": "judge.classic.classic_job",
-            "classic_outcome": "rules.verdicts.classic_outcome",
-            "classic_result": "rules.verdicts.classic_result",
-            "classic_scripts": "store.resources.classic_scripts",
-            "decode_reply": "engines.jobs.piston_api.decode_reply",
-            "decode_request": "engines.jobs.piston_api.decode_request",
-            "encode_result": "engines.jobs.piston_api.encode_result",
-            "execute": "engines.jobs.carrier.execute",
-            "run_classic": "runs.scorer.run_classic",
+            "engines.contract": "OWN_RUNTIME=OWN",
+            "engines.jobs.carrier": "brings_scripts execute",
+            "engines.jobs.piston_api": "decode_reply decode_request encode_result",
+            "judge.classic": "classic_job",
+            "rules.verdicts": "classic_outcome classic_result",
+            "runs.scorer": "run_classic",
+            "store.resources": "classic_scripts",
         },
     )
 
@@ -50,7 +46,3 @@ __all__ = [
     "execute",
     "run_classic",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from ioi_eval.reports.summary import summarise
     from ioi_eval.store.rows import plain as json_value
 else:
-    __getattr__ = shown_in(
+    __getattr__, __dir__ = shown_in(
         __name__,
         {
-            "ModelSummary": "reports.records.ModelSummary",
-            "Sharing": "judge.sharing.Sharing",
-            "json_value": "store.rows.plain",
-            "summarise": "reports.summary.summarise",
+            "judge.sharing": "Sharing",
+            "reports.records": "ModelSummary",
+            "reports.summary": "summarise",
+            "store.rows": "json_value=plain",
         },
     )
 
@@ -70,7 +70,3 @@ __all__ = [
     "with_cases",
     "worst",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -25,24 +25,16 @@ if TYPE_CHECKING:
     from ioi_eval.runs.sources import benchmark_of, language_of
     from ioi_eval.runs.sources import open_source as open_problems
 else:
-    __getattr__ = shown_in(
+    __getattr__, __dir__ = shown_in(
         __name__,
         {
-            "Benchmark": "benchmarks.Benchmark",
-            "Candidate": "benchmarks.benchmark.Candidate",
-            "ColumnNames": "benchmarks.benchmark.ColumnNames",
-            "Keep": "benchmarks.benchmark.Keep",
-            "Package": "problems.Package",
-            "Problems": "problems.Problems",
-            "Prompts": "generate.Prompts",
-            "Table": "benchmarks.tables.Table",
-            "Tables": "benchmarks.tables.Tables",
-            "benchmark_of": "runs.sources.benchmark_of",
-            "benchmarks": "benchmarks.benchmarks",
-            "check_problems": "problems.check_problems",
-            "language_of": "runs.sources.language_of",
-            "open_problems": "runs.sources.open_source",
-            "read_packages": "model.modules.read_packages",
+            "benchmarks": "Benchmark benchmarks",
+            "benchmarks.benchmark": "Candidate ColumnNames Keep",
+            "benchmarks.tables": "Table Tables",
+            "generate": "Prompts",
+            "model.modules": "read_packages",
+            "problems": "Package Problems check_problems",
+            "runs.sources": "benchmark_of language_of open_problems=open_source",
         },
     )
 
@@ -63,7 +55,3 @@ __all__ = [
     "open_problems",
     "read_packages",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

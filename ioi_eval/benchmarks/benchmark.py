@@ -255,6 +255,7 @@ class Benchmark(ABC):
     ids: ClassVar[str] = ""  # a pattern of its problems' ids, by which dumps are known to be its own
     dump_columns: ClassVar[tuple[str, ...]] = ()  # that such dumps have besides
     named: ClassVar[ColumnNames] = ColumnNames()
+    heeds: ClassVar[tuple[str, ...]] = ()  # options by which `problem` makes something else of the same rows
     version: ClassVar[int] = 1  # to be raised when `problem` makes something else of the same rows
 
     def rows(self, data_dir: str, cache: Path) -> Path | None:
@@ -316,7 +317,7 @@ class Benchmark(ABC):
 
     def matter(self, options: BenchmarkOptions) -> str:
         """Return the options that `problem` heeds, as a text."""
-        return ""
+        return " ".join(f"{name}={getattr(options, name)}" for name in self.heeds)
 
     def people(self, tables: Tables) -> People | None:
         """Return what people reached at the problems' contests, where the dataset tells. InputError."""

@@ -40,6 +40,7 @@ class CodeContests(Benchmark):
     ids: ClassVar = r"[0-9]+_[A-Z][0-9]?\. .+"
     dataset: ClassVar = "deepmind/code_contests"
     split: ClassVar = "test"
+    heeds: ClassVar = ("generated_tests",)
     columns: ClassVar = ("name", "description", *_OFFICIAL)
     named = ColumnNames(id="name", title="name", statement="description")
 
@@ -54,9 +55,6 @@ class CodeContests(Benchmark):
                 difficulty=_word(row, "difficulty", _DIFFICULTIES),
                 tags=tuple(tag for tag in (source, *row.texts("cf_tags")) if tag),
             )
-
-    def matter(self, options: BenchmarkOptions) -> str:
-        return f"generated_tests={options.generated_tests}"
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
@@ -100,7 +98,7 @@ def _word(row: Row, field: str, words: Sequence[str]) -> str:
 
 
 def _seconds(row: Row) -> float:
-    """0 where there is none."""
+    """Return the seconds of a time limit; 0 where there is none."""
     value = row.value("time_limit") or {}
     parts = [value.get(name) or 0 for name in ("seconds", "nanos")] if isinstance(value, dict) else []
     if len(parts) != 2 or not all(isinstance(part, int) and part >= 0 for part in parts):

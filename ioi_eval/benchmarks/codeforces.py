@@ -34,6 +34,7 @@ class Codeforces(Benchmark):
     ids: ClassVar = r"[0-9]+/[A-Z][0-9]?"
     dataset: ClassVar = "open-r1/codeforces"
     split: ClassVar = "test"
+    heeds: ClassVar = ("generated_tests",)
     columns: ClassVar = ("id", "contest_id", "index", "time_limit", "memory_limit", "official_tests")
     other_files: ClassVar = "test_cases_*"
 
@@ -55,9 +56,6 @@ class Codeforces(Benchmark):
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         row = tables.main[candidate.rows[0]]
         return f"{tables.main.fingerprint} {tables.stamp(self.dataset, _generated_file(row))}"
-
-    def matter(self, options: BenchmarkOptions) -> str:
-        return f"generated_tests={options.generated_tests}"
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]

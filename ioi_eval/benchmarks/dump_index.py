@@ -15,7 +15,7 @@ import msgspec
 
 from ioi_eval.benchmarks.dump_reader import DumpOptions
 from ioi_eval.model.values import LanguageFrom, Value
-from ioi_eval.store.files import replace
+from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.resources import PACKAGE, code_digest
 
 INDEX = ".dump.index"
@@ -64,10 +64,7 @@ def reading(options: DumpOptions, problems: Mapping[str, str]) -> str:
 
 def read_index(folder: Path) -> DumpIndex | None:
     """Read the index of a run's dump; None where there is none that can be used."""
-    try:
-        return msgspec.msgpack.decode((folder / INDEX).read_bytes(), type=DumpIndex)
-    except (OSError, msgspec.MsgspecError):
-        return None
+    return read_value(folder / INDEX, DumpIndex, decode=msgspec.msgpack.decode)
 
 
 def write_index(folder: Path, index: DumpIndex | None) -> None:

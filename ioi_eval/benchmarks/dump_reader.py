@@ -17,7 +17,7 @@ from ioi_eval.benchmarks.loaded import LeftOut
 from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
 from ioi_eval.benchmarks.shapes import USUAL, Shape, shape_of, usual_columns
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
-from ioi_eval.model.fields import name_of, near, shown
+from ioi_eval.model.fields import Fields, Strict, name_of, near
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Problem, Value
@@ -30,32 +30,31 @@ ABSENT = object()  # nothing there, not even null
 _ANSWERS = "assistant"  # the role of messages that hold code
 
 
-class Columns:
-    """A row. Accessors raise InputErrors; `wrong` makes one for faults that callers find.
+class Columns(Fields):
+    """A row, whose first fault is raised. Fields are what columns hold: `problem_id` may be in `task_id`."""
 
-    Columns are asked for by what they hold: `problem_id` may be in `task_id`.
-    """
+    form, remedy = repr, "Expected a text or null"
 
     def __init__(
-        self, row: FileRow, where: str, named: Mapping[str, str], origins: Mapping[str, str] = _NOTHING
+        self, row: FileRow, policy: Strict, named: Mapping[str, str], origins: Mapping[str, str] = _NOTHING
     ) -> None:
         """`named`: columns, or paths into them, by what they hold; they must be there. `origins`: where the
         dump had what a reader has put into usual columns.
         """
-        self.line, self.values, self.where = row.line, row.columns, where
+        super().__init__(row.columns, "", policy, row=row.line)
+        self.line, self.columns, self.where = row.line, row.columns, policy.where
         self._named, self._origins = named, origins
         self._usual = usual_columns(tuple(row.columns))
         for what, path in named.items():
-            if value_at(self.values, path) is ABSENT:
+            if value_at(row.columns, path) is ABSENT:
                 raise self.missing(f"`{path}`", what, (path,))
 
-    def wrong(self, problem: str, column: str, remedy: str) -> InputError:
-        field = self.find(column) or column
-        return InputError(problem, where=self.where, row=self.line, field=field, remedy=remedy)
+    def place(self, name: str) -> str:
+        return self.find(name) or name
 
     def missing(self, column: str, what: str, names: Collection[str]) -> MissingColumn:
         """`names`: those that would do."""
-        there = [str(name) for name in self.values]
+        there = [str(name) for name in self.columns]
         close = [found for name in names for found in near(name, there)]
         option = _OPTIONS.get(what, "")
         if not option:
@@ -71,7 +70,7 @@ class Columns:
         """Return the column, or the path, of something; None where the row has none."""
         if what in self._named:
             return self._named[what]
-        return self._usual.get(what) or (what if what not in USUAL and what in self.values else None)
+        return self._usual.get(what) or (what if what not in USUAL and what in self.columns else None)
 
     def origin(self, what: str) -> str:
         """Return the dump's own column of something; empty where it has none."""
@@ -79,21 +78,21 @@ class Columns:
 
     def value(self, column: str) -> Any:
         """Return a column's values; None where there are none."""
-        found = value_at(self.values, self.find(column) or column)
+        found = value_at(self.columns, self.find(column) or column)
         return None if found is ABSENT else plain(found)
 
-    def text(self, column: str) -> str | None:
-        """A text with anything in it but white space; None where there is none."""
+    def words(self, column: str) -> str | None:
+        """Return a text with anything in it but white space; None where there is none."""
         value = self.value(column)
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
-        raise self.wrong(f"{shown(value, repr)} is not a text", column, "Expected a text or null")
+        raise self.misfit(column, "a text")
 
     def generation(self, column: str) -> str | None:
         """Return the model's reply: a text, or the last answer in a list of chat messages."""
         value = self.value(column)
         if not isinstance(value, list):
-            return self.text(column)
+            return self.words(column)
         answers = [self._content(message, column) for message in value]
         return next((answer for answer in reversed(answers) if answer is not None), None)
 
@@ -111,17 +110,17 @@ class Columns:
         if isinstance(content, list) and all(isinstance(part, dict) for part in content):
             content = "".join(str(part.get("text") or "") for part in content)
         if not isinstance(role, str) or not isinstance(content, str | None):
-            raise self.wrong(f"{shown(message, repr)} is not a message", column, "Expected {role, content}")
+            raise self.wrong(column, f"{self.shown(message)} is not a message", "Expected {role, content}")
         return (content or "") if role == _ANSWERS else None
 
     def name(self, column: str) -> str:
         """A name or a number that must be there."""
         if self.find(column) is None:
             raise self.missing(f"`{column}`", column, USUAL.get(column, (column,)))
-        value = self.value(column)
-        if (name := name_of(value)) is not None:
+        if (name := name_of(self.value(column))) is not None:
             return name
-        raise self.wrong(f"{shown(value, repr)} is not a name", column, "Expected a text or a whole number")
+        what = f"{self.shown(self.value(column))} is not a name"
+        raise self.wrong(column, what, "Expected a text or a whole number")
 
     def year(self) -> int | None:
         value = self.value("year")
@@ -129,23 +128,21 @@ class Columns:
             return None
         digits = re.fullmatch(r"([0-9]{4})(\.0)?", str(value))  # tables with gaps make floats of years
         if digits is None:
-            raise self.wrong(
-                f"{shown(value, repr)} is not a year", "year", "Expected a number such as 2024, or null"
-            )
+            what = f"{self.shown(value)} is not a year"
+            raise self.wrong("year", what, "Expected a number such as 2024, or null")
         return int(digits[1])
 
     def subtask(self, problem: Problem) -> str | None:
         """The problem's own name of the subtask aimed at. Dumps may leave out the number before it."""
-        wanted = self.text("subtask")
+        wanted = self.words("subtask")
         if wanted is None:
             return None
         names = [subtask.name for subtask in problem.subtasks]
         fitting = [name for name in names if wanted in (name, name.partition("-")[2])]
         if wanted not in names and len(fitting) != 1:
             there = ", ".join(names) or "none"
-            raise self.wrong(
-                f"problem {problem.id!r} has no subtask {wanted!r}", "subtask", f"There are: {there}"
-            )
+            what = f"problem {problem.id!r} has no subtask {wanted!r}"
+            raise self.wrong("subtask", what, f"There are: {there}")
         return wanted if wanted in names else fitting[0]
 
 
@@ -326,6 +323,7 @@ class DumpRows:
 
         `start`: the bytes and lines to pass over, whose rows are known.
         """
+        policy = Strict(place.label)
         for index, row in enumerate(rows_or_faults(place.path, start)):
             if isinstance(row, InputError):
                 yield row.but(where=place.label)
@@ -341,16 +339,16 @@ class DumpRows:
                 continue
             for usual in made:
                 try:
-                    for part, columns in self._unrolled(usual, place.label, shape):
+                    for part, columns in self._unrolled(usual, policy, shape):
                         yield self._entry(columns, place, id_column, (known, part), shape)
                 except InputError as error:
                     yield error
 
-    def _unrolled(self, row: FileRow, where: str, shape: Shape | None) -> Iterator[tuple[str, Columns]]:
+    def _unrolled(self, row: FileRow, policy: Strict, shape: Shape | None) -> Iterator[tuple[str, Columns]]:
         """A row of several answers as columns for each, and what is added to its key; others as they are."""
         named = {**(shape.named if shape is not None else {}), **self._named}
         origins = shape.columns if shape is not None and shape.made else {}
-        columns = Columns(row, where, named, origins)
+        columns = Columns(row, policy, named, origins)
         found = {what: (column, columns.value(what)) for what in _ANSWERED if (column := columns.find(what))}
         lists = {
             what: (column, value) for what, (column, value) in found.items() if _are_answers(column, value)
@@ -362,15 +360,16 @@ class DumpRows:
         if len(lengths) > 1 or lengths == {0}:
             problem = "an empty list" if lengths == {0} else "lists of different lengths"
             names = ", ".join(column for column, _ in lists.values())
-            raise InputError(
-                problem, where=where, row=row.line, field=names, remedy="Expected one or more answers"
-            )
+            raise policy.error(problem, "", row=row.line, field=names, remedy="Expected one or more answers")
         gone = {what: column for what, (column, _) in lists.items()}
         others = {name: value for name, value in row.columns.items() if name not in gone.values()}
         rest = {what: path for what, path in named.items() if what not in lists}
         for place in range(lengths.pop()):
             own = {what: value[place] for what, (_, value) in lists.items()}
-            yield f"/{place}", Columns(FileRow(row.line, {**others, **own}), where, rest, {**gone, **origins})
+            yield (
+                f"/{place}",
+                Columns(FileRow(row.line, {**others, **own}), policy, rest, {**gone, **origins}),
+            )
 
     def _key_of_content(self, columns: Mapping[str, Any]) -> str:
         """The row's content and its place among its equals: rows that are added elsewhere change neither."""
@@ -430,13 +429,13 @@ class DumpRows:
         self, columns: Columns, place: RowFile, id_column: str, known: tuple[str, str], shape: Shape | None
     ) -> UsableRow:
         if self._options.model_column is not None:
-            columns.values[MODEL_COLUMNS[0]] = columns.text(MODEL_COLUMNS[0])
-        if place.model and not model_of(columns.values):
-            columns.values[MODEL_COLUMNS[0]] = place.model
+            columns.columns[MODEL_COLUMNS[0]] = columns.words(MODEL_COLUMNS[0])
+        if place.model and not model_of(columns.columns):
+            columns.columns[MODEL_COLUMNS[0]] = place.model
         if id_column:
             key = columns.name(id_column) + known[1]
         else:
-            key = "".join(known) if known[0] else self._key_of_content(columns.values)
+            key = "".join(known) if known[0] else self._key_of_content(columns.columns)
         year = columns.year()
         problem, left_out, named_by = self._problem(columns, year, shape)
         code, generation = self._texts(columns)
@@ -457,7 +456,7 @@ class DumpRows:
             },
             code=code,
             generation=generation,
-            columns=columns.values,
+            columns=columns.columns,
         )
 
     def _problem(
@@ -480,7 +479,7 @@ class DumpRows:
         except LeftOut as error:
             return None, error.reason, by
         except InputError as error:
-            raise columns.wrong(error.problem, error.field, error.remedy) from error
+            raise columns.wrong(error.field, error.problem, error.remedy) from error
 
     def _is_named(self, columns: Columns) -> bool:
         """Return True if what may name a problem, or hold its tests, names one."""
@@ -512,7 +511,7 @@ class DumpRows:
 
     def _language(self, columns: Columns) -> str | None:
         """The language that the row names. `lang` may as well be that of the statement."""
-        language = columns.text("language")
+        language = columns.words("language")
         if language is None:
             return None
         try:
@@ -528,14 +527,14 @@ class DumpRows:
         """`code` and what the model wrote, of which one must be there."""
         extracted = self._options.always_extract
         if self._options.code_column is not None:
-            return (None, columns.generation("code")) if extracted else (columns.text("code"), None)
+            return (None, columns.generation("code")) if extracted else (columns.words("code"), None)
         written = columns.find("generation") is not None
         if not written and (extracted or columns.find("code") is None):
             code = () if extracted else ("code",)
             names = (*code, "generation", "messages")
             said = ", ".join(f"`{name}`" for name in names[:-1]) + f" or `{names[-1]}`"
             raise columns.missing(said, "code", (*(USUAL["code"] if code else ()), *USUAL["generation"]))
-        return None if extracted else columns.text("code"), columns.generation(
+        return None if extracted else columns.words("code"), columns.generation(
             "generation"
         ) if written else None
 

@@ -108,13 +108,11 @@ class EvalPlus(_Plus):
     dataset: ClassVar = "HumanEvalPlus.jsonl"  # nowhere on the hub: a file is named
     columns: ClassVar = ("task_id", "prompt", "entry_point", "canonical_solution", "base_input", "plus_input")
     mixed: ClassVar = ("base_input", "plus_input")
+    heeds: ClassVar = ("generated_tests",)
 
     def candidate(self, row: Row) -> Candidate:
         name = row.name("task_id")
         return Candidate(id=name, rows=(row.index,), alias=name.rpartition("/")[2])
-
-    def matter(self, options: BenchmarkOptions) -> str:
-        return f"generated_tests={options.generated_tests}"
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]

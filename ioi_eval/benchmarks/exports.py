@@ -158,7 +158,7 @@ class Published(Value):
 
 
 def publish(run: Path, repo: str, *, private: bool, token: Secret, dry: bool) -> Published:
-    """Pushes the run's folder to a dataset, which is made where there is none. `dry` sends nothing."""
+    """Push the run's folder to a dataset, which is made where there is none. `dry` sends nothing."""
     with tempfile.TemporaryDirectory() as folder:
         files = _files(run, Path(folder))
         sizes = {name: path.stat().st_size for name, path in files.items()}

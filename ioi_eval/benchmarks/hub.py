@@ -136,8 +136,8 @@ def _is_pattern(text: str) -> bool:
 def asking(what: str) -> Iterator[None]:
     """Around calls of the hub's client. It tries for half a minute where nobody can be reached, in silence.
 
-    So it is seen first whether somebody can. If not, the client is told to look only for what was fetched
-    before; where there is nothing of it, that nobody was reached is what is raised.
+    So this looks first whether the hub can be reached. If not, the client looks only for what was fetched
+    before, and where there is nothing this raises ConnectionError.
     """
     from huggingface_hub import constants
 

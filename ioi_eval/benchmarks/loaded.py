@@ -9,11 +9,11 @@ import json
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -301,7 +301,11 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
         raise InputError(f"no such file: {dataset}", field="choice.dataset")
     own = None if options.dataset else benchmark.rows(options.data_dir, cache)
     if benchmark.mixed and Path(dataset).suffix.lower() in (".jsonl", ".json") and is_file:
-        own = written(_texts(Path(dataset), benchmark.mixed), benchmark.name, cache)
+        texts = (
+            {name: json.dumps(one) if name in benchmark.mixed else one for name, one in row.columns.items()}
+            for row in read_rows(Path(dataset))
+        )
+        own = written(texts, benchmark.name, cache)
     source = TableSource(
         dataset=dataset,
         config=options.config or (benchmark.config if not (options.dataset or options.data_dir) else ""),
@@ -311,12 +315,6 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
         files=(str(own),) if own else (dataset,) if is_file else (),
     )
     return Tables(source, cache=cache, data_dir=options.data_dir, columns=benchmark.columns)
-
-
-def _texts(path: Path, columns: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file, with what stands in some columns as JSON."""
-    for row in read_rows(path):
-        yield {name: json.dumps(one) if name in columns else one for name, one in row.columns.items()}
 
 
 def _kept(
@@ -390,7 +388,7 @@ _FAULTS = (SyntaxError, ImportError, AttributeError, NameError, TypeError, Value
 
 
 def benchmark_in(path: Path) -> Benchmark:
-    """The one benchmark that is defined in a file, which is run. InputError: it cannot be, or has none."""
+    """Run a file, and return the one benchmark that it defines. InputError: it cannot run, or has none."""
     content = path.read_bytes()
     # A name that changes with the file: what was made of its rows by other code is not found again.
     name = f"ioi_eval_benchmark_{hashlib.sha256(content).hexdigest()[:16]}"

@@ -284,7 +284,7 @@ def _object(value: Any, path: Path, line: int) -> FileRow | InputError:
 
 
 def _json_rows(path: Path) -> Iterator[FileRow | InputError]:
-    """A list of objects, or of lists of texts. Some tools write an object per line, or one object."""
+    """Yield the rows of a list of objects, or of lists of texts. Some tools write other forms."""
     if _first_character(path) == "{":
         whole = _one_object(path)
         yield from _jsonl_rows(path) if whole is None else (FileRow(1, whole),)

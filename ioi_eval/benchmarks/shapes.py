@@ -195,7 +195,7 @@ def _problem_of_document(columns: Mapping[str, Any]) -> str | None:
 
 
 def _is_by_problem(columns: Mapping[str, Any]) -> bool:
-    """Lists of programs under names of problems, or files of them; nothing that is a usual column."""
+    """Return True for lists of programs, or files of them, under names of problems."""
     if not columns or not columns.keys().isdisjoint(_KNOWN):
         return False
     lists = all(

@@ -23,7 +23,7 @@ import msgspec
 from ioi_eval.benchmarks import parquet
 from ioi_eval.benchmarks.hub import asking, network_errors
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Fields, Strict, name_of, shown
+from ioi_eval.model.fields import Fields, Strict
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value
 from ioi_eval.store import Store
@@ -90,13 +90,11 @@ class Row(Fields):
     """A row whose fields are read when they are asked for; the first that is wrong is raised."""
 
     remedy = "The dataset's row is damaged"
+    form = repr
 
     def __init__(self, table: Table, index: int) -> None:
         super().__init__({}, "", Strict(table.where, index + 1))
         self.table, self.index = table, index
-
-    def wrong(self, field: str, problem: str, remedy: str = remedy) -> InputError:
-        return InputError(problem, where=self.table.where, row=self.index + 1, field=field, remedy=remedy)
 
     def has(self, field: str) -> bool:
         """Return True if this row has anything in such a column."""
@@ -106,18 +104,8 @@ class Row(Fields):
         """As Python's own; None where there is nothing."""
         return self.table.scalar(field, self.index).as_py() if self.has(field) else None
 
-    def shown(self, value: Any) -> str:
-        return shown(value, repr)
-
     def lacking(self, field: str, expected: str) -> NoReturn:
-        raise self._not(field, None, expected)
-
-    def name(self, field: str) -> str:
-        """A text or a whole number that something is known by."""
-        value = self.value(field)
-        if (name := name_of(value)) is None:
-            raise self._not(field, value, "a text or a whole number")
-        return name
+        raise self.misfit(field, expected)
 
     def number(self, field: str, default: float | None = None, *, above: float | None = None) -> float:
         """Finite; more than `above` where that is given. A text that is a number is one."""
@@ -126,17 +114,14 @@ class Row(Fields):
             return default
         number = as_number(value)
         if number is None or (above is not None and number <= above):
-            raise self._not(field, value, "a number" + ("" if above is None else f" above {above:g}"))
+            raise self.misfit(field, "a number" + ("" if above is None else f" above {above:g}"))
         return number
 
     def whole(self, field: str, default: int | None = None) -> int:  # type: ignore[override]
         number = self.number(field, default)
         if number != int(number):
-            raise self._not(field, number, "a whole number")
+            raise self.misfit(field, "a whole number")
         return int(number)
-
-    def flag(self, field: str, default: bool = False) -> bool:
-        return super().flag(field, default)
 
     def texts(self, field: str, default: tuple[str, ...] | None = ()) -> tuple[str, ...]:
         return super().texts(field, default)
@@ -149,7 +134,7 @@ class Row(Fields):
         if value is None:
             return ()
         if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-            raise self._not(field, value, "a list of objects")
+            raise self.misfit(field, "a list of objects")
         return tuple(value)
 
     def json(self, field: str) -> Any:
@@ -167,7 +152,7 @@ class Row(Fields):
         scalar: Any = self.table.scalar(field, self.index) if self.has(field) else None
         buffer = _buffer(scalar)
         if buffer is None:
-            raise self._not(field, self.value(field), "a text")
+            raise self.misfit(field, "a text")
         self.table.was_read(len(buffer))
         return memoryview(buffer)
 
@@ -180,7 +165,7 @@ class Row(Fields):
         try:
             columns = [objects.field(name) for name in names]
         except (AttributeError, KeyError) as error:
-            raise self._not(field, self.value(field), f"a list of objects with {', '.join(names)}") from error
+            raise self.misfit(field, f"a list of objects with {', '.join(names)}") from error
         for place in range(len(objects)):
             buffers = [_buffer(column[place]) for column in columns]
             texts = tuple(memoryview(buffer) for buffer in buffers if buffer is not None)
@@ -189,11 +174,11 @@ class Row(Fields):
             self.table.was_read(sum(map(len, texts)))
             yield texts
 
-    def _not(self, field: str, value: Any, expected: str) -> InputError:
+    def misfit(self, field: str, expected: str) -> InputError:
         if field not in self.table.names:
             remedy = f"Is it the right dataset? The columns are: {', '.join(self.table.names)}"
             return self.wrong(field, "missing column", remedy)
-        return self.wrong(field, f"{self.shown(value)} is not {expected}")
+        return super().misfit(field, expected)
 
 
 def _buffer(scalar: Any) -> Any:
@@ -247,7 +232,7 @@ class Tables:
         return f"{found.st_size} {found.st_mtime_ns}"
 
     def release(self) -> None:
-        """Lets go of what was read of any of them."""
+        """Let go of all that was read."""
         for table in (self.main, *self._others.values()):
             table.release()
 
@@ -304,8 +289,14 @@ def find_files(folder: Path, source: TableSource) -> list[Path]:
     base = _below(folder, source.dataset.rpartition("/")[2])
     if source.config:
         base = _config_folder(base, source.config)
-    paths = sorted(path for path in base.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
-    paths = [path for path in paths if not _is_other(path.relative_to(base), source.without)]
+    paths = [
+        path
+        for path in sorted(base.rglob("*"))
+        if path.suffix.lower() in SUFFIXES
+        and path.is_file()
+        and not fnmatch(path.name, source.without)
+        and not any(part.startswith(".") for part in path.relative_to(base).parts)
+    ]
     split = [path for path in paths if _split_of(path, base) in source.split.split("+")]
     found = split or [path for path in paths if not _split_of(path, base)]
     if not found:
@@ -318,10 +309,6 @@ def find_files(folder: Path, source: TableSource) -> list[Path]:
     kinds = {path.suffix.lower() for path in found}
     best = next(suffix for suffix in SUFFIXES if suffix in kinds)
     return [path for path in found if path.suffix.lower() == best]
-
-
-def _is_other(path: Path, pattern: str) -> bool:
-    return fnmatch(path.name, pattern) or any(part.startswith(".") for part in path.parts)
 
 
 def one_file(folder: Path, source: TableSource) -> list[Path]:
@@ -377,7 +364,7 @@ class Mapped:
         self.data: Any = pyarrow.concat_tables(tables, promote_options="permissive")
 
     def release(self) -> None:
-        """Lets go of the pages that were read; who still looks at them gets them again from the files."""
+        """Let go of the pages that were read; who still looks at them gets them again from the files."""
         for one in self._maps:
             one.madvise(mmap.MADV_DONTNEED)
 

@@ -30,10 +30,10 @@ def calibrate(
     source: Source,
     problems: ProblemOptions,
     engine: Engine,
+    output: Quiet,
     reach: Annotated[
         float, typer.Option(min=1.1, metavar="TIMES", help="End solutions at this many times the limit.")
     ] = REACH,
-    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Propose a time factor for this hardware from SOURCE's own solutions.
@@ -48,7 +48,7 @@ def calibrate(
 
         def tell(event: Event) -> None:
             signals(event)
-            if isinstance(event, DistanceMeasured) and not (quiet or as_json):
+            if isinstance(event, DistanceMeasured) and not (output.quiet or as_json):
                 one = event.distance
                 console.tell(f"{one.problem}: {one.solution}: {_ratio(one)} of the limit")
 
@@ -58,7 +58,7 @@ def calibrate(
     if as_json:
         console.show_json(found)
     else:
-        _show(found, quiet)
+        _show(found, output.quiet)
     if found.factor is None:
         raise typer.Exit(_NONE_SEPARATES)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import operator
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -14,16 +16,18 @@ from typing import Annotated, Any
 
 import msgspec
 import yaml
+from msgspec.structs import asdict, replace
 
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.benchmarks.benchmark import in_bytes
+from ioi_eval.cli.groups import Declared, declared
 from ioi_eval.cli.options import SOURCE_HELP
-from ioi_eval.contest.rules import Feedback
+from ioi_eval.contest import Feedback, Rules, Turns
 from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
 from ioi_eval.model.modules import read_packages
-from ioi_eval.model.options import Count, Said
+from ioi_eval.model.options import Said
 from ioi_eval.model.secret import names_a_secret
 from ioi_eval.model.values import Value
 from ioi_eval.runs.authors import Asking
@@ -33,68 +37,80 @@ _Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 _OURS = "`ioi-eval init` writes a file to start from"
 
 
-class ModelConfig(Sampling):
-    name: Annotated[str, Said(name="model", short="m", metavar="NAME", help="The model's name.")] = ""
-    base_url: Annotated[str, Said(metavar="URL", help="The model's server, without /chat/completions.")] = ""
-    api_key_env: str = "OPENAI_API_KEY"
-    system: str = ""
-    attempts: Count = 6
-    requests_per_minute: _Positive | None = None
-
-
-# What a file calls otherwise than benchmarks do.
-KEYS: Mapping[str, str] = {"sample": "sample_size", "problems": "tasks", "difficulty": "filter_difficulty"}
-
-
-class Config(BenchmarkOptions, kw_only=True):
-    """The configuration of a run. `ioi-eval init` writes these keys with comments; memory is in MiB there."""
+class Config(Value):
+    """The configuration of a run. KEYS says where in it each key of the file goes."""
 
     benchmark: Annotated[str, Said(short="b", metavar="SOURCE", help=SOURCE_HELP)] = "apps"
-    model: ModelConfig = ModelConfig()
-    command: Annotated[str, Said(metavar="TEXT", help="Start this agent instead of asking a model.")] = ""
-    samples: Annotated[Count, Said(metavar="N", help="Programs for each problem.")] = 1
-    language: str = ""
-    prompt: str = ""
+    choice: BenchmarkOptions = BenchmarkOptions()
+    model: ModelOptions = ModelOptions(name="", base_url="")
+    api_key_env: str = "OPENAI_API_KEY"
+    agent: AgentOptions = AgentOptions(command="")
+    asking: Asking = Asking()
     timeout_seconds: Annotated[
         _Positive,
         Said(name="timeout", typed=float, metavar="S", help="Seconds for a reply, or for the agent."),
     ] = 300.0
-    concurrency: Annotated[Count, Said(metavar="N", help="Requests or agents at a time.")] = 8
-    turns: Annotated[
-        Count,
-        Said(
-            metavar="N",
-            help="Programs that a model or an agent may submit for a problem, with feedback in between.",
-        ),
-    ] = 1
-    feedback: Annotated[
-        Feedback | None, Said(typed=Feedback, help="What it is told of each.", unset="full")
-    ] = None
-    feedback_prompt: Annotated[
-        str, Said(metavar="PATH", help="The template of the message after a submission.", unset="ours")
-    ] = ""
+    turns: Turns = Turns(number=1)
+    rules: Rules = Rules()
     budget: BudgetOptions = BudgetOptions()
     engine: str = ""
     out: str = ""
 
 
-_FIELDS = {key: name for name, key in KEYS.items()}
-_KNOWN = tuple(KEYS.get(name, name) for name in Config.__struct_fields__)
-_FLAGS: Mapping[str, str] = {
-    "benchmark": "problems",
-    "first": "limit",
-    "sample_size": "sample",
-    "tasks": "problem",
-    "filter_difficulty": "difficulty",
-    "model.name": "model",
-    "timeout_seconds": "timeout",
-}  # others are called as keys are
+def _keys(prefix: str, place: str, kind: type[Value], **otherwise: str) -> dict[str, str]:
+    """Return a key for each field of a value; some are called otherwise."""
+    return {prefix + otherwise.get(name, name): f"{place}.{name}" for name in kind.__struct_fields__}
+
+
+_RENAMED = {"sample": "sample_size", "problems": "tasks", "difficulty": "filter_difficulty"}
+_OF_MODEL = ("name", "base_url", "system", "attempts", "requests_per_minute")
+# Each key of the file, in the words of `ioi-eval init`, and its place in Config.
+KEYS: Mapping[str, str] = {
+    **{name: name for name in ("benchmark", "timeout_seconds", "engine", "out")},
+    **_keys("", "choice", BenchmarkOptions, **_RENAMED),
+    **_keys("", "asking", Asking),
+    "command": "agent.command",
+    "turns": "turns.number",
+    "feedback": "rules.feedback",
+    "feedback_prompt": "turns.template",
+    **{f"model.{name}": f"model.{name}" for name in _OF_MODEL},
+    **_keys("model.", "model.sampling", Sampling),
+    "model.api_key_env": "api_key_env",
+    **_keys("budget.", "budget", BudgetOptions),
+}
+_KEY_OF = {place: key for key, place in KEYS.items()}
 _COUNTS = frozenset({"first", "sample_size"})
-_INNER: Mapping[str, type[Value]] = {"model": ModelConfig, "budget": BudgetOptions}
+# Options that differ here from what the fields say: fields of Said by key.
+_OTHERWISE: Mapping[str, Mapping[str, Any]] = {
+    "benchmark": {"name": "problems", "short": "", "also": ("-b", "--benchmark")},
+    "first": {"name": "limit", "also": ("--first",)},
+    "sample_size": {
+        "also": ("-n",),
+        "help": "Only N problems, the same ones for a seed: `sample_size` of the file.",
+    },
+    "tasks": {"also": ("-t", "--task")},
+    "filter_difficulty": {"also": ("--filter-difficulty",)},
+    "feedback": {"unset": Feedback.FULL.value},
+}
+
+
+def _options() -> Iterator[Declared]:
+    """Find the options of all these values, each under its key."""
+    inner = {name: type(value) for name, value in asdict(Config()).items() if isinstance(value, Value)}
+    every: dict[str, type[Value]] = {"": Config, **inner, "model.sampling": Sampling}
+    for place, kind in every.items():
+        for each in declared(kind):
+            key = _KEY_OF.get(f"{place}.{each.field}".lstrip("."))
+            if key is not None:
+                changes = {"name": each.name, **_OTHERWISE.get(key, {})}
+                yield each.met(**changes)._replace(field=key)
+
+
+OPTIONS: Mapping[str, Declared] = {each.field: each for each in _options()}
 
 
 def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
-    """The file's values, and over them those that flags give. `model.name` names a value within `model`."""
+    """Return the file's values, and over them those that flags give, by key."""
     values = {} if path is None else _read(path)
     where = "the command line" if path is None else str(path)
     given = {name: value for name, value in flags.items() if value not in (None, [], frozenset())}
@@ -103,12 +119,10 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
     # How many problems: by the flag, without what a file says otherwise.
     if counts := given.keys() & _COUNTS:
         values = {name: value for name, value in values.items() if name not in _COUNTS - counts}
-    for name, value in given.items():
-        _put(values, name.split("."), value, where)
+    values |= given
     with named_as_typed(given):
         try:
-            named = {_FIELDS.get(name, name): value for name, value in values.items()}
-            config = msgspec.convert(named, Config, strict=True)
+            config = msgspec.convert(_placed(values), Config, strict=True)
         except msgspec.ValidationError as error:
             raise _wrong(error, where) from error
         _check(config, where)
@@ -124,16 +138,12 @@ def named_as_typed(flags: Mapping[str, Any]) -> Iterator[None]:
         if error.field == "choice":
             filters = (name for name in ("filter_difficulty", "tasks") if flags.get(name))
             error = error.but(field=next(filters, "benchmark"))
-        above, _, inner = error.field.partition(".")
-        key = KEYS.get(inner, inner) if above == "choice" else None
-        name = key or error.field.partition("[")[0]
-        if not flags.get(name):
-            raise error.but(field=key) from error
-        raise error.but(where="", field=flag_of(name)) from error
-
-
-def flag_of(name: str) -> str:
-    return "--" + _FLAGS.get(name, name.rpartition(".")[2]).replace("_", "-")
+        place = error.field.partition("[")[0]
+        key = _KEY_OF.get(place, place)
+        if not flags.get(key):
+            raise error.but(field=_KEY_OF.get(place)) from error
+        flag = OPTIONS[key].flag if key in OPTIONS else f"--{key}"
+        raise error.but(where="", field=flag) from error
 
 
 def _check_flags(flags: Mapping[str, Any]) -> None:
@@ -179,13 +189,19 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(values, dict):
         raise InputError("expected keys and values", where=str(path), remedy=_OURS)
-    for above, keys, known in _keys(values):
-        for key in map(str, keys):
-            if key not in known:
-                raise InputError(f"unknown key {above + key!r}", where=str(path), remedy=_meant(key, known))
-    values = {
-        name: value.isoformat() if isinstance(value, date) else value for name, value in _said(values).items()
-    }
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in ("model", "budget"):
+            found[str(name)] = value.isoformat() if isinstance(value, date) else value
+        elif isinstance(value, dict):
+            found |= {f"{name}.{key}": one for key, one in value.items()}
+        elif value is not None:
+            raise InputError("expected an object: keys and values", where=str(path), field=name)
+    for key in found:
+        if key not in KEYS:
+            raise InputError(f"unknown key {key!r}", where=str(path), remedy=_meant(key))
+    # A key without a value, as one whose lines are all comments, says nothing.
+    values = {key: value for key, value in found.items() if value is not None}
     match values.get("memory_limit"):
         case int() | float() as mebibytes if math.isfinite(mebibytes):
             values["memory_limit"] = in_bytes(mebibytes)
@@ -204,54 +220,39 @@ def _no_yaml(error: Exception, path: Path) -> InputError:
     return InputError(problem, where=str(path), row=mark.line + 1, remedy=_OURS)
 
 
-def _said(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A key without a value, as one whose lines are all comments, says nothing."""
-    said = {name: value for name, value in values.items() if value is not None}
-    return {
-        name: _said(value) if name in _INNER and isinstance(value, dict) else value
-        for name, value in said.items()
-    }
-
-
-def _keys(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], tuple[str, ...]]]:
-    """Yield the path, the keys, and the known keys of each table."""
-    yield "", values, _KNOWN
-    for name, kind in _INNER.items():
-        if isinstance(values.get(name), Mapping):
-            yield f"{name}.", values[name], kind.__struct_fields__
-
-
-def _meant(key: str, known: tuple[str, ...]) -> str:
+def _meant(key: str) -> str:
     """The key where it belongs, else the nearest one."""
-    places = [f"{name}.{key}" for name, kind in _INNER.items() if key in kind.__struct_fields__]
-    places += [key] if key in _KNOWN else []
-    return f"Did you mean {places[0]!r}?" if places else nearest(key, known)
+    table, dot, name = key.rpartition(".")
+    places = [one for one in KEYS if one.rpartition(".")[2] == name]
+    known = [one.removeprefix(table + dot).partition(".")[0] for one in KEYS if one.startswith(table + dot)]
+    return f"Did you mean {places[0]!r}?" if places else nearest(name, [*dict.fromkeys(known)])
 
 
-def _put(values: dict[str, Any], path: list[str], value: Any, where: str) -> None:
-    for name in path[:-1]:
-        values = values.setdefault(name, {})
-        if not isinstance(values, dict):
-            raise InputError("expected keys and values", where=where, field=name)
-    values[path[-1]] = value
+def _placed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of Config, with values by key in their places."""
+    placed: dict[str, Any] = msgspec.to_builtins(Config())
+    for key, value in values.items():
+        *above, name = KEYS[key].split(".")
+        functools.reduce(operator.getitem, above, placed)[name] = value
+    return placed
 
 
 def _wrong(error: msgspec.ValidationError, where: str) -> InputError:
     text, _, place = str(error).partition(" - at `$.")
-    place = re.sub(r"^\w+", lambda found: KEYS.get(found[0], found[0]), place)
+    place = re.sub(r"^[\w.]+", lambda found: _KEY_OF.get(found[0], found[0]), place)
     return InputError(f"{text[:1].lower()}{text[1:]}", where=where, field=place.rstrip("`"))
 
 
 def _check(config: Config, where: str) -> None:
     """Check the values beyond their types. Secrets that are refused are not repeated."""
-    if not config.model.api_key_env.isidentifier():
+    if not config.api_key_env.isidentifier():
         raise InputError(
             "is not the name of a variable",
             where=where,
             field="model.api_key_env",
             remedy="Name a variable here, and put the key into it: export OPENAI_API_KEY=...",
         )
-    if (name := _secret_in(config.command)) is not None:
+    if (name := _secret_in(config.agent.command)) is not None:
         raise InputError(
             f"other users and the run's folder would show the value of {name}",
             where=where,
@@ -282,39 +283,14 @@ def _secret_in(command: str) -> str | None:
     return None
 
 
-# --- what a use case takes ---------------------------------------------------------------------------
-
-
-def choice_of(config: Config) -> BenchmarkOptions:
-    return BenchmarkOptions(**{name: getattr(config, name) for name in BenchmarkOptions.__struct_fields__})
-
-
-def asking_of(config: Config) -> Asking:
-    return Asking(
-        samples=config.samples,
-        language=config.language,
-        prompt=config.prompt,
-        concurrency=config.concurrency,
-    )
-
-
 def author_of(config: Config, variables: Mapping[str, str]) -> ModelOptions | AgentOptions:
-    """An agent, or a model; the environment may name the latter."""
-    if config.command:
-        return AgentOptions(command=config.command, timeout=config.timeout_seconds)
+    """Return the agent, or the model, which the environment may name."""
+    if config.agent.command:
+        return replace(config.agent, timeout=config.timeout_seconds)
     model = config.model
     name, base_url = model.name or variables.get(_MODEL, ""), model.base_url or variables.get(_BASE_URL, "")
     for value, field, variable in ((name, "model.name", _MODEL), (base_url, "model.base_url", _BASE_URL)):
         if not value:
-            where = f"{field} in the file, {flag_of(field)} or {variable}; or --command for an agent"
+            where = f"{field} in the file, {OPTIONS[field].flag} or {variable}; or --command for an agent"
             raise InputError(f"no {field.rpartition('.')[2]} of a model is given", remedy=f"Give {where}")
-    sampling = {field: getattr(model, field) for field in Sampling.__struct_fields__}
-    return ModelOptions(
-        name=name,
-        base_url=base_url,
-        system=model.system,
-        sampling=Sampling(**sampling),
-        timeout=config.timeout_seconds,
-        attempts=model.attempts,
-        requests_per_minute=model.requests_per_minute,
-    )
+    return replace(model, name=name, base_url=base_url, timeout=config.timeout_seconds)

@@ -28,62 +28,35 @@ UNSCORED = 3  # some submissions could not be judged
 SUSPICIOUS = 4  # the table can hardly be true
 INTERRUPTED = 130
 
-# Arguments of use cases, as the command line calls them.
+FLAGS: dict[str, str] = {}  # of the fields of values that loaded commands make options of (groups.py)
+# Arguments of use cases that are no such fields, or that a sentence has in other words.
 _TYPED = {
-    "fresh=True": "--fresh",
     "rejudge=True": "--rejudge",
-    "accept_compiler=True": "--accept-compiler",
     "out=FOLDER": "--out folder",
-    "id_column=": "--id-column ",
-    "code_column=": "--code-column ",
-    "problem_column=": "--problem-column ",
-    "language_column=": "--language-column ",
-    "model_column=": "--model-column ",
-    "year_column=": "--year-column ",
-    "subtask_column=": "--subtask-column ",
-    "language=NAME": "--language NAME",
-    "always_extract=True": "--always-extract",
     "column=NAME": "--expected-column NAME",
     "seconds=S": "--generate-seconds S",
     "scale=...": "--expected-scale",
-    "client_processes=...": "--client-processes",
     "data_dir=FOLDER": "--data-dir",
-    "dataset=FILE": "--dataset FILE",
-    "generated_tests=False": "--no-generated-tests",
     "problems=...": "--problems",
     "problems=": "--problems ",
-    "python=PATH": "--python PATH",
-    "python=/": "--python /",
-    "packages=none": "--packages none",
-    "same_compiler=True": "--same-compiler",
     "token=...": "--token-file FILE",
-    "tls_cert=FILE": "--tls-cert FILE",
     "open_to_all=True": "--open-to-all",
     "compiler=FOLDER": "--compiler PREFIX",
-    "time_limit=...": "--time-limit",
-    "memory_limit=...": "--memory-limit",
     "ioi_eval.runs.authors.prompts_of(...)": "--print-prompt",
     "ioi_eval.runs.generating.generate(PACKAGE, DIR)": "`ioi-eval problems PACKAGE --generate DIR`",
 }
-_ARGUMENT = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, _TYPED))})")
+_ARGUMENT = re.compile(
+    rf"(?<![\w?-])(?:{'|'.join(map(re.escape, _TYPED))}"
+    r"|(?P<name>[a-z_]+)=(?:(?P<value>True|False|\.\.\.)|(?<=_column=)|(?=[A-Z/]|none\b)))"
+)
 _FIELDS = {
-    "borderline": "--borderline",
-    "client_processes": "--client-processes",
     "column": "--expected-column",
     "contents_folder": "--contents-folder",
-    "host": "--host",
     "problems": "--problems",
     "references": "--validate-references",
     "repo": "--push-to-hub",
     "results": "--results",
     "reuse": "--reuse",
-    "selection.keys": "--only",
-    "selection.problems": "--problem",
-    "tls_cert": "--tls-cert",
-    "tls_key": "--tls-key",
-    "choice.problems": "--problem",
-    "choice.tags": "--tag",
-    "choice.years": "--year",
 }
 
 
@@ -187,16 +160,23 @@ def complain_of_rows(error: BadRows) -> None:
 
 
 def as_typed(error: InputError) -> str:
-    """The error of a use case, with its arguments called as the command line does."""
+    """Return the error of a use case, with its arguments called as the command line does."""
     field = _FIELDS.get(error.field, error.field)
-    if field.startswith("choice."):
-        field = "--" + field.removeprefix("choice.").replace("_", "-")
+    name = field.removeprefix("choice.").removeprefix("selection.")
+    if name != field or not error.where:
+        field = FLAGS.get(name, field)
     return str(error.but(field=field, remedy=as_called(error.remedy)))
 
 
 def as_called(text: str) -> str:
-    """A sentence of the library, with arguments called as the command line does."""
-    return _ARGUMENT.sub(lambda found: _TYPED[found[0]], text)
+    """Return a sentence of the library, with arguments called as the command line does."""
+
+    def called(found: re.Match[str]) -> str:
+        if (flag := FLAGS.get(found["name"] or "")) is None:
+            return _TYPED.get(found[0], found[0])
+        return f"--no-{flag[2:]}" if found["value"] == "False" else flag + " " * (found["value"] is None)
+
+    return _ARGUMENT.sub(called, text)
 
 
 # --- lines and tables --------------------------------------------------------------------------------

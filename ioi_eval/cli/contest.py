@@ -23,6 +23,7 @@ from ioi_eval.model.options import Said
 from ioi_eval.model.values import Value
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.work import RunOptions
+from ioi_eval.server import ServerOptions
 from ioi_eval.store.files import replace
 
 _EXAMPLES = """
@@ -33,10 +34,11 @@ _EXAMPLES = """
 """
 TOKENS = "tokens.tsv"
 _TOKEN_BYTES = 24
+_PORT = {"port": {"default": 8765}}
 
 
 class _Access(Value):
-    """The participants, and where they find the contest."""
+    """The participants."""
 
     participants: Annotated[
         str | None,
@@ -48,12 +50,6 @@ class _Access(Value):
     stdio: Annotated[
         str | None, Said(metavar="NAME", help="Serve this participant over standard input and output.")
     ] = None
-    port: Annotated[
-        int, Said(metavar="N", least=0, most=65535, help="The port to listen on; 0: any free one.")
-    ] = 8765
-    host: Annotated[str, Said(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.")] = (
-        "127.0.0.1"
-    )
 
 
 @command(_EXAMPLES)
@@ -63,9 +59,11 @@ def contest(
     problems: ProblemOptions,
     rules: Annotated[Rules, OptionGroup("Rules")],
     access: Annotated[_Access, OptionGroup("Access")],
+    serving: Annotated[ServerOptions, OptionGroup("Access", only=("port", "host"), but=_PORT)],
     timing: TimingOptions,
     engine: Engine,
     running: Annotated[RunOptions, OptionGroup("Output", only=("fresh",))],
+    output: Quiet,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -75,7 +73,6 @@ def contest(
             rich_help_panel="Output",
         ),
     ] = None,
-    quiet: Quiet = False,
 ) -> None:
     """Hold a contest over MCP: agents read statements, try programs, submit them.
 
@@ -90,7 +87,7 @@ def contest(
         raise InputError("who takes part is not known", field="--participants", remedy=remedy)
     folder = out or Path("runs") / f"{run_name(source)}-contest"
     names = _names(access)
-    serving = open_contest(
+    opening = open_contest(
         source,
         rules,
         out=folder,
@@ -100,7 +97,7 @@ def contest(
         options=msgspec.structs.replace(running, timing=timing),
         store=open_store(),
     )
-    asyncio.run(_serve(serving, folder, names, access, quiet=quiet))
+    asyncio.run(_serve(opening, folder, names, access.stdio, serving, quiet=output.quiet))
 
 
 def _names(access: _Access) -> dict[str, str]:
@@ -145,7 +142,8 @@ async def _serve(
     opening: contextlib.AbstractAsyncContextManager[Contest],
     folder: Path,
     named: Mapping[str, str],
-    access: _Access,
+    stdio: str | None,
+    listening: ServerOptions,
     *,
     quiet: bool,
 ) -> None:
@@ -154,8 +152,8 @@ async def _serve(
 
     ended = console.Stops()
     async with opening as contest:
-        if access.stdio is not None:
-            server = contest_server(contest, participant=access.stdio)
+        if stdio is not None:
+            server = contest_server(contest, participant=stdio)
             waiting = asyncio.create_task(ended.wait())
             talking = asyncio.create_task(server.run_stdio_async())
             await asyncio.wait({waiting, talking}, return_when=asyncio.FIRST_COMPLETED)
@@ -164,7 +162,7 @@ async def _serve(
             await asyncio.gather(waiting, talking, return_exceptions=True)
             return
         tokens = _with_tokens(folder / TOKENS, named)
-        async with serving(contest, tokens, host=access.host, port=access.port) as address:
+        async with serving(contest, tokens, host=listening.host, port=listening.port) as address:
             console.show(f"contest at {address}, tokens in {folder / TOKENS}")
             await ended.wait()
     if not quiet:

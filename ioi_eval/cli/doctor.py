@@ -17,7 +17,7 @@ from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import EngineOptions, EngineText, PythonText, TokenFile, open_store
 from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import Json, ProblemOptions
+from ioi_eval.cli.options import Json, ProblemOptions, problems_option
 from ioi_eval.engines.conditions import conditions
 from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.embedded.proctor import proctor_binary
@@ -63,11 +63,8 @@ def doctor(
     python: PythonText = None,
     problems: Annotated[
         str,
-        typer.Option(
-            "--problems",
-            "--benchmark-file",
-            metavar="SOURCE",
-            help="Also look at what the problems of SOURCE need: languages, packages, compilers, tests.",
+        problems_option(
+            "Also look at what the problems of SOURCE need: languages, packages, compilers, tests.", None
         ),
     ] = "",
     as_json: Json = False,

@@ -1,4 +1,4 @@
-"""The environment: the cache's place, the servers' secret. Read here and nowhere below."""
+"""The environment: the cache's place and the servers' secret, read here and nowhere below."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
+from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, declared, option_of, values_of
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import InputError
@@ -61,6 +62,7 @@ def read_own_token(path: Path | str | None) -> Secret:
 Unconfined = Annotated[bool, option_of(EngineChoice, "allow_unconfined")]
 EngineText = Annotated[str | None, option_of(EngineChoice, "text")]
 PythonText = Annotated[str | None, option_of(EngineChoice, "python")]
+Slots = Annotated[int | None, option_of(EngineChoice, "slots", name="slots", unset="one per core")]
 TokenFile = Annotated[Path | None, option_of(EngineChoice, "token")]
 
 
@@ -79,9 +81,9 @@ class EngineOptions:
         try:
             return EngineChoice.meant(engine if engine is not None else of_file or None, os.environ, **told)
         except InputError as error:
-            options = {each.field: each.flag for each in declared(EngineChoice)}
-            options["engine"] = "--engine" if engine is not None or not of_file else "engine"
-            raise error.but(field=options.get(error.field, error.field)) from None
+            named = "--engine" if engine is not None or not of_file else "engine"
+            flags = {**console.FLAGS, "engine": named}
+            raise error.but(field=flags.get(error.field, error.field)) from None
 
 
 Engine = Annotated[EngineOptions, OptionGroup("Engine", of=EngineChoice)]

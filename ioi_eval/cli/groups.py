@@ -14,8 +14,9 @@ from typing import Annotated, Any, NamedTuple, Self, Union, get_args, get_origin
 
 import msgspec
 import typer
+from msgspec.structs import asdict
 
-from ioi_eval.cli.console import as_called
+from ioi_eval.cli import console
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
 
@@ -24,7 +25,8 @@ class OptionGroup(NamedTuple):
     """The options of a value's fields."""
 
     title: str
-    of: Any = None  # the value, where the command gets another thing, made of what is typed
+    # The value, where the command gets another thing, made of what is typed; or the options themselves.
+    of: type[msgspec.Struct] | Iterable[Declared] | None = None
     without: tuple[str, ...] = ()  # fields
     only: tuple[str, ...] = ()  # fields; empty: all
     but: Mapping[str, Mapping[str, Any]] | None = (
@@ -33,7 +35,7 @@ class OptionGroup(NamedTuple):
 
     def of_value(self, kind: Any) -> _Group:
         """Return the options, and what makes the value of them: `kind`, or of a dict what was given alone."""
-        every = {each.field: each for each in declared(self.of or kind)}
+        every = options_of((self.of or kind) if isinstance(self.of, type | None) else self.of)
         names = self.only or [name for name in every if name not in self.without]
         told = [every[name].met(**(self.but or {}).get(name, {})) for name in names]
         given_alone = get_origin(kind) is dict
@@ -120,7 +122,7 @@ class Declared(NamedTuple):
             both,
             *([f"-{said.short}"] if said.short else []),
             *said.also,
-            help=as_called(said.help),
+            help=console.as_called(said.help),
             metavar=said.metavar or None,
             min=said.least if bounds is None else bounds.ge,
             max=said.most if bounds is None else bounds.le,
@@ -164,14 +166,24 @@ def declared(kind: type[msgspec.Struct]) -> Iterator[Declared]:
     hints = get_type_hints(kind, include_extras=True)
     for field in msgspec.structs.fields(kind):
         hint = hints[field.name]
-        for said in getattr(hint, "__metadata__", ()):
-            if isinstance(said, Said):
-                yield Declared(field.name, said, hint, field.default)
+        said = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Said)]
+        if said:
+            found = Declared(field.name, said[0], hint, field.default)
+            for more in said[1:]:
+                found = found.met(**{name: one for name, one in asdict(more).items() if one})
+            yield found
 
 
-def option_of(kind: type[msgspec.Struct], field: str, title: str | None = None) -> Any:
+def options_of(kind: type[msgspec.Struct] | Iterable[Declared]) -> Mapping[str, Declared]:
+    """Return options by field, and let messages name them."""
+    found = {each.field: each for each in (declared(kind) if isinstance(kind, type) else kind)}
+    console.FLAGS.update((field, each.flag) for field, each in found.items())
+    return found
+
+
+def option_of(kind: type[msgspec.Struct], field: str, **changes: Any) -> Any:
     """Return the option of one field, for a command that has no more of them."""
-    return next(each.option(title) for each in declared(kind) if each.field == field)
+    return options_of(kind)[field].met(**changes).option()
 
 
 def values_of(options: Iterable[Declared], given: Mapping[str, Any]) -> dict[str, Any]:

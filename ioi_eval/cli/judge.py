@@ -16,7 +16,7 @@ from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import SOURCE_HELP, AllTests, Json, OneProblem, TimingOptions
+from ioi_eval.cli.options import AllTests, Json, OneProblem, TimingOptions, problems_option
 from ioi_eval.cli.progress import Signals
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
@@ -65,12 +65,7 @@ def judge(
     program: Annotated[
         str, typer.Argument(metavar="PROGRAM", help=f"The program's source; {_STDIN}: standard input.")
     ],
-    source: Annotated[
-        str,
-        typer.Option(
-            "--problems", "--benchmark-file", metavar="SOURCE", help=SOURCE_HELP, rich_help_panel="Problems"
-        ),
-    ],
+    source: Annotated[str, problems_option()],
     problems: OneProblem,
     timing: TimingOptions,
     engine: Engine,
@@ -191,7 +186,9 @@ async def _judged(
             servers_found(engine)  # refuses servers that cannot judge
             try:
                 await scorer.judge.keep_promises(packages, [submission.language])
-                limited = await TimeLimits(scorer.judge.of_solutions(), factor=timing.factor).limited(problem)
+                limited = await TimeLimits(scorer.judge.but(trusts=True), factor=timing.factor).limited(
+                    problem
+                )
                 return await scorer.score(limited, submission)
             except EngineError as error:
                 raise JudgeFailure(str(error), phase="judging") from error
@@ -307,18 +304,15 @@ def _show_test(problem: Problem, result: TestResult) -> None:
         ("expected", expected),
     ):
         console.show(f"  {what}:" if text else f"  {what}: nothing to show")
-        _show_lines([_cut(line) for line in _printable(text)], _LINES)
+        room = _WIDTH - len(_INDENT)  # a character may take two columns
+        cut = [bounded(line, room if line.isascii() else room // 2) for line in _printable(text)]
+        _show_lines(cut, _LINES)
 
 
 def _printable(text: str) -> list[str]:
-    """Lines with their blanks as they are, and nothing that a terminal would obey."""
+    """Return lines with their blanks as they are, and nothing that a terminal would obey."""
     lines = text.expandtabs().splitlines()
     return ["".join(char if char.isprintable() else "\ufffd" for char in line) for line in lines]
-
-
-def _cut(line: str) -> str:
-    room = _WIDTH - len(_INDENT)
-    return bounded(line, room if line.isascii() else room // 2)  # a character may take two columns
 
 
 def _show_lines(lines: Sequence[str], most: int) -> None:

@@ -26,8 +26,15 @@ SOURCE_HELP = (
     "or a file with a benchmark of your own: an entry (.toml) or a class (.py)."
 )
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=hush, help="No progress and no table.")]
 AllTests = Annotated[bool, option_of(RunOptions, "all_tests")]
+
+
+def problems_option(help_text: str = SOURCE_HELP, panel: str | None = "Problems", **others: Any) -> Any:
+    """Return the option that names a source of problems."""
+    names = ("--problems", "--benchmark-file")
+    return typer.Option(*names, metavar="SOURCE", help=help_text, rich_help_panel=panel, **others)
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")]
 AllowSuspicious = Annotated[
     bool,
@@ -103,4 +110,5 @@ class OutputOptions(Value):
 
 
 Output = Annotated[OutputOptions, OptionGroup("Output")]
+Quiet = Annotated[OutputOptions, OptionGroup("", only=("quiet",))]
 RunningOptions = Annotated[RunOptions, OptionGroup("Output", without=("all_tests",))]

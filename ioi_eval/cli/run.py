@@ -9,24 +9,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
 from ioi_eval.cli import console
-from ioi_eval.cli.config import (
-    KEYS,
-    Config,
-    ModelConfig,
-    asking_of,
-    author_of,
-    choice_of,
-    named_as_typed,
-    read_config,
-)
+from ioi_eval.cli.config import OPTIONS, Config, author_of, named_as_typed, read_config
 from ioi_eval.cli.environment import Engine, EngineOptions, open_store
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import AllowSuspicious, Output, OutputOptions, RunningOptions, TimingOptions
 from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import leave_if_suspicious, show_scores
-from ioi_eval.contest import Feedback, Rules, Turns, compete
+from ioi_eval.contest import compete
 from ioi_eval.generate import AgentOptions
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import counted, visible
@@ -45,33 +37,18 @@ _EXAMPLES = """
 _SHOWN = 5
 
 
-_CHOICE = ("benchmark", "first", "sample", "problems", "difficulty", "data_dir", "dataset", "seed", "checker")
+_PROBLEMS = ("benchmark", "first", "sample_size", "tasks", "filter_difficulty", "data_dir", "dataset", "seed")
 _AUTHOR = ("command", "samples", "timeout_seconds", "concurrency", "turns", "feedback", "feedback_prompt")
-_OTHERWISE = {
-    "benchmark": {"name": "problems", "short": "", "also": ("-b", "--benchmark")},
-    "first": {"name": "limit", "also": ("--first",)},
-    "sample": {
-        "also": ("-n",),
-        "help": "Only N problems, the same ones for a seed: `sample_size` of the file.",
-    },
-    "problems": {"also": ("-t", "--task")},
-    "difficulty": {"also": ("--filter-difficulty",)},
-}
+_LIMITS = ("checker", "packages", "time_limit", "memory_limit")
+_MODEL = ("model.name", "model.base_url", "model.temperature", "model.max_tokens")
+_ALL = OPTIONS.values()
 
 
 @command(_EXAMPLES)
 def run(
-    problems: Annotated[  # these three: flags over the file's keys, by field
-        dict[str, Any],
-        OptionGroup(
-            "Problems", of=Config, only=(*_CHOICE, "packages", "time_limit", "memory_limit"), but=_OTHERWISE
-        ),
-    ],
-    model: Annotated[
-        dict[str, Any],
-        OptionGroup("Author", of=ModelConfig, only=("name", "base_url", "temperature", "max_tokens")),
-    ],
-    author: Annotated[dict[str, Any], OptionGroup("Author", of=Config, only=_AUTHOR)],
+    # These two: flags over the file's keys.
+    problems: Annotated[dict[str, Any], OptionGroup("Problems", of=_ALL, only=(*_PROBLEMS, *_LIMITS))],
+    author: Annotated[dict[str, Any], OptionGroup("Author", of=_ALL, only=(*_MODEL, *_AUTHOR))],
     timing: TimingOptions,
     engine: Engine,
     output: Output,
@@ -99,15 +76,13 @@ def run(
     not be judged, and a second call tries only these; 4: everything is scored, but nine of ten programs of a
     model fail with the same line; 130: interrupted.
     """
-    flags = {KEYS.get(name, name): value for name, value in {**problems, **author}.items()}
-    flags |= {f"model.{name}": value for name, value in model.items()}
-    flags |= {"out": output.out and str(output.out)}
+    flags = {**problems, **author, "out": output.out and str(output.out)}
     wanted = read_config(config, flags)
     with named_as_typed(flags):
         if print_prompt:
             console.show(_first_prompt(wanted))
             return
-        if wanted.turns > 1:
+        if wanted.turns.number > 1:
             _compete(wanted, engine, output.of(running, timing), output, rejudge)
             return
         outcome, seconds = _generated(wanted, engine, output.of(running, timing), output, rejudge)
@@ -127,10 +102,10 @@ def _generated(
             config.benchmark,
             author_of(config, os.environ),
             out=config.out or None,
-            key=os.environ.get(config.model.api_key_env, ""),
+            key=os.environ.get(config.api_key_env, ""),
             budget=config.budget,
-            choice=choice_of(config),
-            asking=asking_of(config),
+            choice=config.choice,
+            asking=config.asking,
             engine=chosen,
             options=options,
             rejudge=rejudge,
@@ -157,13 +132,13 @@ def _compete(
         lambda tell: compete(
             config.benchmark,
             author,
-            Turns(number=config.turns, template=config.feedback_prompt),
-            Rules(submissions=config.turns if agent else None, feedback=config.feedback or Feedback.FULL),
+            config.turns,
+            replace(config.rules, submissions=config.turns.number if agent else None),
             out=config.out or None,
-            key=os.environ.get(config.model.api_key_env, ""),
+            key=os.environ.get(config.api_key_env, ""),
             budget=config.budget,
-            choice=choice_of(config),
-            asking=asking_of(config),
+            choice=config.choice,
+            asking=config.asking,
             engine=engine.choice(of_file=config.engine),
             options=options,
             store=open_store(),
@@ -183,8 +158,10 @@ def _compete(
 
 
 def _first_prompt(config: Config) -> str:
-    agent, choice, asking = bool(config.command), choice_of(config), asking_of(config)
-    prompts = prompts_of(config.benchmark, agent=agent, choice=choice, asking=asking, store=open_store())
+    agent = bool(config.agent.command)
+    prompts = prompts_of(
+        config.benchmark, agent=agent, choice=config.choice, asking=config.asking, store=open_store()
+    )
     return prompts[0].rstrip() if prompts else ""
 
 

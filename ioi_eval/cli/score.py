@@ -18,7 +18,6 @@ from ioi_eval.cli import console
 from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import (
-    SOURCE_HELP,
     AllowSuspicious,
     AllTests,
     Output,
@@ -30,6 +29,7 @@ from ioi_eval.cli.options import (
     RunningOptions,
     TimingOptions,
     ValidateReferences,
+    problems_option,
 )
 from ioi_eval.cli.progress import again, say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import leave_if_suspicious, show_references, show_scores
@@ -136,14 +136,7 @@ def score(
     *,
     source: Annotated[
         str | None,
-        typer.Option(
-            "--problems",
-            "--benchmark-file",
-            metavar="SOURCE",
-            help=SOURCE_HELP,
-            show_default="the benchmark that ids and columns tell",
-            rich_help_panel="Problems",
-        ),
+        problems_option(show_default="the benchmark that ids and columns tell"),
     ] = None,
     problems: ProblemOptions,
     validate_references: ValidateReferences = False,

@@ -20,12 +20,13 @@ from ioi_eval.cli.options import (
     RowColumns,
     RunningOptions,
     TimingOptions,
+    problems_option,
 )
 from ioi_eval.cli.progress import say_failures, watched, what_was_done
 from ioi_eval.reports.document import visible
 from ioi_eval.reports.records import Validation
 from ioi_eval.reports.validation import HEADS, RIGHT, matrix, numbers, rows
-from ioi_eval.runs.references import MOST
+from ioi_eval.runs.references import MOST, ReferenceOptions
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.solutions import KINDS, ValidatedSolutions, compare_checkers
 from ioi_eval.runs.solutions import validate as validate_solutions
@@ -46,6 +47,9 @@ class Scale(StrEnum):
     FRACTION = "fraction"
 
 
+_OF_EACH_KIND = {
+    "most": {"help": "Reference solutions of each kind per problem.", "unset": "", "default": MOST}
+}
 _BY_FILE = {"metavar": "NAME", "help": "Only this solution, by file or key; may be repeated."}
 
 
@@ -83,26 +87,8 @@ def validate(
     engine: Engine,
     output: Output,
     running: RunningOptions,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--problems",
-            "--benchmark-file",
-            metavar="SOURCE",
-            help="The problems of a file of solutions.",
-            rich_help_panel="Problems",
-        ),
-    ] = None,
-    references: Annotated[
-        int,
-        typer.Option(
-            "--references",
-            min=1,
-            metavar="N",
-            help="Reference solutions of each kind per problem.",
-            rich_help_panel="Problems",
-        ),
-    ] = MOST,
+    source: Annotated[str | None, problems_option("The problems of a file of solutions.")] = None,
+    references: Annotated[ReferenceOptions, OptionGroup("Problems", only=("most",), but=_OF_EACH_KIND)],
     compare: Annotated[
         bool,
         typer.Option(
@@ -122,7 +108,7 @@ def validate(
     """
     same: dict[str, Any] = {
         "choice": problems,
-        "most": references,
+        "most": references.most,
         "column": expected_column,
         "scale": expected_scale,
         "reading": reading,

@@ -8,11 +8,12 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.environment import read_own_token
-from ioi_eval.cli.groups import command
+from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.server import ServerOptions, check_address
 from ioi_eval.server.view import view as serve_view
 
@@ -21,27 +22,19 @@ _EXAMPLES = """
   ioi-eval view runs/demo --host 0.0.0.0 --token-file ~/token
   curl http://127.0.0.1:8000/metrics
 """
+_HERE = {"port": {"default": 8000, "panel": ""}, "host": {"panel": ""}, "allow_hosts": {"panel": ""}}
 _NICE = 10  # the run goes first
 
 
 @command(_EXAMPLES)
 def view(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.")],
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="The port to listen on; 0: any free one.")
-    ] = 8000,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="The address to listen on; 0.0.0.0: every one.")
-    ] = "127.0.0.1",
+    serving: Annotated[ServerOptions, OptionGroup("", only=("port", "host", "allow_hosts"), but=_HERE)],
     token_file: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", exists=True, dir_okay=False, help="File with the token that viewers must send."
         ),
-    ] = None,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A further name of this machine; the option may be repeated."),
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
 ) -> None:
@@ -51,12 +44,9 @@ def view(
     token, which may also be in the variable IOI_EVAL_TOKEN. /metrics has the counts for Prometheus.
     """
     token = read_own_token(token_file)
-    check_address(host, token=token, open_to_all=None)
-    names = tuple(name.lower() for name in allow_host or ())
+    check_address(serving.host, token=token, open_to_all=None)
     os.nice(_NICE)
-    options = ServerOptions(
-        host=host, port=port, token=token, allow_hosts=names, allowing="--allow-host NAME"
-    )
+    options = msgspec.structs.replace(serving, token=token, allowing="--allow-host NAME")
     asyncio.run(_serve(folder, options, show))
 
 

@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.environment import PythonText, Unconfined, open_store, read_own_token
+from ioi_eval.cli.environment import PythonText, Slots, Unconfined, open_store, read_own_token
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
@@ -54,10 +54,7 @@ def worker(
             rich_help_panel="Access",
         ),
     ] = False,
-    slots: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Jobs at the same time.", show_default="one per core"),
-    ] = None,
+    slots: Slots = None,
     packages: Annotated[
         Path | None,
         typer.Option(metavar="DIR", exists=True, file_okay=False, help="Packages in Piston's layout."),

@@ -13,7 +13,6 @@ import msgspec
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.contest.contest import Contest, languages_of
 from ioi_eval.contest.rules import Rules
-from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.model.values import Value
 from ioi_eval.reports import write_reports
@@ -32,7 +31,7 @@ from ioi_eval.runs.work import (
     time_limits,
 )
 from ioi_eval.store import Store
-from ioi_eval.store.files import Lines, cut_torn_line, replace
+from ioi_eval.store.files import Lines, cut_torn_line, read_value, replace
 from ioi_eval.store.folder import CONTEST, RUNS, decoded, read_rows
 
 
@@ -135,14 +134,9 @@ class _Ledger:
 
 def _begun(folder: Path, clock: Callable[[], float]) -> float:
     """Return when the contest began: now, unless the folder says it."""
-    path = folder / CONTEST
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=_Begun).started
-    except FileNotFoundError:
+    path, remedy = folder / CONTEST, "Restore the file, or give fresh=True to start over"
+    begun = read_value(path, _Begun, "does not say when the contest began", remedy)
+    if begun is None:
         begun = _Begun(started=clock())
-    except (msgspec.MsgspecError, OSError) as error:
-        remedy = "Restore the file, or give fresh=True to start over"
-        what = f"does not say when the contest began: {error}"
-        raise InputError(what, where=str(path), remedy=remedy) from error
-    replace(path, [msgspec.json.encode(begun), b"\n"])
+        replace(path, [msgspec.json.encode(begun), b"\n"])
     return begun.started

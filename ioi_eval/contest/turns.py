@@ -8,7 +8,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import msgspec
 
@@ -28,6 +28,7 @@ from ioi_eval.generate.agents import Access
 from ioi_eval.generate.asks import Author, GenerationFailed, OutOfBudget, Text, filled, open_template
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find
+from ioi_eval.model.options import Count, Said
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import Results, Summary
@@ -61,8 +62,23 @@ Serving = Callable[[Contest, Mapping[str, str]], contextlib.AbstractAsyncContext
 class Turns(Value):
     """The number of programs that a model may submit for a problem, and the words between them."""
 
-    number: int = 10
-    template: str = ""  # a file in Jinja; empty: ours
+    number: Annotated[
+        Count,
+        Said(
+            name="turns",
+            metavar="N",
+            help="Programs that a model or an agent may submit for a problem, with feedback in between.",
+        ),
+    ] = 10
+    template: Annotated[
+        str,  # a file in Jinja; empty: ours
+        Said(
+            name="feedback_prompt",
+            metavar="PATH",
+            help="The template of the message after a submission.",
+            unset="ours",
+        ),
+    ] = ""
 
 
 class Competed(Value):
@@ -238,7 +254,7 @@ class _Competing(NamedTuple):
 
 
 class _Words:
-    """Fills the template of the message after a submission."""
+    """The template of the message after a submission, to be filled."""
 
     def __init__(self, template: str) -> None:
         self._where, self._template = open_template(template, _TEMPLATE)

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from ioi_eval.engines.registry import EngineSetup, find_engine
 else:
     # Loaded when they are first used.
-    __getattr__ = shown_in(
+    __getattr__, __dir__ = shown_in(
         __name__,
         {
-            "Discovery": "engines.piston.discovery.Discovery",
-            "EngineSetup": "engines.registry.EngineSetup",
-            "find_engine": "engines.registry.find_engine",
+            "engines.piston.discovery": "Discovery",
+            "engines.registry": "EngineSetup find_engine",
         },
     )
 

@@ -27,7 +27,7 @@ from ioi_eval.engines.environment import (
 )
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near
-from ioi_eval.model.options import Count, JobShape, Said
+from ioi_eval.model.options import Count, Interpreter, JobShape, Said, Slots
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.store import Store
@@ -56,8 +56,8 @@ class EngineChoice(Value):
         ),
     ] = EMBEDDED
     slots: Annotated[
-        Count | None,  # None: this process's cores here; on servers, all they have
-        Said(name="workers", metavar="N", help="Jobs at the same time.", unset="one per core here"),
+        Slots,  # None: this process's cores here; on servers, all they have
+        Said(name="workers", unset="one per core here"),
     ] = None
     per_endpoint: Annotated[
         Count | None,
@@ -81,14 +81,7 @@ class EngineChoice(Value):
         ),
     ] = Secret()
     allow_unconfined: Annotated[bool, Said(help="Judge even where the kernel offers no confinement.")] = False
-    python: Annotated[
-        str,  # its path or version, or CALLER
-        Said(
-            metavar="PATH|VERSION",
-            help="The Python for submissions, here; caller: the one that runs this.",
-            unset=f"${PYTHON}, else the system's newest",
-        ),
-    ] = ""
+    python: Annotated[Interpreter, Said(unset=f"${PYTHON}, else the system's newest")] = ""
     promised: tuple[str, ...] = ()  # packages that programs in Python may count on
     launch: Launch = Launch()  # this process's part of the cores here, and of the environment's servers
 

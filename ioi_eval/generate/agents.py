@@ -16,9 +16,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
+from typing import Annotated
 
 from ioi_eval.generate.asks import Ask, GenerationFailed, Text
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.options import Said
 from ioi_eval.model.values import Value
 
 STATEMENT, LOG, _VARIABLES = "problem.md", "agent.log", ".mcp.env"
@@ -33,7 +35,8 @@ _NOT_STARTED = frozenset({"exit 126", "exit 127"})  # what shells say of a comma
 
 
 class AgentOptions(Value):
-    command: str  # for a shell; it runs in the folder that has the statement
+    # For a shell; it runs in the folder that has the statement.
+    command: Annotated[str, Said(metavar="TEXT", help="Start this agent instead of asking a model.")]
     folder: str = ""  # where the folders of all asks lie
     timeout: float = 600.0  # seconds
 

@@ -51,13 +51,13 @@ class Sampling(Value):
 
 
 class ModelOptions(Value):
-    name: str
-    base_url: str  # up to and without /chat/completions
+    name: Annotated[str, Said(name="model", short="m", metavar="NAME", help="The model's name.")]
+    base_url: Annotated[str, Said(metavar="URL", help="The model's server, without /chat/completions.")]
     system: str = ""  # a message ahead of the prompt
     sampling: Sampling = Sampling()
     timeout: float = 600.0  # seconds for one reply
-    attempts: int = 6
-    requests_per_minute: float | None = None
+    attempts: Count = 6
+    requests_per_minute: Annotated[float, msgspec.Meta(gt=0, le=1e9)] | None = None
     pause: float = 1.0  # seconds before the second attempt; doubled each time
 
 

@@ -441,7 +441,7 @@ def _without_score(reason: str, detail: str) -> EvaluateResult:
 
 
 def _unsaid(reason: str) -> EvaluateResult:
-    """No score at all. The type wants a number; it is marked as none."""
+    """Return an evaluation without a score. The type wants a number; it is marked as none."""
     metrics = {"error": _unscored(reason)}
     return EvaluateResult(score=0.0, is_score_valid=False, reason=reason, error=reason, metrics=metrics)
 

@@ -125,7 +125,7 @@ def judged(source: str, **options: Any) -> Scorer:
 
 
 async def _result(own: Runtime, problem: Problem, submission: Submission) -> Any:
-    """No more at a time than there are slots: inspect_ai shows who waits, and does not count it as work."""
+    """Judge as many at a time as there are slots: inspect_ai shows the others as waiting."""
     async with concurrency("ioi_eval judge", own.slots):
         return await own.wait(own.score(problem, submission))
 

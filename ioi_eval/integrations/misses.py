@@ -39,7 +39,7 @@ class _Misses:
         self.start_anew()
 
     def start_anew(self) -> None:
-        """In a child that was forked, too: the parent tells of its own."""
+        """Forget all. A forked child does so, too: the parent tells of its own."""
         self.lock = threading.Lock()
         self.counts: Counter[str] = Counter()
 

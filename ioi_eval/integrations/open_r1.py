@@ -502,7 +502,7 @@ def code_reward(
 
 
 def binary_code_reward(completions: Sequence[Completion], **columns: Any) -> list[float | None]:
-    """1 where all tests are passed, else 0; None where the judge cannot say."""
+    """Return 1 where all tests are passed, else 0; None where the judge cannot say."""
     shares = code_reward(completions, **columns)
     return [None if share is None else float(share > _ALL_BUT_NOISE) for share in shares]
 
@@ -567,7 +567,7 @@ def cf_code_reward(
     scoring_mode: ScoringMode = "weighted_sum",
     **columns: Any,
 ) -> list[float | None]:
-    """What `score_submission` gives for each row of `open-r1/codeforces`; None where the judge cannot say."""
+    """Return `score_submission` of each row of `open-r1/codeforces`; None where the judge cannot say."""
     client = get_piston_client_from_env()
 
     async def worth(text: str, row: Row) -> float | None:

@@ -44,7 +44,7 @@ class Begun(Observation):
 
 
 class OpenContest(MCPEnvironment):
-    """One problem at a time, with the tools `statement`, `run`, `test` and `submit`."""
+    """A contest of one problem at a time, with the tools `statement`, `run`, `test` and `submit`."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 

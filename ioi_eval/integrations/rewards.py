@@ -287,14 +287,14 @@ class RewardRow(Value):
 
 
 def rows(columns: Mapping[str, Any], count: int) -> Iterator[RewardRow]:
-    """Row by row what trainers give column by column. Skips what is no list of that length."""
-    per_row = {name: values for name, values in columns.items() if _is_column(values, count)}
+    """Yield rows of what trainers give by columns. A column that is no list of that length is left out."""
+    per_row = {
+        name: values
+        for name, values in columns.items()
+        if isinstance(values, Sequence) and not isinstance(values, str | bytes) and len(values) == count
+    }
     for number in range(count):
         yield RewardRow(values={name: values[number] for name, values in per_row.items()}, number=number)
-
-
-def _is_column(values: Any, count: int) -> bool:
-    return isinstance(values, Sequence) and not isinstance(values, str | bytes) and len(values) == count
 
 
 def _cases(value: Any) -> Cases:

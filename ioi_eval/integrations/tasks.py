@@ -16,7 +16,7 @@ from msgspec.structs import fields
 
 from ioi_eval import JudgeOptions
 from ioi_eval.errors import EngineError, InputError, JudgeFailure, ProgramBroken
-from ioi_eval.model.options import Said
+from ioi_eval.model.options import AllTests, Interpreter, Said, Slots
 from ioi_eval.models import Problem, Value
 from ioi_eval.scoring import Language, choose_language, find_language
 
@@ -42,15 +42,9 @@ class JudgingOptions(Value):
         Literal["keep", "error"],
         Said("What becomes of a sample that cannot be judged; `error`: an error of the sample, see below."),
     ] = "keep"
-    slots: Annotated[
-        int | None,
-        Said("Submissions judged at a time.", unset="all slots of the machine or the servers"),
-    ] = None
-    python: Annotated[
-        str,
-        Said("The interpreter for submissions.", unset="see [integrations](integrations.md#which-python)"),
-    ] = ""
-    all_tests: Annotated[bool, Said("Run the tests, too, that can change no score.")] = False
+    slots: Annotated[Slots, Said(unset="all slots of the machine or the servers")] = None
+    python: Annotated[Interpreter, Said(unset="see [integrations](integrations.md#which-python)")] = ""
+    all_tests: AllTests = False
 
 
 class Asked(Value):
@@ -145,7 +139,10 @@ def _told(given: Mapping[str, Any]) -> tuple[JudgingOptions, BenchmarkOptions]:
     names = tuple(name for types in options.values() for name in types)
     for name in given:
         if name not in names:
-            raise InputError(f"no such option: {name!r}", remedy=_remedy(name, names))
+            close = get_close_matches(name, names, cutoff=0.5)
+            meant = f"Did you mean {' or '.join(map(repr, close))}?"
+            remedy = meant if close else f"The options are {', '.join(names)}"
+            raise InputError(f"no such option: {name!r}", remedy=remedy)
     judging, choice = (
         {name: _fitting(types[name], value) for name, value in given.items() if name in types}
         for types in options.values()
@@ -154,13 +151,6 @@ def _told(given: Mapping[str, Any]) -> tuple[JudgingOptions, BenchmarkOptions]:
         return convert(judging, JudgingOptions, strict=False), convert(choice, BenchmarkOptions, strict=False)
     except ValidationError as error:
         raise InputError(f"an option that cannot be used: {error}") from error
-
-
-def _remedy(name: str, known: tuple[str, ...]) -> str:
-    close = get_close_matches(name, known, cutoff=0.5)
-    return (
-        f"Did you mean {' or '.join(map(repr, close))}?" if close else f"The options are {', '.join(known)}"
-    )
 
 
 def _fitting(kind: Any, value: Any) -> Any:

@@ -105,7 +105,7 @@ def make_reward(
 def make_async_reward(
     options: RewardOptions | None = None, *, name: str = "ioi_eval_reward", **others: Any
 ) -> Callable[..., Awaitable[list[float | None]]]:
-    """The same as a coroutine function, by which trainers know what to await. `others` as in make_reward."""
+    """Return the same reward as a coroutine function, which trainers await. `others` as in make_reward."""
     own = make_reward(options, name=name, **others)
 
     async def awaited(

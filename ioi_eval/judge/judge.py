@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Profile, Program, Rejected, Stall
 from ioi_eval.judge.blame import Partner, tried
@@ -87,18 +87,15 @@ class Judge:
         """The number of builds and batches that run at the same time."""
         return self._engine.slots
 
-    def but(self, **told: Any) -> Judge:
-        """Return a judge at the same engine, with the same artifacts, that differs in these options."""
-        options = msgspec.structs.replace(self._options, **told)
-        return Judge(self._engine, self._artifacts, options, self._sharing, trusts=self._trusts)
+    def but(self, **changes: Any) -> Judge:
+        """Return a judge at the same engine, with the same artifacts, that differs in these options.
 
-    def sharing(self, sharing: Sharing | None) -> Judge:
-        """Return a judge at the same engine that judges equal programs once, or each."""
-        return Judge(self._engine, self._artifacts, self._options, sharing, trusts=self._trusts)
-
-    def of_solutions(self) -> Judge:
-        """Return a judge of solutions that are trusted: a package that one imports is the judge's to have."""
-        return Judge(self._engine, self._artifacts, self._options, self._sharing, trusts=True)
+        `sharing`: judge equal programs once, or with None each. `trusts`: of solutions that are trusted, for
+        which a package that one imports is the judge's to have.
+        """
+        sharing, trusts = changes.pop("sharing", self._sharing), changes.pop("trusts", self._trusts)
+        options = replace(self._options, **changes)
+        return Judge(self._engine, self._artifacts, options, sharing, trusts=trusts)
 
     async def keep_promises(self, packages: Collection[str], languages: Collection[str]) -> None:
         """Raise InputError where submissions in these languages may count on packages that are missing."""
@@ -132,9 +129,9 @@ class Judge:
         if problem.unusable:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
         if unspoken := await self._not_spoken(problem, submission):
-            without = msgspec.structs.replace(submission, code=None)
+            without = replace(submission, code=None)
             result = submission_result(problem, without, {}, compiles=False, checker=checker_name(problem))
-            return msgspec.structs.replace(result, compile_output=unspoken)
+            return replace(result, compile_output=unspoken)
         if is_empty(problem, submission):
             return submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
         if runs_code(problem, submission):
@@ -187,7 +184,7 @@ class Judge:
             return _with_build(await judging(), submission, built)
         identity = program_identity(limited, taking_part, built)
         result = await self._sharing.once(turn, identity, judging)
-        return _with_build(msgspec.structs.replace(result, program_sha256=identity), submission, built)
+        return _with_build(replace(result, program_sha256=identity), submission, built)
 
     async def _not_spoken(self, problem: Problem, submission: Submission) -> str:
         """Why a language that only a fence told does not count here: nothing else asked for it."""
@@ -264,7 +261,7 @@ class Judge:
         for planned in (planned for planned in batch.tests if planned.test.name in found):
             name, runs = planned.test.name, [found[planned.test.name]]
             while is_open(min(runs, key=lambda run: run.cpu_time or 0.0), problem) and len(runs) <= RUNS:
-                again = msgspec.structs.replace(batch, tests=(planned,), alone=True)
+                again = replace(batch, tests=(planned,), alone=True)
                 answers = await tried(self._engine, again, await self._engine.judge(again), partner)
                 runs.append(results_of(again, answers)[name])
             results |= share(planned, settled(runs, problem))
@@ -273,7 +270,7 @@ class Judge:
 
 @lru_cache(256)  # one and the same for all submissions, as its digest is made once
 def _limited(problem: Same[Problem], language: Language) -> Problem:
-    return msgspec.structs.replace(problem.value, limits=language.limits(problem.value.limits))
+    return replace(problem.value, limits=language.limits(problem.value.limits))
 
 
 async def _built(work: Awaitable[_T]) -> _T:
@@ -289,7 +286,7 @@ def _with_build(
     Its confinement is what confined the tests; and the build, where that differs from the engine's own way.
     """
     confinement = {name: value for name, value in result.confinement.items() if name != _BUILD}
-    return msgspec.structs.replace(
+    return replace(
         result,
         key=submission.key,
         repairs=submission.repairs,

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal, NoReturn, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -26,56 +26,51 @@ _MOST_NAMED = 8
 _NEAR = 0.6  # of difflib's ratio; below that, names are alike by chance
 
 
-class Policy(Protocol):
-    """The handling of a fault. `file` lies in the source that is read; empty: it is that source."""
-
-    def add(
-        self, problem: str, file: str, *, field: str = "", remedy: str = "", row: int | None = None
-    ) -> None: ...
-
-
-class Strict:
-    """The policy that raises the first fault as an InputError, at this place and row."""
+class Faults:
+    """The policy that collects the faults of one source, in the order of reading, and notes about it."""
 
     def __init__(self, where: str, row: int | None = None) -> None:
-        self._where, self._row = where, row
-
-    def add(
-        self, problem: str, file: str, *, field: str = "", remedy: str = "", row: int | None = None
-    ) -> NoReturn:
-        where = f"{self._where}/{file}" if file else self._where
-        raise InputError(
-            problem, where=where, row=self._row if row is None else row, field=field, remedy=remedy
-        )
-
-
-class Faults:
-    """The policy that collects the faults of one package, in the order of reading, and notes about it."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
+        self.where, self.row = where, row
         self.errors: list[InputError] = []
         self.notes: list[str] = []
 
-    def add(
-        self, problem: str, file: str, *, field: str = "", remedy: str = "", row: int | None = None
-    ) -> None:
-        where = f"{self._label}/{file}" if file else self._label
-        self.errors.append(InputError(problem, where=where, row=row, field=field, remedy=remedy))
+    def error(self, problem: str, file: str, *, row: int | None = None, **about: str) -> InputError:
+        """Return a fault. `file` lies in the source; empty: it is the source."""
+        where = f"{self.where}/{file}" if file else self.where
+        return InputError(problem, where=where, row=self.row if row is None else row, **about)
+
+    def add(self, problem: str, file: str, *, row: int | None = None, **about: str) -> None:
+        """Handle a fault, described as for `error`."""
+        self.errors.append(self.error(problem, file, row=row, **about))
 
     def note(self, sentence: str, file: str = "") -> None:
         """Add a sentence that is no fault, for somebody who looks at the package."""
-        where = f"{self._label}/{file}" if file else self._label
+        where = f"{self.where}/{file}" if file else self.where
         self.notes.append(f"{where}: {sentence}")
+
+
+class Strict(Faults):
+    """The policy that raises the first fault."""
+
+    def add(self, problem: str, file: str, *, row: int | None = None, **about: str) -> NoReturn:
+        raise self.error(problem, file, row=row, **about)
 
 
 class Fields:
     """The fields of one object. A wrong one is a fault; where that is not raised, its default is returned."""
 
     remedy: ClassVar[str] = "Correct it in the file"  # for a value of another type
+    form: ClassVar[Any] = staticmethod(json.dumps)  # of a value in a message
 
-    def __init__(self, values: Mapping[str, Any], file: str, policy: Policy, prefix: str = "") -> None:
-        self.values, self.file, self._policy, self._prefix = values, file, policy, prefix
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        file: str,
+        policy: Faults,
+        prefix: str = "",
+        row: int | None = None,
+    ) -> None:
+        self.values, self.file, self._policy, self._prefix, self._row = values, file, policy, prefix, row
 
     def has(self, name: str) -> bool:
         return name in self.values
@@ -86,14 +81,33 @@ class Fields:
 
     def shown(self, value: Any) -> str:
         """Return a value as a message shows it."""
-        return shown(value)
+        return shown(value, self.form)
 
     def lacking(self, name: str, expected: str) -> None:
         """Handle the fault that a field is missing which must be there."""
         self.fault(name, "missing", f"Add it: {expected}")
 
+    def place(self, name: str) -> str:
+        """Return a field's name as messages have it."""
+        return self._prefix + name
+
     def fault(self, name: str, problem: str, remedy: str = "") -> None:
-        self._policy.add(problem, self.file, field=self._prefix + name, remedy=remedy)
+        self._policy.add(problem, self.file, row=self._row, field=self.place(name), remedy=remedy)
+
+    def wrong(self, name: str, problem: str, remedy: str = "") -> InputError:
+        """Return a fault, for callers that raise it whatever the policy."""
+        about = {"field": self.place(name), "remedy": remedy or self.remedy}
+        return self._policy.error(problem, self.file, row=self._row, **about)
+
+    def misfit(self, name: str, expected: str) -> InputError:
+        """Return the fault that a field is not what is expected, for callers that raise it."""
+        return self.wrong(name, f"{self.shown(self.value(name))} is not {expected}")
+
+    def name(self, name: str) -> str:
+        """Return the text or the whole number that something is known by. Anything else is raised."""
+        if (found := name_of(self.value(name))) is None:
+            raise self.misfit(name, "a text or a whole number")
+        return found
 
     def text(self, name: str, default: str | None = None) -> str:
         return self._read(name, str, "a text", default, "")
@@ -115,7 +129,7 @@ class Fields:
     def choice(self, name: str, words: Sequence[str], default: str | None = None) -> str:
         return self._read(name, Literal[tuple(words)], f"one of {', '.join(words)}", default, words[0])
 
-    def flag(self, name: str, default: bool) -> bool:
+    def flag(self, name: str, default: bool = False) -> bool:
         return self._read(name, bool, "true or false", default, default)
 
     def optional_number(self, name: str, *, above: float | None = None) -> float | None:
@@ -134,7 +148,7 @@ class Fields:
 
     def under(self, name: str, values: Mapping[str, Any]) -> Fields:
         """Return a reader of values that belong into the object of this name."""
-        return Fields(values, self.file, self._policy, prefix=f"{self._prefix}{name}.")
+        return Fields(values, self.file, self._policy, f"{self._prefix}{name}.", self._row)
 
     def _read(self, name: str, kind: Any, expected: str, default: T | None, empty: T) -> T:
         """Return the field as a value of a type, or `empty` after a fault without a default."""

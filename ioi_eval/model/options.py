@@ -13,12 +13,13 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Said(Value):
-    """How users meet a field: `Annotated[int | None, Said("Jobs at the same time.", ...)]`.
+    """A field as users meet it: `Annotated[int | None, Said("Jobs at the same time.", ...)]`.
 
     Bounds are the type's own, by msgspec.Meta. A command line makes options of such fields (cli/groups.py).
+    A field of another value that means the same takes the type, and says in a second one only what differs.
     """
 
-    help: str
+    help: str = ""
     name: str = ""  # of the option, where it is not the field's
     short: str = ""  # one letter
     also: tuple[str, ...] = ()  # names that work and are not shown: `-b`, `--benchmark`
@@ -31,6 +32,14 @@ class Said(Value):
     most: float | None = None
     read: Callable[[Any], Any] | None = None  # from what is typed to the field's value; raises InputError
 
+
+# Types of fields that several values have, with the words for them.
+AllTests = Annotated[bool, Said(help="Also run tests that can no longer change a score.", panel="Judging")]
+Slots = Annotated[Count | None, Said(metavar="N", help="Jobs at the same time.")]
+Interpreter = Annotated[
+    str,  # its path or version, or `caller`
+    Said(metavar="PATH|VERSION", help="The Python for submissions, here; caller: the one that runs this."),
+]
 
 TRUSTED_SECONDS = 300.0  # what the proctor, a checker or a header may take: they are built once
 
@@ -71,9 +80,15 @@ class Borderline(Value):
         return f"{self.low:g}:{self.high:g}"
 
 
+Band = Annotated[
+    Borderline | None,
+    Said(typed=str, metavar="LOW:HIGH", help="Measure times in this band of the limit again. Off: 1:1."),
+]
+
+
 class JudgeOptions(Value):
     job: JobShape = "auto"  # batched: many tests a job; classic: one; auto: what the engine can
-    all_tests: bool = False  # run tests that can no longer change a score, too
+    all_tests: AllTests = False
     in_order: bool = False  # as the problem has them, not those first that fail fastest
     allow_unconfined: bool = False  # judge even where the kernel offers no confinement
     max_tests: int = 500  # in one job; engines may allow fewer
@@ -81,7 +96,7 @@ class JudgeOptions(Value):
     attempts: int = 4  # of one job, where the engine and not the job is at fault
     checker: CheckerLimits = CheckerLimits()
     manager: ManagerLimits = ManagerLimits()
-    borderline: Borderline | None = None  # None: what is over the limit is not measured again
+    borderline: Band = None  # None: what is over the limit is not measured again
     echo: int = 0  # bytes of a wrong output that its result repeats
     show: bool = False  # results repeat so many bytes of any output, and of the error text
     layers: tuple[str, ...] | None = None  # of the confinement, docs/protocol.md; None: all. For tests

@@ -86,7 +86,7 @@ class Cms(DeclaredFormat):
         return has_parts or super().looks_like_package(folder)
 
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-        code = problem_id(header, "code")
+        code = self.checked_id(folder, where, header, faults)
         task = header.word("task_type", TaskType, TaskType.BATCH)
         params = read_params(header, task, faults)
         graders = files_below(folder, "graders")
@@ -124,13 +124,6 @@ class Cms(DeclaredFormat):
 
 
 # --- problem.json ------------------------------------------------------------------------------------
-
-
-def problem_id(header: Fields, field: str) -> str:
-    code = header.text(field)
-    if code and not is_plain(code):
-        header.fault(field, f"{code!r} is not an id", "Use letters, digits, '_', '-' and '.': it names files")
-    return code
 
 
 def _source_names(header: Fields, code: str) -> tuple[str, ...]:

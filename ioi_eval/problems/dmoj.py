@@ -49,7 +49,6 @@ from ioi_eval.problems.package import (
     is_plain,
     language_of,
     leads_inside,
-    plain_name,
     read_mapping,
     solution,
     source_text,
@@ -75,7 +74,7 @@ class Dmoj(DeclaredFormat):
     memory_unit, memory_unit_name = 1 << 10, "KiB"
 
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-        name = plain_name(folder, where, faults)
+        name = self.checked_id(folder, where, header, faults)
         _refuse(header, faults)
         suite = list(read_suite(folder, faults))
         data = Data(folder, header, faults)
@@ -100,15 +99,7 @@ class Dmoj(DeclaredFormat):
             limits=_limits(suite, header, cases, faults),
             grader_files=graders,
             checker=Checker() if interactor else checker,
-            manager=Manager(
-                sources=interactor.sources,
-                kind=judge,
-                language=interactor.language,
-                full=points,
-                given=interactor.given,
-            )
-            if interactor
-            else None,
+            manager=replace(interactor, full=points) if interactor else None,
             tests=tuple(_tests(cases, checker, judge, points)),
             subtasks=cases.subtasks,
             solutions=tuple(read_solutions(folder, suite, [test.name for test in cases.tests], faults)),
@@ -548,16 +539,7 @@ _SPEAKS: Mapping[str, CheckerKind] = MappingProxyType(
 _DEFINED = "#define SIGNATURE_GRADER\n"  # in front of all sources
 
 
-class JudgeProgram(NamedTuple):
-    """A program of the package and how it speaks."""
-
-    sources: tuple[NamedBlob, ...]
-    language: str
-    kind: CheckerKind
-    given: tuple[str, ...] = ()  # its arguments, where they are not its kind's
-
-
-def read_program(folder: Path, said: Fields) -> JudgeProgram | None:
+def read_program(folder: Path, said: Fields) -> Manager | None:
     """Return an interactor or a checker in a language of its own: `files`, `lang`, `type`."""
     kind = said.choice("type", tuple(_SPEAKS), "default")
     if said.values.get("flags"):
@@ -583,7 +565,7 @@ def read_program(folder: Path, said: Fields) -> JudgeProgram | None:
         return None
     others = (name for name in lying if name != sources[0] and name != testlib.NAME)
     beside = tuple(NamedBlob(name=name, content=Blob.of_file(folder / name)) for name in others)
-    return JudgeProgram((*program, *beside), language, _SPEAKS[kind], _given(said))
+    return Manager(sources=(*program, *beside), language=language, kind=_SPEAKS[kind], given=_given(said))
 
 
 def _given(said: Fields) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
 )
-from ioi_eval.problems.cms import FIFO_IO, STD_IO, USER_IO, file_name, problem_id, read_subtasks
+from ioi_eval.problems.cms import FIFO_IO, STD_IO, USER_IO, file_name, read_subtasks
 from ioi_eval.problems.package import (
     DeclaredFormat,
     Executable,
@@ -79,7 +79,7 @@ class Italy(DeclaredFormat):
         return {**{new: values[name] for new, name in _OLD.items() if name in values}, **values}
 
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
-        code = problem_id(header, "name")
+        code = self.checked_id(folder, where, header, faults)
         manager = _source(folder, _MANAGERS, faults)
         task = _task(header, manager)
         graders = tuple(_graders(folder))

@@ -47,7 +47,6 @@ from ioi_eval.problems.package import (
     language_of,
     named,
     named_by_place,
-    plain_name,
     read_mapping,
     source_text,
     test_of,
@@ -72,7 +71,6 @@ _NEW_MULTIPLIER = 2.0  # in younger versions
 _HUGE = 1 << 64  # nobody calls a problem by a number beyond
 _DOMJUDGE = "domjudge-problem.ini"
 _MOST_PASSES = 1000
-_MOST_MEMORY = 1 << 20  # MiB; above it the number is not meant in MiB
 
 
 # Calls that start another process, and comments, in which they are no calls.
@@ -111,14 +109,20 @@ class Kattis(DeclaredFormat):
         program = read_validator(folder, faults, new=new) if validation.custom else None
         included = tuple(_included(folder, faults))
         names = [test.name for group in groups_of(data) for test in group.tests]
-        time = _time_limit(folder, header, faults)
+        time, limits = _time_limit(folder, header, faults), header.inner("limits")
         problem = Problem(
-            id=plain_name(folder, where, faults),
+            id=self.checked_id(folder, where, header, faults),
             name=_title(header) or named_by_place(folder, where),
             source=where,
             task_type=TaskType.INTERACTIVE if validation.interactive else TaskType.BATCH,
             options=TaskOptions(manager_args=flags if validation.interactive else ()),
-            limits=_limits(header, time, cuts_output=domjudge),
+            limits=Limits(
+                cpu_time=time,
+                wall_time=None if time is None else 2 * time + 1,
+                memory=self.memory(limits, "memory", _USUAL_MEMORY),
+                output=round(limits.number("output", _USUAL_OUTPUT, above=0) * MIB),
+                cuts_output=domjudge,
+            ),
             included=included,
             forks_by=tuple(file.name for file in included if _starts(file) & _FORKS),
             time_from_solutions=None if time is not None else _multiplier(header, faults, new=new),
@@ -271,16 +275,6 @@ def _passes(header: Fields) -> int:
 
 
 # --- limits ------------------------------------------------------------------------------------------
-
-
-def _limits(header: Fields, time: float | None, *, cuts_output: bool) -> Limits:
-    limits = header.inner("limits")
-    memory = limits.whole("memory", _USUAL_MEMORY, least=1)
-    if memory > _MOST_MEMORY:
-        limits.fault("memory", f"{memory} MiB is more than any machine has", "It counts MiB, not bytes")
-    output = round(limits.number("output", _USUAL_OUTPUT, above=0) * MIB)
-    wall = None if time is None else 2 * time + 1
-    return Limits(cpu_time=time, wall_time=wall, memory=memory * MIB, output=output, cuts_output=cuts_output)
 
 
 def _time_limit(folder: Path, header: Fields, faults: Faults) -> float | None:

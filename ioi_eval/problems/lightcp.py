@@ -14,7 +14,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, shown
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Manager, NamedBlob, Problem, TaskType, Test
 from ioi_eval.problems import testlib
-from ioi_eval.problems.package import DeclaredFormat, is_plain, language_of, plain_name, source_text, test_of
+from ioi_eval.problems.package import DeclaredFormat, is_plain, language_of, source_text, test_of
 
 _TESTS = "testdata"
 _USUAL = {"checker": "chk.cc", "interactor": "interactor.cc"}
@@ -45,7 +45,7 @@ class LightCp(DeclaredFormat):
         if kind not in ("default", "interactive"):
             header.fault("type", f"{kind!r} is not judged", "Expected default or interactive")
         program = _program(folder, header, "checker" if kind == "default" else "interactor", self._headers)
-        name = plain_name(folder, where, faults)
+        name = self.checked_id(folder, where, header, faults)
         cases = list(_cases(header))
         different = {(case.time, case.memory) for case in cases}
         if len(different) > 1:

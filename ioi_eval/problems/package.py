@@ -127,29 +127,40 @@ class DeclaredFormat(PackageFormat):
         """Return the limits in `time_limit`, in seconds, and `memory_limit`, in this format's unit."""
         if task is TaskType.OUTPUT_ONLY:  # no program runs
             return Limits()
-        memory, unit = header.whole("memory_limit", least=1), self.memory_unit_name
+        memory = self.memory(header, "memory_limit")
+        return Limits.contest(header.number("time_limit", above=0), memory)
+
+    def memory(self, fields: Fields, name: str, usual: int | None = None) -> int:
+        """Return a size of memory in bytes, with a fault where it must be meant in another unit."""
+        memory, unit = fields.whole(name, usual, least=1), self.memory_unit_name
         if self.memory_unit > 1 and memory * self.memory_unit > _MOST_MEMORY:
-            words = f"{memory} {unit} is more than any machine has"
-            header.fault("memory_limit", words, f"It counts {unit}, not bytes")
+            fields.fault(
+                name, f"{memory} {unit} is more than any machine has", f"It counts {unit}, not bytes"
+            )
         elif 0 < memory * self.memory_unit < MIB:
-            words = f"{memory} {unit} is too little for any program"
-            header.fault("memory_limit", words, f"It counts {unit}, not MB")
-        return Limits.contest(header.number("time_limit", above=0), memory * self.memory_unit)
+            fields.fault(name, f"{memory} {unit} is too little for any program", f"It counts {unit}, not MB")
+        return memory * self.memory_unit
+
+    def checked_id(self, folder: Path, where: str, header: Fields, faults: Faults) -> str:
+        """Return the problem's id, with a fault where it cannot be one."""
+        field = self.id_field
+        name = header.text(field) if field else named_by_place(folder, where)
+        if is_plain(name) or (field and not name):
+            return name
+        if field:
+            header.fault(
+                field, f"{name!r} is not an id", "Use letters, digits, '_', '-' and '.': it names files"
+            )
+        else:
+            remedy = "Name the package with letters, digits, '_', '-', '.'"
+            faults.add(f"{name!r} is not an id", "", remedy=remedy)
+        return name
 
 
 def named_by_place(folder: Path, where: str) -> str:
     """Return the name of a package's folder, or of the archive that has its files at the top."""
     place = Path(where)
     return place.stem if place.suffix.lower() in ARCHIVES else folder.name or folder.resolve().name
-
-
-def plain_name(folder: Path, where: str, faults: Faults) -> str:
-    """Return the same as an id, with a fault where it cannot be one."""
-    name = named_by_place(folder, where)
-    if not is_plain(name):
-        remedy = "Name the package with letters, digits, '_', '-', '.'"
-        faults.add(f"{name!r} is not an id", "", remedy=remedy)
-    return name
 
 
 def is_plain(name: str) -> bool:

@@ -26,7 +26,6 @@ from ioi_eval.problems.cms import (
     USER_IO,
     manager_of,
     needs_answers,
-    problem_id,
     read_options,
     read_params,
     with_sources,
@@ -74,7 +73,7 @@ class Tps(DeclaredFormat):
         tests = tests_of(folder, needs_answers(task, checker), faults)
         names = tuple(test.name for test in tests)
         subtasks = _subtasks(folder, names, faults)
-        code = problem_id(header, "name")
+        code = self.checked_id(folder, where, header, faults)
         return Problem(
             id=code,
             name=header.text("title", code),

@@ -19,7 +19,7 @@ from ioi_eval.reports.addresses import FOLDER
 from ioi_eval.reports.pages import Covered, KeptLists, Lists, MadeOf
 from ioi_eval.reports.summary import KeptPass
 from ioi_eval.reports.tests_table import TESTS, KeptTests
-from ioi_eval.store.files import draft_of, replace
+from ioi_eval.store.files import draft_of, read_value, replace
 from ioi_eval.store.folder import RESULTS
 from ioi_eval.store.tasks import Task
 
@@ -45,7 +45,7 @@ class FirstPass:
     def __init__(self, folder: Path, place: Path, made_of: str) -> None:
         self._place, self._made_of = place, made_of
         self._draft = draft_of(place / ROWS)
-        found = _read(place / INDEX)
+        found = read_value(place / INDEX, ReportIndex, decode=msgspec.msgpack.decode)
         known = found if found is not None and found.made_of == made_of else None
         made = MadeOf.read(place / FOLDER)
         olds = {one.covered for one in (known, made) if one is not None}
@@ -101,13 +101,6 @@ class FirstPass:
         )
         self._draft.replace(self._place / ROWS)
         replace(self._place / INDEX, [msgspec.msgpack.encode(kept)])
-
-
-def _read(path: Path) -> ReportIndex | None:
-    try:
-        return msgspec.msgpack.decode(path.read_bytes(), type=ReportIndex)
-    except (OSError, msgspec.MsgspecError):
-        return None
 
 
 def _covered(path: Path, olds: Collection[Covered]) -> tuple[Covered, set[Covered]]:

@@ -52,7 +52,7 @@ from ioi_eval.reports.summary import SUMMARY, Each, Pass, check_run, summary, wr
 from ioi_eval.reports.tests_table import TESTS, KeptTests, writing_tests
 from ioi_eval.reports.validation import sections as validation_sections
 from ioi_eval.rules.scoring import Mode
-from ioi_eval.store.files import replace, sweep_drafts
+from ioi_eval.store.files import read_value, replace, sweep_drafts
 from ioi_eval.store.tasks import read_tasks
 
 _COMMAND = "command"  # the setting that says how the run was started
@@ -415,13 +415,9 @@ def _written(
 
 
 def _read_summary(folder: Path) -> Summary | None:
-    """None where a part of the report is gone."""
-    if not (folder / REPORT).is_file() or not (folder / PAGE).is_file():
-        return None
-    try:
-        return msgspec.json.decode((folder / SUMMARY).read_bytes(), type=Summary)
-    except (OSError, msgspec.MsgspecError):
-        return None
+    """Return the summary; None where a part of the report is gone."""
+    whole = (folder / REPORT).is_file() and (folder / PAGE).is_file()
+    return read_value(folder / SUMMARY, Summary) if whole else None
 
 
 def write_document(

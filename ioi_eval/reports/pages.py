@@ -34,7 +34,6 @@ from ioi_eval.reports.addresses import (
     problem_page,
     submission_page,
 )
-from ioi_eval.reports.attempts import AttemptIndex
 from ioi_eval.reports.document import (
     NOTHING,
     SCRIPT,
@@ -54,12 +53,12 @@ from ioi_eval.reports.document import (
 from ioi_eval.reports.plots import Square, as_csv, grid
 from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary, Use
 from ioi_eval.reports.statements import DrawnStatement
-from ioi_eval.reports.submissions import MAX_FEEDBACK, first_failed, limits, submission_document
+from ioi_eval.reports.submissions import MAX_FEEDBACK, AttemptIndex, first_failed, limits, submission_document
 from ioi_eval.reports.summary import result_of_row
 from ioi_eval.reports.tally import uses_of
 from ioi_eval.rules.scoring import ending, submission_status
 from ioi_eval.rules.verdicts import STATUS_ORDER
-from ioi_eval.store.files import draft_of, refused
+from ioi_eval.store.files import draft_of, read_value, refused
 from ioi_eval.store.folder import FAILURES, RESULTS, RUN, confinements, row_at
 from ioi_eval.store.resources import code_digest
 from ioi_eval.store.rows import PASSED, as_number, bounded, model_of
@@ -230,19 +229,14 @@ class Lists:
             noted = groupby(index.noting(self._of(problem)), lambda one: one.model)
             of_models = {model: _first(own) for model, own in noted}
             page = problem_document(problem, of_models, self._tests[problem], self.tasks.get(problem), opened)
-            _unlink(draft, names)
+            for name in names:  # they may be linked: they are another report's, too
+                (draft / name).unlink(missing_ok=True)
             keep(problem_page(problem), page)
             if opened.pages is not PagesOf.NONE:
                 (draft / attempts_script(problem)).write_text(index.script(), "utf-8")
 
     def _of(self, problem: str) -> Iterator[Judged]:
         return map(Judged._make, self._rows.execute(_OF_PROBLEM, (problem,)))
-
-
-def _unlink(folder: Path, names: Iterable[str]) -> None:
-    """Part from files that may be linked: they are another report's, too."""
-    for name in names:
-        (folder / name).unlink(missing_ok=True)
 
 
 class PartOfProblem(NamedTuple):
@@ -705,7 +699,7 @@ def part_of_all(
 
 
 def index_of_parts(parts: Sequence[Sequence[PartOfProblem]], counts: Mapping[str, int]) -> Document:
-    """Where each problem's submissions are."""
+    """Return the index: the places of each problem's submissions."""
     starts = {one.problem: number for number, part in enumerate(parts) for one in part if not one.begin}
     rows: list[list[Cell]] = [
         [
@@ -807,11 +801,8 @@ class MadeOf(Value):
 
     @classmethod
     def read(cls, folder: Path) -> MadeOf | None:
-        """None where there is no report, or one that does not say."""
-        try:
-            return msgspec.json.decode((folder / _NAME).read_bytes(), type=cls)
-        except (OSError, msgspec.MsgspecError):
-            return None
+        """Return what the report covers; None where there is no report, or one that does not say."""
+        return read_value(folder / _NAME, cls)
 
     def write(self, folder: Path) -> None:
         (folder / _NAME).write_bytes(msgspec.json.encode(self, order="deterministic"))

@@ -143,7 +143,16 @@ def _by_problem(pairs: Sequence[Paired]) -> Section:
     most = max(abs(one.difference) for column in columns for one in column.values())
     title, models = "Difference by problem", [pair.name for pair in pairs]
     squares = [[_square(column.get(name), most) for name in names] for column in columns]
-    rows: list[list[Cell]] = [[name, *(_cell(column.get(name)) for column in columns)] for name in names]
+    rows: list[list[Cell]] = [
+        [
+            name,
+            *(
+                signed(one.difference, one.low, one.high) if (one := column.get(name)) else NOTHING
+                for column in columns
+            ),
+        ]
+        for name in names
+    ]
     numbers = [
         (pair.name, one.problem, one.before, one.after, one.low, one.high)
         for pair in pairs
@@ -167,12 +176,8 @@ def _square(one: PairedProblem | None, most: float) -> Square:
     return Square(share=None, text=f"{100 * one.difference:+.1f}", style=f"{kind}{max(1, step)}")
 
 
-def _cell(one: PairedProblem | None) -> str:
-    return NOTHING if one is None else signed(one.difference, one.low, one.high)
-
-
 def ranks(before: Summary, after: Summary) -> Section | None:
-    """Of the models that are in both runs, in the order of each run's first table."""
+    """Compare the ranks of models that are in both runs, in the order of each run's first table."""
     orders = [[model.model for model in run.models] for run in (before, after)]
     old, new = ([name for name in own if name in other] for own, other in (orders, orders[::-1]))
     if len(new) < 2:

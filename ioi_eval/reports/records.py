@@ -10,17 +10,17 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
 from ioi_eval.reports.document import counted, visible
 from ioi_eval.reports.medals import Award, Contests
 from ioi_eval.reports.scoreboard import Entrant
+from ioi_eval.rules.expectations import ExpectedSolution
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.scoring import BestSubtask, Mode, reason
 from ioi_eval.rules.selection import SUBMISSIONS, Budget
-from ioi_eval.store.files import replace
+from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.folder import MeasuredLimit
 from ioi_eval.store.rows import bounded
 
@@ -177,7 +177,7 @@ class ModelSummary(Value):
 
     @property
     def share(self) -> float | None:
-        """Of the points that there are; without subtasks the mean score."""
+        """Return the share of the points; without subtasks the mean score."""
         return self.points / self.max_points if self.max_points else self.mean_score
 
 
@@ -228,42 +228,43 @@ class Summary(Value, kw_only=True):
     contest: tuple[Entrant, ...] = ()  # the scoreboard, where the run is a contest
     settings: Settings
 
+    def as_json(self) -> dict[str, Any]:
+        """Return all but the settings, which are in summary.json."""
+        return {name: value for name, value in msgspec.to_builtins(self).items() if name != "settings"}
+
 
 _VERSION = 1
 
 
-class Check(Value, kw_only=True):
-    """An expectation beside the result."""
+class ExpectedVerdict(Value, kw_only=True):
+    """A subtask, or all that counts, beside the expected."""
 
     subtask: str  # empty: all that counts
-    expected: str  # a word, or a score as it was given
-    status: Verdict  # the worst of the scope's tests
-    score: float  # of a word the minimum over its tests; of a score what it was compared with
+    expected: str  # a word, or a score as it was given; empty where nothing is expected of this subtask alone
+    status: Verdict  # the worst of its tests
+    score: float
+
+
+class Check(ExpectedVerdict, kw_only=True):
+    """An expectation beside the result. `score`: of a word the least of its tests, else what was compared."""
+
     agrees: bool
     tests: int
     not_right: int  # tests that are not AC
     evidence: tuple[TestResult, ...] = ()  # of a difference: the first tests not right, else the slowest ones
 
 
-class SubtaskCheck(Value, kw_only=True):
-    """A subtask's outcome; `expected` is empty where nothing is expected of this subtask alone."""
+class SubtaskCheck(ExpectedVerdict, kw_only=True):
+    """A subtask's outcome. Its score is in [0, 1], rounded."""
 
-    subtask: str
-    expected: str
-    status: Verdict
-    score: float  # in [0, 1], rounded
     weighted_score: float
     points: float
     agrees: bool = True
 
 
-class SolutionCheck(Value, kw_only=True):
+class SolutionCheck(ExpectedSolution, kw_only=True):
     """A solution with its result and all that was expected of it."""
 
-    key: str
-    problem: str
-    solution: str
-    expected: str  # of the whole; empty where nothing is expected of the whole
     status: Verdict
     compiles: bool
     compile_output: str = ""  # where it does not compile
@@ -277,13 +278,9 @@ class SolutionCheck(Value, kw_only=True):
         return tuple(check for check in self.checks if not check.agrees)
 
 
-class Unjudged(Value, kw_only=True):
+class Unjudged(ExpectedSolution, kw_only=True):
     """A solution that the judge could not say anything about: no difference, and no agreement either."""
 
-    key: str
-    problem: str
-    solution: str
-    expected: str
     reason: str
 
 
@@ -312,15 +309,9 @@ def write_validation(folder: Path, found: Validation) -> Path:
 
 
 def read_validation(folder: Path) -> Validation | None:
-    """None where the run in the folder is no validation."""
-    path = folder / VALIDATION
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Validation)
-    except FileNotFoundError:
-        return None
-    except (msgspec.MsgspecError, OSError) as error:
-        remedy = "Run `ioi-eval validate` again"
-        raise InputError(f"is not a validation's: {error}", where=str(path), remedy=remedy) from error
+    """Return the validation in a folder; None where its run is none."""
+    remedy = "Run `ioi-eval validate` again"
+    return read_value(folder / VALIDATION, Validation, "is not a validation's", remedy)
 
 
 # --- tables that can hardly be true ------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Where a model would stand among people, by the results that its benchmark brings."""
+"""The standing of a model among people, by the results that its benchmark brings."""
 
 from __future__ import annotations
 

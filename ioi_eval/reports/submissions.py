@@ -1,12 +1,15 @@
 """The page of a submission: its result in a sentence, the failing test, subtasks, tests, code and reply.
 
 A page is kept from one report to the next (`pages.py`), so it says only what its own row and its problem say.
-A script beside it leads to other attempts and equal programs (`attempts.py`), and so does its problem's page.
+A script beside it, which is written with every report, leads to other attempts and equal programs, and so
+does its problem's page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ioi_eval.model.errors import InputError
@@ -40,10 +43,11 @@ from ioi_eval.rules.scoring import ending, submission_status
 from ioi_eval.store.rows import MAX_OUTPUT, PASSED, bounded, model_of
 
 if TYPE_CHECKING:
-    from ioi_eval.reports.pages import Opened
+    from ioi_eval.reports.pages import Judged, Opened
     from ioi_eval.store.tasks import Task
 
 MAX_FEEDBACK = 100  # characters
+_LONGEST_KEY = 300  # characters
 _MAX_GENERATION = 8000  # characters
 _SHOWN_ABOVE = "[the code above]"
 _BLANKS = "· is a blank, ⇥ a tab, \\r a carriage return, ↵ the end of a line. What differs is underlined."
@@ -260,3 +264,37 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
         + (f", the first {_MAX_GENERATION:,} of them" if long else ""),
         lines=[CodeLines(lines=bounded(around, _MAX_GENERATION).splitlines())],
     )
+
+
+# --- the script beside the pages of a problem ---------------------------------------------------------
+
+
+class AttemptIndex:
+    """The submissions of a problem that have pages, as a script: from a folder a browser loads no JSON."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._rows = list[tuple[str, str, int, float | None, str, str]]()
+        self._models: dict[str, int] = {}
+        self._left_out = False
+
+    def noting(self, rows: Iterable[Judged]) -> Iterator[Judged]:
+        """Yield the rows as they are, and note each."""
+        for one in rows:
+            if self._opened.has(one.key, one.ending):
+                model = self._models.setdefault(one.model, len(self._models))
+                judged = one.repeats or one.key
+                self._rows.append((one.key, judged, model, one.attempt, one.ending, submission_page(one.key)))
+            else:
+                self._left_out = True
+            yield one
+
+    def script(self) -> str:
+        equal = Counter(judged for _, judged, *_ in self._rows)
+        groups = {judged: place for place, (judged, number) in enumerate(equal.items(), 1) if number > 1}
+        rows = [
+            (page, bounded(visible(key), _LONGEST_KEY), model, attempt, ending, groups.get(judged, 0))
+            for key, judged, model, attempt, ending, page in self._rows
+        ]
+        shown = json.dumps({"whole": not self._left_out, "rows": rows}, separators=(",", ":"))
+        return f"const ATTEMPTS = {shown};\n"

@@ -297,7 +297,7 @@ class KeptPass(Value):
 
 
 class Pass:
-    """One pass over a run's rows, and the numbers that it comes to."""
+    """A pass over a run's rows, and its numbers."""
 
     def __init__(self, folder: Path, options: ReportOptions, before: KeptPass | None = None) -> None:
         """`before`: of the rows before those that `go` counts."""
@@ -343,7 +343,7 @@ class Pass:
 
     @property
     def kept(self) -> KeptPass | None:
-        """None where later rows depend on more: on the rows themselves."""
+        """Return the state to go on from; None where later rows depend on the rows themselves."""
         return None if self._doubtful or self._scores.is_contest else self._reading.kept
 
     def summary(self) -> Summary:

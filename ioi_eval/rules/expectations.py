@@ -229,13 +229,18 @@ class ExpectedScore(Value, kw_only=True):
     digits: int = 2  # after the point: what is less than half of the last one is rounding
 
 
-class KeyedExpectation(Value, kw_only=True):
-    """An expectation for the submission of this key."""
+class ExpectedSolution(Value, kw_only=True):
+    """A solution, and what is expected of it as a whole."""
 
-    key: str
+    key: str  # of its submission
     problem: str  # label
     solution: str  # its name, for people
-    expected: str = ""  # of the whole, as it was given
+    expected: str = ""  # as it was given; empty where nothing is expected of the whole
+
+
+class KeyedExpectation(ExpectedSolution, kw_only=True):
+    """All that is expected of a solution."""
+
     words: tuple[Expectation, ...] = ()
     unknown: tuple[str, ...] = ()  # words that nothing is compared with
     score: ExpectedScore | None = None

@@ -81,7 +81,8 @@ def read_cases(written: str | Mapping[str, Any] | None) -> Cases:
         raise broken(f"{len(inputs)} inputs and {len(outputs)} outputs")
     if function := (found.fn_name or "").strip():
         called = tuple(map(_call, inputs, outputs))
-        wrapped = all(_holds_one(msgspec.Raw(case.output.encode())) for case in called)
+        results = [msgspec.Raw(case.output.encode()) for case in called]
+        wrapped = all(_is_list(one) and len(parsed(one, list[msgspec.Raw])) == 1 for one in results)
         return Cases(cases=called, function=function, wrapped=wrapped)
     return Cases(cases=tuple(map(Case, map(_text, inputs), map(_text, outputs))))
 
@@ -152,10 +153,6 @@ def _call(given: msgspec.Raw, wanted: msgspec.Raw) -> Case:
         return read_call(parsed(given, str), parsed(wanted, str) if _is_text(wanted) else _plain(wanted))
     arguments = _plain(given)
     return Case(arguments if _is_list(given) else f"[{arguments}]", _plain(wanted))
-
-
-def _holds_one(raw: msgspec.Raw) -> bool:
-    return _is_list(raw) and len(parsed(raw, list[msgspec.Raw])) == 1
 
 
 def _is_text(raw: msgspec.Raw) -> bool:

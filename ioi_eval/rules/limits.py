@@ -40,7 +40,7 @@ def milliseconds(seconds: float | None) -> int | None:
 
 
 def build_idle(wall: int | None, cpu: int | None) -> int | None:
-    """How long a compiler may idle whose hard stop is that of this wall clock; milliseconds.
+    """Return the milliseconds that a compiler may idle whose hard stop is that of this wall clock.
 
     Where nothing limits its CPU time, its wall clock is the limit, and computing counts as idling does.
     """

@@ -94,7 +94,7 @@ def interval(
     level: float = LEVEL,
     resamples: int | None = None,
 ) -> tuple[float, float] | tuple[None, None]:
-    """A bootstrap interval of the mean: the middle of the means of samples drawn with replacement.
+    """Return a bootstrap interval of the mean: the middle of the means of samples drawn with replacement.
 
     `weights`, all above 0: what each value counts, where that is not the same for all.
     """

@@ -35,7 +35,7 @@ from ioi_eval.rules import grading, plan, verdicts
 
 
 def subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
-    """The share of its points that a subtask earns, in [0, 1], not rounded. `scores` are of all its tests.
+    """Return the share of its points that a subtask earns, not rounded. `scores` are of all its tests.
 
     Sum is the mean: the points are what all tests together are worth. A threshold is for outcomes that
     are costs: there, and only there, a lower score above 0 may earn more.

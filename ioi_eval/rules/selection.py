@@ -106,7 +106,7 @@ def in_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
 
 
 def _targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
-    """The whole problem first, then its subtasks from the last to the first."""
+    """Return the targets: the whole problem, then its subtasks from the last to the first."""
     return [None, *(part.subtask for part in reversed(subtasks) if part.points)]
 
 

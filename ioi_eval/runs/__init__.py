@@ -7,8 +7,9 @@ the same name and `_sync`. The exported names are public. Names are loaded when 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ioi_eval.model.lazy import shown_in
 
 if TYPE_CHECKING:
     from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection
@@ -51,29 +52,31 @@ if TYPE_CHECKING:
     from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, score_dump, score_dump_sync
     from ioi_eval.runs.solutions import ValidatedSolutions, validate, validate_sync
     from ioi_eval.runs.work import RunOptions, Timing
-
-_PLACES = {
-    "benchmarks": "BenchmarkOptions DumpOptions Selection",
-    "engines.contract": "JobsWait ServerChanged",
-    "engines.registry": "EngineChoice",
-    "generate": "AgentOptions BudgetOptions ModelOptions Sampling",
-    "reports": "ReportOptions",
-    "rules.extraction": "Extraction",
-    "rules.repairs": "Repairs",
-    "runs.authors": "Asking GeneratedRun run run_sync",
-    "runs.bar": "progress",
-    "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
-    "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportProgress ReportStarted RowsRead "
-    "RowsUnderstood RunFinished RunReported RunStarted RunSummary ServersFound ServersNow SubmissionFailed "
-    "SubmissionJudged SubmissionsNow",
-    "runs.folders": "Reported report report_sync",
-    "runs.hardware": "calibrate calibrate_sync",
-    "runs.references": "ReferenceOptions",
-    "runs.score": "Forecast ScoredDump forecast_dump score_dump score_dump_sync",
-    "runs.solutions": "ValidatedSolutions validate validate_sync",
-    "runs.work": "RunOptions Timing",
-}
-_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
+else:
+    __getattr__, __dir__ = shown_in(
+        __name__,
+        {
+            "benchmarks": "BenchmarkOptions DumpOptions Selection",
+            "engines.contract": "JobsWait ServerChanged",
+            "engines.registry": "EngineChoice",
+            "generate": "AgentOptions BudgetOptions ModelOptions Sampling",
+            "reports": "ReportOptions",
+            "rules.extraction": "Extraction",
+            "rules.repairs": "Repairs",
+            "runs.authors": "Asking GeneratedRun run run_sync",
+            "runs.bar": "progress",
+            "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
+            "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportProgress ReportStarted RowsRead "
+            "RowsUnderstood RunFinished RunReported RunStarted RunSummary ServersFound ServersNow "
+            "SubmissionFailed SubmissionJudged SubmissionsNow",
+            "runs.folders": "Reported report report_sync",
+            "runs.hardware": "calibrate calibrate_sync",
+            "runs.references": "ReferenceOptions",
+            "runs.score": "Forecast ScoredDump forecast_dump score_dump score_dump_sync",
+            "runs.solutions": "ValidatedSolutions validate validate_sync",
+            "runs.work": "RunOptions Timing",
+        },
+    )
 
 __all__ = [
     "AgentOptions",
@@ -134,14 +137,3 @@ __all__ = [
     "validate",
     "validate_sync",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name from the module that has it."""
-    if name not in _PLACE_OF:
-        raise AttributeError(f"module 'ioi_eval.runs' has no attribute {name!r}")
-    return getattr(import_module(f"ioi_eval.{_PLACE_OF[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -33,6 +33,7 @@ from ioi_eval.judge import Judge
 from ioi_eval.judge.needs import refuse_language
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find
+from ioi_eval.model.options import Count, Said
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, Value
@@ -58,10 +59,10 @@ INSTANCES = "instances.jsonl"
 class Asking(Value):
     """A request to an author."""
 
-    samples: int = 1  # programs for each problem
+    samples: Annotated[Count, Said(metavar="N", help="Programs for each problem.")] = 1
     language: str = ""  # empty: the problem's only one, the benchmark's own, else C++
     prompt: str = ""  # a benchmark's name, or a template's file; empty: the benchmark's own
-    concurrency: int = 8  # requests or agents at a time
+    concurrency: Annotated[Count, Said(metavar="N", help="Requests or agents at a time.")] = 8
 
 
 class GeneratedRun(Value):
@@ -75,10 +76,8 @@ class GeneratedRun(Value):
     unwritten: Mapping[str, str]  # why there is no program, by key
 
     def as_json(self) -> dict[str, Any]:
-        whole = msgspec.to_builtins(self.summary)
-        del whole["settings"]  # in summary.json
         said = {"out": self.out, "this_call": self.call, "instances": self.instances}
-        return {**said, "unwritten": self.unwritten, **whole}
+        return {**said, "unwritten": self.unwritten, **self.summary.as_json()}
 
 
 async def run(
@@ -372,7 +371,7 @@ def _instances(
 
 
 def _place(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """By name and number: apps_9 before apps_10."""
+    """Return the key of an order by name and number: apps_9 before apps_10."""
     parts = re.findall(r"([^0-9]*)([0-9]*)", instance["instance_id"])
     return [*((text, int(digits or 0)) for text, digits in parts), ("", instance.get("sample", 0))]
 

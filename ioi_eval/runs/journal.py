@@ -259,7 +259,7 @@ class Journal:
     # --- what is new ---
 
     def begin(self) -> None:
-        """Makes the run exist, also when it has no row. Killed halfway, it is begun by the next process."""
+        """Make the run exist, also when it has no row. Killed halfway, it is begun by the next process."""
         if self._old is None or self._restart:
             self._begin_anew()
         elif self._superseded:
@@ -280,7 +280,7 @@ class Journal:
         self._open_writers()
 
     def _put_aside(self) -> None:
-        """Moves rows that count no longer. run.json is last: killed before, the next call does it again."""
+        """Move rows that count no longer. run.json is last: killed before, the next call does it again."""
         assert self._old is not None, "there are rows"
         results, problems = self._folder / RESULTS, self._old.fingerprint.problems
         aside = Lines(self._folder / EARLIER)
@@ -288,16 +288,13 @@ class Journal:
             if row["key"] in self._superseded:
                 aside.append(as_json({**row, "problem_sha256": problems.get(row.get("problem_id", ""), "")}))
         aside.close()
-        replace(results, self._kept(results))
+        offsets = {row.offset for row in self._done.values()}
+        replace(results, (line + b"\n" for offset, line in lines(results) if offset in offsets))
         self._superseded.clear()
         self._done.clear()
         self._known.forget(self._folder)
         self._read_rows(self._info.fingerprint.problems)
         self._write_info(replacing=False)
-
-    def _kept(self, results: Path) -> Iterator[bytes]:
-        offsets = {row.offset for row in self._done.values()}
-        return (line + b"\n" for offset, line in lines(results) if offset in offsets)
 
     def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
         """Appends a submission's row of results; `known`: an older result that holds for it, too."""
@@ -477,7 +474,7 @@ class KnownResults:
         self._places = dict(kept)
 
     def find(self, identity: str, problem: str | None = None) -> dict[str, Any] | None:
-        """Of a program without its problem, which is in its identity."""
+        """Return the row of a program; its problem is part of its identity."""
         place = self._places.get(_short(identity, problem))
         if place is None:
             return None

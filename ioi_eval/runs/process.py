@@ -332,12 +332,12 @@ class _Calls:
             self._problems[asked.problem],
             msgspec.structs.replace(asked.submission, code=code),
         )
-        judge = self._judge.of_solutions() if asked.trusted else self._judge
+        judge = self._judge.but(trusts=True) if asked.trusted else self._judge
         sharing = _Asking(asked.call, self._channel, self._asking) if asked.shares else None
         with doing("", problem.id) as now:
             self._doing[asked.call] = now
             try:
-                return await judge.sharing(sharing).judge(problem, submission)
+                return await judge.but(sharing=sharing).judge(problem, submission)
             finally:
                 del self._doing[asked.call]
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -128,7 +129,7 @@ class Process:
             while (said := await self._channel.receive()) is not None:
                 self._hear(said)
         finally:
-            self._end()
+            self.give_up()
 
     def _hear(self, said: FromProcess) -> None:
         match said:
@@ -147,7 +148,8 @@ class Process:
                 if (call := self._calls.get(number)) is not None:
                     call.said.put_nowait(said)
 
-    def _end(self) -> None:
+    def give_up(self) -> None:
+        """Judge without it: it ended, or none of its servers answers."""
         self.alive, self.usable, gone = False, 0, "the process that judged it ended"
         if not self._opened.done():
             self._opened.set_exception(EngineUnavailable(gone))
@@ -179,10 +181,6 @@ class Process:
         finally:
             del self._calls[number]
 
-    def give_up(self) -> None:
-        """Judge without it: none of its servers answers."""
-        self._end()
-
     async def close(self) -> None:
         await self._channel.close()
         self._listening.cancel()
@@ -199,17 +197,13 @@ class Judges:
     """The processes as one judge. Results are those of one process, whichever judges."""
 
     def __init__(
-        self, processes: Sequence[Process], sharing: Sharing | None = None, *, trusted: bool = False
+        self, processes: Sequence[Process], sharing: Sharing | None = None, *, trusts: bool = False
     ) -> None:
-        self._processes, self._sharing, self._trusted = processes, sharing, trusted
+        self._processes, self._sharing, self._trusts = processes, sharing, trusts
 
-    def sharing(self, sharing: Sharing | None) -> Judges:
-        """Return a judge by the same processes that judges equal programs once, or each."""
-        return Judges(self._processes, sharing, trusted=self._trusted)
-
-    def of_solutions(self) -> Judges:
-        """Return a judge of solutions, as `Judge` does."""
-        return Judges(self._processes, self._sharing, trusted=True)
+    def but(self, **changes: Any) -> Judges:
+        """Return a judge by the same processes that differs in `sharing` or `trusts`, as of `Judge`."""
+        return Judges(self._processes, **{"sharing": self._sharing, "trusts": self._trusts, **changes})
 
     @property
     def slots(self) -> int:
@@ -275,7 +269,7 @@ class Judges:
                     problem=name,
                     submission=bare,
                     code=code,
-                    trusted=self._trusted,
+                    trusted=self._trusts,
                     shares=sharing is not None,
                 )
             )

@@ -96,13 +96,11 @@ class ScoredDump(Value):
         return Results.open(self.out).tests_frame()
 
     def as_json(self) -> dict[str, Any]:
-        whole = msgspec.to_builtins(self.summary)
-        del whole["settings"]  # in summary.json
         told = ("left_out", "rejected", "noted", "understood")
         rows = {name: getattr(self.dump, name) for name in told}
         said = {"out": self.out, "report": f"{self.out}/report.md", "this_call": self.call, "dump": rows}
         references = {} if self.references is None else {"references": self.references}
-        return {**said, **references, **whole}
+        return {**said, **references, **self.summary.as_json()}
 
 
 async def score_dump(
@@ -298,7 +296,7 @@ class Rows(NamedTuple):
         return cls(tuple(map(called, dumps)), find_dumps(dumps), reading, selection or Selection(), known_in)
 
     def mentioned(self) -> Collection[str] | None:
-        """What problems of theirs are called; None where they do not say."""
+        """Return the names of their problems; None where they do not say."""
         return mentioned(self.places, self.reading.problem_column)
 
     def open(self, problems: Problems, on_rows: Callable[[int], None] = lambda rows: None) -> Dump:
@@ -434,7 +432,7 @@ def _most(problem: Problem) -> float | None:
 
 
 def _expected(journal: Journal, new: Iterable[Submission]) -> float | None:
-    """Of each problem what its programs took on average; of one that has none, what all took."""
+    """Return the expected hours: a problem's mean so far, or the mean of all where it has none."""
     took: Mapping[str, list[float]] = journal.cpu_times()
     every = [seconds for one in took.values() for seconds in one]
     if not every:

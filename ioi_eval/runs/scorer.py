@@ -116,7 +116,7 @@ class Scorer:
         Equal programs that have one `Sharing` (of `ioi_eval.scoring`) are judged once.
         Raises JudgeFailure where the judge cannot say, and InputError for a problem that cannot be judged.
         """
-        return await self.judge.sharing(sharing).judge(problem, submission)
+        return await self.judge.but(sharing=sharing).judge(problem, submission)
 
 
 _CLASSIC_ATTEMPTS = 4

@@ -101,7 +101,9 @@ async def validate(
     """
     _check_kind(solutions, problems)
     folder = out or Path("runs") / f"validate-{run_name(source_name(solutions))}"
-    setup = RunSetup.of(folder, engine, _every_test(options), store, on_event)
+    # All tests: one that was left out could be taken for one that went wrong.
+    options = msgspec.structs.replace(options or RunOptions(), all_tests=True)
+    setup = RunSetup.of(folder, engine, options, store, on_event)
     if problems is None:
         planning = _of_packages(solutions, choice, most, selection, setup)
     else:
@@ -115,11 +117,6 @@ async def validate(
 
 
 validate_sync = synchronous(validate)
-
-
-def _every_test(options: RunOptions | None) -> RunOptions:
-    """Return the options for all tests: one that was left out could be taken for one that went wrong."""
-    return msgspec.structs.replace(options or RunOptions(), all_tests=True)
 
 
 def _check_kind(solutions: Source, problems: Source | None) -> None:

@@ -109,7 +109,7 @@ def no_problem(source: Source) -> InputError:
 
 
 def benchmark_of(source: Source | None) -> Benchmark | None:
-    """None where the source is a folder or a zip. A folder of a benchmark's name is written as ./name."""
+    """Return the benchmark; None for a folder or a zip. A folder of its name is written as ./name."""
     if source is None or isinstance(source, Problems):
         return None
     source, path = str(source), Path(source)

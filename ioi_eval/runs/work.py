@@ -30,7 +30,7 @@ from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.sharing import Finding, Sharing
 from ioi_eval.model.errors import InputError, JudgeFailure
-from ioi_eval.model.options import Borderline, Count, JudgeOptions, Said
+from ioi_eval.model.options import AllTests, Band, Borderline, Count, JudgeOptions, Said
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
@@ -92,16 +92,7 @@ class Timing(Value):
             help="Multiply all time limits; `ioi-eval calibrate` proposes a factor for this hardware.",
         ),
     ] = 1.0
-    borderline: Annotated[
-        Borderline | None,
-        Said(
-            typed=str,
-            read=read_borderline,
-            metavar="LOW:HIGH",
-            help="Measure times in this band of the limit again. Off: 1:1.",
-            unset=str(Borderline()),
-        ),
-    ] = Borderline()
+    borderline: Annotated[Band, Said(read=read_borderline, unset=str(Borderline()))] = Borderline()
 
     @property
     def matter(self) -> Mapping[str, Any]:
@@ -124,9 +115,7 @@ class RunOptions(Value):
     keep_outputs: Annotated[
         bool, Said(help="Keep how the input and output of the first failing test begin.")
     ] = False
-    all_tests: Annotated[
-        bool, Said(help="Also run tests that can no longer change a score.", panel="Judging")
-    ] = False
+    all_tests: AllTests = False
     client_processes: Annotated[
         Count,
         Said(metavar="N", help="Processes here that judge, each on a share of the servers.", panel="Judging"),
@@ -250,13 +239,13 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             if work.check is not None:
                 await work.check(judge)
             if work.trusted:
-                judge = judge.of_solutions()
+                judge = judge.but(trusts=True)
             sharing = Sharing(_finding(journal)) if setup.options.share else None
             limited = time_limits(judge, setup, journal).limited
             if work.settled_by is not None:
                 work.settled_by(journal.settle)
             done = await judge_all(
-                judge.sharing(sharing),
+                judge.but(sharing=sharing),
                 work.problems,
                 work.submissions.behind(journal.done)
                 if isinstance(work.submissions, Dump)
@@ -417,7 +406,7 @@ def time_limits(judge: Judge | Judges, setup: RunSetup, journal: Journal) -> Tim
         write_limits(setup.folder, known)
         setup.tell(LimitMeasured(limit=limit))
 
-    return TimeLimits(judge.of_solutions(), known, remember, factor=setup.options.timing.factor)
+    return TimeLimits(judge.but(trusts=True), known, remember, factor=setup.options.timing.factor)
 
 
 # --- results of earlier calls that count no longer ---------------------------------------------------

@@ -20,6 +20,7 @@ from ioi_eval.engines.embedded.slots import WaitingLine
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected
 from ioi_eval.model.job import Job, JobResult
+from ioi_eval.model.quoting import as_label
 from ioi_eval.server.callers import NOBODY, Caller
 from ioi_eval.server.log import Event, Repeats, Tell
 from ioi_eval.server.options import ServerOptions
@@ -322,12 +323,8 @@ def _family(name: str, kind: str, words: str, samples: Iterable[Sample]) -> Iter
     name = f"ioi_eval_{name}"
     yield f"# HELP {name} {words}\n# TYPE {name} {kind}\n"
     for suffix, labels, value in samples:
-        marked = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+        marked = ",".join(f"{label}={as_label(text)}" for label, text in labels.items())
         yield f"{name}{suffix}{f'{{{marked}}}' if marked else ''} {value!r}\n"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
 # --- jobs --------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ class ServerOptions(Value):
         Said(
             name="allow_host",
             metavar="NAME",
-            help="A further name of this worker; the option may be repeated.",
+            help="A further name of this machine; the option may be repeated.",
             panel="Access",
             read=_in_lower_case,
         ),

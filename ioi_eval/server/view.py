@@ -31,7 +31,7 @@ from ioi_eval.reports.document import STYLE, asset
 from ioi_eval.reports.summary import check_run
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.server import listening
-from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Progress, Timeline, UnderWay, read_progress
+from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Activity, Progress, read_progress
 from ioi_eval.store.rows import MODEL_COLUMNS, bounded, model_of
 
 _EVERY = 1.0  # seconds between two looks at the folder
@@ -255,15 +255,13 @@ class Unscored(Value):
     remedy: str
 
 
-class RunState(Value, kw_only=True):
-    """The state that viewers are sent."""
+class RunState(Activity, kw_only=True):
+    """The state that viewers are sent. Of the servers, those that are not well come first."""
 
     name: str
     command: str  # that goes on with the run, and retries what could not be judged
     judged: int
     unscored: int
-    total: int | None
-    ended: bool
     rate: float  # rows a second, lately
     left: float | None  # seconds
     last: float | None  # when the last row was written: seconds since 1970
@@ -271,16 +269,6 @@ class RunState(Value, kw_only=True):
     latest: tuple[Latest, ...]  # the latest first
     failures: tuple[Unscored, ...]  # the latest first
     alive: float | None  # when the run was, about: seconds since 1970
-    under_way: int  # submissions
-    building: int  # of these
-    builds_waiting: int  # of these, for a slot
-    submissions: tuple[UnderWay, ...]  # some of those under way
-    timeline: Timeline | None
-    engine: str
-    servers: int
-    slots: int
-    unreachable: tuple[str, ...]
-    standings: tuple[ServerState, ...]  # those that are not well first
 
 
 def news(now: RunState, before: RunState | None) -> bytes:
@@ -397,13 +385,14 @@ class Watch:
         judged, total, rate = len(self._keys), progress.total, self._rate()
         waiting = None if total is None else max(0, total - judged - len(failing))
         unscored = Counter(_model(one) for one in failing)
+        shown = {name: getattr(progress, name) for name in Activity.__struct_fields__}
+        shown["standings"] = tuple(sorted(progress.standings, key=lambda one: one.state == _WELL))
         return RunState(
+            **shown,
             name=self._folder.resolve().name,
             command=self._command,
             judged=judged,
             unscored=len(failing),
-            total=total,
-            ended=progress.ended,
             rate=rate,
             left=waiting / rate if waiting is not None and rate and not progress.ended else None,
             last=self._results.written if judged else None,
@@ -414,16 +403,6 @@ class Watch:
             latest=tuple(self._latest),
             failures=tuple(_shown(one) for one in failing[: -_SHOWN - 1 : -1]),
             alive=progress.at,
-            under_way=progress.under_way,
-            building=progress.building,
-            builds_waiting=progress.builds_waiting,
-            submissions=progress.submissions,
-            timeline=progress.timeline,
-            engine=progress.engine,
-            servers=progress.servers,
-            slots=progress.slots,
-            unreachable=progress.unreachable,
-            standings=tuple(sorted(progress.standings, key=lambda one: one.state == _WELL)),
         )
 
     def _forget(self, now: float) -> None:

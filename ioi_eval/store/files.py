@@ -9,12 +9,15 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
+
+import msgspec
 
 from ioi_eval.model.errors import InputError
 
+T = TypeVar("T")
 _ELSEWHERE = "Choose another out=FOLDER"
 _HERE = f"{platform.node()}-"  # before a pid
 
@@ -51,6 +54,26 @@ def replace(path: Path, pieces: Iterable[bytes], *, durable: bool = True) -> Non
         raise refused(path, error) from error
     finally:
         draft.unlink(missing_ok=True)
+
+
+def read_value(
+    path: Path,
+    kind: type[T],
+    fault: str = "",
+    remedy: str = "",
+    *,
+    decode: Callable[..., T] = msgspec.json.decode,
+) -> T | None:
+    """Return the value that a file holds; None where there is no file.
+
+    `fault`: the words of an InputError for a file that cannot be read; without them it gives None, too.
+    """
+    try:
+        return decode(path.read_bytes(), type=kind)
+    except (msgspec.MsgspecError, OSError) as error:
+        if isinstance(error, FileNotFoundError) or not fault:
+            return None
+        raise InputError(f"{fault}: {error}", where=str(path), remedy=remedy) from error
 
 
 def draft_of(path: Path) -> Path:

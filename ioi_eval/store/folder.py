@@ -19,7 +19,7 @@ from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Limits, Problem, ServerState, Solution, Value
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.store.compact import whole, with_confinement
-from ioi_eval.store.files import lines, make_folder, refused, replace
+from ioi_eval.store.files import lines, make_folder, read_value, refused, replace
 from ioi_eval.store.rows import PROGRAM_RULE, plain
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
@@ -68,16 +68,10 @@ class FailureHead(msgspec.Struct):
 
 def read_info(folder: Path) -> RunInfo | None:
     """Read a run's facts; None where no run was ever begun."""
-    path = folder / RUN
-    try:
-        info = msgspec.json.decode(path.read_bytes(), type=RunInfo)
-    except FileNotFoundError:
-        return None
-    except (msgspec.MsgspecError, OSError) as error:
-        raise InputError(f"is not a run's: {error}", where=str(path), remedy=_OTHER_FOLDER) from error
-    if info.version not in _READABLE:
+    info = read_value(folder / RUN, RunInfo, "is not a run's", _OTHER_FOLDER)
+    if info is not None and info.version not in _READABLE:
         problem = f"is of version {info.version}, this program writes version {_VERSION}"
-        raise InputError(problem, where=str(path), remedy=_OTHER_FOLDER)
+        raise InputError(problem, where=str(folder / RUN), remedy=_OTHER_FOLDER)
     return info
 
 
@@ -364,14 +358,9 @@ def identity(problem: Problem) -> str:
 
 def read_limits(folder: Path) -> dict[str, MeasuredLimit]:
     """The measured limits that a run was begun with."""
-    path = folder / LIMITS
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, MeasuredLimit])
-    except FileNotFoundError:
-        return {}
-    except (msgspec.MsgspecError, OSError) as error:
-        remedy = "Give fresh=True to start over"
-        raise InputError(f"holds no measured limits: {error}", where=str(path), remedy=remedy) from error
+    remedy = "Give fresh=True to start over"
+    kind = dict[str, MeasuredLimit]
+    return read_value(folder / LIMITS, kind, "holds no measured limits", remedy) or {}
 
 
 def limits_of(folder: Path, problems: Mapping[str, Problem]) -> dict[str, MeasuredLimit]:
@@ -408,8 +397,8 @@ class Timeline(Value):
     counts: tuple[Mapping[str, int], ...]  # by verdict; "unscored": judge failures
 
 
-class Progress(Value):
-    """The progress of the last call. Rows say the rest."""
+class Activity(Value):
+    """The activity of a run's last call."""
 
     total: int | None = None  # None: programs come one by one
     engine: str = ""
@@ -418,7 +407,6 @@ class Progress(Value):
     unreachable: tuple[str, ...] = ()  # why, of each
     standings: tuple[ServerState, ...] = ()  # a moment ago
     ended: bool = False
-    at: float | None = None  # when the run was alive, about: seconds since 1970
     under_way: int = 0  # submissions
     building: int = 0  # of these
     builds_waiting: int = 0  # of these, and of those that wait for a slot
@@ -426,12 +414,15 @@ class Progress(Value):
     timeline: Timeline | None = None
 
 
+class Progress(Activity):
+    """The progress of the last call. Rows say the rest."""
+
+    at: float | None = None  # when the run was alive, about: seconds since 1970
+
+
 def read_progress(folder: Path) -> Progress | None:
     """Read a run's progress; None where there is none, or where it cannot be read."""
-    try:
-        return msgspec.json.decode((folder / PROGRESS).read_bytes(), type=Progress)
-    except (OSError, msgspec.MsgspecError):
-        return None
+    return read_value(folder / PROGRESS, Progress)
 
 
 def write_progress(folder: Path, progress: Progress) -> None:

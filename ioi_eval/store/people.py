@@ -6,10 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Value
-from ioi_eval.store.files import replace
+from ioi_eval.store.files import read_value, replace
 
 PEOPLE = "people.json"
 
@@ -34,14 +33,8 @@ class People(Value):
 
 def read_people(folder: Path) -> People | None:
     """Return what the run's folder says; None where it says nothing."""
-    path = folder / PEOPLE
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=People)
-    except FileNotFoundError:
-        return None
-    except (msgspec.MsgspecError, OSError) as error:
-        remedy = f"Delete {PEOPLE}: the next call of the run's command writes it"
-        raise InputError(f"does not describe people: {error}", where=str(path), remedy=remedy) from error
+    remedy = f"Delete {PEOPLE}: the next call of the run's command writes it"
+    return read_value(folder / PEOPLE, People, "does not describe people", remedy)
 
 
 def write_people(folder: Path, people: People) -> None:

@@ -8,10 +8,9 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Blob, Problem, Value
-from ioi_eval.store.files import replace
+from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.rows import bounded, plain
 
 TASKS = "problems.json"
@@ -83,14 +82,8 @@ def _text(statement: Blob | None) -> str:
 
 def read_tasks(folder: Path) -> dict[str, Task]:
     """By the problem's label in the rows; empty where the run has not said."""
-    path = folder / TASKS
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Task])
-    except FileNotFoundError:
-        return {}
-    except (msgspec.MsgspecError, OSError) as error:
-        remedy = f"Delete {TASKS}: the next call of the run's command writes it"
-        raise InputError(f"does not describe problems: {error}", where=str(path), remedy=remedy) from error
+    remedy = f"Delete {TASKS}: the next call of the run's command writes it"
+    return read_value(folder / TASKS, dict[str, Task], "does not describe problems", remedy) or {}
 
 
 def write_tasks(folder: Path, tasks: Mapping[str, Task]) -> None:

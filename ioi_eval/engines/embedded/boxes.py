@@ -40,7 +40,7 @@ def choose_base(slots: int) -> Path:
 
 
 def why_not_in_memory(slots: int, folder: Path = IN_MEMORY) -> str | None:
-    """None when boxes of so many slots can lie in that folder, otherwise the reason."""
+    """Return why boxes of so many slots cannot lie in that folder; None where they can."""
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"{folder} is not there or cannot be written"
     if os.statvfs(folder).f_flag & os.ST_NOEXEC:
@@ -247,7 +247,7 @@ def _sweep_one(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _alone_in(base: Path) -> Iterator[None]:
-    """One engine after the other. Anybody may hold this lock, so nobody waits long for it."""
+    """Let one engine in after the other. Anybody may hold this lock, so nobody waits long for it."""
     with contextlib.ExitStack() as held:
         with contextlib.suppress(PermissionError):  # who may not look into it sees no engines either
             handle = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -239,7 +239,7 @@ class EmbeddedEngine:
         return _Running(ground, profile, packages, threads, all_slots, slots)
 
     async def _library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:
-        """None where it cannot be had: every test starts its interpreter then."""
+        """Return the library of waiting; without one, None, every test starts its interpreter."""
         if not self._waiting or "python3" not in tools:
             return None
         library = folder / WAITING

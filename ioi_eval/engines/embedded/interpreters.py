@@ -179,7 +179,7 @@ def _environment_of(path: Path) -> Path | None:
 
 
 def examine(path: Path) -> Interpreter | None:
-    """None for what does not answer as a Python does."""
+    """Return an interpreter; None for what does not answer as a Python does."""
     lines = ask([str(path), "-I", "-c", _QUESTION, *MODULES]).splitlines()
     if len(lines) != 6 or not re.fullmatch(r"\d+\.\S+ \w+", lines[0]):
         return None

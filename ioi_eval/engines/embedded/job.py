@@ -98,7 +98,7 @@ _Command = tuple[str, ...]
 def _commands(
     job: Job, package: LanguagePackage, texts: list[str]
 ) -> tuple[_Command | None, _Command | None]:
-    """What the two stages start. Compile gets all texts' names, run the first one and the arguments."""
+    """Return both stages' commands. Compile gets all texts' names, run the first and the arguments."""
     if package.folder:
         compiling = (_BASH, f"{package.folder}/compile", *texts) if package.compiles else None
         return compiling, (_BASH, f"{package.folder}/run", texts[0], *job.args)

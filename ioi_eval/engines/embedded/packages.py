@@ -167,7 +167,7 @@ _ANY = re.compile(r"(\^|~|[<>]?=)(?=$|[xX*])")
 
 
 def parse_version(text: str) -> Version | None:
-    """None for what is not a whole version. What stands behind a `-` or `+` is passed over."""
+    """Return a version without what follows a `-` or `+`; None where it is not whole."""
     try:
         return Version(text.strip().removeprefix("v")).truncate()
     except ValueError:

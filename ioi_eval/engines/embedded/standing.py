@@ -76,7 +76,7 @@ class StandingProctor:
         self._failures = 0  # without a success between them
 
     def judge(self, order: Order, leash: Leash) -> BoxEnd | None:
-        """None: nobody knows. Raises EngineUnavailable when the job's own leash is cut meanwhile."""
+        """Return the answers; None: nobody knows. Raises EngineUnavailable when the job's leash is cut."""
         if self._failures == _ENOUGH:
             return None
         said = None

@@ -74,7 +74,7 @@ def find_compiler(name: str = "g++") -> Toolchain | None:
 
 
 def find_java() -> Toolchain | None:
-    """One that can compile: the program that runs classes comes without the rest, too."""
+    """Find a Java that can compile: the program that runs classes comes without the rest, too."""
     path = find_command("java")
     if path is None or not everybody_may_start(path.resolve().with_name("javac")):
         return None
@@ -82,7 +82,7 @@ def find_java() -> Toolchain | None:
 
 
 def find_linked(name: str, *question: str) -> Toolchain | None:
-    """One whose programs are linked by the C compiler and with its libraries: that is part of what it is."""
+    """Find a compiler whose programs the C compiler links: that one is part of its identity."""
     found, linker = find_asked(name, *question), find_compiler("gcc")
     if found is None or linker is None or find_command("cc") is None:
         return None
@@ -97,7 +97,7 @@ def find_haskell() -> Toolchain | None:
 
 
 def find_mono(name: str, *more: str) -> Toolchain | None:
-    """Its configuration is outside of /usr. The compiler, a script's child, reads which memory is its own."""
+    """Find Mono. Its configuration is outside of /usr; its compiler reads which memory is its own."""
     found, places = find_asked(name, "--version"), ("/etc/mono/config", "/etc/mono/4.5")
     shown = (*(place for place in places if Path(place).exists()), *more)
     return None if found is None else msgspec.structs.replace(found, read=shown)

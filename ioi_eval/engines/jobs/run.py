@@ -78,7 +78,7 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
 
 
 def _stands(batch: Batch, program: Program, chosen: JobTests) -> Stands | None:
-    """Where an interpreter waits, and nobody's program but the submission runs."""
+    """Return a waiting interpreter's part of a job in which the submission alone runs, or None."""
     options, warm = batch.options, program.submission.warm
     if warm is None or program.checker.argv or program.manager or options.layers or options.allow_unconfined:
         return None
@@ -343,7 +343,7 @@ def least_memory(problem: Problem) -> int:
 
 
 def tests_in_time(problem: Problem, profile: Profile) -> int | None:
-    """How many tests a job may hold for ordinary submissions to finish them in time; None: any number."""
+    """Return the most tests of a job that ordinary submissions finish in time; None: any number."""
     most = least(profile.max_run_time, profile.max_run_cpu_time)
     return None if most is None else expected_tests(problem, most)
 

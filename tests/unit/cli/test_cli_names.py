@@ -44,7 +44,13 @@ def texts() -> list[tuple[str, str]]:
     return found
 
 
+def load_all_options() -> None:
+    for name in COMMANDS:
+        loaded(name)
+
+
 def test_every_argument_in_a_message_has_an_option() -> None:
+    load_all_options()
     left = [
         (place, word)
         for place, text in texts()
@@ -62,7 +68,7 @@ def test_every_name_that_is_translated_is_in_a_message() -> None:
 def test_every_option_that_is_shown_is_one() -> None:
     parameters = [one for name in COMMANDS for one in loaded(name).params]
     known = {option for one in parameters for option in (*one.opts, *one.secondary_opts)}
-    shown = " ".join([*console._TYPED.values(), *console._FIELDS.values()])
+    shown = " ".join([*console._TYPED.values(), *console._FIELDS.values(), *console.FLAGS.values()])
     assert set(re.findall(r"--[a-z][a-z-]*", shown)) <= known
 
 

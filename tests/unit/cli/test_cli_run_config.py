@@ -12,10 +12,11 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from ioi_eval.cli import app
-from ioi_eval.cli.config import KEYS, Config, ModelConfig, read_config
+from ioi_eval.cli.config import KEYS, Config, read_config
 from ioi_eval.cli.examples import template
 from ioi_eval.errors import InputError
-from ioi_eval.runs import BudgetOptions
+from ioi_eval.generate import Sampling
+from ioi_eval.runs import ModelOptions
 
 pytestmark = pytest.mark.once
 
@@ -47,7 +48,8 @@ def test_lines_that_merge_each_other_do_not_multiply(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     merged = "model: {<<: [{name: a, temperature: 0.5}, {name: b}], name: c}"
-    assert read(tmp_path, merged).model == ModelConfig(name="c", temperature=0.5)
+    options = ModelOptions(name="c", base_url="", sampling=Sampling(temperature=0.5))
+    assert read(tmp_path, merged).model == options
 
 
 # --- init --------------------------------------------------------------------------------------------
@@ -80,9 +82,8 @@ def uncommented() -> str:
 
 def test_init_names_every_key_with_a_value_of_its_type(tmp_path: Path) -> None:
     values = yaml.safe_load(uncommented())
-    assert values.keys() == {KEYS.get(name, name) for name in Config.__struct_fields__}
-    assert values["model"].keys() == set(ModelConfig.__struct_fields__)
-    assert values["budget"].keys() == set(BudgetOptions.__struct_fields__)
+    inner = {f"{table}.{name}" for table in ("model", "budget") for name in values.pop(table)}
+    assert {*values, *inner} == {*KEYS}
     read(tmp_path, uncommented())
 
 
@@ -146,7 +147,7 @@ def test_what_cannot_be_meant(tmp_path: Path, text: str, words: list[str]) -> No
     ],
 )
 def test_commands_that_show_nothing(tmp_path: Path, command: str) -> None:
-    assert read(tmp_path, f"command: {command}").command == command
+    assert read(tmp_path, f"command: {command}").agent.command == command
 
 
 @pytest.mark.parametrize("url", ["http://me:sk-secret@host/v1", "https://host/v1?v=1&key=sk-secret"])
@@ -176,8 +177,8 @@ def test_what_says_nothing_is_the_default(tmp_path: Path, text: str) -> None:
 def test_flags_win(tmp_path: Path) -> None:
     text = "samples: 4\nsample_size: 9\ntasks: [a]\nmodel: {name: m, temperature: 1, seed: 3}"
     config = read(tmp_path, text, sample_size=2, tasks=["b", "c"], model__temperature=0.0, samples=None)
-    assert (config.samples, config.sample, config.problems) == (4, 2, {"b", "c"})
-    assert (config.model.name, config.model.temperature, config.model.seed) == ("m", 0, 3)
+    assert (config.asking.samples, config.choice.sample, config.choice.problems) == (4, 2, {"b", "c"})
+    assert (config.model.name, config.model.sampling.temperature, config.model.sampling.seed) == ("m", 0, 3)
     assert read_config(None, {"model.name": "n"}).model.name == "n"
     for name, flag in {"timeout_seconds": "--timeout", "model.max_tokens": "--max-tokens"}.items():
         with pytest.raises(InputError, match=f"^{flag}: expected `.*>"):
@@ -188,9 +189,9 @@ def test_flags_win(tmp_path: Path) -> None:
 
 def test_the_author_that_a_flag_names(tmp_path: Path) -> None:
     both = "command: agent\nmodel: {name: m, base_url: u}"
-    assert read(tmp_path, both).command == "agent"
-    assert read(tmp_path, both, model__name="n").command == ""
-    assert read(tmp_path, both, command="other").command == "other"
+    assert read(tmp_path, both).agent.command == "agent"
+    assert read(tmp_path, both, model__name="n").agent.command == ""
+    assert read(tmp_path, both, command="other").agent.command == "other"
     assert "not both" in refused(tmp_path, both, command="other", model__name="n")
 
 
@@ -202,7 +203,7 @@ def test_the_number_of_problems_is_the_flag_s(tmp_path: Path) -> None:
         ({}, (10, 20)),
     ):
         config = read(tmp_path, "first: 10\nsample_size: 20\nmodel: {name: m}", **flags)
-        assert (config.first, config.sample) == expected
+        assert (config.choice.first, config.choice.sample) == expected
 
 
 @pytest.mark.parametrize("flags", [["-n", "0"], ["-n", "x"], ["--samples", "0"], ["--no-such-flag"]])

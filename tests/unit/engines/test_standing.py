@@ -230,7 +230,7 @@ async def test_a_source_is_taken_as_by_a_build(tmp_path: Path, shared_cache: Pat
         shelf = Store(tmp_path / f"{waiting}")
         engine = EmbeddedEngine(store=Store(shared_cache), slots=1, waiting=waiting)
         async with Scorer(engine, store=shelf) as scorer:
-            judge = scorer.judge.sharing(Sharing())
+            judge = scorer.judge.but(sharing=Sharing())
             found.append(told(await judge.judge(PROBLEM, python(SOURCES[name]))))
     assert found[0] == found[1]
 

@@ -146,7 +146,7 @@ async def test_a_solution_s_import_is_the_judge_s(scorer: Scorer) -> None:
     """It is trusted, so nobody chooses anything by it."""
     code = "import numpy\nprint('out', input().split()[1])\n"
     with pytest.raises(ModuleMissing, match="the solution imports numpy") as caught:
-        await scorer.judge.of_solutions().judge(COUNTED, submission(code, language="python"))
+        await scorer.judge.but(trusts=True).judge(COUNTED, submission(code, language="python"))
     assert caught.value.modules == ("numpy",)
 
 

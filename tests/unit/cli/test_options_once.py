@@ -1,0 +1,98 @@
+"""An option is declared once: the places that derive from a field have no text of their own."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import ioi_eval
+from ioi_eval.cli import COMMANDS, console, loaded
+from ioi_eval.cli.config import KEYS, OPTIONS
+from ioi_eval.cli.groups import OptionGroup, command, declared
+from ioi_eval.engines.registry import EngineChoice
+from ioi_eval.errors import InputError
+from ioi_eval.integrations.tasks import JudgingOptions
+from ioi_eval.model.options import Count, JudgeOptions, Said
+from ioi_eval.models import Value
+from ioi_eval.runs import RunOptions, Timing
+
+pytestmark = pytest.mark.once
+
+PACKAGE = Path(ioi_eval.__file__).parent
+
+
+def helps() -> Iterator[tuple[str, str]]:
+    """Each text for users that an option has in the source, with its place."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("Said", "typer.Option"):
+                continue
+            texts = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "help")]
+            for text in texts:
+                if isinstance(text, ast.Constant) and " " in str(text.value):
+                    yield str(text.value), f"{path.relative_to(PACKAGE)}:{node.lineno}"
+
+
+def test_no_text_stands_twice() -> None:
+    counts = Counter(text for text, _ in helps())
+    assert len(counts) > 100
+    assert [(text, place) for text, place in helps() if counts[text] > 1] == []
+
+
+def test_values_that_share_an_option_share_its_words() -> None:
+    shared = (
+        (JudgingOptions, EngineChoice, {"slots", "python"}),
+        (JudgingOptions, RunOptions, {"all_tests"}),
+    )
+    for kind, owner, names in (
+        *shared,
+        (JudgeOptions, RunOptions, {"all_tests"}),
+        (JudgeOptions, Timing, {"borderline"}),
+    ):
+        first, second = ({one.field: one.said.help for one in declared(each)} for each in (kind, owner))
+        assert {name: first[name] for name in names} == {name: second[name] for name in names}
+
+
+def test_the_table_of_arguments_holds_only_what_no_field_says() -> None:
+    for name in COMMANDS:
+        loaded(name)
+    for argument, words in console._TYPED.items():
+        name, _, value = argument.partition("=")
+        flag = console.FLAGS.get(name)
+        assert words != (flag if value in ("True", "...") else f"{flag} {value}"), argument
+
+
+def test_every_option_of_a_file_s_key_is_its_field_s() -> None:
+    assert OPTIONS.keys() <= KEYS.keys()
+    own = {one.field for one in OPTIONS.values() if one.said.metavar and one.said.help}
+    assert {"samples", "model.name", "command", "turns", "tasks", "timeout_seconds"} <= own
+
+
+class Brewing(Value):
+    cups: Annotated[Count, Said(metavar="N", help="Cups of tea.")] = 2
+
+
+def test_a_new_option_is_one_line_and_its_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "FLAGS", dict(console.FLAGS))
+    app, brewed = typer.Typer(), []
+
+    @app.command()
+    @command("  tea --cups 3")
+    def tea(brewing: Annotated[Brewing, OptionGroup("Tea")]) -> None:
+        """Make tea."""
+        brewed.append(brewing)
+
+    run = CliRunner().invoke
+    assert run(app, ["--cups", "3"]).exit_code == 0 and brewed == [Brewing(cups=3)]
+    assert run(app, ["--cups", "0"]).exit_code == 2
+    shown = run(app, ["--help"]).output
+    assert "--cups" in shown and "Cups of tea." in shown and "2" in shown
+    assert console.as_called("Give cups=... or cups=N") == "Give --cups or --cups N"
+    assert console.as_typed(InputError("too many", field="cups")) == "--cups: too many"
