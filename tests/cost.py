@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import time
 from collections.abc import Generator
@@ -13,7 +14,7 @@ from leftovers import descendants
 
 _SHOWN = 15
 _WORK = tuple(map(str, range(20_000)))
-_LOOKED = 25  # tests from one look at the machine's pace to the next
+_LOOKED = 50  # tests from one look at the machine's pace to the next
 _TICKS = os.sysconf("SC_CLK_TCK")
 _SEEN = pytest.StashKey[float]()
 _COST = "seconds of CPU"
@@ -39,9 +40,9 @@ class Pace:
 
     def slowness(self) -> float:
         """Return how much longer something takes now than it has taken at the best moment so far."""
-        took = min(self._took() for _ in range(3))
-        self._best = min(self._best, took)
-        return took / self._best
+        took = [self._took() for _ in range(10)]
+        self._best = min(self._best, *took)
+        return math.fsum(took) / len(took) / self._best
 
     def _took(self) -> float:
         began = time.thread_time()

@@ -76,7 +76,7 @@ def watched(found: list[str]) -> Iterator[None]:
     done = threading.Event()
 
     def look() -> None:
-        while not done.wait(0.1):
+        while not done.wait(0.4):
             found.extend(leftovers.command_lines())
 
     watcher = threading.Thread(target=look)
