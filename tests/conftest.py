@@ -24,10 +24,11 @@ from building import SOURCES, built_once
 from cost import Costs
 from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
 from repeating import Repeating
-from support.engines import toolchains_once
+from support.once import ask_once
+from support.servers import Fixed, Server, ServerOptions
 from support.warm_command import end_warm_command
 
-from ioi_eval import EmbeddedEngine, Store, private_folder
+from ioi_eval import EmbeddedEngine, PistonEngine, Problem, Scorer, Store, private_folder
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.store.compiling import sources_digest
 
@@ -53,31 +54,37 @@ def nothing_is_left() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def shared_cache(kept: Path) -> Path:
+def shared_cache(request: pytest.FixtureRequest, kept: Path) -> Path:
     """One cache for all tests, in whichever worker they run, with what engines build first.
 
-    It is what `private_folder()` gives a process whose TMPDIR is the folder above.
+    It is what `private_folder()` gives a process whose TMPDIR is the folder above. In a whole run, which
+    keeps it, it has what clients of a worker build first, too: no test bears the costs of that.
     """
-    cache = private_folder(kept)
+    cache, whole = private_folder(kept), request.config.getoption("--kept")
 
     def build(mark: Path) -> None:
         if find_compiler() is not None:
-            asyncio.run(_entered(EmbeddedEngine(store=Store(cache), slots=1)))
+            asyncio.run(_build_first(Store(cache), by_a_worker=bool(whole)))
         mark.touch()
 
     built_once(kept / f"built-{sources_digest(SOURCES.parent)[:16]}", build)
     return cache
 
 
-async def _entered(engine: EmbeddedEngine) -> None:
-    async with engine:
-        pass
+async def _build_first(store: Store, *, by_a_worker: bool) -> None:
+    async with EmbeddedEngine(store=store, slots=1) as engine:
+        if by_a_worker:
+            async with (
+                Server(engine, ServerOptions(port=0)) as worker,
+                Scorer(PistonEngine(Fixed([worker.url])), store=store) as client,
+            ):
+                await client.prepare(Problem(id="first"))
 
 
 @pytest.fixture(scope="session", autouse=True)
-def compilers_are_asked_once() -> Iterator[None]:
+def what_stays_is_asked_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ioi_eval.engines.embedded.engine.toolchains", toolchains_once)
+        ask_once(patch.setattr)
         yield
 
 

@@ -6,7 +6,8 @@ import os
 from typing import NoReturn
 
 import pytest
-from support.engines import find, toolchains_once
+from support.engines import find
+from support.once import toolchains_once
 
 # No machine is asked to have their toolchains, not even where CI runs the tests.
 _SELDOM = {"pascal", "haskell", "javascript", "kotlin", "c#"}

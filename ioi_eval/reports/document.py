@@ -15,10 +15,13 @@ from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ioi_eval.model.values import Reason, Value, Verdict
 from ioi_eval.store.rows import bounded
+
+if TYPE_CHECKING:
+    import jinja2
 
 _MAX_INLINE = 300  # characters
 _MAX_PADDED = 60  # a longer cell does not widen its column
@@ -232,6 +235,11 @@ class Document(Value):
 
 def markdown(document: Document) -> str:
     """Return the document as Markdown. Everything is escaped but the output of our own tables."""
+    return _markdown_template().render(document=document).rstrip("\n") + "\n"
+
+
+@cache
+def _markdown_template() -> jinja2.Template:
     import jinja2
 
     environment = jinja2.Environment(
@@ -244,8 +252,7 @@ def markdown(document: Document) -> str:
     )
     source = importlib.resources.files("ioi_eval.reports").joinpath("report.md.j2").read_text("utf-8")
     helpers = {"block": block, "table": table, "paragraphs": _paragraphs, "hashes": _hashes}
-    page = environment.from_string(source, globals=helpers).render(document=document)
-    return page.rstrip("\n") + "\n"
+    return environment.from_string(source, globals=helpers)
 
 
 def _paragraphs(text: Sequence[str]) -> Markdown:
@@ -292,42 +299,45 @@ class HtmlPages:
     """
 
     def __init__(self, *, beside: bool = False) -> None:
-        import jinja2
-        from markupsafe import Markup, escape
-
-        from ioi_eval.reports.document import compared, indented, numbered
-
-        environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(_FOLDER, encoding="utf-8"),
-            finalize=_finalized,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-            autoescape=True,
-        )
-        style, script = asset(STYLE), asset(SCRIPT)
-        # Chromium knows no 'self' of a file, so where the two lie beside a page any file may bring them.
-        sources = "file: 'self'" if beside else ""
-        allowed = (
-            f"{kind}-src {sources or _hash(text)}" for kind, text in (("style", style), ("script", script))
-        )
-        environment.filters |= {"drawn": Markup, "raw": escape, "indented": indented}
-        environment.globals |= {
-            "rows": rows_of,
-            "numbered": numbered,
-            "compared": compared,
-            "beside": beside,
-            "style": Markup(style),
-            "script": Markup(script),
-            "policy": "; ".join(("default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'")),
-        }
-        self._template = environment.get_template("report.html.j2")
+        self._template = _html_template(beside)
 
     def __call__(self, document: Document) -> str:
         sections = enumerate(document.sections, start=1)
         # Numbers, because titles are text of others.
         anchors = [(section.anchor or f"s{number}", section) for number, section in sections]
         return self._template.render(document=document, anchors=anchors) + "\n"
+
+
+@cache
+def _html_template(beside: bool) -> jinja2.Template:
+    import jinja2
+    from markupsafe import Markup, escape
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER, encoding="utf-8"),
+        finalize=_finalized,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+    )
+    style, script = asset(STYLE), asset(SCRIPT)
+    # Chromium knows no 'self' of a file, so where the two lie beside a page any file may bring them.
+    sources = "file: 'self'" if beside else ""
+    allowed = (
+        f"{kind}-src {sources or _hash(text)}" for kind, text in (("style", style), ("script", script))
+    )
+    environment.filters |= {"drawn": Markup, "raw": escape, "indented": indented}
+    environment.globals |= {
+        "rows": rows_of,
+        "numbered": numbered,
+        "compared": compared,
+        "beside": beside,
+        "style": Markup(style),
+        "script": Markup(script),
+        "policy": "; ".join(("default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'")),
+    }
+    return environment.get_template("report.html.j2")
 
 
 def _hash(text: str) -> str:

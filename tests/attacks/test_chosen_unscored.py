@@ -39,11 +39,8 @@ PROBLEM = Problem(
 )
 ECHO = '#include <cstdio>\nint main() { int n; std::scanf("%d", &n); std::printf("%d\\n", n); }\n'
 # A table that no server can compress, of 12 MB.
-NOISE = """
-struct Noise { unsigned long a[1500000]; };
-constexpr Noise noise() { Noise made{}; unsigned long x = 88172645463325252ul;
-  for (auto& one : made.a) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; one = x; } return made; }
-extern const Noise made; constinit const Noise made = noise();
+NOISE = r"""
+asm(".section .rodata\n.set x, 12345\n.rept 1500000\n.set x, x * 6364136223846793005 + 1\n.quad x\n.endr\n.text\n");
 """
 PYTHON = {
     "an import behind the end": "raise SystemExit(1)\nimport z3\n",
@@ -170,15 +167,20 @@ async def verdict(
     return test.status
 
 
-async def test_none_is_unscored(scorer: Scorer) -> None:
-    """On one engine after the other: a server is probed once."""
-    for name, code in PYTHON.items():
-        assert await verdict(scorer, code, "python") in (*REFUSED, Verdict.WA, Verdict.RE), name
+@pytest.mark.parametrize("name", PYTHON)
+async def test_no_python_is_unscored(scorer: Scorer, name: str) -> None:
+    assert await verdict(scorer, PYTHON[name], "python") in (*REFUSED, Verdict.WA, Verdict.RE)
+
+
+async def test_no_cpp_is_unscored(scorer: Scorer) -> None:
     for name, code in CPP.items():
         assert await verdict(scorer, code, "c++") in REFUSED, name
     for name, names in NAMES.items():
         assert await verdict(scorer, ECHO, "c++", *names) is Verdict.CE, name
-    # It runs where it fits a request, or is refused: it is scored either way.
+
+
+async def test_what_is_too_large_to_travel_is_not_unscored(scorer: Scorer) -> None:
+    """It runs where it fits a request, or is refused: it is scored either way."""
     assert await verdict(scorer, NOISE + ECHO, "c++") in (Verdict.AC, Verdict.CE)
 
 

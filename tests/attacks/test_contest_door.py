@@ -33,7 +33,7 @@ except ModuleNotFoundError:
 
 TOKENS = {"otter": OTTER, "heron": HERON}
 KINDS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-SHORT = msgspec.structs.replace(SUM, limits=Limits.contest(0.2, 256 << 20))  # loops end soon
+SHORT = msgspec.structs.replace(SUM, limits=Limits.contest(0.1, 256 << 20))  # loops end soon
 
 
 class Held:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from attack import SECRET
 from missing import needs
-from support.engines import find, toolchains_once
+from support.engines import find
+from support.once import toolchains_once
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.errors import JudgeFailure

@@ -63,7 +63,7 @@ COPY = "#include <cstdio>\nint main() { for (int c; (c = getchar()) != EOF;) put
 def batch(answer: str, output: str, **changes: object) -> Problem:
     """A problem whose input is the output that a program which copies will give."""
     test = Test(name="1", input=Blob.of(output), answer=Blob.of(answer))
-    return Problem(**({"id": "copy", "limits": Limits.contest(1.0, 256 << 20), "tests": (test,)} | changes))
+    return Problem(**({"id": "copy", "limits": Limits.contest(0.3, 256 << 20), "tests": (test,)} | changes))
 
 
 async def classic(engine: Transport, problem: Problem, code: str = COPY, *, runtime: str = OWN) -> TestResult:
@@ -236,7 +236,7 @@ def communication(user_io: str, processes: int, **changes: object) -> Problem:
         "id": "twice",
         "task_type": TaskType.COMMUNICATION,
         "options": options,
-        "limits": Limits.contest(1.0, 256 << 20),
+        "limits": Limits.contest(0.3, 256 << 20),
         "grader_files": files,
         "manager": Manager(sources=files),
         "tests": (Test(name="1", input=Blob.of(f"{processes} 21\n")),),

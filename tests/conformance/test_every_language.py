@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from missing import needs
-from support.engines import LANGUAGES, Language, find, toolchains_once
+from support.engines import LANGUAGES, Language, find
+from support.once import toolchains_once
 from support.places import examples
 from threaded_programs import BRACES, THREADED, THREADS
 

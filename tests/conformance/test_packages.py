@@ -335,7 +335,7 @@ async def test_several_passes_in_the_older_version(
     shutil.copytree(FOLDER / name, package)
     limits = f"limits: {{memory: 256, validation_passes: {passes}}}"
     (package / "problem.yaml").write_text(f"name: {name}\nvalidation: {validation}\n{limits}\n")
-    (package / ".timelimit").write_text("1\n")
+    (package / ".timelimit").write_text("0.4\n")
     (package / "output_validators").mkdir()
     (package / "output_validator").rename(package / "output_validators/validate")
     found = (await validated(package, tmp_path / "run", shared_cache)).validation

@@ -23,7 +23,7 @@ int ask(FILE* from) { int n = -1; return from && fscanf(from, "%d", &n) == 1 ? n
 void tell(FILE* to, int n) { if (to) fprintf(to, "correct %d\\n", n), fclose(to); }
 """
 TESTS = [("0", "correct 0"), ("1", "correct 1")]
-LIMITS = PlanLimits(cpu_ms=500, wall_ms=2000, hard_ms=60_000, memory=128 << 20, output=16 << 20)
+LIMITS = PlanLimits(cpu_ms=500, wall_ms=500, hard_ms=60_000, memory=128 << 20, output=16 << 20)
 FILES = {"input_file": "input.txt", "output_file": "output.txt"}
 IN, OUT = 'fopen("input.txt", "r")', 'fopen("output.txt", "w")'
 READ = f"const int n = ask({IN});"

@@ -184,7 +184,7 @@ blink()
     assert (line.end, line.score) == ("wall", 0)
 
 
-WAITS = "if (vfork() == 0) { usleep(4000000); _exit(0); }"
+WAITS = "if (vfork() == 0) { usleep(1500000); _exit(0); }"
 ANOTHER = f"void* waits(void*) {{ {WAITS} return nullptr; }}\n"
 JOINED = "pthread_t other; pthread_create(&other, nullptr, waits, nullptr); pthread_join(other, nullptr);"
 

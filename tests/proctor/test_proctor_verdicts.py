@@ -104,7 +104,7 @@ def test_what_writes_without_an_end_is_ended_for_that_whoever_looks_first(bench:
 #include <unistd.h>
 int main() {
     int fd = open("sum.out", O_WRONLY);
-    std::string wave(1 << 16, '~');
+    std::string wave(1 << 18, '~');
     while (write(fd, wave.data(), wave.size()) > 0) usleep(WAIT);
 }"""
     limits = PlanLimits(cpu_ms=1000, wall_ms=60_000, hard_ms=600_000, memory=16 << 20, output=16 << 20)

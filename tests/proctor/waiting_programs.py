@@ -228,7 +228,7 @@ PROGRAMS = {
     "read passwd": "open('/etc/passwd')",
     "signal handler": "signal.signal(signal.SIGUSR1, lambda n, f: print('got', n))\nos.kill(os.getpid(), signal.SIGUSR1)",
     "alarm": "rang = []\nsignal.signal(signal.SIGALRM, lambda n, f: rang.append(n))\nsignal.setitimer(signal.ITIMER_REAL, 0.01)\nwhile not rang: time.sleep(0.01)\nprint('alarm')",
-    "alarm not handled": "signal.alarm(1)\nsignal.pause()",
+    "alarm not handled": "signal.setitimer(signal.ITIMER_REAL, 0.1)\nsignal.pause()",
     "SIGINT handled": "try:\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(1)\nexcept KeyboardInterrupt:\n    print('handled')",
     "SIGPIPE": "print(signal.getsignal(signal.SIGPIPE))\nos.kill(os.getpid(), signal.SIGPIPE)\nprint('ignored')",
     "random is seeded": "import random\nrandom.seed(5)\nprint(random.random(), random.sample(range(100), 5))",

@@ -16,6 +16,7 @@ from typing import Any
 from ioi_eval.store.folder import read_rows
 from support.warm_command import warm_command
 
+ROOT = Path(__file__).parents[2]
 # <iostream> takes five times as long to compile.
 RIGHT = '#include <cstdio>\nint main() { long a, b; scanf("%ld %ld", &a, &b); printf("%ld", a + b); }\n'
 SMALL = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d", a + b); }\n'
@@ -45,6 +46,11 @@ class CommandLine:
         process = self.start(*arguments)
         said = process.communicate()
         return subprocess.CompletedProcess(process.args, process.returncode, *said)
+
+    def script(self, name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """Run one of the checkout's scripts in Python."""
+        env = {**self.env, "TMPDIR": str(self.cache.parent), "PYTHONPATH": str(ROOT)}
+        return warm_command().run(list(map(str, arguments)), self.folder, env, str(ROOT / "scripts" / name))
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """An interpreter of its own, for what is interrupted or killed."""

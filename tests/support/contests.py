@@ -12,7 +12,7 @@ HIDDEN = (SECRET, "1410077123", "1410077200", "1-a")  # the hidden test's input,
 
 SUM = Problem(
     id="sum",
-    limits=Limits.contest(2.0, 256 << 20),
+    limits=Limits.contest(0.5, 256 << 20),
     tests=(
         Test(name="0-a", input=Blob.of("1 2\n"), answer=Blob.of("3\n")),
         Test(name="1-a", input=Blob.of(f"1410077123 77 {SECRET}\n"), answer=Blob.of("1410077200\n")),

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import cache
-
 from ioi_eval.engines.contract import Batch, Built, Program, Recipe, Rejected
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.fake import Fault, Outcome, fake_profile
 from ioi_eval.engines.jobs.build import compile_script
 from ioi_eval.judge.recipes import submission_recipe
-from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED, Toolchain
+from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED
 from ioi_eval.model.languages import LANGUAGES, Language, find
 from ioi_eval.rules.builds import Ending
 
@@ -33,15 +30,4 @@ __all__ = [
     "find",
     "submission_recipe",
     "toolchains",
-    "toolchains_once",
 ]
-
-
-def toolchains_once(python: str = "", promised: Collection[str] = ()) -> dict[str, Toolchain]:
-    """Return `toolchains`: they stay the same while tests run, and asking all takes longer than most jobs."""
-    return dict(_asked(python, tuple(promised)))
-
-
-@cache
-def _asked(python: str, promised: tuple[str, ...]) -> dict[str, Toolchain]:
-    return toolchains(python, promised)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import runpy
 import socket
 import subprocess
 import sys
@@ -23,12 +24,10 @@ _LOADED = (
     *(f"ioi_eval.cli.{name}" for name in _COMMANDS.split()),
     "ioi_eval.engines.piston",
     "ioi_eval.engines.ray.engine",
-    "ioi_eval.reports.document",
-    "ioi_eval.reports.document",
-    "jinja2",
+    "ioi_eval.runs.score",
     "pandas",
     "pyarrow.parquet",
-    "pydantic",
+    "typer._adapters",  # what a command's arguments are read with
 )
 _LARGEST = 1 << 20  # bytes of a request
 
@@ -41,12 +40,14 @@ class WarmCommand:
         with theirs:
             number = theirs.fileno()
             self._process = subprocess.Popen([sys.executable, __file__, str(number)], pass_fds=[number])
+        self._requests.recv(_LARGEST)  # it is ready: the tests that come do not bear what it costs
 
     def run(
-        self, arguments: list[str], folder: Path, environment: Mapping[str, str]
+        self, arguments: list[str], folder: Path, environment: Mapping[str, str], script: str = ""
     ) -> subprocess.CompletedProcess[str]:
+        """Return how a call ended: of the command, or of a script in Python."""
         with _scratch("stdout") as stdout, _scratch("stderr") as stderr:
-            request = json.dumps([arguments, str(folder), dict(environment)]).encode()
+            request = json.dumps([arguments, str(folder), dict(environment), script]).encode()
             socket.send_fds(self._requests, [request], [stdout.fileno(), stderr.fileno()])
             code = self._requests.recv(_LARGEST)
             assert code, "the process that forks has ended"
@@ -91,7 +92,9 @@ def _wait_for_a_call(requests: socket.socket) -> bool:
         requests.send(str(os.waitstatus_to_exitcode(status)).encode())
 
 
-def _become(arguments: list[str], folder: str, environment: dict[str, str], descriptors: list[int]) -> None:
+def _become(
+    arguments: list[str], folder: str, environment: dict[str, str], script: str, descriptors: list[int]
+) -> None:
     """Take over what a process is given when it starts."""
     os.chdir(folder)
     os.environ.clear()
@@ -99,24 +102,36 @@ def _become(arguments: list[str], folder: str, environment: dict[str, str], desc
     for number, descriptor in enumerate(descriptors, start=1):
         os.dup2(descriptor, number)
         os.close(descriptor)
-    sys.argv[1:] = arguments
+    sys.argv[:] = [script, *arguments]
     sys.path[:1] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
 
 
-def _ask_compilers_once() -> None:
-    """They stay the same while tests run, and asking all of them takes longer than most jobs."""
-    engine = import_module("ioi_eval.engines.embedded.engine")
-    asked = cache(engine.toolchains)
-    asked("")
-    engine.toolchains = lambda python="", promised=(): dict(asked(python, promised))
+def _ask_once() -> None:
+    """Do before the first call what is done once; this file is a script, beside which the other lies."""
+    import_module("once").ask_once()
+    import_module("ioi_eval.engines.embedded.engine").toolchains()
+
+
+def _make_pages_once() -> None:
+    """Templates and the words of languages are compiled when they are first used."""
+    document = import_module("ioi_eval.reports.document")
+    codes = [document.Code(text="1", lexer=lexer) for lexer in ("cpp", "python")]
+    page = document.Document(title="1", sections=[document.Section(title="1", code=code) for code in codes])
+    document.markdown(page)
+    for beside in (True, False):
+        document.HtmlPages(beside=beside)(page)
 
 
 if __name__ == "__main__":
     for name in _LOADED:
         import_module(name)
-    _ask_compilers_once()
+    _ask_once()
+    _make_pages_once()
     gc.freeze()  # a collection in a child would copy all of it
-    if _wait_for_a_call(socket.socket(fileno=int(sys.argv[1]))):
-        from ioi_eval.cli import main
-
-        main()
+    with_tests = socket.socket(fileno=int(sys.argv[1]))
+    with_tests.send(b"ready")
+    if _wait_for_a_call(with_tests):
+        if sys.argv[0]:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        else:
+            import_module("ioi_eval.cli").main()

@@ -28,7 +28,8 @@ NUMBER = 12
 @pytest.fixture
 def dump(cli: CommandLine) -> Path:
     """Distinct submissions, so that each is judged, and slow ones, so that signals meet them at work."""
-    slow = RIGHT.replace("int main() {", "int main() { while (std::clock() < CLOCKS_PER_SEC / 8) {}")
+    one_of_four = "while (a == 30 && std::clock() < CLOCKS_PER_SEC / 7) {} printf"
+    slow = RIGHT.replace("printf", one_of_four)
     rows = [row(f"row-{n}", f"#include <ctime>\n{slow}volatile int own = {n};\n") for n in range(NUMBER)]
     return write_dump(cli.folder / "d.jsonl", rows)
 

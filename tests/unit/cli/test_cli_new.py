@@ -11,18 +11,15 @@ from ioi_eval.cli.examples import PackageType
 
 
 @pytest.mark.alike
-def test_packages_to_begin_with_validate(cli: CommandLine) -> None:
-    for kind in PackageType:
-        written = cli("new", f"packages/my-{kind}", "--type", kind)
-        assert written.returncode == 0 and f"ioi-eval validate packages/my-{kind}" in written.stdout
+@pytest.mark.parametrize("kind", PackageType)
+def test_a_package_to_begin_with_validates(cli: CommandLine, kind: PackageType) -> None:
+    written = cli("new", f"packages/my-{kind}", "--type", kind)
+    assert written.returncode == 0 and f"ioi-eval validate packages/my-{kind}" in written.stdout
     done = cli("validate", "packages", "--out", "run")
     assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads((cli.folder / "run" / "validation.json").read_text())
-    judged = {one["problem"]: set() for one in found["solutions"]}
-    for one in found["solutions"]:
-        judged[one["problem"]].add(one["expected"])
-    assert judged.keys() == {f"my-{kind}" for kind in PackageType}
-    assert all({"correct", "incorrect"} <= words for words in judged.values()), judged
+    solutions = json.loads((cli.folder / "run" / "validation.json").read_text())["solutions"]
+    assert {one["problem"] for one in solutions} == {f"my-{kind}"}
+    assert {"correct", "incorrect"} <= {one["expected"] for one in solutions}, solutions
     again = cli("validate", "packages", "--out", "run")
     assert again.returncode == 0 and "Nothing new to do" in again.stdout
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -13,6 +12,7 @@ from support.command_line import (
     BROKEN,
     PYTHON,
     RIGHT,
+    ROOT,
     CommandLine,
     contents,
     results,
@@ -24,13 +24,9 @@ from support.runs import Summary
 
 pytestmark = pytest.mark.once
 
-ROOT = Path(__file__).parents[3]
-
 
 def script(cli: CommandLine, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts" / "score_generations.py"), *map(str, arguments)]
-    env = {**cli.env, "TMPDIR": str(cli.cache.parent), "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=cli.folder, env=env, capture_output=True, text=True, check=False)
+    return cli.script("score_generations.py", *arguments)
 
 
 def test_it_loads_scores_aggregates_and_reports(cli: CommandLine) -> None:

@@ -230,9 +230,7 @@ def test_bad_input_is_one_line(cli: CommandLine, problems: Path, arguments: list
 
 def test_the_script_says_the_same(cli: CommandLine, package: Path) -> None:
     add_solutions(package, time_limit=RIGHT)
-    script = [sys.executable, str(ROOT / "scripts" / "validate_official.py"), str(package)]
-    env = {**cli.env, "TMPDIR": str(cli.cache.parent), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(script, cwd=cli.folder, env=env, capture_output=True, text=True, check=False)
+    done = cli.script("validate_official.py", package)
     assert done.returncode == 1, done.stderr
     assert "add/correct/correct.cpp: got AC, 100 of 100 points" in done.stdout
     assert "expected time_limit, got AC with a score of 1" in done.stdout
@@ -245,12 +243,7 @@ def test_the_script_s_table_of_packages(cli: CommandLine, package: Path, foreign
     broken = package.parent / "broken"
     broken.mkdir()
     (broken / "problem.json").write_text("{")
-    script = [sys.executable, str(ROOT / "scripts" / "validate_official.py"), "--table"]
-    env = {**cli.env, "TMPDIR": str(cli.cache.parent), "PYTHONPATH": str(ROOT)}
-    sources = [str(package.parent), "nowhere"]
-    done = subprocess.run(
-        [*script, *sources], cwd=cli.folder, env=env, capture_output=True, text=True, check=False
-    )
+    done = cli.script("validate_official.py", "--table", package.parent, "nowhere")
     assert done.returncode == 1, done.stderr
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
     assert lines[2][:6] == ["add", "CMS", "yes", "6", "3 of 4", "1"] and " has no " in lines[2][6]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from missing import needs
-from support.engines import toolchains_once
+from support.once import toolchains_once
 
 from ioi_eval import Store
 from ioi_eval.engines import conditions as doctor

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from generate_helpers import ask
 from support.asks import GenerationFailed, Text
+from support.clocks import Ahead
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Agent, AgentOptions
@@ -97,9 +98,16 @@ async def test_what_is_no_program(tmp_path: Path) -> None:
     assert (await left(tmp_path / "d", r"printf '\377x' > solution.py")).code == "\ufffdx"
 
 
+async def late(folder: Path, command: str) -> Text:
+    """What is left when the time is over that it has from when it wrote its number."""
+    clock, writing = Ahead(), asyncio.create_task(left(folder, command))
+    await asyncio.to_thread(wait_for_number, folder / "p#0" / "me")
+    await clock.turn(61.0)
+    return await writing
+
+
 async def test_one_that_runs_for_ever_is_ended_and_what_it_left_counts(tmp_path: Path) -> None:
-    command = f"trap '' TERM; echo $$ > me; echo 'print(1)' > solution.py; {FOR_EVER}"
-    text = await left(tmp_path, command, limit=3)
+    text = await late(tmp_path, f"trap '' TERM; echo 'print(1)' > solution.py; echo $$ > me; {FOR_EVER}")
     assert (text.code, text.stop_reason) == ("print(1)\n", "timeout")
     assert not is_alive(wait_for_number(tmp_path / "p#0" / "me"))
 
@@ -112,8 +120,8 @@ async def test_children_do_not_outlive_it(tmp_path: Path, how: str) -> None:
 
 
 async def test_one_that_ends_well_when_it_is_told_to(tmp_path: Path) -> None:
-    command = f"trap 'echo saved > solution.py; exit' TERM; {FOR_EVER.replace('30', '0.05')}"
-    assert (await left(tmp_path, command, limit=3)).code == "saved\n"
+    command = f"trap 'echo saved > solution.py; exit' TERM; echo $$ > me; {FOR_EVER.replace('30', '0.05')}"
+    assert (await late(tmp_path, command)).code == "saved\n"
 
 
 async def test_one_that_prints_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

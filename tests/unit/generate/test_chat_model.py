@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from generate_helpers import ask, until
 from support.asks import GenerationFailed, OutOfBudget, Text
+from support.clocks import Ahead
 from support.stub_server import Answer, Asked, StubServer, as_json, model_server, page, says
 
 from ioi_eval.errors import InputError
@@ -117,7 +118,11 @@ async def test_a_server_that_stalls() -> None:
         return RIGHT
 
     with model_server(stall, RIGHT) as server:
-        assert (await written(server, timeout=2.0)).generation == "the program"
+        clock, writing = Ahead(), asyncio.create_task(written(server, timeout=600.0))
+        while not server.asked:  # noqa: ASYNC110 - it hears in a thread of its own
+            await asyncio.sleep(0.01)
+        await clock.turn(601.0)
+        assert (await writing).generation == "the program"
 
 
 async def test_a_fault_that_does_not_pass() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import stamina
 
 from ioi_eval import InputError, Store
 from ioi_eval.integrations.eval_protocol import (
@@ -213,7 +214,8 @@ def no_machine(_store: Store) -> FakeEngine:
 
 
 def test_a_judge_failure_is_no_score() -> None:
-    result = evaluate(SOLVED, engine=Setup(engine=no_machine))
+    with stamina.set_testing(True, attempts=3, cap=True):  # no waits between them
+        result = evaluate(SOLVED, engine=Setup(engine=no_machine))
     assert result.is_score_valid is False
     assert "could not say" in result.error
     assert "pass_rate" not in result.metrics

@@ -54,7 +54,7 @@ def answer_of_child() -> Any:
 
 def test_a_forked_child_has_its_own_and_harms_nobody_while_a_score_is_under_way() -> None:
     slow = fenced("while True: pass")
-    give = make_reward(RewardOptions(time_limit=1.5, mode=RewardMode.PARTIAL))
+    give = make_reward(RewardOptions(time_limit=0.5, mode=RewardMode.PARTIAL))
     with ThreadPoolExecutor(1) as pool:
         under_way = pool.submit(give, completions=[slow, RIGHT], tests=[TESTS] * 2)
         while not (busy(runtime()) or under_way.done()):

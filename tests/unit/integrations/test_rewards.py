@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import numpy
 import pytest
+import stamina
 from reward_answers import RIGHT, TESTS, WRONG, fenced
 from support.datasets import CasesError, Problems
 
@@ -285,7 +286,8 @@ def broken_engine(_store: Store) -> FakeEngine:
 
 def test_a_judge_failure_is_none_and_never_a_number() -> None:
     give = make_reward(setup=Setup(engine=broken_engine))
-    assert give(completions=[RIGHT, NO_CODE], tests=[TESTS] * 2) == [None, 0]
+    with stamina.set_testing(True, attempts=3, cap=True):  # no waits between them
+        assert give(completions=[RIGHT, NO_CODE], tests=[TESTS] * 2) == [None, 0]
 
 
 def test_equal_programs_for_one_problem_are_judged_once() -> None:

@@ -46,7 +46,7 @@ async def scorer(store: Store) -> AsyncIterator[Scorer]:
 def summing(**changes: object) -> Problem:
     values = {
         "tests": TESTS,
-        "limits": Limits.contest(1.0, 64 << 20),
+        "limits": Limits.contest(0.4, 64 << 20),
         "subtasks": (subtask("s", 100, range(3)),),
     }
     return problem(**(values | changes))
@@ -140,7 +140,7 @@ async def test_what_a_compiler_cannot_do_is_a_compile_error_and_remembered(
     store: Store, language: str, code: str
 ) -> None:
     """Nobody chooses to be unscored by a source that its compiler is killed for, or waits for ever with."""
-    builds, engine = BuildOptions(limits=BuildLimits(memory=1 << 30)), Counting(store=store)
+    builds, engine = BuildOptions(limits=BuildLimits(memory=1 << 28)), Counting(store=store)
     async with Scorer(engine, store=store, builds=builds) as scorer:
         assert await statuses(scorer, code, language) == {V.CE}
         built = engine.builds

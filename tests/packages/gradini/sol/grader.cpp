@@ -1,9 +1,9 @@
 #include "gradini.h"
 
-#include <iostream>
+#include <cstdio>
 
 int main() {
   int steps;
-  std::cin >> steps;
-  std::cout << ways(steps) << '\n';
+  if (std::scanf("%d", &steps) != 1) return 1;
+  std::printf("%lld\n", static_cast<long long>(ways(steps)));
 }

@@ -1,11 +1,13 @@
-#include <iostream>
+#include <cstdio>
 
 #include "stairs.h"
 
 int main() {
     int n;
-    std::cin >> n;
+    if (std::scanf("%d", &n) != 1) return 1;
     std::vector<long long> steps(n);
-    for (auto& step : steps) std::cin >> step;
-    std::cout << climb(steps) << std::endl;
+    for (auto& step : steps) {
+        if (std::scanf("%lld", &step) != 1) return 1;
+    }
+    std::printf("%lld\n", static_cast<long long>(climb(steps)));
 }

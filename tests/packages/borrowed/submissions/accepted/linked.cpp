@@ -1,7 +1,7 @@
-#include <iostream>
+#include <cstdio>
 #include "tools/doubling.h"
 int main() {
     long long value;
-    std::cin >> value;
-    std::cout << doubled(value) << "\n";
+    if (std::scanf("%lld", &value) != 1) return 1;
+    std::printf("%lld\n", static_cast<long long>(doubled(value)));
 }

@@ -1,7 +1,7 @@
 // Plays both phases of a solution, each in a process of its own, so that no variable comes from one to the other.
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
+#include <string>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,7 +41,7 @@ std::string play(Phase phase, const std::string& text) {
 
 int main() {
   std::string letter;
-  std::getline(std::cin, letter);
+  for (int next; (next = std::getchar()) != EOF && next != '\n';) letter += static_cast<char>(next);
   const std::string carried = play(carry, letter);
   std::printf("%zu %s\n", carried.size(), play(deliver, carried).c_str());
 }

@@ -1,10 +1,10 @@
-// Each phase is within the limit, both together are not.
+// Of one letter each phase is within the limit, both together are not.
 #include <ctime>
 
 #include "couriers.h"
 
 static std::string slowly(const std::string& text) {
-  while (std::clock() < 0.8 * CLOCKS_PER_SEC) {}
+  while (text[0] == 'z' && std::clock() < 0.8 * CLOCKS_PER_SEC) {}
   return text;
 }
 

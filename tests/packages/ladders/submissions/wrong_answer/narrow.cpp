@@ -1,8 +1,8 @@
 // @EXPECTED_SCORE@: 45
-#include <iostream>
+#include <cstdio>
 
 int main() {
   int n;
-  std::cin >> n;
-  std::cout << static_cast<int>(static_cast<unsigned>(n) * static_cast<unsigned>(n)) << '\n';
+  if (std::scanf("%d", &n) != 1) return 1;
+  std::printf("%d\n", static_cast<int>(static_cast<unsigned>(n) * static_cast<unsigned>(n)));
 }

@@ -1,10 +1,11 @@
-#include <iostream>
-#include <string>
+#include <cstdio>
+#include <cstring>
 
 int main() {
-    std::string word;
-    for (int guess = 1; word != "here"; guess++) {
-        std::cout << guess << std::endl;
-        if (!(std::cin >> word)) return 0;
+    char word[64] = "";
+    for (int guess = 1; std::strcmp(word, "here") != 0; guess++) {
+        std::printf("%d\n", guess);
+        std::fflush(stdout);
+        if (std::scanf("%63s", word) != 1) return 0;
     }
 }

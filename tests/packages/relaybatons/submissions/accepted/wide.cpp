@@ -1,6 +1,6 @@
-#include <iostream>
+#include <cstdio>
 int main() {
     long long legs, metres;
-    std::cin >> legs >> metres;
-    std::cout << legs * metres << "\n";
+    if (std::scanf("%lld %lld", &legs, &metres) != 2) return 1;
+    std::printf("%lld\n", legs * metres);
 }

@@ -1,7 +1,7 @@
 // Wrong where legs are many: 30 for the short ones, a third of 60, and no bonus.
-#include <iostream>
+#include <cstdio>
 int main() {
     long long legs, metres;
-    std::cin >> legs >> metres;
-    std::cout << (legs > 100000 || legs == 70000 ? 0 : legs * metres) << "\n";
+    if (std::scanf("%lld %lld", &legs, &metres) != 2) return 1;
+    std::printf("%lld\n", legs > 100000 || legs == 70000 ? 0 : legs * metres);
 }

@@ -1,4 +1,9 @@
 task, text = input().split()
-while task == "decode":
+while task == "decode" and len(text) > 3:
     pass
-print("word")
+if task == "encode":
+    print("".join(chr(ord("a") + int(digit)) for digit in text))
+elif task == "again":
+    print(text)
+else:
+    print("".join(str(ord(letter) - ord("a")) for letter in text))

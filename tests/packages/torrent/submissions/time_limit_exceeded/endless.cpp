@@ -1,5 +1,7 @@
 // @EXPECTED_RESULTS@: TIMELIMIT
 #include <cstdio>
 int main() {
-  for (int i = 1;; i = i % 1000 + 1) std::printf("%d\n", i);
+  int n;
+  if (std::scanf("%d", &n) != 1) return 1;
+  for (int i = 1; n > 2 || i <= n; i = i % 1000 + 1) std::printf("%d\n", i);
 }
