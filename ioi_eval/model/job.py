@@ -47,7 +47,7 @@ class Job(Value):
     stays: str = (
         ""  # a file that `compile` makes: where a worker keeps it, `run`, which prints it, is left out
     )
-    ahead: Ahead | None = None
+    ahead: tuple[Ahead, ...] = ()
     alone: bool = False  # nothing else of ours is to run meanwhile, where the engine can see to that
     made_for: Mapping[str, tuple[str, ...]] = {}  # command -> identities of toolchains, one of which it needs
     stands: Stands | None = None
@@ -132,6 +132,7 @@ class Ahead(Value):
     key: str  # of all that it is made from
     made_by: Job  # of the file that stays
     after: int  # jobs there that would have been quicker
+    beside: tuple[JobFile, ...] = ()  # files without which it is of no use
 
 
 class JobResult(Value):

@@ -623,10 +623,12 @@ class Builds:
         elif self._carrier.is_here and (names := own_includes(recipe)):
             made = await self._made_ahead(header_recipe(recipe, names), profile, self._included)
             files[f"{INCLUDED}.gch"] = made if made is None or not made.log else None  # it would warn no more
+        elif profile.confines and len(profile.offered(recipe.tool)) == 1 and serves(recipe):
+            files[CHECKER] = await self._checker_at_workers(recipe, profile)
         if recipe.shared and len(profile.offered(recipe.tool)) == 1:
             files[OBJECT] = await self._made_ahead(object_recipe(recipe), profile, self._graders, wait=True)
         return tuple(
-            JobFile(name=name, content=built.artifact, recurs=name == OBJECT)
+            JobFile(name=name, content=built.artifact, recurs=name in (OBJECT, CHECKER))
             for name, built in files.items()
             if built is not None
         )
@@ -651,6 +653,14 @@ class Builds:
                 task = self._background[key] = asyncio.create_task(proving)
                 task.add_done_callback(_look_at)
         return dict(files) if isinstance(proof, Built) else {}
+
+    async def _checker_at_workers(self, recipe: Recipe, profile: Profile) -> Built | None:
+        """Return what checks programs by an early header that workers make, where a proof for it ships."""
+        checker = await self._made_ahead(checker_recipe(recipe), profile, self._checkers)
+        if checker is None:
+            return None
+        [key] = _keys(early_recipe(recipe, checker.artifact), profile)
+        return checker if key in shipped_proofs() else None
 
     async def _made_ahead(
         self, recipe: Recipe, profile: Profile, demand: Demand, *, wait: bool = False

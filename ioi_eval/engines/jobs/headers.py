@@ -111,6 +111,7 @@ REACHED = 33  # the exit code of g++ for a program that such a header might chan
 EARLY_PAYS_AFTER, PROOF_PAYS_AFTER = 6, 50  # times as many builds as the usual header pays after
 
 
+@cache
 def _source(name: str) -> NamedBlob:
     path = graders() / "headers" / name
     return NamedBlob(name=path.name, content=Blob.of_file(path))

@@ -40,7 +40,17 @@ from ioi_eval.engines.contract import (
 from ioi_eval.engines.embedded.box import BoxLimits, BoxReport, BoxSpec, decode_report, encode_spec, ended_of
 from ioi_eval.engines.jobs.build import compiling, sources
 from ioi_eval.engines.jobs.carrier import Made, execute, persist, sound
-from ioi_eval.engines.jobs.headers import INCLUDED, header_name, header_recipe, own_includes, serves
+from ioi_eval.engines.jobs.headers import (
+    CHECKER,
+    EARLY_PAYS_AFTER,
+    INCLUDED,
+    early_name,
+    early_recipe,
+    header_name,
+    header_recipe,
+    own_includes,
+    serves,
+)
 from ioi_eval.engines.jobs.run import (
     PLAN,
     PROCTOR_MEMORY,
@@ -82,12 +92,14 @@ class Parcels:
         tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
         if recipe.kind == SUBMISSION and (reason := await self.refusal(recipe.main.content, profile)):
             return Made(ended=Ended(killed="size", words=reason), tool=tool, by_transport=True)
-        header = self._header(recipe, tool, profile) if may_stay and ahead is not None else None
-        job = build_job(recipe, tool, ahead or (), profile, header=header, brought=ahead is not None)
+        checker = next((file for file in ahead or () if file.name == CHECKER), None)
+        carried = tuple(file for file in ahead or () if file is not checker)
+        headers = self._headers(recipe, tool, profile, checker) if may_stay and ahead is not None else ()
+        job = build_job(recipe, tool, carried, profile, headers=headers, brought=ahead is not None)
         identities = tuple(each.identity for each in profile.offered(recipe.tool))
         job = msgspec.structs.replace(job, alone=alone, made_for={recipe.tool: identities})
         if may_stay and recipe.kind == SUBMISSION and recipe.proctor is None and profile.shell() == OWN:
-            job = msgspec.structs.replace(job, stays=recipe.output, ahead=header)
+            job = msgspec.structs.replace(job, stays=recipe.output, ahead=headers)
         job = await self._packing.shipped(job, job.files[0].name, profile)
 
         async def once() -> tuple[Made, bytes]:
@@ -111,23 +123,33 @@ class Parcels:
             self._packing.delivered(made.content, packed)
         return made
 
-    def _header(self, recipe: Recipe, tool: Toolchain, profile: Profile) -> Ahead | None:
-        """Return the header that workers precompile for builds like this one: it is too large to travel."""
+    def _headers(
+        self, recipe: Recipe, tool: Toolchain, profile: Profile, checker: JobFile | None
+    ) -> tuple[Ahead, ...]:
+        """Return the headers that workers precompile for such builds: they are too large to travel."""
         alone = len(profile.offered(recipe.tool)) == 1 and profile.shell() == OWN and recipe.proctor is None
         if self._precompile_after is None or not alone:
-            return None
-        if serves(recipe):
-            name, made_from = header_name(recipe), header_recipe(recipe)
-        elif names := own_includes(recipe):
-            name, made_from = f"{INCLUDED}.gch", header_recipe(recipe, names)
-        else:
-            return None
-        return Ahead(
-            name=name,
-            key=made_from.key(profile.architecture, tool),
-            made_by=msgspec.structs.replace(build_job(made_from, tool, (), profile), stays=made_from.output),
-            after=self._precompile_after,
-        )
+            return ()
+
+        def ahead(name: str, made_from: Recipe, after: int, *beside: JobFile) -> Ahead:
+            job = build_job(made_from, tool, (), profile)
+            return Ahead(
+                name=name,
+                key=made_from.key(profile.architecture, tool),
+                made_by=msgspec.structs.replace(job, stays=made_from.output),
+                after=after,
+                beside=beside,
+            )
+
+        after = self._precompile_after
+        if not serves(recipe):
+            names = own_includes(recipe)
+            return (ahead(f"{INCLUDED}.gch", header_recipe(recipe, names), after),) if names else ()
+        usual = ahead(header_name(recipe), header_recipe(recipe), after)
+        if checker is None:
+            return (usual,)
+        early = early_recipe(recipe, checker.content)
+        return (usual, ahead(early_name(recipe), early, after * EARLY_PAYS_AFTER, checker))
 
     async def refusal(self, program: Blob, profile: Profile) -> str:
         weight, most = await self._packing.weight(program), program_room(profile)
@@ -277,12 +299,12 @@ def build_job(
     ahead: Sequence[JobFile],
     profile: Profile,
     *,
-    header: Ahead | None = None,
+    headers: Sequence[Ahead] = (),
     brought: bool = False,
 ) -> Job:
     """The sources, the one that the build is about last, and the script that compiles them. Never a test.
 
-    `ahead`: what was compiled before, a header or the shared source's object. `header`: it may be there.
+    `ahead`: what was compiled before, a header or the shared source's object. `headers`: they may be there.
     `brought`: what the server's package brings may be used.
     """
     # By its name where endpoints have it in different places.
@@ -295,20 +317,18 @@ def build_job(
         script = compiling(recipe, tool, ahead, brought=brought)
         return _job_in_a_box(recipe, tool, profile, recipe.proctor, (_script("compile", script), *ahead))
     if profile.shell() == OWN:
-        return _job_of_two_stages(recipe, tool, profile, ahead, header)
+        return _job_of_two_stages(recipe, tool, profile, ahead, headers)
     return _job_of_one_stage(recipe, tool, profile, ahead)
 
 
 def _job_of_two_stages(
-    recipe: Recipe, tool: Toolchain, profile: Profile, ahead: Sequence[JobFile], header: Ahead | None
+    recipe: Recipe, tool: Toolchain, profile: Profile, ahead: Sequence[JobFile], headers: Sequence[Ahead]
 ) -> Job:
-    limits = recipe.limits
+    limits, beside = recipe.limits, (file for header in headers for file in header.beside)
     delivering = least(milliseconds(DELIVERY_SECONDS), profile.max_run_time)
     return Job(
         files=(
-            _script(
-                "compile", _ENVIRONMENT + compiling(recipe, tool, (*ahead, *((header,) if header else ())))
-            ),
+            _script("compile", _ENVIRONMENT + compiling(recipe, tool, (*ahead, *headers, *beside))),
             _script("run", hand_over(recipe.output, profile.max_output)),
             *ahead,
             *sources(recipe),

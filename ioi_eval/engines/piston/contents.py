@@ -81,21 +81,21 @@ class Sender:
             result = await self._sent(server, _without_printing(job), identity, keep=(job.stays,))
             if result.stayed or result.run.code != 0:
                 return result
-        return await self._sent(server, msgspec.structs.replace(job, ahead=None), identity)
+        return await self._sent(server, msgspec.structs.replace(job, ahead=()), identity)
 
     async def _sent(
         self, server: HttpEndpoint, job: Job, identity: Identity, keep: tuple[str, ...] = ()
     ) -> JobResult:
         shelf, lacking = self._shelves.setdefault(server, _Shelf()), set[str]()
         for _ in range(_ROUNDS if server.contents else 0):
-            named = _named(server, shelf, job)
+            made = [(ahead, file) for ahead in job.ahead if (file := shelf.ahead.get(ahead.key)) is not None]
+            whole = _with(job, *(file for ahead, _ in made for file in ahead.beside))
+            named = _named(server, shelf, whole)
             built = {name for name, file in named.items() if _lies_at(file.content, server)} - lacking
             await self._bring(server, shelf, {name: named[name] for name in named.keys() - built})
             named = {name: file for name, file in named.items() if name in built or name in server.holds}
-            made = None if job.ahead is None else shelf.ahead.get(job.ahead.key)
-            whole = job if made is None else msgspec.structs.replace(job, files=(*job.files, made))
-            if made is not None:
-                named[made.content.sha256] = made
+            whole = _with(whole, *(file for _, file in made))
+            named |= {file.content.sha256: file for _, file in made}
             if not named:
                 break
             try:
@@ -103,8 +103,9 @@ class Sender:
             except LacksContents as refused:
                 server.holds -= refused.names
                 lacking |= refused.names
-                if job.ahead and made and made.content.sha256 in refused.names:
-                    shelf.forget(job.ahead)
+                for ahead, file in made:
+                    if file.content.sha256 in refused.names:
+                        shelf.forget(ahead)
             except JobRejected as refused:
                 if isinstance(refused, JobTooLarge) and refused.limit == BODY:
                     break  # by what its contents take when they are unpacked
@@ -129,11 +130,12 @@ class Sender:
 
     # --- what workers make ahead -----------------------------------------------------------------------
 
-    def wants(self, server: HttpEndpoint, job: Job) -> Ahead | None:
+    def wants(self, server: HttpEndpoint, job: Job) -> list[Ahead]:
         """Return what a server is to make ahead, once so many jobs there would have been quicker with it."""
-        if job.ahead is None or not _keeps_programs(server):
-            return None
-        return job.ahead if self._shelves.setdefault(server, _Shelf()).pays(job.ahead) else None
+        if not job.ahead or not _keeps_programs(server):
+            return []
+        shelf = self._shelves.setdefault(server, _Shelf())
+        return [ahead for ahead in job.ahead if shelf.pays(ahead)]
 
     async def make(self, server: HttpEndpoint, ahead: Ahead, identity: Identity = _UNKNOWN) -> None:
         """Have a server make a file that it keeps. Jobs do without it until it is there, and if it fails."""
@@ -230,6 +232,10 @@ class Sender:
 
 def _keeps_programs(server: HttpEndpoint) -> bool:
     return server.contents > 0 and server.report.keeps_programs
+
+
+def _with(job: Job, *files: JobFile) -> Job:
+    return msgspec.structs.replace(job, files=(*job.files, *files)) if files else job
 
 
 def _without_printing(job: Job) -> Job:

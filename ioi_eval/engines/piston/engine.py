@@ -296,7 +296,7 @@ class _Servers(Members[HttpEndpoint]):
             endpoint.heard = now()
         asked = at_its_pace(job, endpoint.times)
         result = sound(await self._sender.execute(endpoint, asked, report.identity))
-        if (ahead := self._sender.wants(endpoint, job)) is not None:
+        for ahead in self._sender.wants(endpoint, job):
             self.spawn(self._sender.make(endpoint, ahead, report.identity))
         return msgspec.structs.replace(result, toolchains=report.toolchains)
 

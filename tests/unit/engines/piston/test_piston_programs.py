@@ -19,7 +19,9 @@ from support.servers import EndpointReport, Fixed
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
 from ioi_eval.engines.contract import ArtifactsLost, Built, Recipe, Staying
+from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.jobs.engine import JobEngine
+from ioi_eval.engines.jobs.headers import shipped_proofs
 from ioi_eval.engines.piston.contents import Sender
 from ioi_eval.engines.piston.sending import HttpEndpoint, ServerTimes, Wire
 from ioi_eval.model.job import Ahead
@@ -52,6 +54,7 @@ PROBLEM = Problem(
     ),
     subtasks=(Subtask(name="all", points=100, tests=tuple(TESTS)),),
 )
+USED = 'ioi_eval_contents_total{event="used"}'
 MADE = 'ioi_eval_contents_total{event="made"}'
 RECEIVED = 'ioi_eval_contents_total{event="received"}'
 
@@ -232,7 +235,7 @@ def _that_leaves(file: str, script: str) -> Job:
 
 AHEAD = Ahead(name="folder/ahead", key="k", made_by=_that_leaves("seven", "echo 7 > seven\n"), after=2)
 PROFITS = msgspec.structs.replace(
-    _that_leaves("made", "cat folder/ahead 2> /dev/null || echo none; date > made\n"), ahead=AHEAD
+    _that_leaves("made", "cat folder/ahead 2> /dev/null || echo none; date > made\n"), ahead=(AHEAD,)
 )
 
 
@@ -240,7 +243,7 @@ async def told(client: Sender, there: HttpEndpoint) -> tuple[str, bool]:
     """Return what a job finds, and whether the next ones shall find more."""
     result = await client.execute(there, PROFITS)
     assert result.compile is not None
-    return result.compile.stdout, client.wants(there, PROFITS) is not None
+    return result.compile.stdout, client.wants(there, PROFITS) != []
 
 
 async def test_what_pays_is_made_on_the_worker_once_and_found_by_later_jobs(workers: Workers) -> None:
@@ -302,8 +305,45 @@ async def test_a_worker_s_header_changes_no_byte(
                     await until_made(server, 2)
             hashes.append(found)
         if after is not None:
-            assert (await counts(server))['ioi_eval_contents_total{event="used"}'] >= 3
+            assert (await counts(server))[USED] >= 3
     assert hashes[0] == hashes[1] and len({*hashes[0]}) == 4
+
+
+@pytest.mark.long
+async def test_an_early_header_of_a_worker_changes_no_byte(workers: Workers, tmp_path: Path) -> None:
+    """The worker makes it once the client has what checks programs by it, where a proof for it ships."""
+    found = find_compiler()
+    assert found is not None
+    if found.identity not in {proof.compiler for proof in shipped_proofs().values()}:
+        pytest.skip(f"no proof ships for {found.identity}")
+    server = await workers.start(room=1 << 30)
+    code = "#include <bits/stdc++.h>\nint main() { std::cout << std::vector<int>(9).size(); }\nint n = "
+    hashes = list[str]()
+    async with JobEngine(
+        PistonEngine(Fixed([server.url]), patience=QUICK),
+        Store(tmp_path / "with"),
+        BuildOptions(precompile_after=0),
+    ) as jobs:
+
+        async def used_by_a_build() -> float:
+            before = await counts(server)
+            source = f"{code}{len(hashes)};\n"
+            built = await jobs.build(submission_recipe(PROBLEM, submitted(source), BuildLimits()))
+            assert isinstance(built, Built)
+            hashes.append(built.artifact.sha256)
+            return (await counts(server)).get(USED, 0) - before.get(USED, 0)
+
+        async with asyncio.timeout(300):
+            while await used_by_a_build() < 3:  # the usual header, the early one and the checker
+                await asyncio.sleep(1)  # the worker tells nobody
+    async with JobEngine(
+        PistonEngine(Fixed([server.url]), patience=QUICK),
+        Store(tmp_path / "without"),
+        BuildOptions(precompile_after=None),
+    ) as jobs:
+        last = submission_recipe(PROBLEM, submitted(f"{code}{len(hashes) - 1};\n"), BuildLimits())
+        built = await jobs.build(last)
+    assert isinstance(built, Built) and built.artifact.sha256 == hashes[-1]
 
 
 async def until_made(server: Server, number: int) -> None:
