@@ -134,14 +134,15 @@ class GrownFrom(NamedTuple):
     end: tuple[int, int]  # bytes and lines
     problem_ids: Mapping[str, str]
     equal: Mapping[str, int]  # rows without an id, by content
+    rows: int  # answers are rows of their own, and copies count
 
     def before(self, key: str, path: Path) -> GrownFrom | None:
         """Return the dump as it was before a submission; None unless each line is one, by its id."""
         keys = [*takewhile(lambda each: each != key, self.problem_ids)]
-        if not keys or self.equal or self.end[1] != len(self.problem_ids):
+        if not keys or self.equal or not self.end[1] == self.rows == len(self.problem_ids):
             return None
         known = {each: self.problem_ids[each] for each in keys}
-        return GrownFrom("", (line_start(path, len(keys)), len(keys)), known, {})
+        return GrownFrom("", (line_start(path, len(keys)), len(keys)), known, {}, len(keys))
 
 
 class Dump(Collection[Submission]):
@@ -457,7 +458,8 @@ class _FirstPass:
     def _know(self, index: DumpIndex, end: tuple[int, int]) -> None:
         """Take over what an earlier pass found in the first rows."""
         problem_ids = index.problem_ids
-        self.grown = GrownFrom(_of_contents([index.sha256]), end, problem_ids, dict(index.equal))
+        before = _of_contents([index.sha256])
+        self.grown = GrownFrom(before, end, problem_ids, dict(index.equal), index.counts.rows)
         self._reader.know(problem_ids, index.equal)
         self._reader.passed_over.update(index.passed_over)
         self._reader.left_out.update(index.left_out)
