@@ -69,6 +69,12 @@ class DumpFile(Value):
     model: str  # who wrote rows that do not say
     stamp: tuple[int, int]  # size and time of change: whether it is still what was looked through
 
+    def check_unchanged(self) -> None:
+        """Raises InputError for a file that is no longer what was looked through."""
+        if _stamp(Path(self.path)) != self.stamp:
+            remedy = "Run the same command again: it judges only what changed"
+            raise InputError("changed while it was being scored", where=self.path, remedy=remedy)
+
 
 class Understood(Value):
     """The reading of the first rows that were selected: columns, language, rows without a program."""
@@ -213,9 +219,7 @@ class Dump(Collection[Submission]):
             reader.know(self.grown.problem_ids, self.grown.equal)
             start = self.grown.end
         for file in self.info.files:
-            if _stamp(Path(file.path)) != file.stamp:
-                remedy = "Run the same command again: it judges only what changed"
-                raise InputError("changed while it was being scored", where=file.path, remedy=remedy)
+            file.check_unchanged()
             place = RowFile(Path(file.path), file.label, file.model)
             for entry in reader.selected(place, file.sha256, file.id_column, start):
                 problem = entry.problem
