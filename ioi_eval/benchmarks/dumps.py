@@ -69,6 +69,12 @@ class DumpFile(Value):
     model: str  # who wrote rows that do not say
     stamp: tuple[int, int]  # size and time of change: whether it is still what was looked through
 
+    def check_unchanged(self) -> None:
+        """Raises InputError for a file that is no longer what was looked through."""
+        if _stamp(Path(self.path)) != self.stamp:
+            remedy = "Run the same command again: it judges only what changed"
+            raise InputError("changed while it was being scored", where=self.path, remedy=remedy)
+
 
 class Understood(Value):
     """The reading of the first rows that were selected: columns, language, rows without a program."""
@@ -134,14 +140,15 @@ class GrownFrom(NamedTuple):
     end: tuple[int, int]  # bytes and lines
     problem_ids: Mapping[str, str]
     equal: Mapping[str, int]  # rows without an id, by content
+    rows: int  # answers are rows of their own, and copies count
 
     def before(self, key: str, path: Path) -> GrownFrom | None:
         """Return the dump as it was before a submission; None unless each line is one, by its id."""
         keys = [*takewhile(lambda each: each != key, self.problem_ids)]
-        if not keys or self.equal or self.end[1] != len(self.problem_ids):
+        if not keys or self.equal or not self.end[1] == self.rows == len(self.problem_ids):
             return None
         known = {each: self.problem_ids[each] for each in keys}
-        return GrownFrom("", (line_start(path, len(keys)), len(keys)), known, {})
+        return GrownFrom("", (line_start(path, len(keys)), len(keys)), known, {}, len(keys))
 
 
 class Dump(Collection[Submission]):
@@ -212,9 +219,7 @@ class Dump(Collection[Submission]):
             reader.know(self.grown.problem_ids, self.grown.equal)
             start = self.grown.end
         for file in self.info.files:
-            if _stamp(Path(file.path)) != file.stamp:
-                remedy = "Run the same command again: it judges only what changed"
-                raise InputError("changed while it was being scored", where=file.path, remedy=remedy)
+            file.check_unchanged()
             place = RowFile(Path(file.path), file.label, file.model)
             for entry in reader.selected(place, file.sha256, file.id_column, start):
                 problem = entry.problem
@@ -457,7 +462,8 @@ class _FirstPass:
     def _know(self, index: DumpIndex, end: tuple[int, int]) -> None:
         """Take over what an earlier pass found in the first rows."""
         problem_ids = index.problem_ids
-        self.grown = GrownFrom(_of_contents([index.sha256]), end, problem_ids, dict(index.equal))
+        before = _of_contents([index.sha256])
+        self.grown = GrownFrom(before, end, problem_ids, dict(index.equal), index.counts.rows)
         self._reader.know(problem_ids, index.equal)
         self._reader.passed_over.update(index.passed_over)
         self._reader.left_out.update(index.left_out)

@@ -187,8 +187,12 @@ class Pool(Generic[E]):
             self._watch_for_drought()
 
     def spare(self, avoid: Collection[E] = (), prefer: E | None = None) -> E | None:
-        """Return a slot that nobody waits for, or None. The caller gives it back."""
-        endpoint = None if self._waiting or self._lingering else self._choose(avoid, prefer)
+        """Return a slot that nobody waits for, or None. The caller gives it back.
+
+        With `prefer`: None also while others linger, each for its own endpoint.
+        """
+        waited_for = self._waiting or self._leaving or (prefer is not None and self._lingering)
+        endpoint = None if waited_for else self._choose(avoid, prefer)
         if endpoint is not None:
             self._move(endpoint, +1)
         return endpoint

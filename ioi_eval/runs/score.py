@@ -180,6 +180,8 @@ class Behind:
 
     def _know(self, whole: Dump) -> None:
         """Write down at once what the dump is: a run that is killed later need not look through it again."""
+        for file in (*self._beginning.info.files, *whole.info.files):
+            file.check_unchanged()  # what is judged already is of the same rows
         self.whole = whole
         self._setup.tell(RowsRead(rows=whole.info.rows, selected=len(whole)))
         made_of = msgspec.structs.replace(self._made_of, dump=whole.info.sha256)

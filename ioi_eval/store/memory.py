@@ -21,6 +21,7 @@ from ioi_eval.store.files import replace
 
 T = TypeVar("T")
 _RECORD = "record.msgpack"
+_LONGEST_NOTE = 4096  # bytes: tens of thousands of them are in memory
 _FIRST = (
     Lock()
 )  # two threads that decode a Struct for the first time can meet what msgspec knows of it half made
@@ -66,7 +67,8 @@ class Notes(Generic[T]):
 
     def __init__(self, path: Path, kind: type[T], most: int = 50_000) -> None:
         self._path, self._most = path, most
-        self._decoder = msgspec.json.Decoder(kind)
+        with _FIRST:
+            self._decoder = msgspec.json.Decoder(kind)
         self._lines: dict[bytes, bytes] = {}  # the oldest first
         self._inode, self._end, self._number = 0, 0, 0  # of what was read: where it ends, and its lines
 
@@ -75,12 +77,14 @@ class Notes(Generic[T]):
         line = self._lines.get(key.encode())
         try:
             return None if line is None else self._decoder.decode(line)
-        except msgspec.DecodeError:  # torn, or of another version
+        except (msgspec.DecodeError, UnicodeDecodeError):  # torn, damaged, or of another version
             return None
 
     def put(self, key: str, value: T) -> None:
-        """Keep a value, if the disk has room: what is noted is only quicker with it."""
+        """Keep a value, if it is small and the disk has room: what is noted is only quicker with it."""
         line = b"%b %b\n" % (key.encode(), msgspec.json.encode(value))
+        if len(line) > _LONGEST_NOTE:
+            return
         with contextlib.suppress(OSError), self._path.open("ab", buffering=0) as stream:
             stream.write(line)
 
@@ -96,7 +100,7 @@ class Notes(Generic[T]):
                     self._inode, self._end, self._number = os.fstat(stream.fileno()).st_ino, 0, 0
                 stream.seek(self._end)
                 text = stream.read()
-        except FileNotFoundError:
+        except OSError:
             return
         whole = text[: text.rfind(b"\n") + 1]
         self._end += len(whole)

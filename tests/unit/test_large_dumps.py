@@ -124,6 +124,29 @@ async def test_a_run_that_ends_early_has_noted_what_its_dump_is(
     assert (large.info(), len(large.keys())) == (info, 12)
 
 
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_dump_that_changes_while_it_is_looked_through_is_compared_again(
+    large: LargeDump, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    """Its first rows were read as they were: nothing may say that they are those of the new file."""
+    monkeypatch.setattr(dumps, "_INDEXED", 0)
+    truly, truly_scan = use_case.looked_through, dumps.scan
+
+    def change(*given: Any) -> Any:
+        large.rows[0] = row("k0", "// another")
+        write_dump(large.folder / "dump.jsonl", large.rows)
+        return (truly_scan if late else truly)(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*((dumps, "scan") if late else (use_case, "looked_through")), change)
+        with pytest.raises(InputError, match="changed while it was being scored"):
+            await large.score()
+    await large.score()
+    path = large.folder / "run" / "results.jsonl"
+    codes = {one["key"]: one["code"] for one in map(json.loads, path.read_text().splitlines())}
+    assert codes == {one["uuid"]: one["code"] for one in large.rows}
+
+
 async def test_a_fault_of_the_first_rows_is_said_before_anything_is_written(large: LargeDump) -> None:
     large.rows[2] = {"id": "k2", "code": "x"}
     large.rows[9] = {"id": "k9", "code": "x"}

@@ -122,6 +122,23 @@ def test_a_run_that_was_cut_off_reads_from_its_first_open_row(
     assert min(read) == (1 if shape in ("without ids", "blank line", "a copy") else 5), shape
 
 
+def test_a_copy_that_makes_up_for_answers_hides_no_open_row(tmp_path: Path, read: list[int]) -> None:
+    """Six lines and six submissions; the fifth line repeats the first open one."""
+    package(tmp_path / "problems")
+    rows = [row(number, code=f"int main() {{ return {number}; }}") for number in range(4)]
+    for one in rows[:2]:
+        one["code"] = [one["code"], f"{one['code']} // again"]
+    write(tmp_path / "dump.jsonl", [*rows, rows[2]])
+    with (tmp_path / "dump.jsonl").open("a") as stream:
+        stream.write("\n")
+    assert call(tmp_path).judged == 6
+    results = tmp_path / "run" / "results.jsonl"
+    kept = [line for line in results.read_text().splitlines(keepends=True) if "/" in json.loads(line)["key"]]
+    results.write_text("".join(kept))
+    assert call(tmp_path).judged == 2
+    assert {one["key"] for one in read_rows(tmp_path / "run")} >= {"r2", "r3"}
+
+
 @pytest.mark.parametrize("change", ["row", "problem", "option", "index", "code", "other dump between"])
 def test_what_may_have_changed_is_read_again(
     tmp_path: Path, read: list[int], change: str, monkeypatch: pytest.MonkeyPatch

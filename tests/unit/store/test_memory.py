@@ -221,3 +221,19 @@ def test_a_note_cut_anywhere_takes_no_other_with_it(tmp_path: Path) -> None:
 def test_notes_without_room_are_not_kept(tmp_path: Path) -> None:
     Notes(tmp_path / "missing" / "notes", int).put("a", 1)
     assert Notes(tmp_path / "missing" / "notes", int).get("a") is None
+
+
+def test_notes_that_cannot_be_read_are_none(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_bytes(b'a "\xff"\n')
+    assert Notes(tmp_path / "notes", str).get("a") is None
+    (tmp_path / "folder").mkdir()
+    Notes(tmp_path / "folder", str).put("a", "x")
+    assert Notes(tmp_path / "folder", str).get("a") is None
+
+
+def test_what_is_long_is_not_noted(tmp_path: Path) -> None:
+    """Some tens of thousands of compilers' outputs would be gigabytes."""
+    notes = Notes(tmp_path / "notes", str)
+    notes.put("a", "x" * 5000)
+    notes.put("b", "x" * 1000)
+    assert notes.get("a") is None and notes.get("b") == "x" * 1000

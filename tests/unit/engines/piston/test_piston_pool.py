@@ -109,6 +109,20 @@ async def test_who_prefers_one_soon_takes_another_that_nobody_else_wants() -> No
     assert await preferring is a
 
 
+async def test_a_slot_is_spare_that_nobody_waits_for_yet() -> None:
+    """Late jobs are tried on it, too: where many workers are busy, somebody always waits for one of them."""
+    clock = Ahead()
+    pool, [a, b, c] = pool_with(1, 1, 1)
+    assert {await pool.take(), await pool.take(), await pool.take()} == {a, b, c}
+    preferring = asyncio.create_task(pool.take(prefer=b))
+    await settle()
+    pool.give_back(a)
+    assert pool.spare() is a and pool.spare() is None
+    pool.give_back(a)
+    await clock.turn(1.0)
+    assert await preferring is a
+
+
 @pytest.mark.parametrize("end", ["time", "down"])
 async def test_nobody_waits_long_for_the_one_that_he_prefers(end: str) -> None:
     clock = Ahead()
