@@ -334,8 +334,8 @@ async def test_an_early_header_of_a_worker_changes_no_byte(workers: Workers, tmp
             return (await counts(server)).get(USED, 0) - before.get(USED, 0)
 
         async with asyncio.timeout(300):
-            while await used_by_a_build() < 3:  # the usual header, the early one and the checker
-                await asyncio.sleep(1)  # the worker tells nobody
+            while await used_by_a_build() < 3:  # noqa: ASYNC110 - the worker tells nobody
+                await asyncio.sleep(1)  # until it uses the usual header, the early one and the checker
     async with JobEngine(
         PistonEngine(Fixed([server.url]), patience=QUICK),
         Store(tmp_path / "without"),
