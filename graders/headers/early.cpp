@@ -63,6 +63,7 @@ extern tree_node *static_aggregates, *tls_aggregates;
 extern const ggc_root_tab gt_ggc_r_gt_cp_pt_h[];
 void gt_ggc_mx_pending_template(void *);
 void c_register_pragma(const char *, const char *, void (*)(cpp_reader *));
+bool seen_error();
 tree_node *instantiate_decl(tree_node *, bool, bool);
 tree_node *decl_assembler_name(tree_node *);
 tree_node *maybe_get_identifier(const char *);
@@ -265,7 +266,7 @@ void check(void *, void *) {
 }
 
 void require_check(void *, void *) {
-    if (!checked) _exit(REACHED);
+    if (!checked && !seen_error()) _exit(REACHED);
 }
 
 }  // namespace

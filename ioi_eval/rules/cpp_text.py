@@ -43,6 +43,11 @@ _LOOKS = re.compile(
     r"|%:%:|(?<!,)(?<!, )##|##(?![ ]?__VA_ARGS__)"
 )
 _COMMENTS = r"(?:\s|//(?:[^\n\\]|\\[^\n])*\n|/\*.*?\*/)*+"
+_JOIN = re.compile(r"\\[ \t]*\r?\n")
+_MACRO = re.compile(r"(?:#|%:)[ \t]*define[ \t]+(\w+)(.*)")
+_NAMESPACE = re.compile(
+    rf"(?<!using )\bnamespace\b{_COMMENTS}(?:\[\[.*?\]\]{_COMMENTS})?([A-Za-z_]\w*)", re.DOTALL
+)
 _INCLUDE = re.compile(rf"{_COMMENTS}#[ \t]*include[ \t]*<([\w./+]+)>(?=[ \t]*(?:[\r\n/]|\Z))", re.DOTALL)
 _MOST_INCLUDES = 64
 # Headers that say the same when they are read again.
@@ -69,6 +74,18 @@ def starts_with(header: str, source: str) -> bool:
     """Return True if the first thing in a source, after comments, is the header's include."""
     found = _INCLUDE.match(source)
     return found is not None and found[1] == header
+
+
+def adds_to_std(text: str) -> bool:
+    """Return True if a source may declare something in the library's namespaces, or hides what it opens.
+
+    What is instantiated before such a declaration may mean something else than what is afterwards.
+    """
+    plain = _JOIN.sub("", text)
+    macros = dict(_MACRO.findall(plain))
+    opened = {found[1] for found in _NAMESPACE.finditer(plain)}
+    hidden = any("namespace" in body for body in macros.values()) or not opened.isdisjoint(macros)
+    return hidden or any(name == "std" or name.startswith("_") for name in opened)
 
 
 def leading_includes(text: str) -> tuple[str, ...]:

@@ -60,6 +60,7 @@ from ioi_eval.engines.jobs.headers import (
     own_includes,
     proof_key,
     serves,
+    serves_early,
     shipped_proofs,
     trials,
 )
@@ -125,8 +126,8 @@ def compile_script(
             begins = f"begins=; code={REACHED}; {_begins_with(EARLY, recipe)}"
             checked = quick.replace("$begins", f"$begins {shlex.join(checking(early_name(recipe)))}", 1)
             first = f'{begins}[ -z "$begins" ] || {{ {checked}; code=$?; }}; [ "$code" = 0 ] && {taken}'
-            # What refuses a source by one header refuses it by the other, but where it has no such checker.
-            other = f'[ "$code" -gt 1 ] || grep -qF {CHECKER} {_QUICK_LOG}'
+            # What refuses a source by one header refuses it by the other, but where files of it are bad.
+            other = f'[ "$code" -gt 1 ] || grep -qF -e {EARLY}/ -e "precompiled header" {_QUICK_LOG}'
             ahead = f"{{ {first}; }} || {{ {{ {other}; }} && {ahead}; }}"
         build = f"{ahead} || {build}"
     control = shlex.join([tool.path, *control_command(recipe)[1:]])
@@ -618,12 +619,17 @@ class Builds:
         if self._carrier.is_here and serves(recipe):
             usual = await self._made_ahead(header_recipe(recipe), profile, self._headers)
             files[header_name(recipe)] = usual
-            if usual is not None:
+            if usual is not None and serves_early(recipe):
                 files |= await self._with_early(recipe, profile, usual)
         elif self._carrier.is_here and (names := own_includes(recipe)):
             made = await self._made_ahead(header_recipe(recipe, names), profile, self._included)
             files[f"{INCLUDED}.gch"] = made if made is None or not made.log else None  # it would warn no more
-        elif profile.confines and len(profile.offered(recipe.tool)) == 1 and serves(recipe):
+        elif (
+            profile.confines
+            and len(profile.offered(recipe.tool)) == 1
+            and serves(recipe)
+            and serves_early(recipe)
+        ):
             files[CHECKER] = await self._checker_at_workers(recipe, profile)
         if recipe.shared and len(profile.offered(recipe.tool)) == 1:
             files[OBJECT] = await self._made_ahead(object_recipe(recipe), profile, self._graders, wait=True)
@@ -656,6 +662,8 @@ class Builds:
 
     async def _checker_at_workers(self, recipe: Recipe, profile: Profile) -> Built | None:
         """Return what checks programs by an early header that workers make, where a proof for it ships."""
+        if len(profile.offered(recipe.tool)) != 1:
+            return None
         checker = await self._made_ahead(checker_recipe(recipe), profile, self._checkers)
         if checker is None:
             return None

@@ -19,7 +19,7 @@ import msgspec
 from ioi_eval.engines.contract import HEADER, WRAPPER, Recipe
 from ioi_eval.model.options import TRUSTED_SECONDS
 from ioi_eval.model.values import Blob, NamedBlob, Value
-from ioi_eval.rules.cpp_text import leading_includes, starts_with
+from ioi_eval.rules.cpp_text import adds_to_std, leading_includes, starts_with
 from ioi_eval.store.resources import graders
 
 FOLDER = "ioi-eval-headers"  # in a build's folder; searched before the compiler's own
@@ -119,6 +119,11 @@ def _source(name: str) -> NamedBlob:
 
 def _corpus() -> list[NamedBlob]:
     return [_source(str(path)) for path in sorted((graders() / "headers" / "corpus").glob("*.cpp"))]
+
+
+def serves_early(recipe: Recipe) -> bool:
+    """Return True if what the sources declare cannot change what was made early."""
+    return not any(adds_to_std(file.content.read().decode(errors="replace")) for file in recipe.sources)
 
 
 def early_name(recipe: Recipe) -> str:

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from ioi_eval.rules.cpp_text import without_comments
+from ioi_eval.rules.cpp_text import adds_to_std, without_comments
 
 pytestmark = pytest.mark.once
 
@@ -151,3 +151,22 @@ def test_the_preprocessor_sees_the_same() -> None:
 @pytest.mark.long
 def test_the_preprocessor_sees_the_same_of_many() -> None:
     assert [found for seed in range(20, 1500) if (found := _differs(seed))] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "adds"),
+    [
+        ("using namespace std;\nint main() {}\n", False),
+        ("namespace { int a; }\nnamespace my::own {}\ninline namespace v1 {}\n", False),
+        ("namespace A = std;\n#define all(x) std::begin(x), std::end(x)\n", False),
+        ("namespace std { void f(); }\n", True),
+        ("namespace std::chrono {}\n", True),
+        ("namespace /* a\n */ [[x]] std{}\n", True),
+        ("namespace __gnu_cxx {}\n", True),
+        ("name\\\nspace std {}\n", True),
+        ("#define S std\nnamespace S {}\n", True),
+        ("%: define N namespace std\nN {}\n", True),
+    ],
+)
+def test_what_adds_to_the_library(text: str, adds: bool) -> None:
+    assert adds_to_std(text) is adds

@@ -29,6 +29,7 @@ from ioi_eval.engines.jobs.headers import (
     early_recipe,
     header_name,
     header_recipe,
+    serves_early,
     shipped_proofs,
     sources_digest,
     trials,
@@ -52,9 +53,8 @@ def recipe(source: str, problem: Problem | None = None, language: str = "c++") -
     return submission_recipe(problem or plain_problem(), submitted(source, language), BuildLimits())
 
 
-def compiler() -> Toolchain:
-    path = shutil.which("g++")
-    assert path is not None
+def compiler(path: str = "") -> Toolchain:
+    path = path or shutil.which("g++") or ""
     return Toolchain(command="g++", path=path, version="1", identity="1")
 
 
@@ -64,7 +64,7 @@ def build(box: Path, recipe: Recipe, ahead: dict[str, Path] | None = None) -> Pa
     return built
 
 
-def build_and_listen(box: Path, recipe: Recipe, ahead: dict[str, Path]) -> tuple[str, Path]:
+def build_and_listen(box: Path, recipe: Recipe, ahead: dict[str, Path], tool: str = "") -> tuple[str, Path]:
     """Return the compiler's words, and what was built, which may not be there."""
     box.mkdir(exist_ok=True)
     for file in (recipe.control, *recipe.sources):
@@ -76,7 +76,7 @@ def build_and_listen(box: Path, recipe: Recipe, ahead: dict[str, Path]) -> tuple
     names = set(ahead)
     script = compile_script(
         recipe,
-        tool=compiler(),
+        tool=compiler(tool),
         headers=FOLDER if header_name(recipe) in names else "",
         linked=OBJECT in names,
         early=early_name(recipe) in names,
@@ -158,6 +158,23 @@ def test_words_are_those_about_the_source_alone(tmp_path: Path, ahead: dict[str,
         words, built = build_and_listen(tmp_path / name, recipe(TELLS + source), files)
         said.append((words, exit_code(built) if built.exists() else None))
     assert said[0] == said[1] and said[0][0]
+
+
+def test_a_refused_source_is_tried_once_and_compiled_alone(tmp_path: Path, ahead: dict[str, Path]) -> None:
+    tool, calls = tmp_path / "g++", tmp_path / "calls"
+    tool.write_text(f'#!/bin/sh\necho "$@" >> {calls}\nexec {compiler().path} "$@"\n')
+    tool.chmod(0o755)
+    build_and_listen(tmp_path / "box", recipe(TELLS + "int main() { return B; }\n"), ahead, str(tool))
+    by_early, alone, control = calls.read_text().splitlines()
+    assert "-fplugin" in by_early and "-I" not in alone and "control" in control
+
+
+def test_sources_that_add_to_the_library_are_built_by_the_usual_one() -> None:
+    """This one is an error at the end of the file, where nothing was instantiated before."""
+    swap = "namespace std { template <class T> void swap(T& a, T& b) { T t(a); a = b; b = t; } }\n"
+    assert serves_early(recipe(HELLO)) and not serves_early(recipe(BIG + swap + "int main() {}\n"))
+    grader = (named("graders/grader.cpp", swap + "int main() {}\n"), named("graders/sum.h", ""))
+    assert not serves_early(recipe(HELLO, graded_problem(grader_files=grader)))
 
 
 @pytest.mark.parametrize(
@@ -291,7 +308,7 @@ def test_it_changes_no_byte_of_the_examples(tmp_path: Path, checker: Path, stand
         (tmp_path / name).symlink_to(path)
     ways = (("-I", FOLDER), ("-I", "ioi-eval-early", *checking(early_name(some))))
     tried = equal = 0
-    for text in texts[::2]:  # all of them take minutes
+    for text in texts:
         usual, early = _objects(tmp_path, standard, BIG + text, ways)
         if usual[0] or usual[1]:
             assert early[0] != 0 or early[1], text
@@ -300,7 +317,7 @@ def test_it_changes_no_byte_of_the_examples(tmp_path: Path, checker: Path, stand
         if early[0] != 33:
             assert early == usual, text
             equal += 1
-    assert tried > 80 and equal > 0.8 * tried, (tried, equal)
+    assert tried > 70 and equal > 0.9 * tried, (tried, equal)
 
 
 @pytest.mark.long
