@@ -27,7 +27,6 @@ async def test_who_sleeps_lends_its_slot(store: Store, base: Path, monkeypatch: 
         return len(asked) > 2
 
     monkeypatch.setattr(slots, "has_memory", memory)
-    monkeypatch.setattr(slots, "_LOOK", 0.05)
     async with EmbeddedEngine(store=store, slots=1, boxes=base) as engine:
         marked = mark()
         sleeper = asyncio.create_task(engine.execute(script(f"sleep {marked}")))
