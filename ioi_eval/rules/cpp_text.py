@@ -77,9 +77,9 @@ def starts_with(header: str, source: str) -> bool:
 
 
 def adds_to_std(text: str) -> bool:
-    """Return True if a source may declare something in the library's namespaces, or hides what it opens.
+    """Return True if a source may declare a name in the library's namespaces, or hides which one it opens.
 
-    What is instantiated before such a declaration may mean something else than what is afterwards.
+    A template that is instantiated before such a declaration may have another meaning than after it.
     """
     plain = _JOIN.sub("", text)
     macros = dict(_MACRO.findall(plain))
