@@ -1,4 +1,4 @@
-"""What was made once: records and notes in a store, values in memory, work that callers share."""
+"""Memories of work: records and notes in a store, values in memory, work that callers share."""
 
 from __future__ import annotations
 

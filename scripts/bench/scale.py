@@ -185,7 +185,7 @@ _PEAK = "VmHWM:"
 
 
 class Turn(Value):
-    """What a row cost, in ms of CPU: the process with the rows, and each of those that judge for it."""
+    """The CPU time of a row in ms: of the process with the rows, and of each that judges for it."""
 
     own: float
     others: tuple[float, ...]

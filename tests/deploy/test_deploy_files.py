@@ -249,7 +249,7 @@ def test_no_more_workers_leave_at_once_than_the_budget_lets() -> None:
 
 
 def rendered(overlay: str, folder: Path = KUBERNETES) -> dict[str, Any]:
-    """What `kubectl apply -k` would send, by kind."""
+    """Return the objects that `kubectl apply -k` would send, by kind."""
     if shutil.which("kubectl") is None:
         lacks("kubectl")
     made = subprocess.run(["kubectl", "kustomize", folder / overlay], capture_output=True, text=True)

@@ -86,7 +86,7 @@ def serving(process: subprocess.Popen[str]) -> Iterator[tuple[str, list[dict[str
 
 
 def judges(url: str) -> bool:
-    """Whether a worker judges a completion by the tests that come with it."""
+    """Return True if the worker takes a right completion, by the tests that come with it."""
     data = {"id": 1, "content": "", "test": [{"input": {"stdin": "1 2"}, "output": {"stdout": "3\n"}}]}
     config = {"dataset_type": "CommonOJDataset", "language": "python", "provided_data": data}
     completion = "```python\nprint(sum(map(int, input().split())))\n```"

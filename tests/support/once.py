@@ -1,4 +1,4 @@
-"""What stays the same while tests run, and takes long to find out, is asked for once."""
+"""Ask once for facts that stay the same while tests run and take long to find out."""
 
 from __future__ import annotations
 

@@ -624,12 +624,7 @@ class Builds:
         elif self._carrier.is_here and (names := own_includes(recipe)):
             made = await self._made_ahead(header_recipe(recipe, names), profile, self._included)
             files[f"{INCLUDED}.gch"] = made if made is None or not made.log else None  # it would warn no more
-        elif (
-            profile.confines
-            and len(profile.offered(recipe.tool)) == 1
-            and serves(recipe)
-            and serves_early(recipe)
-        ):
+        elif profile.confines and serves(recipe) and serves_early(recipe):
             files[CHECKER] = await self._checker_at_workers(recipe, profile)
         if recipe.shared and len(profile.offered(recipe.tool)) == 1:
             files[OBJECT] = await self._made_ahead(object_recipe(recipe), profile, self._graders, wait=True)

@@ -99,7 +99,7 @@ async def test_what_is_no_program(tmp_path: Path) -> None:
 
 
 async def late(folder: Path, command: str) -> Text:
-    """What is left when the time is over that it has from when it wrote its number."""
+    """Return the text that a command leaves when its time, turned once it runs, is over."""
     clock, writing = Ahead(), asyncio.create_task(left(folder, command))
     await asyncio.to_thread(wait_for_number, folder / "p#0" / "me")
     await clock.turn(61.0)
