@@ -42,7 +42,7 @@ class Slots:
         for slot in own:
             self._free.put_nowait(slot)
         self._jobs: dict[Leash, int] = {}  # under way, with the CPU time at the last look
-        self._several = asyncio.Lock()  # held by who collects more than one slot: two would block
+        self._alone = asyncio.Lock()  # held by a job from when it waits to run alone
         self._waiting = self.lent = self._idle = 0
         self._lines = set[WaitingLine]()  # in which somebody waits
         self._looking: asyncio.Task[None] | None = None
@@ -55,14 +55,16 @@ class Slots:
     async def take(self, *, alone: bool = False) -> AsyncIterator[Slot]:
         """Hold a slot; alone, all of them."""
         taken: list[Slot] = []
-        try:
-            async with self._several if alone else nullcontext():
+        async with self._alone if alone else nullcontext():
+            try:
+                while alone and self.lent and not self._free.empty():  # lent to nobody yet
+                    self._give_back(self._free.get_nowait())
                 while len(taken) < (self._own if alone else 1):
                     taken.append(await self._next())
-            yield taken[0]
-        finally:
-            for slot in taken:
-                self._give_back(slot)
+                yield taken[0]
+            finally:
+                for slot in taken:
+                    self._give_back(slot)
 
     @contextlib.contextmanager
     def watched(self, leash: Leash) -> Iterator[None]:
@@ -99,7 +101,7 @@ class Slots:
             self._waiting -= 1
 
     def _give_back(self, slot: Slot) -> None:
-        asked = self._asked() and not self._several.locked()  # who runs alone wants what was lent back first
+        asked = self._asked() and not self._alone.locked()  # who runs alone wants what was lent back first
         if self.lent > (self._idle if asked else 0):
             self.lent -= 1
             self._spare.append(slot)
@@ -110,7 +112,8 @@ class Slots:
         """Lend, while somebody waits."""
         while self._asked():
             await asyncio.sleep(_LOOK)
-            self._idle = 0 if self._several.locked() else await asyncio.to_thread(self._idling)
+            idle = 0 if self._alone.locked() else await asyncio.to_thread(self._idling)
+            self._idle = 0 if self._alone.locked() else idle  # it may have come during the look
             while self._spare and self.lent < self._idle and self._asked() and has_memory(self._own):
                 self.lent += 1
                 self._free.put_nowait(self._spare.pop())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -75,6 +75,96 @@ async def test_who_runs_alone_waits_for_what_was_lent(monkeypatch: pytest.Monkey
         assert begun == [0, 1, 2, 3]
         ends[2].set()
     assert begun == [0, 1, 2, 3, -1]
+
+
+class Lending:
+    """One slot and a spare one, and what ran on them. Looks last until they are let go."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.slots = Slots([cast(Slot, "own")], [cast(Slot, "spare")])
+        self.seen, self.begun, self.ends = asyncio.Event(), list[str](), dict[str, asyncio.Event]()
+        self.looks = 0
+        self.has_memory: Callable[[], bool] = lambda: True
+
+        async def look(work: object) -> int:
+            self.looks += 1
+            await self.seen.wait()
+            return 1  # the first job sleeps
+
+        monkeypatch.setattr(slots, "has_memory", lambda count: self.has_memory())
+        monkeypatch.setattr(asyncio, "to_thread", look)
+        monkeypatch.setattr(slots, "_LOOK", 0.0)
+
+    def start(self, name: str, *, alone: bool = False) -> asyncio.Task[None]:
+        async def work() -> None:
+            async with self.slots.take(alone=alone):
+                self.begun.append(name)
+                await self.ends.setdefault(name, asyncio.Event()).wait()
+
+        return asyncio.create_task(work())
+
+    async def end(self, name: str) -> None:
+        self.ends.setdefault(name, asyncio.Event()).set()
+        await settle()
+
+
+async def settle() -> None:
+    """Let all go on that does not wait for a test."""
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def lending(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lending]:
+    made = Lending(monkeypatch)
+    yield made
+    made.slots.close()
+
+
+async def test_who_comes_to_run_alone_during_a_look_is_lent_nothing(lending: Lending) -> None:
+    sleeper = lending.start("sleeper")
+    await settle()
+    other = lending.start("other")
+    await until(lambda: lending.looks == 1)
+    other.cancel()
+    alone = lending.start("alone", alone=True)
+    await settle()
+    lending.seen.set()
+    await settle()
+    assert lending.begun == ["sleeper"] and lending.slots.lent == 0
+    await lending.end("sleeper")
+    assert lending.begun == ["sleeper", "alone"]
+    await lending.end("alone")
+    await asyncio.gather(sleeper, alone)
+
+
+async def test_who_runs_alone_takes_no_slot_that_was_lent_to_nobody(lending: Lending) -> None:
+    """It was lent to one that gave up in that moment."""
+    lending.start("sleeper")
+    await settle()
+    other = lending.start("other")
+    lending.has_memory = other.cancel
+    lending.seen.set()
+    await until(other.done)
+    await settle()
+    assert lending.slots.lent == 1
+    lending.start("alone", alone=True)
+    await settle()
+    assert lending.begun == ["sleeper"] and lending.slots.lent == 0
+    await lending.end("sleeper")
+    assert lending.begun == ["sleeper", "alone"]
+
+
+async def test_who_runs_alone_lends_nothing(lending: Lending) -> None:
+    """Also where it sleeps while somebody waits."""
+    lending.seen.set()
+    lending.start("alone", alone=True)
+    await settle()
+    lending.start("other")
+    await settle()
+    assert lending.begun == ["alone"]
+    await lending.end("alone")
+    assert lending.begun == ["alone", "other"]
 
 
 @contextmanager
