@@ -109,6 +109,10 @@ class Commands(TyperGroup):
         super().__init__(**settings)
         self.commands = {name: TyperCommand(name, short_help=does) for name, does in COMMANDS.items()}
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with _complaining(in_objects="worker" in args and _logs_objects(args)):
+            return super().parse_args(ctx, args)
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         formatter.write_paragraph()
         for title, commands in _OVERVIEW.items():

@@ -231,6 +231,13 @@ def test_an_error_before_it_serves_is_an_object_too(
     assert event["event"] == "error" and named in event["message"].lower()
 
 
+def test_an_option_before_the_command_is_refused_as_an_object_too(cli: CommandLine) -> None:
+    refused = cli("--bad", "worker", "--log-format", "json")
+    [event] = map(json.loads, refused.stderr.splitlines())
+    assert (refused.returncode, event["event"]) == (2, "error") and "--bad" in event["message"]
+    assert cli("--bad", "worker").stderr.startswith("Usage: ")
+
+
 def test_what_asks_for_no_objects_gets_none(cli: CommandLine) -> None:
     for words in (("worker", "--log-format", "xml"), ("doctor", "--log-format", "json")):
         refused = cli(*words)
