@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import tempfile
 import time
@@ -79,6 +80,25 @@ def test_commands_reach_a_cluster_from_outside(rig: Rig, tmp_path: Path) -> None
     answer = json.loads(doctor.stdout)
     assert (answer["ok"], answer["slots"], len(answer["nodes"])) == (True, 4, 2)
     check_scores(rig.outside, tmp_path / "run")
+
+
+@pytest.mark.parametrize("listens", [False, True])
+def test_a_file_of_a_cluster_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listens: bool
+) -> None:
+    """Nobody is there, or a server that is none of Ray's, with which Ray would wait for minutes."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        if listens:
+            other.listen()
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        (tmp_path / "ray").mkdir()
+        (tmp_path / "ray" / "ray_current_cluster").write_text(address)
+        refused = command("doctor", engine="ray")
+    assert refused.returncode == 2
+    assert f"nothing answers as Ray at {address}" in refused.stderr and "remove it then" in refused.stderr
 
 
 def test_a_package_that_forks(rig: Rig, tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ RESOURCE = "ioi_eval"
 _CALLS_PER_SLOT, _CALLS = 4, 32  # that an actor takes at the same time
 _ADMISSIONS = 3  # times that we knock; one takes half a minute where it fails
 _KNOCK = 0.5  # seconds between two looks whether somebody answers
+_SETTINGS = bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # the first frame of either side; the fourth byte is its type
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
 _PAUSE = 2.0  # seconds before the second time, twice as long before each later one
 
 _log = logging.getLogger(__name__)
@@ -49,9 +51,10 @@ def check_address(text: str) -> None:
 
 
 async def wait_for_answer(address: str, seconds: float) -> None:
-    """Raise EngineUnavailable where nothing answers at the address that Ray would use, with the remedy.
+    """Raise EngineUnavailable where nothing answers as Ray at the address that it would use, with the remedy.
 
-    Ray itself waits for minutes, and hears no signal meanwhile.
+    Ray itself waits for minutes, and hears no signal meanwhile: also where another server has the port of a
+    cluster that is gone, or the cluster hangs.
     """
     found = _address(address)
     host, _, port = found.removeprefix("ray://").rpartition(":")
@@ -62,18 +65,35 @@ async def wait_for_answer(address: str, seconds: float) -> None:
         async with asyncio.timeout(seconds):
             while True:
                 try:
-                    _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
-                except OSError as error:
+                    await _greet(host.strip("[]"), int(port))
+                except (OSError, EOFError) as error:
                     fault = error
                     await asyncio.sleep(_KNOCK)
                 else:
-                    writer.close()
                     return
     raise EngineUnavailable(
-        f"nothing answers at {found}, the address of the Ray cluster, for {seconds:g} s ({fault}). Start it"
-        " (ray start --head), or correct the address: that of the engine, of RAY_ADDRESS, or of the file"
-        " /tmp/ray/ray_current_cluster, which may name a cluster that is gone: remove it then"
+        f"nothing answers as Ray at {found}, the address of the Ray cluster, for {seconds:g} s ({fault})."
+        " Start it (ray start --head), or correct the address: that of the engine, of RAY_ADDRESS, or of the"
+        " file /tmp/ray/ray_current_cluster, which may name a cluster that is gone: remove it then"
     )
+
+
+async def _greet(host: str, port: int) -> None:
+    """Begin HTTP/2, as all of Ray's servers speak it. Raises OSError and EOFError for others.
+
+    With TLS of Ray's own, which needs certificates, it is enough that somebody is there.
+    """
+    from ray._private.ray_constants import env_bool  # as Ray reads it
+
+    reader, writer = await asyncio.open_connection(host, port)
+    try:
+        if not env_bool("RAY_USE_TLS", False):
+            writer.write(_PREFACE)
+            frame = await reader.readexactly(len(_SETTINGS))
+            if frame[3] != _SETTINGS[3]:
+                raise ConnectionError("another server is there")
+    finally:
+        writer.close()
 
 
 def _address(given: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
@@ -30,6 +31,7 @@ class FakeCluster:
     def __init__(self) -> None:
         self.nodes = list[str]()
         self.versions = dict[str, str]()
+        self.tls = False
         self.found: str | None = None  # the address that Ray finds in variables and files
 
     def survey(self) -> list[Seen]:
@@ -54,6 +56,8 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     found = SimpleNamespace(get_ray_address_from_environment=lambda address, folder: fake.found)
     monkeypatch.setitem(sys.modules, "ray._private", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "ray._private.services", found)
+    told = SimpleNamespace(env_bool=lambda name, default: fake.tls if name == "RAY_USE_TLS" else default)
+    monkeypatch.setitem(sys.modules, "ray._private.ray_constants", told)
     for name, does in (("survey", fake.survey), ("start", fake.start), ("existing", lambda name: None)):
         monkeypatch.setattr(cluster, name, does)
     monkeypatch.setattr(cluster, "connect", lambda address: False)
@@ -129,9 +133,50 @@ async def test_an_address_where_nothing_answers_is_said_with_the_remedy(
         await entering
 
 
-async def test_an_address_that_answers_is_passed_on(ray: FakeCluster) -> None:
-    async with await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
+def server(answer: bytes | None) -> Any:
+    """A server that takes a greeting, and answers so; None: never."""
+
+    async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(EOFError):
+            await reader.readexactly(24)
+        if answer is None:
+            await reader.read()  # until the other side is gone
+        else:
+            writer.write(answer)
+        writer.close()
+
+    return asyncio.start_server(meet, "127.0.0.1", 0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        (None, "no answer"),
+        (b"", "0 bytes read"),
+        (b"HTTP/1.1 400 Bad Request", "another server is there"),
+    ],
+)
+async def test_a_port_that_another_server_has_is_no_cluster(
+    ray: FakeCluster, answer: bytes | None, fault: str
+) -> None:
+    """Or a cluster that hangs: the system takes connections for it."""
+    async with await server(answer) as there:
+        ray.found = f"127.0.0.1:{there.sockets[0].getsockname()[1]}"
+        clock = Ahead()
+        entering = asyncio.create_task(RayEngine().__aenter__())
+        while not entering.done():
+            await clock.turn(4.0)
+            await asyncio.sleep(0.05)
+        with pytest.raises(EngineUnavailable, match=f"as Ray at {ray.found}.* for 15 s.*{fault}"):
+            await entering
+
+
+@pytest.mark.parametrize("tls", [False, True])
+async def test_an_address_that_answers_is_passed_on(ray: FakeCluster, tls: bool) -> None:
+    settings = bytes((0, 0, 6, 4, 0, 0, 0, 0, 0)) + bytes(6)
+    ray.tls = tls
+    async with await server(None if tls else settings) as there:
+        port = there.sockets[0].getsockname()[1]
         await cluster.wait_for_answer(f"ray://127.0.0.1:{port}", 15.0)
 
 
