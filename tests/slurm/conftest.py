@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,16 +23,18 @@ def _missing() -> str:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[dict[str, str]]:
+def cluster() -> Iterator[dict[str, str]]:
     """What the environment must hold for Slurm's commands to reach it."""
     if os.geteuid() != 0:
         pytest.skip("Slurm's daemons are started by root")
     if reason := _missing():
         lacks(reason)
-    script, folder = Path(__file__).with_name("cluster"), tmp_path / "cluster"
-    tmp_path.chmod(0o711)  # munge wants its socket where everybody gets
-    try:
-        subprocess.run([script, "start", folder], check=True)
-        yield {"SLURM_CONF": str(folder / "slurm.conf")}
-    finally:
-        subprocess.run([script, "stop", folder], check=True)
+    script = Path(__file__).with_name("cluster")
+    with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as place:  # sockets have short paths
+        Path(place).chmod(0o711)  # munge wants its socket where everybody gets
+        folder = Path(place, "cluster")
+        try:
+            subprocess.run([script, "start", folder], check=True)
+            yield {"SLURM_CONF": str(folder / "slurm.conf")}
+        finally:
+            subprocess.run([script, "stop", folder], check=True)

@@ -9,7 +9,9 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.command_line import CommandLine, results, row, wait_for_rows, write_dump, write_package
@@ -18,6 +20,7 @@ from ioi_eval.engines.embedded.boxes import choose_base, sweep
 
 _DEPLOY = Path(__file__).parents[2] / "piston" / "slurm"
 _WORKERS = 3
+_KILL_WAIT = 5  # seconds after which the cluster kills what a plain scancel ends
 # Each test takes a moment, so that whoever loses a worker loses work.
 _SOURCE = """#include <cstdio>
 #include <ctime>
@@ -89,6 +92,16 @@ def answers(port: int, path: str = "/healthz", token: str = "") -> str:
         return ""
 
 
+def run(port: int, script: str) -> Any:
+    """What a worker says of a job."""
+    job = {"language": "bash", "version": "*", "files": [{"name": "run", "content": script}]}
+    headers = {"Authorization": "Bearer only-for-us", "Content-Type": "application/json"}
+    address = f"http://localhost:{port}/api/v2/execute"
+    request = urllib.request.Request(address, json.dumps({**job, "run_timeout": 60_000}).encode(), headers)
+    with urllib.request.urlopen(request, timeout=600) as reply:
+        return json.loads(reply.read())
+
+
 def until(holds: Callable[[], bool], logs: Path) -> None:
     for _ in range(1200):
         if holds():
@@ -128,8 +141,19 @@ def test_a_cluster_of_workers(cli: CommandLine, token: Path, ports: list[int]) -
     assert not answers(lost)
     assert all("ioi_eval_jobs_total" in answers(port, "/metrics", "only-for-us") for port in left)
 
-    assert f"piston-worker-{left[0]} ends" in slurm(cli, _DEPLOY / "stop", left[0])
-    assert f"piston-worker-{left[1]} ends" in slurm(cli, _DEPLOY / "stop")
+    # A job that waits is first in the list, and gone before the others are ended.
+    held = ("--hold", "--job-name=piston-worker-1", "--output=/dev/null", "--wrap=true")
+    slurm(cli, "sbatch", *held)
+    assert slurm(cli, _DEPLOY / "stop", left[0]).strip().endswith(f"piston-worker-{left[0]} ends")
+    with ThreadPoolExecutor(1) as beside:
+        finishing = beside.submit(run, left[1], f"sleep {_KILL_WAIT + 3}; echo finished")
+        until(
+            lambda: "ioi_eval_jobs_running 1" in answers(left[1], "/metrics", "only-for-us"),
+            cli.folder / "logs",
+        )
+        told = slurm(cli, _DEPLOY / "stop")
+        assert "piston-worker-1 ends" in told and f"piston-worker-{left[1]} ends" in told
+        assert finishing.result()["run"]["stdout"] == "finished\n"
     until(lambda: not slurm(cli, "squeue", "--noheader").strip(), cli.folder / "logs")
     assert not any(answers(port) for port in ports)
     assert "no such worker" in slurm(cli, _DEPLOY / "stop")
