@@ -7,6 +7,8 @@ import time
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar, Token
 from functools import partial
 from importlib.metadata import version
 from types import TracebackType
@@ -33,13 +35,6 @@ class Draining(EngineOverloaded):
 
     def __init__(self) -> None:
         super().__init__("this server drains: it ends after the jobs that run, and takes no more")
-
-
-class TooLate(EngineOverloaded):
-    """A request's turn did not come in time: its client would hang up before the answer."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"{reason}, and the answer would come too late")
 
 
 class Lender(Protocol):
@@ -123,7 +118,7 @@ class Admission:
 
     def __init__(self, slots: int, queue: int, room: int, lender: Lender | None = None) -> None:
         self._slots, self._queue, self.room = slots, queue, room
-        self.running = self.visits = 0
+        self.running = self.visits = self._expected = 0
         self.brought = 0  # bytes
         self.draining = False
         self.free = FairSlots(slots, lender)
@@ -140,7 +135,7 @@ class Admission:
         if self.draining:
             raise Draining
         room = self._slots + self._queue
-        if self.visits >= room:
+        if self.visits - self._expected >= room:
             self.refused[caller.name] += 1
             raise EngineOverloaded(f"all {self._slots} slots are taken and {self._queue} requests wait")
         if self.inside[caller.name] >= max(self._slots, int(room * caller.part)):
@@ -158,6 +153,11 @@ class Admission:
             self._empty.clear()
         else:
             self._empty.set()
+
+    def expect(self, visits: int, caller: Caller) -> None:
+        """For visits inside whose requests come again: they count as left meanwhile."""
+        self._expected += visits
+        self.inside[caller.name] -= visits
 
     def drain(self) -> None:
         """Lets nobody in from now on, and sends away who waits: another server may have room."""
@@ -180,12 +180,13 @@ class Admission:
 
 
 class Visit:
-    """A request's stay: `with` it is inside, after `slot` it has one."""
+    """A request's place: `with` it is inside, after `slot` it has one, for as long as somebody holds it."""
 
     def __init__(self, admission: Admission, caller: Caller) -> None:
-        self._admission, self._caller, self._has_slot, self._brought = admission, caller, False, 0
-        self.patience: float | None = None
-        """Seconds to wait for a slot, before TooLate is raised; None: as long as it takes."""
+        self.caller, self._admission = caller, admission
+        self._has_slot, self._brought = False, 0
+        self._holders, self._counts = 0, True
+        self._outside: Token[Visit]
 
     def bring(self, size: int) -> None:
         """Counts bytes of the request. One that is alone may bring what it likes."""
@@ -201,30 +202,65 @@ class Visit:
         """Waits for its turn; of one caller, first come, first served. A holder of a slot keeps it."""
         if self._has_slot:
             return
-        try:
-            async with asyncio.timeout(self.patience):
-                await self._admission.free.acquire(self._caller)
-        except TimeoutError:
-            raise TooLate(f"no slot was free within {self.patience:g} s") from None
+        await self._admission.free.acquire(self.caller)
         if self._admission.draining:
-            self._admission.free.release(self._caller)
+            self._admission.free.release(self.caller)
             raise Draining
         self._has_slot = True
-        self._admission.served[self._caller.name] += 1
+        self._admission.served[self.caller.name] += 1
         self._admission.running += 1
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the place for work that goes on without the request."""
+        self._hold()
+        try:
+            yield
+        finally:
+            self._let_go()
+
+    def expect_again(self) -> None:
+        """Let the request in when it comes again, as if this place, which is held for it, were free."""
+        if self._counts:
+            self._counts = False
+            self._admission.expect(+1, self.caller)
+
     def __enter__(self) -> Visit:
-        self._admission.count(+1, self._caller)
+        self._hold()
+        self._outside = _inside.set(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        _inside.reset(self._outside)
+        self._let_go()
+
+    def _hold(self) -> None:
+        self._holders += 1
+        if self._holders == 1:
+            self._admission.count(+1, self.caller)
+
+    def _let_go(self) -> None:
+        self._holders -= 1
+        if self._holders:
+            return
         if self._has_slot:
             self._admission.running -= 1
-            self._admission.free.release(self._caller)
+            self._admission.free.release(self.caller)
         self._admission.brought -= self._brought
-        self._admission.count(-1, self._caller)
+        if not self._counts:
+            self._admission.expect(-1, self.caller)
+        self._admission.count(-1, self.caller)
+
+
+_inside: ContextVar[Visit] = ContextVar("visit")
+
+
+def staying() -> AbstractContextManager[None]:
+    """Hold the place of the request that this work is for, if it is for one."""
+    visit = _inside.get(None)
+    return visit.held() if visit else nullcontext()
 
 
 # --- what is counted, in Prometheus's text format ----------------------------------------------------

@@ -8,64 +8,23 @@ that brings scripts of its own goes as it came: nobody knows what they do.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
 
 from ioi_eval.engines.contract import Profile, artifact_key
-from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
-from ioi_eval.model.job import Job, JobFile, JobResult, Stage, Toolchain
+from ioi_eval.model.job import Job, JobFile, JobResult, Toolchain
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Value
+from ioi_eval.server.builds import KeptBuild, SharedBuilds
 from ioi_eval.server.jobs import Lender, PackagedEngine
 from ioi_eval.store import Store
-from ioi_eval.store.memory import Shared, recalled, remembered
 from ioi_eval.store.resources import graders
-
-# --- how builds lie in the store: a folder per key with the stage that made it and its files ---------
-
-
-_REFUSED = 1  # exit code: the submission does not compile, and would not another time
-
-
-class KeptBuild(Value):
-    """A build's words, and the files that it made for jobs to come."""
-
-    stage: Stage
-    files: tuple[JobFile, ...] = ()
-
-
-class KeptBuilds:
-    """Builds kept in a store. The methods block and may be called from several threads."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def find(self, key: str) -> KeptBuild | None:
-        with self._store.pin(key):
-            found = recalled(self._store, key, KeptBuild)
-        return found and found[0]
-
-    def keep(self, key: str, stage: Stage, made: Mapping[str, str]) -> KeptBuild:
-        """A time limit, or a compiler that broke, is not remembered: the next time may go better.
-
-        Nor is what takes the room of many others.
-        """
-        if stage.code not in (0, _REFUSED):
-            return KeptBuild(stage=stage)
-        contents = {name: Blob.of(Path(path).read_bytes()) for name, path in made.items()}
-        files = (JobFile(name=name, content=contents[name], executable=True, text=False) for name in made)
-        kept = KeptBuild(stage=stage, files=tuple(files))
-        if sum(content.size for content in contents.values()) <= self._store.largest:
-            remembered(self._store, key, KeptBuild, lambda _: kept)
-        return kept
-
 
 # --- the engine --------------------------------------------------------------------------------------
 
@@ -117,8 +76,7 @@ class Prepared:
         """`memory`: what boxes of classic jobs may have; their scripts limit the submission by themselves."""
         self._engine, self._memory = engine, memory
         self._script = (graders() / "classic" / "compile").read_text()
-        self._kept = KeptBuilds(store)
-        self._builds: Shared[KeptBuild] = Shared(lasting=True)
+        self._builds = SharedBuilds(store)
 
     async def __aenter__(self) -> Self:
         return self
@@ -126,7 +84,6 @@ class Prepared:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the builds that nobody waits for any more."""
         await self._builds.close()
 
     @property
@@ -177,21 +134,10 @@ class Prepared:
         command = (asked.package.language, hashlib.sha256(self._script.encode()).hexdigest())
         key = artifact_key(build.kind, profile.architecture, asked.tool, command, files)
 
-        async def find_or_make() -> KeptBuild:
-            found = await asyncio.to_thread(self._kept.find, key)
-            return found or await self._make(key, build, asked.job, files)
-
-        return await self._builds.call(key, find_or_make)
-
-    async def _make(self, key: str, build: _Build, job: Job, files: tuple[JobFile, ...]) -> KeptBuild:
         scripts = (_script("compile", build.head + self._script), _script("run", ":\n"))
         limits = {"run_memory_limit": self._memory, "keep": build.makes}
-        result = await self._engine.execute(msgspec.structs.replace(job, files=(*files, *scripts), **limits))
-        assert result.compile is not None, "the job has a compile script"
-        try:
-            return await asyncio.to_thread(self._kept.keep, key, result.compile, result.kept)
-        finally:
-            await asyncio.to_thread(drop, result)
+        job = msgspec.structs.replace(asked.job, files=(*files, *scripts), **limits)
+        return await self._builds.get(key, partial(self._engine.execute, job))
 
     def _run_job(self, job: Job, built: Iterable[JobFile]) -> Job:
         return msgspec.structs.replace(job, files=(*job.files, *built), run_memory_limit=self._memory)

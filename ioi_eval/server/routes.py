@@ -19,6 +19,7 @@ from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
 from ioi_eval.engines.piston.identity import HEADER
 from ioi_eval.model.errors import EngineOverloaded
+from ioi_eval.server.builds import SharedBuilds
 from ioi_eval.server.callers import NOBODY, Callers
 from ioi_eval.server.contents import Contents
 from ioi_eval.server.jobs import (
@@ -64,12 +65,17 @@ class Routes:
         jobs: Jobs,
         metrics: Metrics,
         contents: Contents,
+        builds: SharedBuilds,
         tell: Tell,
     ) -> None:
-        self._sandbox = SandboxFusion(engine, jobs)
+        self._sandbox = SandboxFusion(engine, jobs, builds)
         self._engine, self._options, self._callers = engine, options, callers
         self._admission, self._jobs, self._metrics = admission, jobs, metrics
         self._contents, self._fullness = contents, Fullness(tell)
+
+    async def close(self) -> None:
+        """End what goes on without a request."""
+        await self._sandbox.close()
 
     def application(self, identity: str) -> web.Application:
         """Return the application. `identity`: what every reply tells of this worker."""

@@ -1,7 +1,7 @@
 """SandboxFusion's API over jobs: /run_code, and /submit for tests that come with the request.
 
-A program is built by one job and run by others, all of them in the slot of their request. What a program is
-to print never gets into a box.
+A program is built by one job, kept, and run by others, in the slot of their request. A build goes on when its
+client hangs up. What a program is to print never gets into a box.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import math
+import hashlib
 import shlex
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
+from ioi_eval.engines.contract import artifact_key
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
@@ -25,7 +27,9 @@ from ioi_eval.model.languages import Language, find
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.extraction import extract
-from ioi_eval.server.jobs import FailedInside, Jobs, PackagedEngine, TooLate, Visit
+from ioi_eval.server.builds import KeptBuild, SharedBuilds
+from ioi_eval.server.jobs import FailedInside, Jobs, PackagedEngine, Visit
+from ioi_eval.server.unanswered import Unanswered
 from ioi_eval.store.resources import graders
 
 _SCRIPTS = ("python", "bash")
@@ -35,7 +39,7 @@ _BROKEN = "SandboxError"
 _RUNTIME, _STDIN = "ioi_eval", ".ioi-eval-stdin"
 _NO_LIMIT = 1 << 24  # MB: more than machines have
 _MOST_FETCHED = 64 << 20  # bytes of all files of a reply
-_GRACE = 5.0  # seconds beyond both timeouts for which clients wait at the least; verl's: 10
+_GRACE = 8.0  # seconds beyond both timeouts for which a client surely waits; verl's waits 10
 _TOLERANCE, _TINY = 1e-5, 1e-10  # relative, of numbers in a line of their own
 
 T = TypeVar("T")
@@ -119,17 +123,25 @@ class SubmitReply(msgspec.Struct):
 class SandboxFusion:
     """SandboxFusion's API on a worker."""
 
-    def __init__(self, engine: PackagedEngine, jobs: Jobs) -> None:
-        self._engine, self._jobs = engine, jobs
+    def __init__(self, engine: PackagedEngine, jobs: Jobs, builds: SharedBuilds) -> None:
+        self._engine, self._jobs, self._builds, self._unanswered = engine, jobs, builds, Unanswered()
+
+    async def close(self) -> None:
+        """End what clients that are away may come again for."""
+        await self._unanswered.close()
+        await self._builds.close()
 
     async def run_code(self, body: bytes, visit: Visit) -> bytes:
-        """Run a program. Raises TooLate where its client would hang up before the answer: it asks again."""
+        """Run a program. Raises TooLate just before its client would hang up: it comes again."""
         asked = _asked(body, RunCode)
-        latest = _GRACE + asked.compile_timeout  # that the program itself may begin
-        visit.patience = latest if asked.language in _SCRIPTS else _GRACE + asked.compile_timeout / 2
-        begin_by = asyncio.get_running_loop().time() + latest
+        patience = _GRACE + _milliseconds("compile_timeout", asked.compile_timeout) / 1000
+        patience += _milliseconds("run_timeout", asked.run_timeout) / 1000
+        key = f"{hashlib.sha256(body).hexdigest()} {visit.caller.name}"
+        return await self._unanswered.answer(key, partial(self._run_code, asked, visit), visit, patience)
+
+    async def _run_code(self, asked: RunCode, visit: Visit) -> bytes:
         try:
-            (reply,) = await self._run(asked, [asked.stdin or ""], visit, begin_by=begin_by)
+            (reply,) = await self._run(asked, [asked.stdin or ""], visit)
         except FailedInside as error:
             reply = RunCodeReply(status=_BROKEN, message=str(error))
         return msgspec.json.encode(reply)
@@ -163,32 +175,17 @@ class SandboxFusion:
         )
 
     async def _run(
-        self,
-        asked: RunCode,
-        inputs: Sequence[str],
-        visit: Visit,
-        expected: Sequence[str] | None = None,
-        *,
-        begin_by: float = math.inf,
+        self, asked: RunCode, inputs: Sequence[str], visit: Visit, expected: Sequence[str] | None = None
     ) -> list[RunCodeReply]:
-        """A reply for each input; with `expected` up to the first that is not right. Raises FailedInside.
-
-        Raises TooLate where the build lasts beyond `begin_by`, a time of the loop.
-        """
+        """A reply for each input; with `expected` up to the first that is not right. Raises FailedInside."""
         program = await self._program(asked)
         built = await self._built(program, visit)
-        try:
-            if built is not None and built.run.code == 0 and asyncio.get_running_loop().time() > begin_by:
-                raise TooLate("the program was built late")
-            replies: list[RunCodeReply] = []
-            for number, given in enumerate(inputs):
-                replies.append(await self._reply(program, built, given, visit))
-                if expected is not None and not _is_right(replies[-1], expected[number]):
-                    break
-            return replies
-        finally:
-            if built is not None:
-                await asyncio.to_thread(drop, built)
+        replies: list[RunCodeReply] = []
+        for number, given in enumerate(inputs):
+            replies.append(await self._reply(program, built, given, visit))
+            if expected is not None and not _is_right(replies[-1], expected[number]):
+                break
+        return replies
 
     async def _program(self, asked: RunCode) -> _Program:
         language = _language(asked.language)
@@ -200,19 +197,25 @@ class SandboxFusion:
                 raise FailedInside(f"{command} is not installed here: {language.remedy}")
         return _Program(asked, language, there[language.tools[0]].path, there[language.tools[-1]].path)
 
-    async def _built(self, program: _Program, visit: Visit) -> JobResult | None:
-        """Build the program; None for languages without a build."""
+    async def _built(self, program: _Program, visit: Visit) -> KeptBuild | None:
+        """Build the program, unless that was done before; None for languages without a build."""
         if program.to_build is None:
             return None
-        return await self._jobs.run(self._jobs.ready(program.to_build), visit)
+        job, profile = self._jobs.ready(program.to_build), await self._engine.profile()
+        tool = profile.toolchains[program.language.tools[0]]
+        limits = (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit)
+        key = artifact_key("run-code", profile.architecture, tool, map(str, limits), job.files)
+        if not self._builds.under_way(key):  # else the slot is needed when that one is done
+            await visit.slot()
+        return await self._builds.get(key, partial(self._jobs.run, job, visit))
 
     async def _reply(
-        self, program: _Program, built: JobResult | None, given: str, visit: Visit
+        self, program: _Program, built: KeptBuild | None, given: str, visit: Visit
     ) -> RunCodeReply:
-        compiled = None if built is None else _command(built.run)
-        if built is not None and built.run.code != 0:
+        compiled = None if built is None else _command(built.stage)
+        if built is not None and built.stage.code != 0:
             return _told(RunCodeReply(compile_result=compiled))
-        job = program.to_run(given, None if built is None else built.kept)
+        job = program.to_run(given, () if built is None else built.files)
         result = await self._jobs.run(self._jobs.ready(job), visit)
         try:
             files = await asyncio.to_thread(_fetched, result)
@@ -225,7 +228,7 @@ class _Program:
     """The jobs that build and run what a request brought."""
 
     def __init__(self, asked: RunCode, language: Language, builder: str, runner: str) -> None:
-        self._asked, self._language, self._builder, self._runner = asked, language, builder, runner
+        self._asked, self.language, self._builder, self._runner = asked, language, builder, runner
         self._main = f"main{language.suffixes[0]}" if asked.language != "bash" else "main.sh"
         self._is_script = asked.language in _SCRIPTS
         self._memory = asked.memory_limit_MB << 20 if 0 < asked.memory_limit_MB < _NO_LIMIT else None
@@ -235,8 +238,8 @@ class _Program:
         """Return the build job; None for interpreted languages."""
         if self._is_script:
             return None
-        made = self._language.artifact_name
-        command = self._language.build((self._main,), made, tool=self._builder)
+        made = self.language.artifact_name
+        command = self.language.build((self._main,), made, tool=self._builder)
         return Job(
             files=(*self._files(), _file("compile", f"exec {shlex.join(command)} < /dev/null\n")),
             runtime=_RUNTIME,
@@ -245,17 +248,16 @@ class _Program:
             keep=(made,),
         )
 
-    def to_run(self, given: str, kept: Mapping[str, str] | None) -> Job:
-        made = self._language.artifact_name
+    def to_run(self, given: str, made: tuple[JobFile, ...]) -> Job:
         command: tuple[str, ...] = (self._runner, self._main)
-        program: tuple[JobFile, ...] = ()
         if not self._is_script:
-            command = self._language.run(self._runner, self._memory)
-            program = (JobFile(name=made, content=Blob.of_file(Path((kept or {})[made])), executable=True),)
+            command = self.language.run(self._runner, self._memory)
+            if not made:
+                raise FailedInside("the compiler made no program")
         started = command[0] if command[0].startswith("/") else f"./{command[0]}"
         line = f"exec {shlex.join((started, *command[1:]))} < {_STDIN}\n"
         return Job(
-            files=(*self._files(), *program, _file(_STDIN, given), _file("run", line)),
+            files=(*self._files(), *made, _file(_STDIN, given), _file("run", line)),
             runtime=_RUNTIME,
             run_timeout=_milliseconds("run_timeout", self._asked.run_timeout),
             run_cpu_time=_milliseconds("run_timeout", self._asked.run_timeout),
@@ -267,7 +269,7 @@ class _Program:
         for name, content in self._asked.files.items():
             if content is not None:
                 yield JobFile(name=name, content=Blob.of(_decoded(name, content)))
-        helper = self._language.helper
+        helper = self.language.helper
         if helper and not self._is_script:
             yield _file(helper, (graders() / helper).read_text())
         yield _file(self._main, self._asked.code)

@@ -21,6 +21,7 @@ from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.embedded.boxes import Boxes, Disk
 from ioi_eval.model.digests import digest
 from ioi_eval.model.errors import InputError
+from ioi_eval.server.builds import SharedBuilds
 from ioi_eval.server.callers import Callers
 from ioi_eval.server.contents import Contents
 from ioi_eval.server.jobs import Admission, Jobs, Metrics, PackagedEngine
@@ -53,9 +54,13 @@ class Server:
         options: ServerOptions | None = None,
         *,
         depot: Depot | None = None,
+        store: Store | None = None,
         tell: Tell = silent,
     ) -> None:
-        """`depot`: where contents are kept that clients send once; None: nowhere. `tell` gets the log."""
+        """`depot`: where contents are kept that clients send once, `store`: where programs of /run_code are.
+
+        None: nowhere. `tell` gets the log.
+        """
         self._options = options or ServerOptions()
         self.slots = engine.slots
         callers = Callers(self._options, tell)
@@ -64,7 +69,10 @@ class Server:
         jobs = Jobs(engine, self._options, metrics, tell)
         contents = Contents(depot, self._options.max_body, metrics.contents)
         self._engine = engine
-        self._routes = Routes(engine, self._options, callers, self._admission, jobs, metrics, contents, tell)
+        builds = SharedBuilds(store)
+        self._routes = Routes(
+            engine, self._options, callers, self._admission, jobs, metrics, contents, builds, tell
+        )
         self._open = contextlib.AsyncExitStack()
         self.port, self.url = 0, ""
         self.facts = {
@@ -86,6 +94,7 @@ class Server:
 
     async def __aenter__(self) -> Self:
         application = self._routes.application(await self._identity())
+        self._open.push_async_callback(self._routes.close)
         self.url = await self._open.enter_async_context(listening(application, self._options))
         self.port = int(self.url.rpartition(":")[2])
         return self
@@ -177,7 +186,9 @@ async def serve(
             async with starting(options):
                 await opened.enter_async_context(engine)
                 await opened.enter_async_context(prepared)
-            yield await opened.enter_async_context(Server(prepared, options, depot=depot, tell=tell))
+            yield await opened.enter_async_context(
+                Server(prepared, options, depot=depot, store=store, tell=tell)
+            )
 
 
 @contextlib.asynccontextmanager

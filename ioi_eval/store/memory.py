@@ -173,6 +173,9 @@ class Shared(Generic[T]):
     def __len__(self) -> int:
         return len(self._calls)
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._calls
+
     async def call(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         call = self._calls.get(key)
         if call is None:

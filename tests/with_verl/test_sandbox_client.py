@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,28 +20,39 @@ import pytest
 sandbox = pytest.importorskip("verl.utils.reward_score.sandbox_fusion", reason="verl is not installed")
 
 from verl.utils.reward_score import default_compute_score  # noqa: E402
-from verl.utils.reward_score.sandbox_fusion.utils import check_correctness  # noqa: E402
+from verl.utils.reward_score.sandbox_fusion.utils import (  # noqa: E402
+    DEFAULT_TIMEOUT,
+    check_correctness,
+)
 
 TESTS = {"inputs": ["2\n", "21\n"], "outputs": ["4\n", "42\n"]}
 RIGHT = "print(2 * int(input()))"
 SLOW = 60  # seconds for what should end well
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    """Of a worker that wants a token."""
-    command = [Path(sys.executable).with_name("ioi-eval"), "worker", "--port", "0"]
-    variables = {**os.environ, "IOI_EVAL_TOKEN": "word"}
+@contextmanager
+def serving(*options: str, **variables: str) -> Iterator[str]:
+    """The address of a worker."""
+    command = [Path(sys.executable).with_name("ioi-eval"), "worker", "--port", "0", *options]
     worker = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **variables}
     )
     assert worker.stdout is not None
     line = next(line for line in worker.stdout if "http://" in line)
     address = next(word.strip(",") for word in line.split() if word.startswith("http://"))
     threading.Thread(target=worker.stdout.read, daemon=True).start()
-    yield address.replace("http://", "http://any:word@") + "/run_code"
-    worker.terminate()
-    assert worker.wait(60) == 0
+    try:
+        yield f"{address}/run_code"
+    finally:
+        worker.terminate()
+        assert worker.wait(60) == 0
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """Of a worker that wants a token."""
+    with serving(IOI_EVAL_TOKEN="word") as address:
+        yield address.replace("http://", "http://any:word@")
 
 
 def results(url: str, code: str, timeout: int = SLOW, **options: Any) -> list[Any]:
@@ -83,6 +95,39 @@ def test_the_score_of_a_completion(url: str) -> None:
     }
     score = default_compute_score("codecontests", fenced, json.dumps(many), **options)
     assert (score if isinstance(score, float) else score[0]) == 1.0
+
+
+# On an idle machine its tries leave room for 87 s of 28 s each, or 33 s of 10 s each with a timeout of 1 s.
+@pytest.mark.parametrize(
+    ("slots", "seconds", "timeout", "language"),
+    [
+        (2, 1.0, DEFAULT_TIMEOUT, "python"),  # 20 s: in the first try
+        (1, 1.0, DEFAULT_TIMEOUT, "python"),  # 40 s: in the second one, whose place is that of the first
+        (1, 0.4, 1, "python"),  # 16 s: in the second one
+        (2, 1.0, DEFAULT_TIMEOUT, "cpp"),
+    ],
+)
+def test_right_programs_behind_a_queue_are_right(
+    slots: int, seconds: float, timeout: int, language: str
+) -> None:
+    """40 at once of some CPU time each, for a machine that is idle."""
+    codes = {
+        "python": f"""
+import time
+while time.process_time() < {seconds}: pass
+{RIGHT}""",
+        "cpp": f"""#include <cstdio>
+#include <ctime>
+int main() {{
+    int n;
+    scanf("%d", &n);
+    while (clock() < {seconds} * CLOCKS_PER_SEC);
+    printf("%d\\n", 2 * n);
+}}""",
+    }
+    many = {"inputs": [f"{n}\n" for n in range(40)], "outputs": [f"{2 * n}\n" for n in range(40)]}
+    with serving("--slots", str(slots)) as url:
+        assert results(url, codes[language], tests=many, timeout=timeout, language=language) == [True] * 40
 
 
 def test_without_the_token_nothing_is_judged(url: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from ioi_eval.engines.embedded.slots import WaitingLine
 from ioi_eval.errors import EngineOverloaded
 from ioi_eval.server.callers import Caller
-from ioi_eval.server.jobs import Admission, Draining
+from ioi_eval.server.jobs import Admission, Draining, staying
 
 pytestmark = pytest.mark.alike
 
@@ -38,6 +38,43 @@ async def test_slots_then_queue_then_nobody() -> None:
     leave.set()
     assert await asyncio.gather(*stays) == ["done"] * 3
     assert (admission.running, admission.queued) == (0, 0)
+
+
+async def test_work_that_goes_on_keeps_the_place_of_its_request() -> None:
+    admission, leave = Admission(slots=1, queue=0, room=100), asyncio.Event()
+
+    async def work() -> None:
+        with staying():
+            await leave.wait()
+
+    with admission.visit() as visit:
+        visit.bring(70)
+        await visit.slot()
+        working = asyncio.create_task(work())
+        await settle()
+    assert (admission.running, admission.brought, admission.visits) == (1, 70, 1)
+    with pytest.raises(EngineOverloaded):
+        admission.visit()
+    leave.set()
+    await working
+    assert (admission.running, admission.brought, admission.visits) == (0, 0, 0)
+    with staying():  # for nobody
+        assert admission.visits == 0
+
+
+async def test_who_is_told_to_come_again_is_let_in_beside_its_place() -> None:
+    admission = Admission(slots=1, queue=0, room=100)
+    visit, again = admission.visit(), admission.visit()
+    with visit.held():
+        visit.expect_again()
+        visit.expect_again()
+        with again, pytest.raises(EngineOverloaded):
+            admission.visit()
+        assert (admission.visits, admission.inside) == (1, {"": 0})
+    with admission.visit():
+        assert (admission.visits, admission.inside) == (1, {"": 1})
+        with pytest.raises(EngineOverloaded):
+            admission.visit()
 
 
 async def test_a_slot_goes_to_the_caller_with_the_least_for_its_part() -> None:

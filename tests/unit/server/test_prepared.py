@@ -8,15 +8,19 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from missing import needs
-from server_helpers import until
+from server_helpers import API, Caller, until
 from support.places import graders
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.packages import LanguagePackage
+from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
-from ioi_eval.server.prepared import KeptBuilds, Prepared
+from ioi_eval.server import Server, ServerOptions
+from ioi_eval.server.builds import KeptBuilds
+from ioi_eval.server.prepared import Prepared
 
 pytestmark = pytest.mark.once
 
@@ -202,6 +206,28 @@ async def test_what_nobody_waits_for_ends_with_the_server(watched: Watched, tmp_
         await asyncio.wait([asked])
         assert held.ended == 0
     assert held.ended == 1
+
+
+async def test_a_build_without_its_client_has_the_slot_of_its_request(
+    watched: Watched, tmp_path: Path
+) -> None:
+    """So nobody gets more builds under way by hanging up."""
+    held = Held(watched)
+    body = piston.encode_request(olympiad(RIGHT))
+    async with (
+        Prepared(held, Store(tmp_path / "cache")) as prepared,
+        Server(prepared, ServerOptions(port=0, run_timeout=60_000, run_memory_limit=1 << 30)) as server,
+        aiohttp.ClientSession(server.url, headers={"Content-Type": "application/json"}) as session,
+    ):
+        gone = asyncio.create_task(Caller(session).post(f"{API}/execute", data=body))
+        await until(lambda: held.begun == 1)
+        gone.cancel()
+        await asyncio.wait([gone])
+        other = asyncio.create_task(Caller(session).run("true"))
+        await until(lambda: server._admission.queued == 1)
+        assert (server.running, server._admission.visits) == (1, 2)
+        held.go.set()
+        assert (await other)[0] == 200
 
 
 # --- Codeforces ------------------------------------------------------------------------------------------

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
+from pathlib import Path
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 from missing import needs
-from server_helpers import API, Caller, job, until
+from server_helpers import API, Caller, HeldEngine, job, until
 from support.clocks import Ahead
 
-from ioi_eval import EmbeddedEngine
+from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.model.secret import Secret
 from ioi_eval.server import Server, ServerOptions
 
@@ -163,49 +166,144 @@ async def test_who_finds_no_room_is_told_to_come_again(
     await asyncio.gather(*jobs, return_exceptions=True)
 
 
-async def test_whose_turn_comes_too_late_is_told_to_come_again(server: Server, call: Caller) -> None:
-    """Its client would hang up before the answer, and not try again; after 504 it does."""
-    running = asyncio.create_task(call.run("sleep 1000"))
-    await until(lambda: server.running == 1)
-    clock = Ahead()
-    asked = {"code": "print(1)", "language": "python", "compile_timeout": 2, "run_timeout": 2}
-    late = asyncio.create_task(call.post("/run_code", json=asked))
-    await until(lambda: server._admission.visits == 2)
-    await clock.turn(6.9)
-    assert not late.done()
-    await clock.turn(0.2)
-    status, reply = await late
-    assert status == 504 and "no slot was free within 7 s" in reply["message"]
-    running.cancel()
-    await asyncio.wait([running])
-    assert (await call.post("/run_code", json=asked))[0] == 200
+WAITS = {"compile_timeout": 2, "run_timeout": 2}  # and 8 s beyond
 
 
-async def test_a_program_that_is_built_late_is_asked_for_again(server: Server, call: Caller) -> None:
-    """Its turn came in time, and what the build has left would not do for the program."""
-    asked = {"code": DOUBLE_CPP, "language": "cpp", "stdin": "21", "compile_timeout": 60, "run_timeout": 2}
-    running = asyncio.create_task(call.run("sleep 1000"))
-    await until(lambda: server.running == 1)
+async def post(call: Caller, code: str, **fields: Any) -> tuple[int, Any]:
+    return await call.post("/run_code", json={"code": code, "language": "python", **WAITS, **fields})
+
+
+async def test_who_is_told_to_come_again_keeps_its_place(engine: EmbeddedEngine) -> None:
+    """Its client would hang up before the answer, and not try again; after 504 it does, three times."""
+    async with Server(engine, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
+        call, clock = Caller(session), Ahead()
+        running = asyncio.create_task(call.run("sleep 1000"))
+        await until(lambda: server.running == 1)
+        for _ in range(2):
+            late = asyncio.create_task(post(call, "print(1)"))
+            await until(lambda: server._admission.visits == 2 + bool(server._admission._expected))
+            await clock.turn(11.9)
+            assert not late.done()
+            await clock.turn(0.2)
+            status, reply = await late
+            assert status == 504 and "this request keeps its place" in reply["message"]
+        behind = asyncio.create_task(run(call, "import time; time.sleep(1000)"))
+        await until(lambda: server._admission.visits == 3)
+        late = asyncio.create_task(post(call, "print(1)"))
+        await until(lambda: server._admission.visits == 4)
+        running.cancel()
+        status, reply = await late
+        assert (status, reply["run_result"]["stdout"]) == (200, "1\n") and not behind.done()
+        behind.cancel()
+        await asyncio.wait([running, behind])
+
+
+async def test_whose_client_stays_away_loses_its_place(server: Server, call: Caller) -> None:
     clock = Ahead()
-    late = asyncio.create_task(call.post("/run_code", json=asked))
-    await until(lambda: server._admission.visits == 2)
-    await clock.turn(34.0)
-    running.cancel()
-    await until(lambda: server._admission.served[""] == 2 and server.running == 1)
-    await clock.turn(32.0)
-    status, reply = await late
-    assert status == 504 and "was built late" in reply["message"]
-    assert (await run(call, **asked))["run_result"]["stdout"] == "42\n"
+    late = asyncio.create_task(post(call, "import time; time.sleep(1000)", run_timeout=60))
+    await until(lambda: server.running == 1)
+    await clock.turn(70.1)
+    assert (await late)[0] == 504 and server.running == 1
+    await clock.turn(10.0)
+    await until(lambda: server.running == 0)
+    assert (server._admission.visits, server._admission._expected) == (0, 0)
+    assert not +server._admission.inside
+
+
+@pytest.mark.parametrize("fields", [{}, {"language": "cpp", "code": DOUBLE_CPP, "compile_timeout": 60}])
+async def test_what_has_begun_late_is_not_lost(engine: EmbeddedEngine, fields: dict[str, Any]) -> None:
+    """It runs on while its client is away, whether it is being built or runs."""
+    held = HeldEngine(engine)
+    async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
+        call, clock = Caller(session), Ahead()
+        asked = {"code": DOUBLE, "stdin": "21", **fields}
+        late = asyncio.create_task(post(call, **asked))
+        await until(lambda: held.begun == 1)
+        await clock.turn(72.0)
+        assert (await late)[0] == 504
+        held.let_go.set()
+        status, reply = await post(call, **asked)
+        assert (status, reply["run_result"]["stdout"]) == (200, "42\n")
+        assert held.ran == ([("submission",), ()] if fields else [()])
+
+
+async def test_what_is_left_is_for_its_token_alone(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text("red a\nblue b\n")
+    held, clock, options = HeldEngine(engine, slots=2), Ahead(), ServerOptions(port=0, queue=9)
+    options = msgspec.structs.replace(options, token_file=tmp_path / "tokens")
+    async with Server(held, options) as server, aiohttp.ClientSession(server.url) as session:
+        call, asked = Caller(session), {"json": {"code": "print(1)", "language": "python", **WAITS}}
+        red, blue = ({"headers": {"Authorization": f"Bearer {token}"}, **asked} for token in "ab")
+        late = asyncio.create_task(call.post("/run_code", **red))
+        await until(lambda: held.begun == 1)
+        await clock.turn(12.1)
+        assert (await late)[0] == 504
+        other = asyncio.create_task(call.post("/run_code", **blue))
+        await until(lambda: held.begun == 2)
+        held.let_go.set()
+        assert [(await other)[0], (await call.post("/run_code", **red))[0]] == [200, 200]
+        assert held.begun == 2
+
+
+async def test_a_build_goes_on_without_its_client(engine: EmbeddedEngine, store: Store) -> None:
+    """A client that reads for 1 s gets past one of 2 s; until then the build has the slot of its request."""
+    held = HeldEngine(engine)
+    asked = {"code": DOUBLE_CPP.replace("2 *", "3 *"), "language": "cpp", "compile_timeout": 60}
+    asked["files"] = {"another": base64.b64encode(os.urandom(8)).decode()}  # which no test has built before
+    options = ServerOptions(port=0)
+    async with (
+        Server(held, options, store=store) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        call = Caller(session)
+        for visits in (1, 2):
+            gone = asyncio.create_task(post(call, **asked, stdin="7"))
+            await until(lambda visits=visits: (held.begun, server._admission.visits) == (1, visits))
+            gone.cancel()
+            await until(lambda: (server.running, server._admission.visits) == (1, 1))
+        held.let_go.set()
+        await until(lambda: (server.running, held.ran) == (0, [("submission",)]))
+        for given, printed in (("7", "21\n"), ("5", "15\n")):
+            reply = await run(call, **asked, stdin=given)
+            assert (reply["compile_result"]["return_code"], reply["run_result"]["stdout"]) == (0, printed)
+        assert held.ran == [("submission",), (), ()]
+
+
+async def test_a_build_without_its_client_ends_with_the_server(engine: EmbeddedEngine) -> None:
+    held = HeldEngine(engine)
+    async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
+        gone = asyncio.create_task(post(Caller(session), DOUBLE_CPP, language="cpp", compile_timeout=60))
+        await until(lambda: held.begun == 1)
+        gone.cancel()
+        await asyncio.wait([gone])
+        assert (held.ended, server.running) == (0, 1)
+    assert held.ended == 1
+
+
+async def test_who_waits_for_anothers_build_needs_no_slot(engine: EmbeddedEngine) -> None:
+    """Of two slots the second is for others meanwhile."""
+    held = HeldEngine(engine, slots=2)
+    async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
+        asked = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60}
+        two = [asyncio.create_task(run(Caller(session), **asked, stdin=given)) for given in "12"]
+        await until(lambda: (held.begun, server._admission.visits) == (1, 2))
+        assert server.running == 1
+        held.let_go.set()
+        assert [reply["run_result"]["stdout"] for reply in await asyncio.gather(*two)] == ["2\n", "4\n"]
+        assert held.ran == [("submission",), (), ()]
 
 
 async def test_an_endless_loop_is_one_however_long_it_waited(server: Server, call: Caller) -> None:
     running = asyncio.create_task(call.run("sleep 1000"))
     await until(lambda: server.running == 1)
-    waiting = asyncio.create_task(run(call, "while True: pass", run_timeout=0.3))
+    waiting = asyncio.create_task(post(call, "while True: pass", run_timeout=0.3))
     await until(lambda: server._admission.visits == 2)
-    await Ahead().turn(14.0)
+    await Ahead().turn(7.0)
     running.cancel()
-    assert (await waiting)["run_result"]["status"] == "TimeLimitExceeded"
+    status, reply = await waiting
+    while status == 504:  # it began too late for this try
+        status, reply = await post(call, "while True: pass", run_timeout=0.3)
+    assert reply["run_result"]["status"] == "TimeLimitExceeded"
 
 
 async def test_more_memory_than_machines_have_is_no_limit(call: Caller) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from server_helpers import API, Caller, job, until
+from server_helpers import API, Caller, HeldEngine, job, until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded import job as embedded_job
@@ -248,25 +248,10 @@ async def test_a_client_that_goes_away_takes_its_job_with_it(
     assert (await call.run("echo next"))[1]["run"]["stdout"] == "next\n"
 
 
-class HeldEngine:
-    """The real engine, whose results wait to be let go."""
-
-    slots, lender = 1, None
-
-    def __init__(self, engine: EmbeddedEngine) -> None:
-        self._engine, self.packages, self.let_go = engine, engine.packages, asyncio.Event()
-        self.profile = engine.profile
-
-    async def execute(self, job: Job) -> JobResult:
-        result = await self._engine.execute(job)
-        await self.let_go.wait()
-        return result
-
-
 async def test_draining_finishes_what_runs_and_refuses_the_rest(
     engine: EmbeddedEngine, options: ServerOptions
 ) -> None:
-    held: Any = HeldEngine(engine)
+    held = HeldEngine(engine)
     async with Server(held, options) as server, aiohttp.ClientSession(server.url) as session:
         call = Caller(session)
         running = asyncio.create_task(call.run("echo finished"))
