@@ -16,7 +16,6 @@ from collections.abc import (
     Coroutine,
     Iterable,
     Mapping,
-    Sequence,
 )
 from functools import partial
 from importlib.metadata import version
@@ -198,7 +197,7 @@ class Work(Value):
     problems: Problems
     submissions: Collection[Submission] | AsyncGenerator[Submission, None]
     made_of: Fingerprint
-    keys: Sequence[str] | None = None  # None: submissions come as a stream
+    keys: Collection[str] | None = None  # None: submissions come as a stream
     others: Collection[str] = ()  # keys that belong to the run and are not asked for now
     expected: int | None = None  # of a stream
     check: Callable[[Judge | Judges], Awaitable[None]] | None = (
@@ -274,8 +273,11 @@ async def describe_problems(
     """
     factor = setup.options.timing.factor
     known, hashes = read_tasks(setup.folder), work.made_of.problems
-    labels = {journal.problem(key) for key in journal.done}
-    new = [name for name in sorted(labels) if name not in known or known[name].sha256 != hashes.get(name)]
+    new = [
+        name
+        for name in sorted(journal.problems)
+        if name not in known or known[name].sha256 != hashes.get(name)
+    ]
     tasks = dict(known)
     for name in new:
         if (problem := work.problems.get(name)) is not None:
@@ -313,7 +315,7 @@ def superseded_results(work: Work, journal: Journal) -> JudgedAgain | None:
     if not (journal.done or journal.failed or journal.edited or journal.wrongly_shared):
         return None
     if isinstance(work.submissions, AsyncGenerator):
-        known = journal.done | journal.failed | journal.superseded
+        known = {*journal.done, *journal.failed, *journal.superseded}
         return superseded(journal, work.problems, (), known)
     if isinstance(work.submissions, Dump) and (rest := added(work.submissions, journal)) is not None:
         return superseded(journal, work.problems, rest, {*work.others, *rest.before})
@@ -327,7 +329,7 @@ def added(dump: Dump, journal: Journal) -> Dump | None:
     """
     if dump.grown is None or dump.grown.sha256 != journal.dump or journal.edited or journal.wrongly_shared:
         return None
-    return dump.behind(journal.done | journal.failed)
+    return dump.behind(journal.done, journal.failed)
 
 
 def _finding(journal: Journal) -> Finding:
@@ -424,7 +426,7 @@ def superseded(
     where the folder would lose most of its results: that is another dump.
     """
     reasons = Counter({Changed.PROBLEM: journal.edited.total(), Changed.SHARED: journal.wrongly_shared})
-    before = {*journal.done} | journal.superseded
+    before = {*journal.done, *journal.superseded}
     seen, programs = set(others), set[str]()
     for submission in submissions:
         seen.add(submission.key)
@@ -455,8 +457,8 @@ def _changed(journal: Journal, problems: Mapping[str, Problem], submission: Subm
     problem = problems.get(submission.problem_id)
     if submission.key not in journal.done or problem is None:
         return None
-    before = journal.identity(submission.key)
+    row = journal.row(submission.key)
+    before = row.get("submission_sha256")
     if before and before != rows.identity(problem, submission):
         return Changed.PROGRAM
-    same = rows.has_columns_of(journal.row(submission.key), submission, problem)
-    return None if same else Changed.COLUMNS
+    return None if rows.has_columns_of(row, submission, problem) else Changed.COLUMNS
