@@ -45,9 +45,9 @@ class DumpIndex(Value):
     counts: FirstPassCounts
     keys: PackedContent  # of the submissions, in order
     names: list[str]  # of problems
-    problems: bytes  # the place of each submission's problem among them
+    problems: memoryview  # the place of each submission's problem among them
     ids: PackedContent  # of all rows
-    contents: bytes  # a hash of each of these
+    contents: memoryview  # a hash of each of these
     equal: dict[str, int]  # rows without an id, by content
     passed_over: list[str]
     left_out: dict[str, int]

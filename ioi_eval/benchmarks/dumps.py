@@ -496,7 +496,7 @@ class _FirstPass:
             names=self.problem_ids.names,
             problems=self.problem_ids.places,
             ids=self._ids.packed.kept,
-            contents=bytes(self._hashes),
+            contents=memoryview(self._hashes),
             equal=dict(self._reader.equal),
             passed_over=list(self._reader.passed_over),
             left_out=dict(self._reader.left_out),

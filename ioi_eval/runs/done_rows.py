@@ -6,16 +6,32 @@ import hashlib
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.store.compact import whole
 from ioi_eval.store.folder import EARLIER, RESULTS, Fingerprint, ResultHead, changes, decoded, read_info
-from ioi_eval.store.packed import Keys, Packed
+from ioi_eval.store.packed import Keys, Packed, PackedContent, numbers
 
 _GONE = -1
+
+
+class KeptDone(msgspec.Struct):
+    """Rows that count, as a file holds them."""
+
+    keys: PackedContent
+    offsets: memoryview
+    heads: memoryview
+    kinds: list[tuple[str, str]]
+
+
+class KeptKnown(msgspec.Struct):
+    """What rows are found by, as a file holds it."""
+
+    identities: PackedContent
+    offsets: memoryview
 
 
 class DoneRows(Set[str]):
@@ -27,6 +43,21 @@ class DoneRows(Set[str]):
         self._heads = array("I")  # the same
         self._kinds: dict[tuple[str, str], int] = {}  # problem and compiler, of which there are few
         self._gone = 0
+
+    @classmethod
+    def of(cls, kept: KeptDone) -> Self:
+        found = cls()
+        found._keys = Keys.of(kept.keys)
+        found._offsets, found._heads = numbers("q", kept.offsets), numbers("I", kept.heads)
+        found._kinds = {kind: number for number, kind in enumerate(kept.kinds)}
+        return found
+
+    @property
+    def kept(self) -> KeptDone:
+        """Return a view. It is not of rows that were dropped."""
+        return KeptDone(
+            self._keys.packed.kept, memoryview(self._offsets), memoryview(self._heads), list(self._kinds)
+        )
 
     def add(self, row: ResultHead, offset: int) -> None:
         """Note a new row."""
@@ -52,7 +83,7 @@ class DoneRows(Set[str]):
     def problem(self, key: str) -> str:
         return self._of_kinds[self._heads[self._place(key)]][0]
 
-    def of(self, problems: Collection[str]) -> list[str]:
+    def keys_of(self, problems: Collection[str]) -> list[str]:
         """Return the keys of some problems' rows."""
         wanted = {kind for (problem, _), kind in self._kinds.items() if problem in problems}
         places = zip(self._keys, self._heads, self._offsets, strict=True) if wanted else ()
@@ -104,8 +135,19 @@ class KnownRows:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.clear()
+
+    def clear(self) -> None:
         self._identities = Packed()
         self._offsets = array("Q")  # by an identity's place
+
+    def fill(self, kept: KeptKnown) -> None:
+        """Know what a file holds."""
+        self._identities, self._offsets = Packed.of(kept.identities), numbers("Q", kept.offsets)
+
+    @property
+    def kept(self) -> KeptKnown:
+        return KeptKnown(self._identities.kept, memoryview(self._offsets))
 
     def note(self, offset: int, row: ResultHead, problem: str) -> None:
         """`problem`: its hash, as in run.json. What a row repeats, the row that was judged says better."""
@@ -159,8 +201,9 @@ class KnownResults:
 
     def forget(self, folder: Path) -> None:
         """Drop the places in a folder whose rows were moved or removed."""
-        gone = (folder / RESULTS, folder / EARLIER)
-        self._files = [KnownRows(known.path) if known.path in gone else known for known in self._files]
+        for known in self._files:
+            if known.path in (folder / RESULTS, folder / EARLIER):
+                known.clear()
 
     def find(self, identity: str, problem: str | None = None) -> dict[str, Any] | None:
         """Return the row of a program; its problem is part of its identity."""

@@ -15,7 +15,8 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import as_json
-from ioi_eval.runs.done_rows import DoneRows, KnownResults
+from ioi_eval.runs.done_rows import DoneRows, KnownResults, KnownRows
+from ioi_eval.runs.rows_index import ROWS_INDEX, RowsSoFar
 from ioi_eval.store.compact import compact
 from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
 from ioi_eval.store.folder import (
@@ -50,6 +51,7 @@ _DERIVED = (
     "limits.json",
     ".report.index",
     ".report.rows",
+    ROWS_INDEX,
     CONTEST,
     RUNS,
     TURNS,
@@ -71,7 +73,7 @@ class Journal:
         self._old: RunInfo | None = None  # what run.json says
         self._made = False  # the folder is ours
         self._restart = False  # rows of an earlier run are to be given up
-        self._done = DoneRows()
+        self._done, self._so_far = DoneRows(), RowsSoFar(folder)
         self._superseded: dict[str, int] = {}  # where each row is
         self.edited = Counter[str]()  # problems that have changed, and how many results that cost
         self.wrongly_shared = (
@@ -79,6 +81,7 @@ class Journal:
         )
         self._doubtful = False  # there are rows that may repeat another program
         self._known = KnownResults()
+        self._own: KnownRows  # of this run, which is asked after those that are taken over
         self._compilers: Compilers | None = None  # those there were before this call judged anything
         self._any_compiler = False
         self._failed: dict[str, tuple[int, str]] = {}  # where a key's last failure starts; its problem
@@ -108,6 +111,7 @@ class Journal:
         try:
             for other in reuse:
                 journal._known.take_over(other, journal._info.fingerprint)
+            journal._own = journal._known.file(folder / RESULTS)
             journal._read(fresh)
         except BaseException:
             journal._leave()
@@ -187,7 +191,7 @@ class Journal:
         return self._info.fingerprint.problems.get(problem, "")
 
     def _read(self, fresh: bool) -> None:
-        for name in (RUN, RESULTS, FAILURES):
+        for name in (RUN, RESULTS, FAILURES, ROWS_INDEX):
             sweep_drafts(self._folder / name)
         self._old = read_info(self._folder)
         if self._old is None:
@@ -204,11 +208,16 @@ class Journal:
     def _read_rows(self, problems: Mapping[str, str]) -> None:
         for name in (RESULTS, EARLIER):
             cut_torn_line(self._folder / name)
-        for offset, row in decoded(self._folder / RESULTS, ResultHead):
+        results, start = self._folder / RESULTS, 0
+        if (index := self._so_far.find_index(problems)) is not None:
+            self._done, self._doubtful, start = DoneRows.of(index.done), index.doubtful, index.size
+            self._own.fill(index.known)
+        for offset, row in decoded(results, ResultHead, start):
             if row.key in self._done:
                 refuse_twice(self._folder, row.key)
             self._note(row, offset, problems.get(row.problem_id, ""))
             self._doubtful |= row.is_doubtful
+        self._so_far.read()
         earlier = self._known.file(self._folder / EARLIER)
         for offset, row in decoded(self._folder / EARLIER, ResultHead):
             earlier.note(offset, row, row.problem_sha256)
@@ -226,7 +235,7 @@ class Journal:
         if not (found := changes(old, new)):
             self._info = msgspec.structs.replace(self._info, fingerprint=new.with_problems_of(old))
             edited = new.edited(old)
-            for key in self._done.of(edited):
+            for key in self._done.keys_of(edited):
                 self.edited[self._done.problem(key)] += 1
                 self.supersede(key)
         elif self._done:
@@ -269,8 +278,7 @@ class Journal:
         for name in (RESULTS, FAILURES, EARLIER, *_DERIVED):
             (self._folder / name).unlink(missing_ok=True)
         shutil.rmtree(self._folder / "report", ignore_errors=True)
-        self._done = DoneRows()
-        self._known.forget(self._folder)
+        self._forget_rows()
         self._write_info(replacing=False)
         self._restart, self._stale = False, 0
         self._open_writers()
@@ -287,10 +295,14 @@ class Journal:
         gone = set(self._superseded.values())
         replace(results, (line + b"\n" for offset, line in lines(results) if offset not in gone))
         self._superseded.clear()
-        self._done = DoneRows()
-        self._known.forget(self._folder)
+        self._forget_rows()
         self._read_rows(self._info.fingerprint.problems)
         self._write_info(replacing=False)
+
+    def _forget_rows(self) -> None:
+        """Know nothing of rows that were moved or removed."""
+        self._done, self._so_far = DoneRows(), RowsSoFar(self._folder)
+        self._known.forget(self._folder)
 
     def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
         """Appends a submission's row of results; `known`: an older result that holds for it, too."""
@@ -304,10 +316,17 @@ class Journal:
         if not confinements.keys() <= self._info.confinements.keys():
             self._know(confinements)
             self._write_info(replacing=False)
-        offset = results.append(as_json(short))
+        offset = results.append(line := as_json(short))
+        self._so_far.add(line)
         if self._failed.pop(row["key"], None) is not None:
             self._stale += 1
         self._note(head, offset, self._hash(head.problem_id))
+        self._write_index(ends=False)
+
+    def _write_index(self, *, ends: bool) -> None:
+        if self._so_far.wants_index(ends=ends) and not self._superseded:
+            problems = self._info.fingerprint.problems
+            self._so_far.write_index(problems, self._doubtful, self._done.kept, self._own.kept)
 
     def _check_compiler(self, compiler: str) -> None:
         if self._compilers is None:
@@ -327,7 +346,7 @@ class Journal:
 
     def _note(self, row: ResultHead, offset: int, problem: str) -> None:
         self._done.add(row, offset)
-        self._known.file(self._folder / RESULTS).note(offset, row, problem)
+        self._own.note(offset, row, problem)
 
     def _writers(self) -> tuple[Lines, Lines]:
         if self._results is None or self._failures is None:
@@ -362,6 +381,8 @@ class Journal:
             for writer in (self._results, self._failures):
                 if writer is not None:
                     writer.close()
+            if self._results is not None:
+                self._write_index(ends=True)
             if self._stale and not self._restart:
                 replace(self._folder / FAILURES, self._open_failures())
         finally:

@@ -13,11 +13,16 @@ _LEAST = 8  # slots, a power of two as all their numbers are
 
 
 class PackedContent(msgspec.Struct):
-    """A set as a file holds it."""
+    """A set as a file holds it. No member can be added to the set while there is such a view of it."""
 
-    content: bytes
-    ends: bytes
-    slots: bytes
+    content: memoryview
+    ends: memoryview
+    slots: memoryview
+
+
+def numbers(kind: str, kept: memoryview) -> array[int]:
+    """Return an array of what a file holds of one."""
+    return array(kind, kept.tobytes())
 
 
 class Packed(Collection[bytes]):
@@ -33,13 +38,13 @@ class Packed(Collection[bytes]):
     def of(cls, kept: PackedContent) -> Self:
         found = cls()
         found._content = bytearray(kept.content)
-        found._ends, found._slots = array("Q", kept.ends), array("I", kept.slots)
+        found._ends, found._slots = numbers("Q", kept.ends), numbers("I", kept.slots)
         found._mask = len(found._slots) - 1
         return found
 
     @property
     def kept(self) -> PackedContent:
-        return PackedContent(bytes(self._content), self._ends.tobytes(), self._slots.tobytes())
+        return PackedContent(memoryview(self._content), memoryview(self._ends), memoryview(self._slots))
 
     def find(self, one: bytes) -> int:
         """Return the place; -1 where it is not in the set."""
@@ -53,28 +58,27 @@ class Packed(Collection[bytes]):
 
     def add(self, one: bytes) -> bool:
         """Return True if it is new; its place is the last one then."""
-        if self.find(one) >= 0:
-            return False
-        self._content += one
-        self._ends.append(len(self._content))
-        if 3 * len(self) > 2 * len(self._slots):
-            self._grow()
-        else:
-            self._enter(crc32(one), len(self))
-        return True
-
-    def _enter(self, checksum: int, place: int) -> None:
-        slots, mask = self._slots, self._mask
-        slot = checksum & mask
-        while slots[slot]:
+        content, ends, slots, mask = self._content, self._ends, self._slots, self._mask
+        slot = crc32(one) & mask
+        while place := slots[slot]:
+            if content[ends[place - 1] : ends[place]] == one:
+                return False
             slot = (slot + 1) & mask
-        slots[slot] = place
+        slots[slot] = place = len(ends)
+        content += one
+        ends.append(len(content))
+        if 3 * place > 2 * len(slots):
+            self._grow()
+        return True
 
     def _grow(self) -> None:
         size = 2 * len(self._slots)
-        self._slots, self._mask = array("I", bytes(4 * size)), size - 1
+        self._slots, self._mask = slots, mask = array("I", bytes(4 * size)), size - 1
         for place, one in enumerate(self, start=1):
-            self._enter(crc32(one), place)
+            slot = crc32(one) & mask
+            while slots[slot]:
+                slot = (slot + 1) & mask
+            slots[slot] = place
 
     def __contains__(self, one: object) -> bool:
         return isinstance(one, bytes) and self.find(one) >= 0
@@ -130,16 +134,18 @@ class Keys(Collection[str]):
 class NamedKeys(Mapping[str, str]):
     """A name for each key, in order, where there are few names."""
 
-    def __init__(self, keys: Keys | None = None, names: Iterable[str] = (), places: bytes = b"") -> None:
+    def __init__(
+        self, keys: Keys | None = None, names: Iterable[str] = (), places: memoryview | None = None
+    ) -> None:
         """`places`: of the keys' names among the names."""
         self.keys_in_order = Keys() if keys is None else keys
         self.names = list(names)
         self._numbers = {name: number for number, name in enumerate(self.names)}
-        self._places = array("I", places)
+        self._places = array("I") if places is None else numbers("I", places)
 
     @property
-    def places(self) -> bytes:
-        return self._places.tobytes()
+    def places(self) -> memoryview:
+        return memoryview(self._places)
 
     def add(self, key: str, name: str) -> None:
         """Name a new key."""
