@@ -23,7 +23,7 @@ from ioi_eval.store.resources import code_digest
 ROWS_INDEX = ".results.index"
 _LEAST = 1 << 20  # bytes of results.jsonl; fewer are read in no time
 _STEP = 16 << 20  # bytes from which on it is written while the run goes on
-_GROWTH = 1.25  # of results.jsonl from one time to the next one
+_GROWTH = 1.1  # of results.jsonl from one time to the next one
 _HASH = hashlib.sha256().digest_size
 _PIECE = 1 << 20
 

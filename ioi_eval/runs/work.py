@@ -227,10 +227,10 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
     with journal_of(work, setup) as journal:
         if (again := superseded_results(work, journal)) is not None:
             setup.tell(again)
-        if work.keys is not None and not fresh and all(key in journal.done for key in work.keys):
+        if not fresh and _is_done(work, journal):
             journal.begin()  # also where nothing can be judged: what is said of it goes into the folder
             await describe_problems(work, setup, journal, None)
-            return RunSummary(skipped=len(work.keys))
+            return RunSummary(skipped=len(work.keys or ()))
         async with contextlib.AsyncExitStack() as opened:
             judge, workers = await opened.enter_async_context(judging_together(setup, work.problems.packages))
             if isinstance(work.submissions, AsyncGenerator):
@@ -262,6 +262,11 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             )
             await describe_problems(work, setup, journal, limited)
             return done
+
+
+def _is_done(work: Work, journal: Journal) -> bool:
+    keys, done = work.keys, journal.done
+    return keys is not None and len(keys) <= len(done) and all(key in done for key in keys)
 
 
 async def describe_problems(
