@@ -16,6 +16,7 @@ import msgspec
 from ioi_eval.benchmarks.dump_reader import DumpOptions
 from ioi_eval.model.values import LanguageFrom, Value
 from ioi_eval.store.files import read_value, replace
+from ioi_eval.store.packed import PackedContent
 from ioi_eval.store.resources import PACKAGE, code_digest
 
 INDEX = ".dump.index"
@@ -29,7 +30,6 @@ class FirstPassCounts(msgspec.Struct):
     without: int = 0  # of these, rows without a program
     columns: dict[str, dict[str, int]] = {}  # rows by column, by what they hold
     languages: dict[str, dict[LanguageFrom, int]] = {}  # rows by what told it, by language
-    contents: dict[str, bytes] = {}  # of the rows with an id, by key: a hash
     programs: int = 0  # texts of the column of programs
     fenced: int = 0  # of these, those with a fence
     replies: int = 0  # of rows with such a text, those that have a reply in a column of its own
@@ -43,17 +43,15 @@ class DumpIndex(Value):
     read_by: str  # a hash of the options, the problems, the package's sources and the Python
     id_column: str
     counts: FirstPassCounts
-    keys: list[str]  # of the submissions, in order
+    keys: PackedContent  # of the submissions, in order
     names: list[str]  # of problems
-    problems: list[int]  # the place of each submission's problem among them
+    problems: memoryview  # the place of each submission's problem among them
+    ids: PackedContent  # of all rows
+    contents: memoryview  # a hash of each of these
     equal: dict[str, int]  # rows without an id, by content
     passed_over: list[str]
     left_out: dict[str, int]
     noted: dict[str, int]
-
-    @property
-    def problem_ids(self) -> dict[str, str]:
-        return {key: self.names[place] for key, place in zip(self.keys, self.problems, strict=True)}
 
 
 def reading(options: DumpOptions, problems: Mapping[str, str]) -> str:

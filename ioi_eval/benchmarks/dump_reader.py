@@ -23,6 +23,7 @@ from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.rules.extraction import Extraction
 from ioi_eval.rules.repairs import Repairs
+from ioi_eval.store.packed import NamedKeys
 from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -289,11 +290,15 @@ class UsableRow(NamedTuple):
 class DumpRows:
     """Turns rows into entries, or into an InputError that says where; and keeps count of what is selected."""
 
-    def __init__(self, problems: Finder, options: DumpOptions, selection: Selection) -> None:
+    def __init__(
+        self, problems: Finder, options: DumpOptions, selection: Selection, taken: NamedKeys | None = None
+    ) -> None:
+        """`taken`: of a dump that was looked through, the problems by key."""
         self._problems, self._options, self._selection = problems, options, selection
         self._named = options.named
         self._wanted = {name for wanted in selection.problems for name in (wanted, *_id(problems, wanted))}
-        self.taken: dict[str, str] = {}  # the problems, by key, as submissions name them
+        self.taken = NamedKeys() if taken is None else taken  # the problems, by key, as submissions name them
+        self._passed = None if taken is None else bytearray(len(taken))  # those that came again
         self.passed_over: set[str] = set()
         self.left_out, self.noted = Counter[str](), Counter[str]()
         self._statements: list[tuple[str, Problem]] | None = None
@@ -378,9 +383,10 @@ class DumpRows:
         self.equal[name] += 1
         return f"{name}-{self.equal[name]}"
 
-    def know(self, problem_ids: Mapping[str, str], equal: Mapping[str, int]) -> None:
-        """Go on behind rows with these submissions, and so many rows without an id of each content."""
-        self.taken.update(problem_ids)
+    def go_on_behind(self, submissions: int, equal: Mapping[str, int]) -> None:
+        """Pass over so many submissions, and so many rows without an id of each content."""
+        if self._passed is not None:
+            self._passed[:submissions] = b"\x01" * submissions
         self.equal.update(equal)
 
     def selected(
@@ -399,10 +405,14 @@ class DumpRows:
         reason = entry.left_out or self._unwanted(entry.key)
         if reason:
             self.left_out[reason] += 1
-            self.passed_over.add(entry.key)
+            if self._passed is None:
+                self.passed_over.add(entry.key)
             return False
         problem = entry.problem
-        self.taken[entry.key] = self._problems.label(problem) if problem else ""
+        if self._passed is None:
+            self.taken.add(entry.key, self._problems.label(problem) if problem else "")
+        else:
+            self._passed[self.taken.place(entry.key)] = True
         # Olympiads use short names, which may come again; a problem without subtasks is of no olympiad.
         if entry.year is None and problem is not None and problem.year is not None and problem.subtasks:
             self.noted[_NO_YEAR] += 1
@@ -412,13 +422,16 @@ class DumpRows:
 
     def _unwanted(self, key: str) -> str:
         keys, limit = self._selection.keys, self._selection.limit
-        if key in self.taken:
+        place = self.taken.place(key)
+        if self._passed is not None:
+            return _OTHER_ROW if place < 0 else _TWICE if self._passed[place] else ""
+        if place >= 0:
             return _TWICE
         too_many = limit is not None and len(self.taken) >= limit
         return _OTHER_ROW if too_many or (keys and key not in keys) else ""
 
     def check_found(self, where: str) -> None:
-        missing = self._selection.keys - self.taken.keys()
+        missing = {key for key in self._selection.keys if key not in self.taken}
         if missing and self._selection.limit is None:
             close = near(min(missing), (*self.taken, *self.passed_over))
             meant = f"Did you mean {close[0]!r}? " if close else ""

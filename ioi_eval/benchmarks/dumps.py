@@ -11,7 +11,7 @@ import hashlib
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice, takewhile
 from pathlib import Path
@@ -50,12 +50,14 @@ from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, V
 from ioi_eval.rules.extraction import extract, named_extraction
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.rules.repairs import repair
+from ioi_eval.store.packed import Keys, NamedKeys
 from ioi_eval.store.rows import plain
 
 CONTINUED = "continue_prompt"  # among a submission's repairs
 _LOOKED_AT = 10_000  # rows of which it is said what they are taken for, and between two signs of life
 _LARGE = 32 << 20  # bytes of a dump whose first rows need not wait
 _INDEXED = 1 << 20  # bytes of a dump of which the next pass reads only what is new
+_HASH = 16  # bytes
 _FENCED = "whose program holds a fenced block, as replies do: no fence is taken off"
 _FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
 
@@ -116,7 +118,7 @@ class DumpInfo(Value):
 
     files: tuple[DumpFile, ...]
     rows: int
-    keys: tuple[str, ...]  # of the rows that were selected, in order
+    keys: Keys  # of the rows that were selected, in order
     passed_over: frozenset[str]  # of those that were not
     sha256: str  # of the contents of all files, in whatever order they were named
     understood: Understood
@@ -138,17 +140,15 @@ class GrownFrom(NamedTuple):
 
     sha256: str  # as `DumpInfo` has it
     end: tuple[int, int]  # bytes and lines
-    problem_ids: Mapping[str, str]
+    submissions: int
     equal: Mapping[str, int]  # rows without an id, by content
     rows: int  # answers are rows of their own, and copies count
 
-    def before(self, key: str, path: Path) -> GrownFrom | None:
-        """Return the dump as it was before a submission; None unless each line is one, by its id."""
-        keys = [*takewhile(lambda each: each != key, self.problem_ids)]
-        if not keys or self.equal or not self.end[1] == self.rows == len(self.problem_ids):
+    def before(self, number: int, path: Path) -> GrownFrom | None:
+        """Return the dump of the first submissions; None unless each line is one, by its id."""
+        if not number or self.equal or not self.end[1] == self.rows == self.submissions:
             return None
-        known = {each: self.problem_ids[each] for each in keys}
-        return GrownFrom("", (line_start(path, len(keys)), len(keys)), known, {}, len(keys))
+        return GrownFrom("", (line_start(path, number), number), number, {}, number)
 
 
 class Dump(Collection[Submission]):
@@ -161,14 +161,14 @@ class Dump(Collection[Submission]):
         options: DumpOptions,
         selection: Selection,
         rejected: Sequence[InputError] = (),
-        problem_ids: Mapping[str, str] | None = None,
+        problem_ids: NamedKeys | None = None,
         index: DumpIndex | None = None,
         grown: GrownFrom | None = None,
     ) -> None:
         """`index`: of this dump, for the next pass. `grown`: the dump that it was before."""
         self.info, self.rejected, self.index, self.grown = info, rejected, index, grown
         self._passed_over = False
-        self.problem_ids = problem_ids or {}
+        self.problem_ids = NamedKeys() if problem_ids is None else problem_ids
         """The problem of each submission, by key."""
         self._problems, self._options, self._selection = problems, options, selection
 
@@ -182,21 +182,28 @@ class Dump(Collection[Submission]):
         return (located.submission for located in self.located())
 
     @property
-    def before(self) -> Collection[str]:
-        """Return the keys of the submissions that an iteration passes over."""
-        return self.grown.problem_ids.keys() if self.grown is not None and self._passed_over else ()
+    def before(self) -> Iterator[str]:
+        """Yield the keys of the submissions that an iteration passes over."""
+        return islice(self.problem_ids, self._number_before)
 
-    def behind(self, done: Set[str]) -> Dump:
+    @property
+    def _number_before(self) -> int:
+        return self.grown.submissions if self.grown is not None and self._passed_over else 0
+
+    def behind(self, *done: Container[str]) -> Dump:
         """Return the same dump. Its iteration passes over what is done of that which it was before it grew.
 
         That is all of it, or the first part of one with a line for each submission.
         """
         if self.grown is None:
             return self
-        open_one = next((key for key in self.grown.problem_ids if key not in done), None)
+        known = enumerate(islice(self.problem_ids, self.grown.submissions))
+        number, open_one = next(
+            ((number, key) for number, key in known if not any(key in each for each in done)), (0, None)
+        )
         if open_one is None:
             return self._behind(self.grown)
-        if (before := self.grown.before(open_one, Path(self.info.files[0].path))) is None:
+        if (before := self.grown.before(number, Path(self.info.files[0].path))) is None:
             return self
         rest = self._behind(before)
         first = next(iter(rest), None)
@@ -211,12 +218,13 @@ class Dump(Collection[Submission]):
 
     def located(self) -> Iterator[Located]:
         """The submissions with the places of their rows."""
-        return islice(self._located(), len(self) - len(self.before))  # reads no further than the last one
+        return islice(self._located(), len(self) - self._number_before)  # reads no further than the last one
 
     def _located(self) -> Iterator[Located]:
-        reader, start = DumpRows(self._problems, self._options, self._selection), (0, 0)
+        start = 0, 0
+        reader = DumpRows(self._problems, self._options, self._selection, self.problem_ids)
         if self.grown is not None and self._passed_over:
-            reader.know(self.grown.problem_ids, self.grown.equal)
+            reader.go_on_behind(self.grown.submissions, self.grown.equal)
             start = self.grown.end
         for file in self.info.files:
             file.check_unchanged()
@@ -342,13 +350,14 @@ class _FirstPass:
         """`most`: rows to look at, whatever comes behind them."""
         self._reader, self._options, self._on_rows, self._most = reader, options, on_rows, most
         self._counts = FirstPassCounts()
+        self._ids, self._hashes = Keys(), bytearray()  # of the rows with an id: a hash of each
         self._contents: dict[str, str] = {}
         self.bad: list[InputError] = []
         self.index: DumpIndex | None = None  # of the dump as it was, perhaps
         self.grown: GrownFrom | None = None
 
     @property
-    def problem_ids(self) -> Mapping[str, str]:
+    def problem_ids(self) -> NamedKeys:
         return self._reader.taken
 
     def look_through(self, places: Sequence[RowFile], *, skip_bad: bool) -> DumpInfo:
@@ -367,7 +376,7 @@ class _FirstPass:
         return DumpInfo(
             files=files,
             rows=rows,
-            keys=tuple(self._reader.taken),
+            keys=self._reader.taken.keys_in_order,
             passed_over=frozenset(self._reader.passed_over),
             left_out=dict(self._reader.left_out),
             noted=dict(self._reader.noted),
@@ -461,10 +470,11 @@ class _FirstPass:
 
     def _know(self, index: DumpIndex, end: tuple[int, int]) -> None:
         """Take over what an earlier pass found in the first rows."""
-        problem_ids = index.problem_ids
-        before = _of_contents([index.sha256])
-        self.grown = GrownFrom(before, end, problem_ids, dict(index.equal), index.counts.rows)
-        self._reader.know(problem_ids, index.equal)
+        before, reader = _of_contents([index.sha256]), self._reader
+        reader.taken = NamedKeys(Keys.of(index.keys), index.names, index.problems)
+        self._ids, self._hashes = Keys.of(index.ids), bytearray(index.contents)
+        self.grown = GrownFrom(before, end, len(reader.taken), dict(index.equal), index.counts.rows)
+        reader.go_on_behind(len(reader.taken), index.equal)
         self._reader.passed_over.update(index.passed_over)
         self._reader.left_out.update(index.left_out)
         self._reader.noted.update(index.noted)
@@ -476,16 +486,17 @@ class _FirstPass:
         path, size = Path(file.path), file.stamp[0]
         if size < _INDEXED or path.suffix.lower() != ".jsonl" or self.bad or not _ends_with_line(path, size):
             return None
-        places = {name: place for place, name in enumerate(dict.fromkeys(self.problem_ids.values()))}
         return DumpIndex(
             size=size,
             sha256=file.sha256,
             read_by=read_by,
             id_column=file.id_column,
             counts=self._counts,
-            keys=list(self.problem_ids),
-            names=list(places),
-            problems=[places[name] for name in self.problem_ids.values()],
+            keys=self.problem_ids.keys_in_order.packed.kept,
+            names=self.problem_ids.names,
+            problems=self.problem_ids.places,
+            ids=self._ids.packed.kept,
+            contents=memoryview(self._hashes),
             equal=dict(self._reader.equal),
             passed_over=list(self._reader.passed_over),
             left_out=dict(self._reader.left_out),
@@ -510,8 +521,13 @@ class _FirstPass:
         """A row may be there again, word for word; two that differ cannot have one id."""
         if not id_column:  # distinct, because contents are
             return None
-        content = hashlib.blake2b(repr(entry.columns).encode(errors="surrogatepass"), digest_size=16).digest()
-        if self._counts.contents.setdefault(entry.key, content) != content:
+        text = repr(entry.columns).encode(errors="surrogatepass")
+        content = hashlib.blake2b(text, digest_size=_HASH).digest()
+        if self._ids.add(entry.key):
+            self._hashes += content
+            return None
+        place = _HASH * self._ids.find(entry.key)
+        if self._hashes[place : place + _HASH] != content:
             return InputError(
                 f"the id {entry.key!r} is there twice, and the rows are not the same",
                 where=label,

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
-from sys import intern
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import as_json
-from ioi_eval.store.compact import compact, whole
+from ioi_eval.runs.done_rows import DoneRows, KnownResults, KnownRows
+from ioi_eval.runs.rows_index import ROWS_INDEX, RowsSoFar
+from ioi_eval.store.compact import compact
 from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
 from ioi_eval.store.folder import (
     CONTEST,
@@ -51,19 +51,11 @@ _DERIVED = (
     "limits.json",
     ".report.index",
     ".report.rows",
+    ROWS_INDEX,
     CONTEST,
     RUNS,
     TURNS,
 )
-
-
-class _Row(NamedTuple):
-    """The offset of a row of results, and the identity of its submission."""
-
-    offset: int
-    identity: str
-    problem: str
-    compiler: str
 
 
 class Journal:
@@ -81,15 +73,15 @@ class Journal:
         self._old: RunInfo | None = None  # what run.json says
         self._made = False  # the folder is ours
         self._restart = False  # rows of an earlier run are to be given up
-        self._done: dict[str, _Row] = {}
-        self._superseded: dict[str, _Row] = {}
+        self._done, self._so_far = DoneRows(), RowsSoFar(folder)
+        self._superseded: dict[str, int] = {}  # where each row is
         self.edited = Counter[str]()  # problems that have changed, and how many results that cost
         self.wrongly_shared = (
             0  # results of other programs, which the rule of an older version took for equal
         )
         self._doubtful = False  # there are rows that may repeat another program
         self._known = KnownResults()
-        self._results_file = self._known.file(folder / RESULTS)
+        self._own: KnownRows  # of this run, which is asked after those that are taken over
         self._compilers: Compilers | None = None  # those there were before this call judged anything
         self._any_compiler = False
         self._failed: dict[str, tuple[int, str]] = {}  # where a key's last failure starts; its problem
@@ -119,6 +111,7 @@ class Journal:
         try:
             for other in reuse:
                 journal._known.take_over(other, journal._info.fingerprint)
+            journal._own = journal._known.file(folder / RESULTS)
             journal._read(fresh)
         except BaseException:
             journal._leave()
@@ -130,7 +123,7 @@ class Journal:
     @property
     def done(self) -> Set[str]:
         """Keys of the submissions that have a result."""
-        return self._done.keys()
+        return self._done
 
     @property
     def failed(self) -> Set[str]:
@@ -160,21 +153,28 @@ class Journal:
 
     def identity(self, key: str) -> str:
         """Return the identity, as of `rows.identity`, that a key's result is of."""
-        return (self._done.get(key) or self._superseded[key]).identity
+        return str(self.row(key).get("submission_sha256") or "")
 
     def problem(self, key: str) -> str:
-        return self._done[key].problem if key in self._done else self._failed[key][1]
+        return self._done.problem(key) if key in self._done else self._failed[key][1]
+
+    @property
+    def problems(self) -> Set[str]:
+        """Return the problems that have results."""
+        return self._done.problems
 
     def row(self, key: str) -> dict[str, Any]:
-        return self._known.row(self._folder / RESULTS, self._done[key].offset)
+        """Return a key's row, also one that was given up."""
+        offset = self._superseded[key] if key in self._superseded else self._done.offset(key)
+        return self._known.row(self._folder / RESULTS, offset)
 
     def cpu_times(self) -> dict[str, list[float]]:
         """The seconds that judged submissions took, by problem."""
         found: dict[str, list[float]] = {}
-        for key, place in self._done.items():
+        for key in self._done:
             result = result_of(self.row(key))
             if result.compiles and not result.repeats:
-                found.setdefault(place.problem, []).append(
+                found.setdefault(self._done.problem(key), []).append(
                     math.fsum(test.cpu_time or 0.0 for test in result.tests)
                 )
         return found
@@ -191,7 +191,7 @@ class Journal:
         return self._info.fingerprint.problems.get(problem, "")
 
     def _read(self, fresh: bool) -> None:
-        for name in (RUN, RESULTS, FAILURES):
+        for name in (RUN, RESULTS, FAILURES, ROWS_INDEX):
             sweep_drafts(self._folder / name)
         self._old = read_info(self._folder)
         if self._old is None:
@@ -208,14 +208,19 @@ class Journal:
     def _read_rows(self, problems: Mapping[str, str]) -> None:
         for name in (RESULTS, EARLIER):
             cut_torn_line(self._folder / name)
-        for offset, row in decoded(self._folder / RESULTS, ResultHead):
+        results, start = self._folder / RESULTS, 0
+        if (index := self._so_far.find_index(problems)) is not None:
+            self._done, self._doubtful, start = DoneRows.of(index.done), index.doubtful, index.size
+            self._own.fill(index.known)
+        for offset, row in decoded(results, ResultHead, start):
             if row.key in self._done:
                 refuse_twice(self._folder, row.key)
             self._note(row, offset, problems.get(row.problem_id, ""))
             self._doubtful |= row.is_doubtful
+        self._so_far.read()
         earlier = self._known.file(self._folder / EARLIER)
         for offset, row in decoded(self._folder / EARLIER, ResultHead):
-            self._known.note(earlier, offset, row, row.problem_sha256)
+            earlier.note(offset, row, row.problem_sha256)
 
     def _read_failures(self) -> None:
         cut_torn_line(self._folder / FAILURES)
@@ -230,8 +235,8 @@ class Journal:
         if not (found := changes(old, new)):
             self._info = msgspec.structs.replace(self._info, fingerprint=new.with_problems_of(old))
             edited = new.edited(old)
-            for key in [key for key, row in self._done.items() if row.problem in edited]:
-                self.edited[self._done[key].problem] += 1
+            for key in self._done.keys_of(edited):
+                self.edited[self._done.problem(key)] += 1
                 self.supersede(key)
         elif self._done:
             raise InputError(
@@ -254,7 +259,7 @@ class Journal:
         if self._failed.pop(key, None) is not None:
             self._stale += 1
         else:
-            self._superseded[key] = self._done.pop(key)
+            self._superseded[key] = self._done.drop(key)
 
     # --- what is new ---
 
@@ -273,8 +278,7 @@ class Journal:
         for name in (RESULTS, FAILURES, EARLIER, *_DERIVED):
             (self._folder / name).unlink(missing_ok=True)
         shutil.rmtree(self._folder / "report", ignore_errors=True)
-        self._done.clear()
-        self._known.forget(self._folder)
+        self._forget_rows()
         self._write_info(replacing=False)
         self._restart, self._stale = False, 0
         self._open_writers()
@@ -288,13 +292,17 @@ class Journal:
             if row["key"] in self._superseded:
                 aside.append(as_json({**row, "problem_sha256": problems.get(row.get("problem_id", ""), "")}))
         aside.close()
-        offsets = {row.offset for row in self._done.values()}
-        replace(results, (line + b"\n" for offset, line in lines(results) if offset in offsets))
+        gone = set(self._superseded.values())
+        replace(results, (line + b"\n" for offset, line in lines(results) if offset not in gone))
         self._superseded.clear()
-        self._done.clear()
-        self._known.forget(self._folder)
+        self._forget_rows()
         self._read_rows(self._info.fingerprint.problems)
         self._write_info(replacing=False)
+
+    def _forget_rows(self) -> None:
+        """Know nothing of rows that were moved or removed."""
+        self._done, self._so_far = DoneRows(), RowsSoFar(self._folder)
+        self._known.forget(self._folder)
 
     def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
         """Appends a submission's row of results; `known`: an older result that holds for it, too."""
@@ -308,14 +316,21 @@ class Journal:
         if not confinements.keys() <= self._info.confinements.keys():
             self._know(confinements)
             self._write_info(replacing=False)
-        offset = results.append(as_json(short))
+        offset = results.append(line := as_json(short))
+        self._so_far.add(line)
         if self._failed.pop(row["key"], None) is not None:
             self._stale += 1
         self._note(head, offset, self._hash(head.problem_id))
+        self._write_index(ends=False)
+
+    def _write_index(self, *, ends: bool) -> None:
+        if self._so_far.wants_index(ends=ends) and not self._superseded:
+            problems = self._info.fingerprint.problems
+            self._so_far.write_index(problems, self._doubtful, self._done.kept, self._own.kept)
 
     def _check_compiler(self, compiler: str) -> None:
         if self._compilers is None:
-            self._compilers = Compilers({row.compiler for row in self._done.values()} | self._known.compilers)
+            self._compilers = Compilers(self._done.compilers | self._known.compilers)
         self._compilers.check(compiler)
 
     def fail(self, row: Mapping[str, Any]) -> None:
@@ -330,10 +345,8 @@ class Journal:
         self._known.confinements |= every
 
     def _note(self, row: ResultHead, offset: int, problem: str) -> None:
-        self._done[row.key] = _Row(
-            offset, row.submission_sha256, intern(row.problem_id), intern(row.compiler)
-        )
-        self._known.note(self._results_file, offset, row, problem)
+        self._done.add(row, offset)
+        self._own.note(offset, row, problem)
 
     def _writers(self) -> tuple[Lines, Lines]:
         if self._results is None or self._failures is None:
@@ -368,6 +381,8 @@ class Journal:
             for writer in (self._results, self._failures):
                 if writer is not None:
                     writer.close()
+            if self._results is not None:
+                self._write_index(ends=True)
             if self._stale and not self._restart:
                 replace(self._folder / FAILURES, self._open_failures())
         finally:
@@ -412,87 +427,7 @@ def _remove_empty(folder: Path) -> None:
         return  # somebody put something into it meanwhile
 
 
-# --- results of other runs ---------------------------------------------------------------------------
-# Results that are known already, by what they are of: of this run, of its past, and of other runs.
-
-
-class KnownResults:
-    """The places of rows, by submission and problem, and by program.
-
-    There are two for each row of a run, so that what they are found by is short, and a place is one number.
-    """
-
-    def __init__(self) -> None:
-        self._places: dict[bytes, int] = {}
-        self._files = list[Path]()
-        self.compilers = set[str]()  # of other runs
-        self.confinements = dict[str, Mapping[str, Any]]()  # of all runs, by what they are
-
-    def take_over(self, folder: Path, ours: Fingerprint) -> None:
-        """Also know the results of another run, which must have been judged by the same options."""
-        where = str(folder)
-        if not folder.is_dir() or (info := read_info(folder)) is None or info.replacing:
-            raise InputError(
-                "there is no run in it", where=where, field="reuse", remedy="Name a run's folder"
-            )
-        if found := changes(info.fingerprint, ours):
-            raise InputError(
-                f"its results cannot be taken over. They differ by {'; '.join(found)}",
-                where=where,
-                field="reuse",
-                remedy="Judge with the same options and version, or leave it out",
-            )
-        self.confinements |= info.confinements
-        file = self.file(folder / RESULTS)
-        for offset, row in decoded(folder / RESULTS, ResultHead):
-            problem = info.fingerprint.problems.get(row.problem_id, "")
-            self.note(file, offset, row, problem)
-            self.compilers.add(row.compiler)
-
-    def file(self, path: Path) -> int:
-        """Return the number of a file, for `note`."""
-        if path not in self._files:
-            self._files.append(path)
-        return self._files.index(path)
-
-    def note(self, file: int, offset: int, row: ResultHead, problem: str) -> None:
-        """`problem`: its hash, as in run.json. What a row repeats, the row that was judged says better."""
-        if row.is_doubtful:
-            return
-        place = offset * _MOST_FILES + file
-        if row.submission_sha256:
-            self._places.setdefault(_short(row.submission_sha256, problem), place)
-        if row.program_sha256:
-            self._places.setdefault(_short(row.program_sha256), place)
-
-    def forget(self, folder: Path) -> None:
-        """Drop the places in a folder whose rows were moved or removed."""
-        gone = {
-            number for number, path in enumerate(self._files) if path in (folder / RESULTS, folder / EARLIER)
-        }
-        kept = ((what, place) for what, place in self._places.items() if place % _MOST_FILES not in gone)
-        self._places = dict(kept)
-
-    def find(self, identity: str, problem: str | None = None) -> dict[str, Any] | None:
-        """Return the row of a program; its problem is part of its identity."""
-        place = self._places.get(_short(identity, problem))
-        if place is None:
-            return None
-        offset, file = divmod(place, _MOST_FILES)
-        return self.row(self._files[file], offset)
-
-    def row(self, path: Path, offset: int) -> dict[str, Any]:
-        with path.open("rb") as stream:
-            stream.seek(offset)
-            return whole(msgspec.json.decode(stream.readline()), self.confinements)
-
-
-_MOST_FILES = 1 << 20
-
-
-def _short(identity: str, problem: str | None = None) -> bytes:
-    named = identity if problem is None else f"{identity} {problem}"
-    return hashlib.blake2b(named.encode(), digest_size=16).digest()
+# --- compilers ---------------------------------------------------------------------------------------
 
 
 class Compilers:

@@ -231,15 +231,20 @@ class _Run:
 
     def _survey_known(self, submissions: LookedThrough) -> list[Problem]:
         known, done = submissions.problem_ids, self._journal.done
-        left = [key for key in known if key not in done]
-        self._surveyed, self._numbers["skipped"] = True, len(known) - len(left)
+        left, needed = 0, dict[str, Problem]()
+        for key in known:
+            if key not in done:
+                left += 1
+                name = known[key]
+                needed[name] = self._problems[name]
+        self._surveyed, self._numbers["skipped"] = True, len(known) - left
         self.languages |= {
             submission.language
             for submission in islice(submissions, _SURVEYED)
             if submission.code is not None and submission.key not in done
         }
-        self._tell(RunStarted(total=len(known), skipped=len(known) - len(left)))
-        return [self._problems[name] for name in dict.fromkeys(known[key] for key in left)]
+        self._tell(RunStarted(total=len(known), skipped=len(known) - left))
+        return list(needed.values())
 
     def _problem(self, submission: Submission) -> Problem:
         problem = self._problems.get(submission.problem_id)

@@ -16,7 +16,6 @@ from collections.abc import (
     Coroutine,
     Iterable,
     Mapping,
-    Sequence,
 )
 from functools import partial
 from importlib.metadata import version
@@ -198,7 +197,7 @@ class Work(Value):
     problems: Problems
     submissions: Collection[Submission] | AsyncGenerator[Submission, None]
     made_of: Fingerprint
-    keys: Sequence[str] | None = None  # None: submissions come as a stream
+    keys: Collection[str] | None = None  # None: submissions come as a stream
     others: Collection[str] = ()  # keys that belong to the run and are not asked for now
     expected: int | None = None  # of a stream
     check: Callable[[Judge | Judges], Awaitable[None]] | None = (
@@ -228,10 +227,10 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
     with journal_of(work, setup) as journal:
         if (again := superseded_results(work, journal)) is not None:
             setup.tell(again)
-        if work.keys is not None and not fresh and all(key in journal.done for key in work.keys):
+        if not fresh and _is_done(work, journal):
             journal.begin()  # also where nothing can be judged: what is said of it goes into the folder
             await describe_problems(work, setup, journal, None)
-            return RunSummary(skipped=len(work.keys))
+            return RunSummary(skipped=len(work.keys or ()))
         async with contextlib.AsyncExitStack() as opened:
             judge, workers = await opened.enter_async_context(judging_together(setup, work.problems.packages))
             if isinstance(work.submissions, AsyncGenerator):
@@ -265,6 +264,11 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             return done
 
 
+def _is_done(work: Work, journal: Journal) -> bool:
+    keys, done = work.keys, journal.done
+    return keys is not None and len(keys) <= len(done) and all(key in done for key in keys)
+
+
 async def describe_problems(
     work: Work, setup: RunSetup, journal: Journal, limited: Callable[[Problem], Awaitable[Problem]] | None
 ) -> None:
@@ -274,8 +278,11 @@ async def describe_problems(
     """
     factor = setup.options.timing.factor
     known, hashes = read_tasks(setup.folder), work.made_of.problems
-    labels = {journal.problem(key) for key in journal.done}
-    new = [name for name in sorted(labels) if name not in known or known[name].sha256 != hashes.get(name)]
+    new = [
+        name
+        for name in sorted(journal.problems)
+        if name not in known or known[name].sha256 != hashes.get(name)
+    ]
     tasks = dict(known)
     for name in new:
         if (problem := work.problems.get(name)) is not None:
@@ -313,7 +320,7 @@ def superseded_results(work: Work, journal: Journal) -> JudgedAgain | None:
     if not (journal.done or journal.failed or journal.edited or journal.wrongly_shared):
         return None
     if isinstance(work.submissions, AsyncGenerator):
-        known = journal.done | journal.failed | journal.superseded
+        known = {*journal.done, *journal.failed, *journal.superseded}
         return superseded(journal, work.problems, (), known)
     if isinstance(work.submissions, Dump) and (rest := added(work.submissions, journal)) is not None:
         return superseded(journal, work.problems, rest, {*work.others, *rest.before})
@@ -327,7 +334,7 @@ def added(dump: Dump, journal: Journal) -> Dump | None:
     """
     if dump.grown is None or dump.grown.sha256 != journal.dump or journal.edited or journal.wrongly_shared:
         return None
-    return dump.behind(journal.done | journal.failed)
+    return dump.behind(journal.done, journal.failed)
 
 
 def _finding(journal: Journal) -> Finding:
@@ -424,7 +431,7 @@ def superseded(
     where the folder would lose most of its results: that is another dump.
     """
     reasons = Counter({Changed.PROBLEM: journal.edited.total(), Changed.SHARED: journal.wrongly_shared})
-    before = {*journal.done} | journal.superseded
+    before = {*journal.done, *journal.superseded}
     seen, programs = set(others), set[str]()
     for submission in submissions:
         seen.add(submission.key)
@@ -455,8 +462,8 @@ def _changed(journal: Journal, problems: Mapping[str, Problem], submission: Subm
     problem = problems.get(submission.problem_id)
     if submission.key not in journal.done or problem is None:
         return None
-    before = journal.identity(submission.key)
+    row = journal.row(submission.key)
+    before = row.get("submission_sha256")
     if before and before != rows.identity(problem, submission):
         return Changed.PROGRAM
-    same = rows.has_columns_of(journal.row(submission.key), submission, problem)
-    return None if same else Changed.COLUMNS
+    return None if rows.has_columns_of(row, submission, problem) else Changed.COLUMNS

@@ -13,7 +13,7 @@ from pathlib import Path
 from rows import packages, row
 
 from ioi_eval.engines import VERSION, Answers, Batch, Built, Line, Recipe
-from ioi_eval.runs import Event, RowsRead, SubmissionJudged, score_dump
+from ioi_eval.runs import Event, RowsRead, RunFinished, SubmissionJudged, score_dump
 from ioi_eval.testing import FakeEngine
 
 
@@ -49,6 +49,8 @@ class Watch:
         elif isinstance(event, RowsRead) and event.selected is not None:
             self._counted = True
             self.say(f"{event.selected:,} rows are seen, {self._judged:,} are judged")
+        elif isinstance(event, RunFinished):
+            self.say("all rows are judged")
         if self._counted and self._judged >= self._most:
             self.enough.set()
 

@@ -1,0 +1,62 @@
+"""What a row of a run takes of memory while the run goes on."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from journal_rows import MADE_OF, row
+
+from ioi_eval.runs.journal import Journal
+from ioi_eval.store.packed import NamedKeys
+
+NUMBER = 20_000
+MOST = 180  # bytes a row, of which keys and hashes are 52
+MOST_OF_DUMP = 45
+
+
+def taken(make: Callable[[], Any]) -> float:
+    """Return the bytes a row that something holds."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        held = make()
+        gc.collect()
+        size = tracemalloc.get_traced_memory()[0] - before
+        del held
+        return size / NUMBER
+    finally:
+        tracemalloc.stop()
+
+
+def written(folder: Path) -> None:
+    with Journal.open(folder, MADE_OF) as journal:
+        journal.begin()
+    lines = (
+        {**row(f"row-{number:08}"), "program_sha256": row(f"p{number}")["submission_sha256"]}
+        for number in range(NUMBER)
+    )
+    (folder / "results.jsonl").write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in lines))
+
+
+def test_a_journal_takes_little_for_a_row(folder: Path) -> None:
+    written(folder)
+    journal = list[Journal]()
+    assert taken(lambda: journal.append(Journal.open(folder, MADE_OF))) < MOST
+    assert len(journal[0].done) == NUMBER
+    journal[0].close()
+
+
+def test_a_dump_takes_little_for_a_row() -> None:
+    def made() -> NamedKeys:
+        found = NamedKeys()
+        for number in range(NUMBER):
+            found.add(f"row-{number:08}", f"p{number % 50}")
+        return found
+
+    assert taken(made) < MOST_OF_DUMP
