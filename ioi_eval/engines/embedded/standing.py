@@ -29,7 +29,6 @@ from ioi_eval.engines.embedded.box import (
     Caps,
     Leash,
     Streams,
-    pipes,
     start,
 )
 from ioi_eval.engines.embedded.boxes import Boxes
@@ -136,11 +135,9 @@ class StandingProctor:
         held.callback(self._remove)
         reading, self._orders = os.pipe()
         try:
-            streams = pipes(held, ward.caps)
             spec = msgspec.structs.replace(spec, dir=os.fspath(self._box))
-            with ward.starting:
-                start(held, ward.proctor, spec, reading, streams, self._leash)
-            self._streams = streams
+            started = start(held, ward.proctor, spec, reading, ward.caps, self._leash, ward.starting)
+            _, self._streams = started
         finally:
             os.close(reading)
 
