@@ -116,7 +116,8 @@ class Scorer:
         Equal programs that have one `Sharing` (of `ioi_eval.scoring`) are judged once.
         Raises JudgeFailure where the judge cannot say, and InputError for a problem that cannot be judged.
         """
-        return await self.judge.but(sharing=sharing).judge(problem, submission)
+        judge = self.judge if sharing is None else self.judge.but(sharing=sharing)
+        return await judge.judge(problem, submission)
 
 
 _CLASSIC_ATTEMPTS = 4
