@@ -169,7 +169,7 @@ class Store:
 
     def pin(self, key: str) -> Pin:
         """Keeps `key` from eviction by any process. Each pin takes one descriptor."""
-        path = self._pins / self._checked(key)
+        path = self._pins / self._place(key).name
         return Pin(path, _lock_shared(path))
 
     def remove(self, key: str) -> None:
@@ -187,21 +187,18 @@ class Store:
             found = self.get(key)
             if found is None:
                 with self._part() as part:
-                    size = make(part / "entry")
-                    self._publish(part / "entry", self._place(key))
+                    size, place = make(part / "entry"), self._place(key)
+                    _public_folder(place.parent)
+                    try:
+                        (part / "entry").rename(place)
+                    except OSError:
+                        if not place.is_dir():  # a folder that somebody else put there first is as good
+                            raise
                 self._make_room(size)
                 found = self.get(key)
         if found is None:
             raise FileNotFoundError(f"{self._place(key)} was removed while it was being made")
         return found
-
-    def _publish(self, made: Path, place: Path) -> None:
-        _public_folder(place.parent)
-        try:
-            made.rename(place)
-        except OSError:
-            if not place.is_dir():  # a folder that somebody else put there first is as good as ours
-                raise
 
     @contextlib.contextmanager
     def _part(self) -> Iterator[Path]:
@@ -302,12 +299,9 @@ class Store:
                 yield _entry(place)
 
     def _place(self, key: str) -> Path:
-        return self._objects / self._checked(key)[:2] / key
-
-    def _checked(self, key: str) -> str:
         if not _KEY.fullmatch(key):
             raise ValueError(f"{key!r} cannot be a key: it must be a plain file name of 4 to 128 characters")
-        return key
+        return self._objects / key[:2] / key
 
 
 def _public_folder(folder: Path) -> None:
