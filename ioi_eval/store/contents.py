@@ -37,6 +37,7 @@ _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{3,127}")
 _WRITE = 0o022
 _LARGEST = 16  # entries of this part of the limit and less are taken: none pushes all others out
 _ROOM = 0.9  # an eviction goes down to this part of the limit, so that not every entry after it evicts again
+_PRIVATE_LIMIT = 4 << 30  # bytes
 _UNLOCKED_PART_AGE = 3600.0  # seconds until a part without a lock was surely not just begun
 
 
@@ -121,6 +122,11 @@ class Store:
     def usual(cls, named: str | None = None, limit: int | None = None) -> Self:
         """Return the store in the folder that the user names, else in the one that all commands use."""
         return cls(default_root(named), limit)
+
+    @classmethod
+    def private(cls) -> Self:
+        """Return the store of callers that name none: in a private folder where temporary files go."""
+        return cls(private_folder(), _PRIVATE_LIMIT)
 
     @property
     def largest(self) -> float:
