@@ -210,10 +210,10 @@ def read_answers(batch: Batch, ran: RanJob) -> Answers:
     lines = dict[str, Line]()
     confinement: Mapping[str, object] = {}
     try:
-        told = list(decode_lines(ran.ended.stdout, ran.chosen.nonce))
+        reported = list(decode_lines(ran.ended.stdout, ran.chosen.nonce))
     except BrokenReply as error:
         raise JudgeFailure(str(error), phase="reading verdict lines") from error
-    for line in told:
+    for line in reported:
         if line.fatal is not None:
             raise JudgeFailure(line.fatal, phase=f"judging problem {batch.problem.id}")
         if line.start is not None:
@@ -297,10 +297,14 @@ class Fitting:
 
     def fits(self, job: Job) -> Job:
         """The job with as much memory as servers are known to give, if that is enough."""
-        known, wanted = self._learned.memory, job.run_memory_limit
-        if known is None or known < least_memory(self._problem) or (wanted is not None and wanted <= known):
+        allowed, wanted = self._learned.memory, job.run_memory_limit
+        if (
+            allowed is None
+            or allowed < least_memory(self._problem)
+            or (wanted is not None and wanted <= allowed)
+        ):
             return job
-        return msgspec.structs.replace(job, run_memory_limit=known)
+        return msgspec.structs.replace(job, run_memory_limit=allowed)
 
     def adapt(self, failure: JudgeFailure, job: Job, tests: int) -> bool:
         """Return True if a job of that many tests, refused as too large, can be made to fit."""
@@ -308,8 +312,8 @@ class Fitting:
         if not isinstance(refusal, JobTooLarge):
             return False
         if refusal.limit == _MEMORY:
-            known = limit_in(str(refusal))
-            self._learned.memory = known[1] if known else None
+            limit = limit_in(str(refusal))
+            self._learned.memory = limit[1] if limit else None
             return self.fits(job).run_memory_limit != job.run_memory_limit
         self._learned.tests[self._problem.id] = max(1, tests // 2)
         return tests > 1 and refusal.limit in ("", BODY)
@@ -404,7 +408,7 @@ def _named(sources: Iterable[Blob]) -> list[str]:
         text = source.read()
         if text.startswith(_ARCHIVE):
             return []
-        for several, one in _IMPORT.findall(text):
-            words = [part.split(b".")[0].split() for part in several.split(b",")] if several else [[one]]
+        for several, single in _IMPORT.findall(text):
+            words = [part.split(b".")[0].split() for part in several.split(b",")] if several else [[single]]
             names += [word[0].decode(errors="replace") for word in words if word]
     return [name for name in names if name in _HARMLESS]
