@@ -47,11 +47,10 @@ from ioi_eval.model.values import (
     Verdict,
 )
 from ioi_eval.rules.grading import NOTHING_GRADED, Graded
-from ioi_eval.rules.limits import RUNS, is_open, settled, stretched
+from ioi_eval.rules.limits import RUNS, is_open, processes_of, settled, stretched
 from ioi_eval.rules.plan import is_by_file, live, share
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import (
-    ALONE,
     Company,
     counted,
     not_submitted,
@@ -305,7 +304,9 @@ def _result(problem: Problem, test: Test, line: Line) -> TestResult:
     if line.failure is not None:
         phase = f"judging with {checker_name(problem)}"
         raise JudgeFailure(line.failure, phase=phase, test=test.name, remedy=_remedy(problem.checker))
-    result = test_result(test.name, line, limits=problem.limits, company=_company(problem))
+    two_steps = problem.task_type is TaskType.TWO_STEPS
+    company = Company(processes=processes_of(problem), each=two_steps)
+    result = test_result(test.name, line, limits=problem.limits, company=company)
     judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
     if judge.full == RAW_POINTS and test.full is None:
         return counted(result)
@@ -320,9 +321,3 @@ def _remedy(checker: Checker) -> str:
     if checker.kind is not CheckerKind.CMS or not is_testlib:
         return ""
     return 'Where its checker speaks by testlib\'s exit codes, set "checker": "testlib" in problem.json'
-
-
-def _company(problem: Problem) -> Company:
-    if problem.task_type is TaskType.COMMUNICATION:
-        return Company(processes=problem.options.processes)
-    return Company(processes=2, each=True) if problem.task_type is TaskType.TWO_STEPS else ALONE

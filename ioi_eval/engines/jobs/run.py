@@ -46,13 +46,6 @@ class JobTests(Value):
         return cls(tests={place[planned.test.name]: planned for planned in tests}, nonce=nonce)
 
 
-class RanJob(Value):
-    """A run job that was executed."""
-
-    chosen: JobTests
-    ended: Ended
-
-
 def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
     """The job of these tests; its first file is the script."""
     tools = interpreters(batch.program, profile)
@@ -205,12 +198,12 @@ def _job_time(batch: Batch, tests: int, profile: Profile) -> float:
 # --- what came of it ---------------------------------------------------------------------------------
 
 
-def read_answers(batch: Batch, ran: RanJob) -> Answers:
+def read_answers(batch: Batch, chosen: JobTests, ended: Ended) -> Answers:
     """Every line that arrived stands, however the job ended. JudgeFailure where one says that we failed."""
     lines = dict[str, Line]()
     confinement: Mapping[str, object] = {}
     try:
-        reported = list(decode_lines(ran.ended.stdout, ran.chosen.nonce))
+        reported = list(decode_lines(ended.stdout, chosen.nonce))
     except BrokenReply as error:
         raise JudgeFailure(str(error), phase="reading verdict lines") from error
     for line in reported:
@@ -218,12 +211,12 @@ def read_answers(batch: Batch, ran: RanJob) -> Answers:
             raise JudgeFailure(line.fatal, phase=f"judging problem {batch.problem.id}")
         if line.start is not None:
             confinement = line.start.confinement
-        if line.test is not None and line.test not in ran.chosen.tests:
+        if line.test is not None and line.test not in chosen.tests:
             raise JudgeFailure(
                 f"the proctor judged a test {line.test} that it was not given", phase="judging"
             )
         if line.test is not None and not line.skipped:
-            lines[ran.chosen.tests[line.test].test.name] = line
+            lines[chosen.tests[line.test].test.name] = line
     return Answers(lines=lines, confinement=confinement)
 
 
