@@ -116,10 +116,10 @@ class RayEngine(ClusterEngine[NodeMembers]):
         outcome: Built | Rejected = call.answer
         if isinstance(outcome, Rejected) or outcome.artifact.data is not None:
             return outcome
-        made = outcome.artifact
+        artifact = outcome.artifact
         far = InStore(
-            sha256=made.sha256,
-            size=made.size,
+            sha256=artifact.sha256,
+            size=artifact.size,
             reference=call.references[1],
             fetch=cluster.fetch,
             made_on=call.node,
