@@ -38,7 +38,7 @@ class Apps(Benchmark):
         return self.of_row(
             row,
             candidate,
-            lambda one: with_cases(one, read_cases(_input_output(row)), keep.blob),
+            lambda task: with_cases(task, read_cases(_input_output(row)), keep.blob),
             limits=Limits.contest(self.time_limit, MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind.STRIPPED),
         )

@@ -92,7 +92,9 @@ def read_assertions(source: str, function: str = "", *, drawn: str = "") -> Asse
         text = "\n\n".join(map(ast.unparse, helpers))
         checker = python_checker(f"{READ_VALUES}HELPERS = {text!r}\n{_CHECKER}")
     pairs = zip(found, answers, strict=True)
-    return Asserted(name, tuple(Case(as_arguments(given), said) for (given, _), said in pairs), checker)
+    return Asserted(
+        name, tuple(Case(as_arguments(given), expected) for (given, _), expected in pairs), checker
+    )
 
 
 def _helps(node: ast.stmt) -> bool:
@@ -121,7 +123,7 @@ def _function(module: ast.Module, helpers: list[ast.stmt]) -> str:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
-    every = [
+    called = [
         [
             call.func.id
             for call in ast.walk(node)
@@ -130,24 +132,24 @@ def _function(module: ast.Module, helpers: list[ast.stmt]) -> str:
         for node in ast.walk(module)
         if isinstance(node, ast.Assert)
     ]
-    common = [name for name in (every[0] if every else ()) if all(name in names for names in every)]
+    common = [name for name in (called[0] if called else ()) if all(name in names for names in called)]
     if not common:
-        raise broken("no function that all assertions call") if every else CasesError(NO_CASES)
+        raise broken("no function that all assertions call") if called else CasesError(NO_CASES)
     return common[0]
 
 
 def _tests(body: list[ast.stmt], called: set[str], draws: bool) -> Iterator[tuple[Any, ast.Assert]]:
     """Yield arguments and what is asserted of the result. Names that were given a value stand for it."""
-    known: dict[str, ast.expr] = {}
+    values: dict[str, ast.expr] = {}
     for node in _unrolled(body):
         if isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try) and not draws:
             raise broken(f"{ast.unparse(node)[:60]!r} is no plain assertion")
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            known[node.targets[0].id] = _Names(known).visit(copy.deepcopy(node.value))
+            values[node.targets[0].id] = _Names(values).visit(copy.deepcopy(node.value))
         elif isinstance(node, ast.Assert):
             # Nobody is told the message, and names in it are often of what is not known here.
             replaced = _Result(called)
-            statement = replaced.visit(_Names(known).visit(copy.deepcopy(ast.Assert(node.test, None))))
+            statement = replaced.visit(_Names(values).visit(copy.deepcopy(ast.Assert(node.test, None))))
             if len({ast.dump(ast.List(each, ast.Load())) for each in replaced.calls}) > 1:
                 raise broken(f"{ast.unparse(node)[:60]!r} calls the function with several arguments")
             if replaced.calls:
@@ -176,8 +178,8 @@ def _unrolled(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 class _Names(ast.NodeTransformer):
     """Puts values in the place of names."""
 
-    def __init__(self, known: Mapping[str, ast.expr]) -> None:
-        self._known = known
+    def __init__(self, values: Mapping[str, ast.expr]) -> None:
+        self._known = values
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return copy.deepcopy(self._known.get(node.id, node))
@@ -208,10 +210,10 @@ class _Folded(ast.NodeTransformer):
         match node:
             case ast.Call(ast.Name("list"), [ast.Call(ast.Name("range"), limits, [])], []):
                 try:
-                    every = range(*map(ast.literal_eval, limits))
+                    numbers = range(*map(ast.literal_eval, limits))
                 except (ValueError, TypeError):
                     return node
-                return node if len(every) > 10_000 else ast.parse(repr(list(every)), mode="eval").body
+                return node if len(numbers) > 10_000 else ast.parse(repr(list(numbers)), mode="eval").body
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
@@ -271,7 +273,7 @@ def _asserted(text: str) -> ast.Assert:
 def _roots(draw: random.Random) -> _Drawn:
     lists = [[draw.randint(-10, 10) or 1 for _ in range(2 * draw.randint(1, 4))] for _ in range(_MANY)]
     near = _asserted("assert abs(sum(c * out ** i for i, c in enumerate(inp[0]))) < 1e-4")
-    return [([one], near) for one in lists]
+    return [([numbers], near) for numbers in lists]
 
 
 def _words(draw: random.Random) -> Iterator[str]:

@@ -227,7 +227,7 @@ class ListedBenchmark(Benchmark):
     def __init__(self, entry: BenchmarkEntry) -> None:
         named = entry.columns
         needed = (named.id, named.statement, named.tests, named.inputs, named.outputs, named.assertions)
-        certain = (one.partition(".")[0] for one in needed if one and "|" not in one)
+        certain = (column.partition(".")[0] for column in needed if column and "|" not in column)
         columns = (*certain, *entry.known_by)
         same = ("name", "about", "dataset", "config", "split", "language", "packages", "ids")
         vars(self).update({name: getattr(entry, name) for name in same}, columns=columns, named=named)
@@ -253,8 +253,8 @@ class ListedBenchmark(Benchmark):
 
     def value_of(self, row: Row, column: str) -> Any:
         """Return what is at a place; None where nothing is."""
-        for one in column.split("|"):
-            name, _, rest = one.partition(".")
+        for choice in column.split("|"):
+            name, _, rest = choice.partition(".")
             if name and row.has(name):
                 value = row.value(name)
                 for key in rest.split(".") if rest else ():
@@ -298,7 +298,7 @@ class ListedBenchmark(Benchmark):
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
         row = tables.main[candidate.rows[0]]
-        parts = [self.value_of(row, one) for one in self._columns.solution.split("+")]
+        parts = [self.value_of(row, part) for part in self._columns.solution.split("+")]
         if len(parts) > 1:
             parts = ["".join(map(str, parts))]
         value = _decoded(parts[0]) if isinstance(parts[0], str) and parts[0].startswith("[") else parts[0]
@@ -319,7 +319,7 @@ class ListedBenchmark(Benchmark):
         named, function = self._columns, self.text_of(row, self._columns.function)
         value = self.value_of(row, named.tests)
         if named.inputs:
-            given, wanted = (_decoded(self.value_of(row, one)) for one in (named.inputs, named.outputs))
+            given, wanted = (_decoded(self.value_of(row, column)) for column in (named.inputs, named.outputs))
             value = {"inputs": given, "outputs": wanted, "fn_name": function or None}
         return cases_of(value, function)
 
@@ -333,7 +333,7 @@ class ListedBenchmark(Benchmark):
 
 def _lines(value: Any) -> list[str]:
     """A text, or a list of them."""
-    return [str(one) for one in (value if isinstance(value, list) else [value]) if one is not None]
+    return [str(item) for item in (value if isinstance(value, list) else [value]) if item is not None]
 
 
 def _decoded(value: Any) -> Any:
@@ -369,13 +369,13 @@ def cases_of(value: Any, function: str = "") -> Cases:
         value = [value]
     if not value:
         raise CasesError(NO_CASES)
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+    if not isinstance(value, list) or not all(isinstance(case, dict) for case in value):
         raise broken("neither pairs nor lists of inputs and outputs")
-    kinds = {str(one.get("testtype") or one.get("type") or "stdin") for one in value}
+    kinds = {str(case.get("testtype") or case.get("type") or "stdin") for case in value}
     if len(kinds) > 1:
         raise broken(f"several kinds in one problem: {', '.join(sorted(kinds))}")
     [kind] = kinds
-    pairs = [(_piped(one.get("input"), "stdin"), _piped(one.get("output"), "stdout")) for one in value]
+    pairs = [(_piped(case.get("input"), "stdin"), _piped(case.get("output"), "stdout")) for case in value]
     if kind not in ("functional", "function_call"):
         return read_cases({"inputs": [one for one, _ in pairs], "outputs": [one for _, one in pairs]})
     own = (_decoded(value[0].get("metadata")) or {}).get("func_name") or value[0].get("fn_name")
@@ -383,7 +383,7 @@ def cases_of(value: Any, function: str = "") -> Cases:
     if not function:
         raise broken("they call a function, and nothing says which")
     if kind == "functional":
-        if not all(isinstance(one, str) for pair in pairs for one in pair):
+        if not all(isinstance(text, str) for pair in pairs for text in pair):
             raise broken("arguments or a result that are no text")
         return Cases(cases=tuple(read_call(*pair) for pair in pairs), function=function)
     given, wanted = zip(*pairs, strict=True)
@@ -399,7 +399,7 @@ def entry_in(path: Path) -> ListedBenchmark:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"no TOML ({error})", where=str(path), remedy="Correct it in the file") from error
     except msgspec.ValidationError as error:
-        message, known = str(error), [*BenchmarkEntry.__struct_fields__, *EntryColumns.__struct_fields__]
+        message, keys = str(error), [*BenchmarkEntry.__struct_fields__, *EntryColumns.__struct_fields__]
         unknown = re.search(r"unknown field `([^`]*)`", message)
-        remedy = nearest(unknown[1], known) if unknown else "docs/benchmarks.md lists the keys of an entry"
+        remedy = nearest(unknown[1], keys) if unknown else "docs/benchmarks.md lists the keys of an entry"
         raise InputError(message, where=str(path), remedy=remedy) from error

@@ -154,7 +154,7 @@ def _inputs(row: Row, column: str) -> list[list[Any]]:
     found = json.loads(shallow(row.text(column, "") or "[]"))  # JSON with Infinity
     if found == {}:  # so EvalPlus writes none
         return []
-    if not isinstance(found, list) or not all(isinstance(one, list) for one in found):
+    if not isinstance(found, list) or not all(isinstance(item, list) for item in found):
         raise row.wrong(column, "not a list of lists of arguments")
     return found
 
@@ -175,21 +175,25 @@ _SHAPES: Mapping[int, str] = {
     **{115: "s", 124: "fc", 252: "c", 278: "m", 722: "v."},
 }
 _MAKE: Mapping[str, Callable[[Any], Any]] = {
-    ".": lambda one: one,
+    ".": lambda given: given,
     "t": tuple,
-    "l": lambda one: [tuple(item) for item in one],
-    "b": lambda one: tuple(tuple(item) for item in one),
-    "m": lambda one: tuple(tuple(item) if isinstance(item, list) else item for item in one),
-    "a": lambda one: tuple(map(_MAKE["a"], one)) if isinstance(one, list) else one,
-    "s": lambda one: [set(item) if isinstance(item, list) and item else {} for item in one],
-    "v": lambda one: {key: tuple(value) for key, value in one.items()},
+    "l": lambda given: [tuple(item) for item in given],
+    "b": lambda given: tuple(tuple(item) for item in given),
+    "m": lambda given: tuple(tuple(item) if isinstance(item, list) else item for item in given),
+    "a": lambda given: tuple(map(_MAKE["a"], given)) if isinstance(given, list) else given,
+    "s": lambda given: [set(item) if isinstance(item, list) and item else {} for item in given],
+    "v": lambda given: {key: tuple(value) for key, value in given.items()},
     "f": float,
     "c": complex,
 }
 
 
 def _shaped(given: list[Any], shape: str) -> list[Any]:
-    return [_MAKE[shape[min(n, len(shape) - 1)]](one) for n, one in enumerate(given)] if shape else given
+    return (
+        [_MAKE[shape[min(n, len(shape) - 1)]](argument) for n, argument in enumerate(given)]
+        if shape
+        else given
+    )
 
 
 # The problems that EvalPlus compares otherwise, by their functions.
@@ -300,7 +304,7 @@ def _compared(assertion: ast.FunctionDef | None, statement: ast.AST, results: li
     if assertion is None or not isinstance(call, ast.Call) or ast.unparse(call.args[1]) != "exp":
         return None
     assigned = (node for node in ast.walk(assertion) if isinstance(node, ast.Assign))
-    matches = {ast.unparse(one.value) for one in assigned if ast.unparse(one.targets[0]) == "exact_match"}
+    matches = {ast.unparse(node.value) for node in assigned if ast.unparse(node.targets[0]) == "exact_match"}
     if matches != {"out == exp"}:
         return None
     own = literal(call.args[2])
@@ -346,7 +350,7 @@ def _checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
     for node in helpers:
         if isinstance(node, ast.FunctionDef) and node.name == "assertion":
             # A few exported tests find out whether there is a match, and leave it at that.
-            asserts = any(isinstance(one, ast.Assert) for one in ast.walk(node))
+            asserts = any(isinstance(part, ast.Assert) for part in ast.walk(node))
             node.body += [] if asserts else ast.parse("assert exact_match").body
     source = READ_VALUES + _CHECKER.format(
         helpers="\n\n".join(map(ast.unparse, helpers)),

@@ -97,7 +97,7 @@ class LiveCodeBench(Benchmark):
         return self.of_row(
             row,
             candidate,
-            lambda one: with_cases(one, _cases(row), keep.blob),
+            lambda task: with_cases(task, _cases(row), keep.blob),
             limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind.LINES),
         )

@@ -143,20 +143,24 @@ def _contest_results(row: Row) -> ContestResults | None:
     """The contestants' totals; None where they cannot be made for all of the contest's problems here."""
     name, problems = row.name("contest_id"), row.json("problems") or []
     rankings = [
-        {_bare(key): one for key, one in each.items()} for each in row.json("contestants_ranking") or []
+        {_bare(key): value for key, value in each.items()} for each in row.json("contestants_ranking") or []
     ]
     # USACO's combined results are of divisions whose contestants are not the same people.
     if not rankings or not problems or name.endswith("-combined"):
         return None
     tasks = [_bare(str(problem).split("-", 3)[-1]) for problem in problems]
-    columns = [_RECALCULATED] if any(_RECALCULATED in one for one in rankings) else tasks
-    if not all(any(column in one for one in rankings) for column in columns):
+    columns = [_RECALCULATED] if any(_RECALCULATED in ranking for ranking in rankings) else tasks
+    if not all(any(column in ranking for ranking in rankings) for column in columns):
         return None
-    ratings = [next((as_number(one[key]) for key in _RATING if key in one), None) for one in rankings]
+    ratings = [
+        next((as_number(ranking[key]) for key in _RATING if key in ranking), None) for ranking in rankings
+    ]
     return ContestResults(
         contest=name,
         problems=tuple(map(str, problems)),
-        totals=tuple(sum(as_number(one.get(column)) or 0.0 for column in columns) for one in rankings),
+        totals=tuple(
+            sum(as_number(ranking.get(column)) or 0.0 for column in columns) for ranking in rankings
+        ),
         ratings=tuple(None if rating in _UNRATED else rating for rating in ratings),
     )
 
@@ -176,7 +180,7 @@ def _with_grader(row: Row, folders: Sequence[Path]) -> dict[str, Any]:
         return {}
     program = testlib.program(_GRADER, given[_GRADER], *folders)
     beside = (NamedBlob(name=name, content=Blob.of(given[name])) for name in headers if name != testlib.NAME)
-    graders = tuple(replace(one, name=f"graders/{one.name}") for one in (*program, *beside))
+    graders = tuple(replace(file, name=f"graders/{file.name}") for file in (*program, *beside))
     return {"options": TaskOptions(with_grader=True), "grader_files": graders}
 
 
@@ -200,8 +204,8 @@ def _interactive(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, A
     if "manager.cpp" not in given or "stub.cpp" not in given:
         raise Unusable(NO_INTERACTOR)
     script = row.text("evaluation_script", "") or given.get("evaluate.sh", "")
-    made = re.findall(r"^[^#\n]*?\bmkfifo\s+([^;&|\n]*)", script, re.M)
-    pipes = sum(len(names.split()) for names in made)
+    fifos = re.findall(r"^[^#\n]*?\bmkfifo\s+([^;&|\n]*)", script, re.M)
+    pipes = sum(len(names.split()) for names in fifos)
     if not pipes or pipes % 2:
         raise Unusable(SCRIPTS)
     stub = NamedBlob(name="stub.cpp", content=Blob.of(given["stub.cpp"]))
@@ -215,7 +219,7 @@ def _interactive(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, A
         "task_type": TaskType.COMMUNICATION,
         "manager": Manager(sources=sources),
         "options": options,
-        "grader_files": tuple(replace(one, name=f"graders/{one.name}") for one in (stub, *beside)),
+        "grader_files": tuple(replace(file, name=f"graders/{file.name}") for file in (stub, *beside)),
     }
 
 

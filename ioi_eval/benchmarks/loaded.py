@@ -86,7 +86,7 @@ def find_benchmark(name: str) -> Benchmark:
     for benchmark in benchmarks():
         if benchmark.name == plain:
             return benchmark
-    names = tuple(one.name for one in benchmarks())
+    names = tuple(benchmark.name for benchmark in benchmarks())
     raise InputError(f"unknown benchmark {name!r}", remedy=nearest(plain, names))
 
 
@@ -96,9 +96,13 @@ def of_columns(names: Collection[str], *, where: str) -> Benchmark:
     One that needs more of them wins: rows of TACO have all that those of APPS have.
     """
     fitting = [benchmark for benchmark in benchmarks() if set(benchmark.columns) <= set(names)]
-    found = [one for one in fitting if not any(set(one.columns) < set(more.columns) for more in fitting)]
+    found = [
+        benchmark
+        for benchmark in fitting
+        if not any(set(benchmark.columns) < set(more.columns) for more in fitting)
+    ]
     if len(found) != 1:
-        several = " and ".join(one.name for one in found)
+        several = " and ".join(benchmark.name for benchmark in found)
         raise InputError(
             f"rows that may be of {several}" if found else "rows of no benchmark that is known",
             where=where,
@@ -115,12 +119,14 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
     """
     found, tests = list(candidates), _tests(options)
     # Dates are no names: a window may be empty, but only of problems that have dates.
-    words = _lower(one.difficulty for one in found) - {""}
+    words = _lower(candidate.difficulty for candidate in found) - {""}
     _check("difficulty", _lower(options.difficulty), words)
-    _check("tag", _lower(options.tags), _lower(tag for one in found for tag in one.tags))
-    _check("year", set(map(str, options.years)), {str(one.year) for one in found if one.year})
-    _check("problem", options.problems, {one.id for one in found})
-    if (options.date_from or options.date_to) and not any(one.date for one in found):
+    _check("tag", _lower(options.tags), _lower(tag for candidate in found for tag in candidate.tags))
+    _check(
+        "year", set(map(str, options.years)), {str(candidate.year) for candidate in found if candidate.year}
+    )
+    _check("problem", options.problems, {candidate.id for candidate in found})
+    if (options.date_from or options.date_to) and not any(candidate.date for candidate in found):
         raise InputError(
             "its problems have no dates", field="choice.date_from", remedy="Leave the window out"
         )
@@ -133,29 +139,29 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
 
 def sample(candidates: Sequence[Candidate], size: int, seed: int) -> list[Candidate]:
     usable = [candidate for candidate in candidates if not candidate.unusable]
-    return sampled(usable, size, seed, key=lambda one: f"{one.id}\n{one.year}")
+    return sampled(usable, size, seed, key=lambda candidate: f"{candidate.id}\n{candidate.year}")
 
 
-def sampled(every: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], str]) -> list[_T]:
+def sampled(items: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], str]) -> list[_T]:
     """Return the items with the least hashes, in their order. A larger sample contains the smaller one."""
 
-    def rank(one: _T) -> str:
-        return hashlib.sha256(f"{seed}\n{key(one)}".encode()).hexdigest()
+    def rank(item: _T) -> str:
+        return hashlib.sha256(f"{seed}\n{key(item)}".encode()).hexdigest()
 
-    chosen = set(sorted(map(rank, every))[:size])
-    return [one for one in every if rank(one) in chosen]
+    chosen = set(sorted(map(rank, items))[:size])
+    return [item for item in items if rank(item) in chosen]
 
 
 def _tests(options: BenchmarkOptions) -> list[Test]:
     difficulty, tags = _lower(options.difficulty), _lower(options.tags)
     begin, end = _day(options.date_from, "choice.date_from"), _day(options.date_to, "choice.date_to")
     tests: list[tuple[object, Test]] = [
-        (difficulty, lambda one: one.difficulty.lower() in difficulty),
-        (tags, lambda one: not tags.isdisjoint(_lower(one.tags))),
-        (options.years, lambda one: one.year in options.years),
-        (options.problems, lambda one: one.id in options.problems),
-        (begin, lambda one: one.date[:10] >= begin),
-        (end, lambda one: one.date[:10] <= end),
+        (difficulty, lambda candidate: candidate.difficulty.lower() in difficulty),
+        (tags, lambda candidate: not tags.isdisjoint(_lower(candidate.tags))),
+        (options.years, lambda candidate: candidate.year in options.years),
+        (options.problems, lambda candidate: candidate.id in options.problems),
+        (begin, lambda candidate: candidate.date[:10] >= begin),
+        (end, lambda candidate: candidate.date[:10] <= end),
     ]
     return [test for given, test in tests if given]
 
@@ -171,17 +177,17 @@ def _day(text: str, option: str) -> str:
         raise error.but(field=option) from None
 
 
-def _check(what: str, wanted: Iterable[str], known: set[str]) -> None:
-    missing = sorted(set(wanted) - known)
-    if missing and what != "problem" and set(wanted) & known:
+def _check(what: str, wanted: Iterable[str], existing: set[str]) -> None:
+    missing = sorted(set(wanted) - existing)
+    if missing and what != "problem" and set(wanted) & existing:
         # A list of words may serve several datasets. Numbers are alike without being slips of the pen.
-        others = [word for word in known - set(wanted) if not word.isdigit()]
+        others = [word for word in existing - set(wanted) if not word.isdigit()]
         missing = [word for word in missing if near(word, others)]
     for word in missing:
         raise InputError(
             f"no problem with the {what} {word!r}" if what != "problem" else f"no problem {word!r}",
             field="choice.difficulty" if what == "difficulty" else f"choice.{what}s",
-            remedy=nearest(word, tuple(sorted(known))),
+            remedy=nearest(word, tuple(sorted(existing))),
         )
 
 
@@ -242,7 +248,7 @@ class Loaded(Problems):
         gone = [self[label] for label in labels]
         return Loaded(
             (self[label] for label in self if label not in labels),
-            reasons={**self._reasons, **{(one.id, one.year): reason for one in gone}},
+            reasons={**self._reasons, **{(problem.id, problem.year): reason for problem in gone}},
             references=self._references,
             aliases=self._aliases,
             packages=self.packages,
@@ -268,16 +274,24 @@ def load(
     wanted = None if only is None else {aliases.get(name, name) for name in only}
     ids = frozenset(aliases.get(name, name) for name in options.problems)
     selected = select(candidates, msgspec.structs.replace(options, problems=ids))
-    needed = [one for one in selected if (wanted is None or one.id in wanted) and not one.unusable]
+    needed = [
+        candidate
+        for candidate in selected
+        if (wanted is None or candidate.id in wanted) and not candidate.unusable
+    ]
     store = Store(cache)
     kind = CheckerKind.built_in(options.checker) if options.checker else None
-    made = [_kept(benchmark, one, tables, options, store) for one in needed]
+    results = [_kept(benchmark, candidate, tables, options, store) for candidate in needed]
     reasons = {_place(candidate): NOT_SELECTED for candidate in candidates}
-    reasons |= {_place(one): one.unusable for one in selected}
-    reasons |= {_place(one): result.unusable for one, result in zip(needed, made, strict=True)}
-    by_place = {_place(one): one for one in needed}
+    reasons |= {_place(candidate): candidate.unusable for candidate in selected}
+    reasons |= {_place(candidate): result.unusable for candidate, result in zip(needed, results, strict=True)}
+    by_place = {_place(candidate): candidate for candidate in needed}
     return Loaded(
-        (options.limited(_compared(one.problem, kind)) for one in made if one.problem is not None),
+        (
+            options.limited(_compared(result.problem, kind))
+            for result in results
+            if result.problem is not None
+        ),
         reasons=reasons,
         references=lambda problem: benchmark.references(by_place[problem.id, problem.year], tables),
         aliases=aliases,
@@ -302,7 +316,10 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
     own = None if options.dataset else benchmark.rows(options.data_dir, cache)
     if benchmark.mixed and Path(dataset).suffix.lower() in (".jsonl", ".json") and is_file:
         texts = (
-            {name: json.dumps(one) if name in benchmark.mixed else one for name, one in row.columns.items()}
+            {
+                name: json.dumps(value) if name in benchmark.mixed else value
+                for name, value in row.columns.items()
+            }
             for row in read_rows(Path(dataset))
         )
         own = written(texts, benchmark.name, cache)
@@ -366,9 +383,11 @@ def _aliases(candidates: Collection[Candidate]) -> dict[str, str]:
 
     What several are called, or one by its id, says nothing.
     """
-    called = [(name, one.id) for n, one in enumerate(candidates) for name in (one.alias, f"#{n}")]
-    said, ids = Counter(name for name, _ in called), {candidate.id for candidate in candidates}
-    return {name: one for name, one in called if said[name] == 1 and name and name not in ids}
+    called = [
+        (name, candidate.id) for n, candidate in enumerate(candidates) for name in (candidate.alias, f"#{n}")
+    ]
+    counts, ids = Counter(name for name, _ in called), {candidate.id for candidate in candidates}
+    return {name: identity for name, identity in called if counts[name] == 1 and name and name not in ids}
 
 
 def _place(candidate: Candidate) -> tuple[str, int | None]:
@@ -393,13 +412,15 @@ def benchmark_in(path: Path) -> Benchmark:
     # A name that changes with the file: what was made of its rows by other code is not found again.
     name = f"ioi_eval_benchmark_{hashlib.sha256(content).hexdigest()[:16]}"
     module = sys.modules.get(name) or _loaded(name, path)
-    classes = (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == name)
-    found = [one for one in classes if issubclass(one, Benchmark) and not inspect.isabstract(one)]
+    classes = (
+        member for member in vars(module).values() if isinstance(member, type) and member.__module__ == name
+    )
+    found = [member for member in classes if issubclass(member, Benchmark) and not inspect.isabstract(member)]
     if len(found) != 1:
         remedy = "Define one class derived from ioi_eval.benchmarks.Benchmark"
         raise InputError(f"{len(found) or 'no'} benchmarks in it", where=str(path), remedy=remedy)
-    made: Benchmark = found[0]()
-    return made
+    benchmark: Benchmark = found[0]()
+    return benchmark
 
 
 def _loaded(name: str, path: Path) -> ModuleType:

@@ -89,6 +89,6 @@ class OJBench(Benchmark):
         )
 
 
-def _id(said: Any) -> str:
+def _id(value: Any) -> str:
     """Numbers are those of LibreOJ."""
-    return f"loj-{said}" if isinstance(said, int) or str(said).isdecimal() else str(said)
+    return f"loj-{value}" if isinstance(value, int) or str(value).isdecimal() else str(value)

@@ -146,7 +146,7 @@ def _batch(row: FileRow, where: str) -> Iterator[FileRow]:
 def _replies(body: Mapping[str, Any]) -> list[str | None]:
     """The replies in an answer; none in that of a failure."""
     if isinstance(output := body.get("output"), list):
-        messages = [one for one in output if isinstance(one, dict) and one.get("type") == "message"]
+        messages = [item for item in output if isinstance(item, dict) and item.get("type") == "message"]
         return [_text([part for message in messages for part in _listed(message.get("content"))])]
     if isinstance(content := body.get("content"), list):
         return [_text(content)]
@@ -154,16 +154,18 @@ def _replies(body: Mapping[str, Any]) -> list[str | None]:
         found = [
             candidate.get("content") if isinstance(candidate, dict) else None for candidate in candidates
         ]
-        return [_text(_listed(one.get("parts"))) if isinstance(one, dict) else None for one in found]
+        return [_text(_listed(item.get("parts"))) if isinstance(item, dict) else None for item in found]
     choices = [choice if isinstance(choice, dict) else {} for choice in _listed(body.get("choices") or [])]
-    said = [(choice, choice.get("message")) for choice in choices]
-    return [one.get("content") if isinstance(one, dict) else choice.get("text") for choice, one in said]
+    spoken = [(choice, choice.get("message")) for choice in choices]
+    return [
+        reply.get("content") if isinstance(reply, dict) else choice.get("text") for choice, reply in spoken
+    ]
 
 
 def _text(parts: list[Any]) -> str:
     """Return the text of an answer's parts; what a model thought is none of it."""
-    said = (part for part in parts if isinstance(part, dict) and not part.get("thought"))
-    return "".join(str(part.get("text") or "") for part in said)
+    spoken = (part for part in parts if isinstance(part, dict) and not part.get("thought"))
+    return "".join(str(part.get("text") or "") for part in spoken)
 
 
 def _harness(row: FileRow, where: str) -> Iterator[FileRow]:

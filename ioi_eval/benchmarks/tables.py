@@ -360,13 +360,13 @@ class Mapped:
         import pyarrow.ipc
 
         self._maps = [_mapped(file) for file in files]
-        tables = [pyarrow.ipc.open_stream(pyarrow.py_buffer(one)).read_all() for one in self._maps]
+        tables = [pyarrow.ipc.open_stream(pyarrow.py_buffer(mapped)).read_all() for mapped in self._maps]
         self.data: Any = pyarrow.concat_tables(tables, promote_options="permissive")
 
     def release(self) -> None:
         """Let go of the pages that were read; who still looks at them gets them again from the files."""
-        for one in self._maps:
-            one.madvise(mmap.MADV_DONTNEED)
+        for mapped in self._maps:
+            mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _mapped(file: Path) -> mmap.mmap:

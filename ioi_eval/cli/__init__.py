@@ -124,9 +124,9 @@ class Commands(TyperGroup):
         formatter.write_text("Options of a command: ioi-eval COMMAND --help")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        name, known, rest = super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
         keep_retries_quiet()
-        return name, None if known is None or name is None else loaded(name), rest
+        return name, None if command is None or name is None else loaded(name), rest
 
 
 class Command(TyperCommand):
@@ -134,7 +134,9 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta[_ALL] = _ALL in args or self.name not in _USUAL
-        ctx.meta[_LOG_FORMAT] = _logs_objects(args) and any(_LOG_FORMAT in one.opts for one in self.params)
+        ctx.meta[_LOG_FORMAT] = _logs_objects(args) and any(
+            _LOG_FORMAT in parameter.opts for parameter in self.params
+        )
         with _complaining(in_objects=ctx.meta[_LOG_FORMAT]):
             return super().parse_args(ctx, args)
 
@@ -143,8 +145,11 @@ class Command(TyperCommand):
             return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        arguments = (one for one in self.get_params(ctx) if one.param_type_name == "argument")
-        return ["[OPTIONS]", *(_shown(one) if one.required else f"[{_shown(one)}]" for one in arguments)]
+        arguments = (argument for argument in self.get_params(ctx) if argument.param_type_name == "argument")
+        return [
+            "[OPTIONS]",
+            *(_shown(argument) if argument.required else f"[{_shown(argument)}]" for argument in arguments),
+        ]
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         whole, brief = self.help or "", not ctx.meta[_ALL]

@@ -49,8 +49,8 @@ def calibrate(
         def tell(event: Event) -> None:
             signals(event)
             if isinstance(event, DistanceMeasured) and not (output.quiet or as_json):
-                one = event.distance
-                console.tell(f"{one.problem}: {one.solution}: {_ratio(one)} of the limit")
+                distance = event.distance
+                console.tell(f"{distance.problem}: {distance.solution}: {_ratio(distance)} of the limit")
 
         found = asyncio.run(
             measure(source, choice=problems, reach=reach, engine=chosen, store=store, on_event=tell)
@@ -63,13 +63,15 @@ def calibrate(
         raise typer.Exit(_NONE_SEPARATES)
 
 
-def _ratio(one: Distance) -> str:
-    return ("at least " if one.at_least else "") + f"{one.ratio:.2f}"
+def _ratio(distance: Distance) -> str:
+    return ("at least " if distance.at_least else "") + f"{distance.ratio:.2f}"
 
 
 def _show(found: Calibration, quiet: bool) -> None:
     if not quiet:
-        distances = sorted(found.distances, key=lambda one: (one.problem, one.kind, one.ratio))
+        distances = sorted(
+            found.distances, key=lambda distance: (distance.problem, distance.kind, distance.ratio)
+        )
         rows = [
             [distance.problem, distance.solution, distance.kind.value, _ratio(distance), distance.test]
             for distance in distances

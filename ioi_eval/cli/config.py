@@ -97,8 +97,8 @@ _OTHERWISE: Mapping[str, Mapping[str, Any]] = {
 def _options() -> Iterator[Declared]:
     """Find the options of all these values, each under its key."""
     inner = {name: type(value) for name, value in asdict(Config()).items() if isinstance(value, Value)}
-    every: dict[str, type[Value]] = {"": Config, **inner, "model.sampling": Sampling}
-    for place, kind in every.items():
+    kinds: dict[str, type[Value]] = {"": Config, **inner, "model.sampling": Sampling}
+    for place, kind in kinds.items():
         for each in declared(kind):
             key = _KEY_OF.get(f"{place}.{each.field}".lstrip("."))
             if key is not None:
@@ -194,7 +194,7 @@ def _read(path: Path) -> dict[str, Any]:
         if name not in ("model", "budget"):
             found[str(name)] = value.isoformat() if isinstance(value, date) else value
         elif isinstance(value, dict):
-            found |= {f"{name}.{key}": one for key, one in value.items()}
+            found |= {f"{name}.{key}": inner for key, inner in value.items()}
         elif value is not None:
             raise InputError("expected an object: keys and values", where=str(path), field=name)
     for key in found:
@@ -223,9 +223,13 @@ def _no_yaml(error: Exception, path: Path) -> InputError:
 def _meant(key: str) -> str:
     """The key where it belongs, else the nearest one."""
     table, dot, name = key.rpartition(".")
-    places = [one for one in KEYS if one.rpartition(".")[2] == name]
-    known = [one.removeprefix(table + dot).partition(".")[0] for one in KEYS if one.startswith(table + dot)]
-    return f"Did you mean {places[0]!r}?" if places else nearest(name, [*dict.fromkeys(known)])
+    places = [dotted for dotted in KEYS if dotted.rpartition(".")[2] == name]
+    keys = [
+        dotted.removeprefix(table + dot).partition(".")[0]
+        for dotted in KEYS
+        if dotted.startswith(table + dot)
+    ]
+    return f"Did you mean {places[0]!r}?" if places else nearest(name, [*dict.fromkeys(keys)])
 
 
 def _placed(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -152,8 +152,8 @@ def complain(text: str) -> None:
 
 def complain_of_rows(error: BadRows) -> None:
     """The first of them, a line each, and where all of them are."""
-    for one in error.errors[:_SHOWN_ROWS]:
-        complain(as_typed(one))
+    for fault in error.errors[:_SHOWN_ROWS]:
+        complain(as_typed(fault))
     if len(error.errors) > 1:
         listed = f" All are in {error.listed}." if error.listed else ""
         tell(f"{len(error.errors):,} rows cannot be used.{listed} --skip-bad-rows leaves them out.")

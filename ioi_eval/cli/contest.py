@@ -108,7 +108,7 @@ def _names(access: _Access) -> dict[str, str]:
         number = int(access.participants)
         if not 1 <= number <= 100_000:
             raise InputError(f"{number} participants", field="--participants", remedy="Give 1 to 100000")
-        named = {f"p{one:0{len(access.participants)}}": "" for one in range(1, number + 1)}
+        named = {f"p{place:0{len(access.participants)}}": "" for place in range(1, number + 1)}
     else:
         named = _read(Path(access.participants or ""))
     return named
@@ -157,8 +157,8 @@ async def _serve(
             waiting = asyncio.create_task(ended.wait())
             talking = asyncio.create_task(server.run_stdio_async())
             await asyncio.wait({waiting, talking}, return_when=asyncio.FIRST_COMPLETED)
-            for one in (waiting, talking):
-                one.cancel()
+            for task in (waiting, talking):
+                task.cancel()
             await asyncio.gather(waiting, talking, return_exceptions=True)
             return
         tokens = _with_tokens(folder / TOKENS, named)
@@ -171,16 +171,17 @@ async def _serve(
 
 def _with_tokens(path: Path, named: Mapping[str, str]) -> dict[str, str]:
     """Return every participant's token, and keep them for the next call: those of a file, else new ones."""
-    known = _read(path) if path.exists() else {}
+    earlier = _read(path) if path.exists() else {}
     tokens = {
-        name: token or known.get(name) or secrets.token_urlsafe(_TOKEN_BYTES) for name, token in named.items()
+        name: token or earlier.get(name) or secrets.token_urlsafe(_TOKEN_BYTES)
+        for name, token in named.items()
     }
     if len({*tokens.values()}) < len(tokens):
         remedy = "Give each a token of its own"
         raise InputError("two participants have one token", field="--participants", remedy=remedy)
     before = os.umask(0o077)  # nobody else's to read
     try:
-        replace(path, (f"{name}\t{token}\n".encode() for name, token in {**known, **tokens}.items()))
+        replace(path, (f"{name}\t{token}\n".encode() for name, token in {**earlier, **tokens}.items()))
     finally:
         os.umask(before)
     return tokens

@@ -74,12 +74,12 @@ class EngineOptions:
 
     def choice(self, of_file: str = "") -> EngineChoice:
         """Raise InputError for what cannot be meant. `of_file` gives way to the option only."""
-        told = values_of(declared(EngineChoice), self._typed)
-        if "token" in told:
-            told["token"] = read_token(told["token"])
-        engine = told.pop("text", None)
+        typed = values_of(declared(EngineChoice), self._typed)
+        if "token" in typed:
+            typed["token"] = read_token(typed["token"])
+        engine = typed.pop("text", None)
         try:
-            return EngineChoice.meant(engine if engine is not None else of_file or None, os.environ, **told)
+            return EngineChoice.meant(engine if engine is not None else of_file or None, os.environ, **typed)
         except InputError as error:
             named = "--engine" if engine is not None or not of_file else "engine"
             flags = {**console.FLAGS, "engine": named}

@@ -35,16 +35,16 @@ class OptionGroup(NamedTuple):
 
     def of_value(self, kind: Any) -> _Group:
         """Return the options, and what makes the value of them: `kind`, or of a dict what was given alone."""
-        every = options_of((self.of or kind) if isinstance(self.of, type | None) else self.of)
-        names = self.only or [name for name in every if name not in self.without]
-        told = [every[name].met(**(self.but or {}).get(name, {})) for name in names]
+        options = options_of((self.of or kind) if isinstance(self.of, type | None) else self.of)
+        names = self.only or [name for name in options if name not in self.without]
+        chosen = [options[name].met(**(self.but or {}).get(name, {})) for name in names]
         given_alone = get_origin(kind) is dict
         raw = self.of is not None and not given_alone
 
         def make(given: dict[str, Any]) -> Any:
-            return kind(**(given if raw else values_of(told, given)))
+            return kind(**(given if raw else values_of(chosen, given)))
 
-        return _Group([each.parameter(self.title, given_alone) for each in told], make)
+        return _Group([each.parameter(self.title, given_alone) for each in chosen], make)
 
 
 def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -52,7 +52,7 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
 
     def decorated(function: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(function, eval_str=True)
-        groups = {name: one for name, each in own.parameters.items() if (one := _group(each.annotation))}
+        groups = {name: group for name, each in own.parameters.items() if (group := _group(each.annotation))}
         parameters: list[inspect.Parameter] = []
         for name, each in own.parameters.items():
             group = groups.get(name)
@@ -114,20 +114,20 @@ class Declared(NamedTuple):
 
     def option(self, title: str | None = None) -> Any:
         """Return the option for a help page's section."""
-        said = self.said
-        bounds = None if said.typed is not None else next(_bounds(self.kind), None)
+        words = self.said
+        bounds = None if words.typed is not None else next(_bounds(self.kind), None)
         both = f"{self.flag}/--no-{self.flag[2:]}" if self.default is True else self.flag
-        is_file = said.metavar == "FILE"
+        is_file = words.metavar == "FILE"
         return typer.Option(
             both,
-            *([f"-{said.short}"] if said.short else []),
-            *said.also,
-            help=console.as_called(said.help),
-            metavar=said.metavar or None,
-            min=said.least if bounds is None else bounds.ge,
-            max=said.most if bounds is None else bounds.le,
-            show_default=said.unset or True,
-            rich_help_panel=said.panel or title or None,
+            *([f"-{words.short}"] if words.short else []),
+            *words.also,
+            help=console.as_called(words.help),
+            metavar=words.metavar or None,
+            min=words.least if bounds is None else bounds.ge,
+            max=words.most if bounds is None else bounds.le,
+            show_default=words.unset or True,
+            rich_help_panel=words.panel or title or None,
             exists=is_file,
             dir_okay=not is_file,
         )
@@ -166,11 +166,11 @@ def declared(kind: type[msgspec.Struct]) -> Iterator[Declared]:
     hints = get_type_hints(kind, include_extras=True)
     for field in msgspec.structs.fields(kind):
         hint = hints[field.name]
-        said = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Said)]
-        if said:
-            found = Declared(field.name, said[0], hint, field.default)
-            for more in said[1:]:
-                found = found.met(**{name: one for name, one in asdict(more).items() if one})
+        words = [word for word in getattr(hint, "__metadata__", ()) if isinstance(word, Said)]
+        if words:
+            found = Declared(field.name, words[0], hint, field.default)
+            for more in words[1:]:
+                found = found.met(**{name: value for name, value in asdict(more).items() if value})
             yield found
 
 
@@ -188,8 +188,8 @@ def option_of(kind: type[msgspec.Struct], field: str, **changes: Any) -> Any:
 
 def values_of(options: Iterable[Declared], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that options say, read from what was typed. InputError names the option."""
-    told = ((each, given.get(each.name)) for each in options)
-    return {each.field: each.value(typed) for each, typed in told if typed is not None}
+    pairs = ((each, given.get(each.name)) for each in options)
+    return {each.field: each.value(typed) for each, typed in pairs if typed is not None}
 
 
 def _bare(kind: Any) -> Any:
@@ -197,13 +197,13 @@ def _bare(kind: Any) -> Any:
     if get_origin(kind) is Annotated:
         return _bare(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
-        return _bare(next(one for one in get_args(kind) if one is not type(None)))
+        return _bare(next(part for part in get_args(kind) if part is not type(None)))
     return kind
 
 
 def _bounds(kind: Any) -> Iterator[msgspec.Meta]:
     if get_origin(kind) is Annotated:
-        yield from (one for one in get_args(kind) if isinstance(one, msgspec.Meta))
+        yield from (part for part in get_args(kind) if isinstance(part, msgspec.Meta))
     if get_origin(kind) in (Annotated, Union, types.UnionType, tuple):
-        for one in get_args(kind):
-            yield from _bounds(one)
+        for part in get_args(kind):
+            yield from _bounds(part)

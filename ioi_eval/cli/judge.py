@@ -124,12 +124,12 @@ def _language(program: str, asked: str | None) -> str:
     if asked is not None:
         find(asked, field="--language")
         return asked
-    known = None if program == _STDIN else of_suffix(Path(program).suffix)
-    if known is None:
+    language = None if program == _STDIN else of_suffix(Path(program).suffix)
+    if language is None:
         where = "standard input" if program == _STDIN else program
         remedy = "Name it: --language c++"
         raise InputError("the language is not known", where=where, field="--language", remedy=remedy)
-    return known.name
+    return language.name
 
 
 def _code(program: str) -> str:

@@ -105,8 +105,8 @@ class OutputOptions(Value):
 
     def of(self, running: RunOptions, timing: Timing, *, all_tests: bool = False) -> RunOptions:
         """Return the options of a run, with what other options say."""
-        told = {"timing": timing, "all_tests": all_tests, "command": self.again}
-        return msgspec.structs.replace(running, **told)
+        changes = {"timing": timing, "all_tests": all_tests, "command": self.again}
+        return msgspec.structs.replace(running, **changes)
 
 
 Output = Annotated[OutputOptions, OptionGroup("Output")]

@@ -72,27 +72,28 @@ def problems(
 
 
 def _show(packages: tuple[Package, ...]) -> None:
-    rows = [_cells(one.format, one.problem) for one in packages if one.problem is not None]
+    rows = [_cells(package.format, package.problem) for package in packages if package.problem is not None]
     if rows:
         console.show_table(_TEXTS + _NUMBERS, rows, right=_NUMBERS, spare=_SPARE)
     for note in (note for package in packages for note in package.notes):
         console.show(f"note: {console.as_called(note)}")
-    for one in packages:
-        if one.errors and one.format:
-            console.show(f"{visible(one.where)} is read as {one.format}, and cannot be used: {_missing(one)}")
+    for package in packages:
+        if package.errors and package.format:
+            place, missing = visible(package.where), _missing(package)
+            console.show(f"{place} is read as {package.format}, and cannot be used: {missing}")
     problems = [package.problem for package in packages if package.problem is not None]
     good = sum(not problem.unusable for problem in problems)
-    every = len(problems) + sum(bool(package.errors) for package in packages)  # notes alone are no package
-    console.show(f"{good} of {every} packages can be used")
+    count = len(problems) + sum(bool(package.errors) for package in packages)  # notes alone are no package
+    console.show(f"{good} of {count} packages can be used")
 
 
 def _missing(package: Package) -> str:
     """Return what is wrong with a package in a few words; lines of their own have the rest."""
     words = [f"{error.field}: {error.problem}" if error.field else error.problem for error in package.errors]
     files = [error.where.removeprefix(package.where).lstrip("/") for error in package.errors]
-    said = [f"{file}: {word}" if file else word for file, word in zip(files, words, strict=True)]
-    more = f"; and {len(said) - _MOST_FAULTS} more" if len(said) > _MOST_FAULTS else ""
-    return visible(console.as_called("; ".join(said[:_MOST_FAULTS]))) + more
+    lines = [f"{file}: {word}" if file else word for file, word in zip(files, words, strict=True)]
+    more = f"; and {len(lines) - _MOST_FAULTS} more" if len(lines) > _MOST_FAULTS else ""
+    return visible(console.as_called("; ".join(lines[:_MOST_FAULTS]))) + more
 
 
 def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:

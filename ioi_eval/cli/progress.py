@@ -202,8 +202,10 @@ def news(found: ServersFound) -> Iterator[str]:
     yield f"{found.used} of {servers}, {jobs} at a time"
     yield from _some(found.unreachable)
     yield from _some([f"{url} is left out: {reason}" for url, reason in found.left_out.items()])
-    for one in found.differences:
-        yield f"{one.name}: {one.detail}" + (f". {console.as_called(one.remedy)}" if one.remedy else "")
+    for difference in found.differences:
+        yield f"{difference.name}: {difference.detail}" + (
+            f". {console.as_called(difference.remedy)}" if difference.remedy else ""
+        )
 
 
 def _some(lines: Sequence[str]) -> Iterator[str]:
@@ -447,8 +449,8 @@ class ServerNews:
 def _line(found: list[ServerChanged], last: ServerChanged | None) -> str:
     names = ", ".join(event.url for event in found[:_NAMED])
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    one, many = _WORDS[found[0].change]
+    single, many = _WORDS[found[0].change]
     reason = f" ({found[0].reason})" if found[0].reason else ""
     now = last or found[-1]
     servers, jobs = counted(now.usable, "server"), counted(now.slots, "job")
-    return f"{names}{more} {one if len(found) == 1 else many}{reason}; {servers} for {jobs} at a time now"
+    return f"{names}{more} {single if len(found) == 1 else many}{reason}; {servers} for {jobs} at a time now"

@@ -95,8 +95,13 @@ def _others(differ: Differences) -> Iterator[str]:
     """The first submissions with another result."""
     heads, changed = ("submission", "problem", "verdict", "why"), differ.changed
     rows = [
-        [visible(one.key), visible(one.problem), f"{one.before} -> {one.after}", visible("; ".join(one.why))]
-        for one in changed[:_CHANGED]
+        [
+            visible(change.key),
+            visible(change.problem),
+            f"{change.before} -> {change.after}",
+            visible("; ".join(change.why)),
+        ]
+        for change in changed[:_CHANGED]
     ]
     if rows:
         yield from console.table_lines(heads, rows)
@@ -117,9 +122,9 @@ def _section(section: Section) -> Iterator[str]:
 
 def leave_if_suspicious(summaries: Iterable[Summary], *, allowed: bool, silent: bool) -> None:
     """Exit with a code of its own where a table can hardly be true. `silent`: no table says so."""
-    found = [one for summary in summaries for one in summary.suspicious]
-    for one in found if silent else ():
-        console.tell(visible(console.as_called(str(one))))
+    found = [suspicion for summary in summaries for suspicion in summary.suspicious]
+    for suspicion in found if silent else ():
+        console.tell(visible(console.as_called(str(suspicion))))
     if found and not allowed:
         raise typer.Exit(console.SUSPICIOUS)
 
@@ -128,9 +133,9 @@ def leave_if_suspicious(summaries: Iterable[Summary], *, allowed: bool, silent: 
 
 
 def _leaderboard(of: Sequence[Entry]) -> Iterator[str]:
-    unscored = any(one.model.unscored for one in of)
+    unscored = any(entry.model.unscored for entry in of)
     numbers = ["points", "of", "solved", "submissions", "full marks", *(["unscored"] if unscored else [])]
-    rows = [_ranked(one)[: len(numbers) + 1] for one in of[:_MODELS]]
+    rows = [_ranked(entry)[: len(numbers) + 1] for entry in of[:_MODELS]]
     yield from console.table_lines(
         ["model", *numbers], rows, right=numbers, spare=["submissions", "full marks", "unscored"]
     )
@@ -138,11 +143,11 @@ def _leaderboard(of: Sequence[Entry]) -> Iterator[str]:
         yield f"and {len(of) - _MODELS} more in the report"
 
 
-def _ranked(one: Entry) -> list[str]:
-    model = one.model
+def _ranked(entry: Entry) -> list[str]:
+    model = entry.model
     points = [f"{model.points:g}", f"{model.max_points:g}"] if model.max_points else _tests(model.mean_score)
     return [
-        visible(one.name),
+        visible(entry.name),
         *points,
         f"{model.problems_solved:,} of {len(model.problems):,}",
         f"{model.submissions:,}",
@@ -154,16 +159,16 @@ def _ranked(one: Entry) -> list[str]:
 def _passes(of: Sequence[Entry], unscored: int) -> Iterator[str]:
     if (section := sections.passes(of, unscored)) is None:
         return
-    ks = sections.known_ks(one.model.pass_at for one in of)
+    ks = sections.known_ks(entry.model.pass_at for entry in of)
     heads = [f"pass@{k}" for k in ks]
     rows = [
-        [visible(one.name), *(_estimate(found) for found in one.model.pass_at if found.k in ks)]
-        for one in of[:_MODELS]
+        [visible(entry.name), *(_estimate(found) for found in entry.model.pass_at if found.k in ks)]
+        for entry in of[:_MODELS]
     ]
     if ks:
         yield from console.wrapped(_OF_ROWS)
         yield from console.table_lines(["model", *heads], rows, right=heads, spare=heads[:0:-1])
-    if any(found.value is None for one in of for found in one.model.pass_at if found.k in ks):
+    if any(found.value is None for entry in of for found in entry.model.pass_at if found.k in ks):
         yield from console.wrapped(sections.LACKING)
     for note in section.notes:
         yield from console.wrapped(note)

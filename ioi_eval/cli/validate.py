@@ -140,8 +140,11 @@ def _compare(solutions: str, source: str | None, output: OutputOptions, same: di
         console.show_json({"out": str(folder), "comparisons": [*KINDS], "decided_differently": found})
         return
     heads = ("comparison", "problem", "accepts more", "accepts fewer")
-    rows = [[one.checker, visible(one.problem), str(one.accepts), str(one.rejects)] for one in found]
-    rows += [[kind, "none", "0", "0"] for kind in KINDS if kind not in {one.checker for one in found}]
+    rows = [
+        [checked.checker, visible(checked.problem), str(checked.accepts), str(checked.rejects)]
+        for checked in found
+    ]
+    rows += [[kind, "none", "0", "0"] for kind in KINDS if kind not in {checked.checker for checked in found}]
     console.show_table(heads, sorted(rows), right=heads[2:])
 
 
@@ -155,7 +158,7 @@ def _show(outcome: ValidatedSolutions, seconds: float, output: OutputOptions) ->
             console.show_wrapped(outcome.note)
         _show_tables(found)
         _show_differences(outcome)
-    say_failures({one.key: one.reason for one in found.unjudged}, outcome.out)
+    say_failures({failure.key: failure.reason for failure in found.unjudged}, outcome.out)
     if not output.silent:
         console.show_wrapped(outcome.conclusion)
         for line in numbers(found):

@@ -95,7 +95,7 @@ class _Attempts:
     def add(self, code: str, worth: Worth, at: float, mode: scoring.Mode) -> None:
         self.worths.append(worth)
         self.by_code[code] = len(self.worths)
-        points = scoring.points(mode, [one.result for one in self.worths])
+        points = scoring.points(mode, [attempt.result for attempt in self.worths])
         if points > self.points:
             self.gained = at
         self.points, self.last = points, at
@@ -142,8 +142,8 @@ class Contest:
         self.started = clock() if started is None else started
         self._judge = judge.but(in_order=True, echo=0)
         self._showing = self._judge.but(show=True, echo=self.rules.output_bytes, borderline=None)
-        known = languages_of(self.rules, participants)
-        self.languages = known if languages is None else known & {*languages}
+        spoken = languages_of(self.rules, participants)
+        self.languages = spoken if languages is None else spoken & {*languages}
         self._known: dict[str, _Participant] = {}
         self.closed = False  # nothing more is kept, so nothing more is answered
         for name in participants or ():
@@ -180,13 +180,15 @@ class Contest:
         """Return all participants: the most points first, then who had them earlier."""
         places = (
             Place(
-                participant=one.name,
-                points=round(sum(each.points for each in one.problems.values()), 6),
-                gained=max((each.gained for each in one.problems.values() if each.gained), default=None),
+                participant=standing.name,
+                points=round(sum(each.points for each in standing.problems.values()), 6),
+                gained=max((each.gained for each in standing.problems.values() if each.gained), default=None),
             )
-            for one in self._known.values()
+            for standing in self._known.values()
         )
-        return tuple(sorted(places, key=lambda one: (-one.points, one.gained or 0.0, one.participant)))
+        return tuple(
+            sorted(places, key=lambda place: (-place.points, place.gained or 0.0, place.participant))
+        )
 
     def _participant(self, name: str) -> _Participant:
         if name not in self._known:
@@ -198,7 +200,7 @@ def languages_of(rules: Rules, participants: Collection[str] | None) -> set[str]
     """Return the languages that rules allow. InputError for these, or participants, that cannot be meant."""
     for name in participants or ():
         check_name(name)
-    return {find(name).name for name in rules.languages} or {one.name for one in LANGUAGES}
+    return {find(name).name for name in rules.languages} or {language.name for language in LANGUAGES}
 
 
 def check_name(participant: str) -> None:
@@ -269,7 +271,7 @@ class Session:
                 result, _ = await self._judged(
                     about,
                     submission,
-                    lambda one: with_own_input(in_hand(one) or one, given),
+                    lambda task: with_own_input(in_hand(task) or task, given),
                     _MANAGER_FAILED if managed else _JUDGE_FAILED,
                 )
                 self._keep("ran", {PARTICIPANT: self.participant, "problem_id": problem, AT: at})
@@ -395,7 +397,7 @@ class Session:
     def _language(self, problem: Problem, asked: str) -> str:
         if not isinstance(asked, str):
             raise Refused("the language is no text")
-        there = [one.name for one in admitted(problem) if one.name in self._contest.languages]
+        there = [language.name for language in admitted(problem) if language.name in self._contest.languages]
         try:
             language = find(asked)
         except InputError:
@@ -507,15 +509,15 @@ class Session:
     def _state(self, label: str) -> ProblemState:
         attempts, limit = self._own.problems.get(label), self._rules.submissions
         problem, done = self._contest.problems[label], 0 if attempts is None else len(attempts.worths)
-        points, told = 0.0 if attempts is None else attempts.points, self._tells(Feedback.POINTS)
+        points, shown = 0.0 if attempts is None else attempts.points, self._tells(Feedback.POINTS)
         return ProblemState(
             id=label,
             title=visible(problem.name) or label,
             of=max_points(problem),
-            points=points if told else None,
+            points=points if shown else None,
             attempts=done,
             left=None if limit is None else limit - done,
-            gained=attempts.gained if attempts is not None and told else None,
+            gained=attempts.gained if attempts is not None and shown else None,
         )
 
 

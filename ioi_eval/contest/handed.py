@@ -115,8 +115,8 @@ def sample_names(problem: Problem) -> frozenset[str]:
     return frozenset(name for subtask in problem.subtasks if not subtask.points for name in subtask.tests)
 
 
-def statement_of(problem: Problem, label: str, known: Collection[str]) -> Statement:
-    """`known`: names of the languages that the contest takes."""
+def statement_of(problem: Problem, label: str, languages: Collection[str]) -> Statement:
+    """`languages`: names of the languages that the contest takes."""
     limits, options = problem.limits, problem.options
     return Statement(
         id=label,
@@ -126,7 +126,7 @@ def statement_of(problem: Problem, label: str, known: Collection[str]) -> Statem
         seconds=limits.cpu_time,
         megabytes=None if limits.memory is None else limits.memory >> 20,
         points=max_points(problem),
-        languages=tuple(one.name for one in admitted(problem) if one.name in known),
+        languages=tuple(language.name for language in admitted(problem) if language.name in languages),
         input_file=options.input_file,
         output_file=options.output_file,
         function=options.function if problem.task_type is TaskType.FUNCTION else "",

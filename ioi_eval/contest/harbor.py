@@ -110,7 +110,7 @@ def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Sta
     """Write a task's files. InputError where a copy of the package would be read as another problem."""
     copy = task / "tests" / "package" / problem.id  # some formats call a problem as its folder
     shutil.copytree(folder, copy)
-    if [problem_digest(one) for one in load_problems(copy).values()] != [problem_digest(problem)]:
+    if [problem_digest(loaded) for loaded in load_problems(copy).values()] != [problem_digest(problem)]:
         raise InputError("a copy of it is read as another problem", where=problem.source)
     files = [file for language, file in SOLUTIONS.items() if language in statement.languages]
     text = as_markdown(statement)
@@ -124,7 +124,7 @@ def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Sta
         "agent_seconds": float(_AGENT_SECONDS),
         "verifier_seconds": _BUILD_SECONDS + seconds * len(problem.tests),
     }
-    config = _CONFIG.format_map({key: json.dumps(one, ensure_ascii=False) for key, one in quoted.items()})
+    config = _CONFIG.format_map({key: json.dumps(value, ensure_ascii=False) for key, value in quoted.items()})
     written: dict[str, str | bytes] = {
         "task.toml": config,
         "instruction.md": text + _ASKED.format(files=" or ".join(f"`/app/{file}`" for file in files)),

@@ -89,7 +89,9 @@ async def open_contest(
                         participants=participants,
                         record=ledger,
                         limited=limits.limited,
-                        languages=[one.name for one in LANGUAGES if one.command in profile.toolchains],
+                        languages=[
+                            language.name for language in LANGUAGES if language.command in profile.toolchains
+                        ],
                         started=_begun(setup.folder, clock),
                         clock=clock,
                     )

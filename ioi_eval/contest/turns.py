@@ -117,7 +117,7 @@ async def compete(
     problem, and submits meanwhile over MCP: `serving` is `ioi_eval.integrations.mcp.serving`. The solution
     that it leaves is submitted, too.
     """
-    wanted, told, secret = asking or Asking(), turns or Turns(), Secret(key)
+    wanted, allowed, secret = asking or Asking(), turns or Turns(), Secret(key)
     if isinstance(author, ModelOptions):
         from ioi_eval.generate.chat import check_model  # loads what talks to servers
 
@@ -127,7 +127,7 @@ async def compete(
     names = _names(called, wanted.samples)
     holding = open_contest(
         problems,
-        rules or Rules(submissions=None if isinstance(author, ModelOptions) else told.number),
+        rules or Rules(submissions=None if isinstance(author, ModelOptions) else allowed.number),
         out=folder,
         participants=names,
         choice=choice,
@@ -137,14 +137,14 @@ async def compete(
         on_event=on_event,
     )
     unwritten: dict[str, str] = {}
-    feedback = _Words(told.template)
+    feedback = _Words(allowed.template)
     requests = Requests(problems, wanted, agent=isinstance(author, AgentOptions))
     async with holding as contest:
         spending = Spending(budget)
         with _Kept(folder / TURNS, spending) as kept:
             room = asyncio.Semaphore(wanted.concurrency)
             async with _writing(author, folder, names, contest, serving, spending, secret) as writer:
-                number_of = told.number if isinstance(author, ModelOptions) else 1
+                number_of = allowed.number if isinstance(author, ModelOptions) else 1
                 talks = [
                     _Competing(contest, requests, label, number, number_of, writer, kept, feedback)
                     for number in range(len(names))
@@ -240,7 +240,7 @@ class _Competing(NamedTuple):
             reply = await self.kept.written(ask, self.author)
             code = extract(reply.generation, find(spoken)) if reply.code is None else reply.code
             answer = None
-            if agent and any(one.id == self.label and one.left == 0 for one in session.problems()):
+            if agent and any(place.id == self.label and place.left == 0 for place in session.problems()):
                 return  # all are used up: the program that is left is none of them, or was one
             if code is not None and code.strip():
                 answer = await session.submit(self.label, code, reply.language or spoken, cost=reply.cost)

@@ -9,9 +9,11 @@ import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import AsyncExitStack
 from enum import StrEnum
 from itertools import chain
-from typing import Any, Generic, TypeVar
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
 
 from ioi_eval.engines.contract import Change, JobsWait, OnServer, Profile, ServerChanged, ignore
 from ioi_eval.model.doing import at
@@ -426,6 +428,10 @@ class Members(ABC, Generic[E]):
         self._tasks = set[asyncio.Task[None]]()
 
     @abstractmethod
+    async def begin(self) -> None:
+        """Let the first ones in. Raises EngineUnavailable where none can be used."""
+
+    @abstractmethod
     async def find(self) -> frozenset[str]:
         """Return the names of all that are there now. Raises EngineError or InputError."""
 
@@ -643,14 +649,15 @@ class Members(ABC, Generic[E]):
 M = TypeVar("M", bound=Members[Any])
 
 
-class ClusterEngine(Generic[M]):
-    """The part that engines of many machines share: their members, from entering them on."""
+class ClusterEngine(ABC, Generic[M]):
+    """The part that engines of many machines share: their members, from entering to leaving them."""
 
     _kind = ""
     _least_slots = 1
 
     def __init__(self) -> None:
         self._running: M | None = None
+        self._held = AsyncExitStack()
         self.tell: OnServer = ignore
         """Hears of endpoints that are lost, slow, full, left out, back or new, and when none is left."""
 
@@ -677,9 +684,25 @@ class ClusterEngine(Generic[M]):
             raise EngineUnavailable(f"the {self._kind} engine works inside `async with` only")
         return self._running
 
-    def _check_free(self) -> None:
+    @abstractmethod
+    async def _open(self, opening: AsyncExitStack) -> M:
+        """Return the members before they begin. What they need is given back when they are closed."""
+
+    async def __aenter__(self) -> Self:
         if self._running is not None:
             raise EngineUnavailable(f"the {self._kind} engine is in use already")
+        async with AsyncExitStack() as opening:
+            running = await self._open(opening)
+            opening.push_async_callback(running.close)
+            await running.begin()
+            self._running, self._held = running, opening.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._running = None
+        await self._held.aclose()
 
 
 def _trouble(error: EngineError) -> Change:

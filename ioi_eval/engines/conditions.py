@@ -98,10 +98,10 @@ def compiler(found: Toolchain | None, brought: bool = False) -> list[Condition]:
     """Report the compiler. Where the proctor came with the package, only programs in C++ need one."""
     if found is not None:
         return [Condition(name="C++ compiler", ok=True, detail=f"g++ {found.version} ({found.path})")]
-    elsewhere = shutil.which("g++")
+    outside = shutil.which("g++")
     detail = f"no g++ in {STAGE_PATH}"
-    if elsewhere:
-        detail += f"; {elsewhere} cannot be seen from inside a box"
+    if outside:
+        detail += f"; {outside} cannot be seen from inside a box"
     if brought:
         detail += ", so neither submissions nor checkers in C++ can be built"
     ok = None if brought else False

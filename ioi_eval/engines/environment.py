@@ -42,9 +42,9 @@ class Launch(Value):
             neighbours=read_number(variables, "LOCAL_WORLD_SIZE", 1),
         )
 
-    def cores(self, every: int) -> int:
+    def cores(self, processors: int) -> int:
         """Return how many of this machine's cores are this process's."""
-        return max(1, every // max(1, self.neighbours))
+        return max(1, processors // max(1, self.neighbours))
 
     def servers(self, found: Discovery) -> Discovery:
         return Share(found, self.rank, self.world) if self.world > 1 else found

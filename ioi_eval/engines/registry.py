@@ -87,11 +87,11 @@ class EngineChoice(Value):
 
     @classmethod
     def meant(
-        cls, engine: str | None, variables: Mapping[str, str], *, callers_python: bool = False, **told: Any
+        cls, engine: str | None, variables: Mapping[str, str], *, callers_python: bool = False, **fields: Any
     ) -> Self:
         """Return the engine that is named, else that of the environment, else this machine.
 
-        `told`: other fields. The environment says the rest. `callers_python`: where neither names an
+        `fields`: other fields. The environment says the rest. `callers_python`: where neither names an
         interpreter, programs here run with the one that runs us. Raises InputError for what cannot be meant.
         """
         launch, named = Launch.of(variables), engine is not None
@@ -101,16 +101,16 @@ class EngineChoice(Value):
         except InputError as error:
             raise error.but(field="engine" if named else ENDPOINTS) from None
         if text == EMBEDDED:
-            told["python"] = told.get("python") or variables.get(PYTHON, "").strip()
-            if callers_python and not told["python"]:
-                told["python"] = CALLER
+            fields["python"] = fields.get("python") or variables.get(PYTHON, "").strip()
+            if callers_python and not fields["python"]:
+                fields["python"] = CALLER
         else:
-            told["token"] = told.get("token") or Secret(variables.get(TOKEN, "").strip())
+            fields["token"] = fields.get("token") or Secret(variables.get(TOKEN, "").strip())
         if named:  # all servers that are named, not a part of them
             launch = msgspec.structs.replace(launch, rank=0, world=1)
-        elif text != EMBEDDED and told.get("per_endpoint") is None:
-            told["per_endpoint"] = read_number(variables, PER_ENDPOINT, None, least=1)
-        choice = cls(**told, text=text, launch=launch)
+        elif text != EMBEDDED and fields.get("per_endpoint") is None:
+            fields["per_endpoint"] = read_number(variables, PER_ENDPOINT, None, least=1)
+        choice = cls(**fields, text=text, launch=launch)
         choice.check()
         return choice
 

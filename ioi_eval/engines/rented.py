@@ -54,10 +54,10 @@ class Provider(Protocol):
 class RentedEngine(PistonEngine):
     """Judges in boxes that it starts when it is entered, and stops when it is left, however that ends."""
 
-    def __init__(self, provider: Provider, image: str, number: int = 1, **told: Any) -> None:
+    def __init__(self, provider: Provider, image: str, number: int = 1, **options: Any) -> None:
         if number < 1:
             raise InputError("no box is asked for", field="engine", remedy="Write the number as NAME*4")
-        super().__init__(Fixed(()), **told)
+        super().__init__(Fixed(()), **options)
         self._provider, self._image, self._number = provider, image, number
         self._secret = secrets.token_urlsafe(32)
         self._boxes = contextlib.AsyncExitStack()
@@ -129,13 +129,13 @@ async def _kept(boxes: Sequence[Box]) -> AsyncIterator[None]:
             await keeping
 
 
-def rented(text: str, provider: Provider, **told: Any) -> RentedEngine:
+def rented(text: str, provider: Provider, **options: Any) -> RentedEngine:
     """Return the engine of a text such as `e2b:ioi-eval*8`: the provider, the image, the number of boxes."""
     found = _NAMED.fullmatch(text.partition(":")[2])
     if found is None:
         remedy = "Write e2b:TEMPLATE, or e2b:TEMPLATE*8 for eight boxes"
         raise InputError(f"{text!r} names no image", field="engine", remedy=remedy)
-    return RentedEngine(provider, found["image"], int(found["number"] or 1), **told)
+    return RentedEngine(provider, found["image"], int(found["number"] or 1), **options)
 
 
 # --- E2B ---------------------------------------------------------------------------------------------

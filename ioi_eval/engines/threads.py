@@ -63,13 +63,13 @@ async def run_command(
 
     with await to_its_end(start, undo=_end) as process:
         try:
-            said = await to_its_end(
+            output = await to_its_end(
                 partial(process.communicate, timeout=seconds), hurry=partial(_end, process)
             )
         except subprocess.TimeoutExpired as error:
             _end(process)
             raise TimeoutError from error
-    return subprocess.CompletedProcess(command, process.returncode, *said)
+    return subprocess.CompletedProcess(command, process.returncode, *output)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

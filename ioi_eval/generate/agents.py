@@ -82,10 +82,17 @@ class Agent:
     async def _run(self, folder: Path) -> str:
         """Run the agent and return its exit code, or that it took too long. Nothing of it is left."""
         # By a file: a command line is read by every user of the machine.
-        told = "" if self._access is None else f". ./{_VARIABLES}\n"
+        reading = "" if self._access is None else f". ./{_VARIABLES}\n"
         with (folder / LOG).open("wb") as log:
             keeper = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", str(_KEEPER), str(_LARGEST_LOG), told + self._options.command),
+                *(
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    str(_KEEPER),
+                    str(_LARGEST_LOG),
+                    reading + self._options.command,
+                ),
                 cwd=folder,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=log,

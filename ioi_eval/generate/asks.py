@@ -142,13 +142,13 @@ class Spending:
         if limit.money is not None and self.money >= limit.money:
             raise OutOfBudget(f"the budget of {limit.money:g} is used up ({self.money:.4g})")
 
-    def usage(self, said: Mapping[str, Any], *, given: int, written: int) -> Mapping[str, Any]:
+    def usage(self, counts: Mapping[str, Any], *, given: int, written: int) -> Mapping[str, Any]:
         """Return a server's usage figures. Under a limit, missing ones are estimated, and marked."""
         limited = (self._options.tokens, self._options.money) != (None, None)
-        if not limited or _count(said, _GIVEN) + _count(said, _WRITTEN):
-            return said
+        if not limited or _count(counts, _GIVEN) + _count(counts, _WRITTEN):
+            return counts
         tokens = {_GIVEN: -(-given // _CHARACTERS), _WRITTEN: -(-written // _CHARACTERS)}
-        return {**said, **tokens, "estimated": True}
+        return {**counts, **tokens, "estimated": True}
 
     def spend(self, usage: Mapping[str, Any]) -> float | None:
         """Counts it; returns its cost, where prices are known."""

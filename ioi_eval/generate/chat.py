@@ -168,9 +168,9 @@ class ChatModel:
                     raise Fault(FaultKind.LATER, f"a reply of more than {_LARGEST >> 20} MB")
                 pieces.append(piece)
         hidden = self._key.out_of_reply
-        told = {name: hidden(value.encode()).decode() for name, value in response.headers.items()}
+        public = {name: hidden(value.encode()).decode() for name, value in response.headers.items()}
         received = hidden(b"".join(pieces))
-        return read_reply(response.status_code, told, received, now=time.time())
+        return read_reply(response.status_code, public, received, now=time.time())
 
 
 def check_model(options: ModelOptions, key: str) -> None:

@@ -50,9 +50,9 @@ class Generations:
 
     def __enter__(self) -> Self:
         folder = self.path.parent
-        made = make_folder(folder)
+        is_new = make_folder(folder)
         lock = self._held.enter_context(Lock(folder / _LOCK))
-        self._held.callback(_unmake, folder, lock, made)
+        self._held.callback(_unmake, folder, lock, is_new)
         try:
             self._open()
         except BaseException:
@@ -123,9 +123,9 @@ class Generations:
         return self._file
 
 
-def _unmake(folder: Path, lock: Lock, made: bool) -> None:
+def _unmake(folder: Path, lock: Lock, is_new: bool) -> None:
     """Takes away a folder that we made and that nothing came into."""
-    if made and all(path.name.endswith(_LOCK) for path in folder.iterdir()):
+    if is_new and all(path.name.endswith(_LOCK) for path in folder.iterdir()):
         lock.remove()
         with suppress(OSError):
             folder.rmdir()
@@ -211,12 +211,12 @@ class Producing:
         if self._kept:
             return Written(key=self._kept.popleft(), kept=True)
         while self._writing:
-            one = await self._news.get()
-            if not isinstance(one, _End):
-                return one
+            news = await self._news.get()
+            if not isinstance(news, _End):
+                return news
             self._writing -= 1
-            if one.error is not None:
-                raise one.error
+            if news.error is not None:
+                raise news.error
         raise StopAsyncIteration
 
     async def _write(self) -> None:

@@ -23,7 +23,7 @@ class Episodes:
     """
 
     def __init__(self, source: str, options: Mapping[str, Any]) -> None:
-        names = {one.name for one in fields(Rules)}
+        names = {field.name for field in fields(Rules)}
         try:
             self.rules = convert(
                 {name: options[name] for name in options if name in names}, Rules, strict=False
@@ -144,4 +144,4 @@ class Episode:
 def plain(value: Struct) -> dict[str, Any]:
     """Return an answer without what it does not tell."""
     whole: dict[str, Any] = to_builtins(value)
-    return {name: one for name, one in whole.items() if one not in (None, "", (), [], {})}
+    return {name: item for name, item in whole.items() if item not in (None, "", (), [], {})}

@@ -290,13 +290,13 @@ def _content(message: Any) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _extract_python_code(said: str) -> str | None:
+def _extract_python_code(reply: str) -> str | None:
     """Return the first block of Python, else of anything, else all from the first `def ` on, else all.
 
     Reasoning is cut out before; None where nothing else was said. The name is the package's.
     """
-    text = _without_thoughts(said).strip()
-    if not text and said.strip():
+    text = _without_thoughts(reply).strip()
+    if not text and reply.strip():
         return None
     for fence in ("```python", "```"):
         start = text.find(fence)
@@ -419,8 +419,8 @@ def _killed(task: AppsTask, test: TestResult) -> AppsOutcome:
         return AppsOutcome([_ERROR], [{"error": "Global timeout"}])
     limit = test.status in (Verdict.MLE, Verdict.OLE)
     details = test.feedback if limit else "No results returned from subprocess."
-    told = {"error": _KILLED, "details": details}
-    return AppsOutcome([_ERROR] * task.total, [told] * task.total)
+    outcome = {"error": _KILLED, "details": details}
+    return AppsOutcome([_ERROR] * task.total, [outcome] * task.total)
 
 
 def _short(text: str, most: int) -> str:

@@ -68,7 +68,9 @@ def pass_at(ks: tuple[int, ...] | list[int] = (1, 5, 10)) -> Metric:
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
         found = summary_of((score.score.metadata for score in scores), ks=tuple(ks))
-        return {f"pass@{one.k}": one.value for one in found.pass_at if one.value is not None}
+        return {
+            f"pass@{estimate.k}": estimate.value for estimate in found.pass_at if estimate.value is not None
+        }
 
     return measure
 

@@ -64,11 +64,11 @@ class CodeEval:
             for number, candidate in enumerate(candidates)
         ]
         problem = _problem(timeout)
-        every = own.call(together(_result(own, problem, *program) for program in programs))
+        outcomes = own.call(together(_result(own, problem, *program) for program in programs))
         results: dict[int, list[tuple[int, Result]]] = {}
-        for one in every:
-            results.setdefault(one["task_id"], []).append((one["completion_id"], one))
-        return _estimates([[one for _, one in found] for found in results.values()], k), results
+        for outcome in outcomes:
+            results.setdefault(outcome["task_id"], []).append((outcome["completion_id"], outcome))
+        return _estimates([[outcome for _, outcome in found] for found in results.values()], k), results
 
 
 def _estimates(tasks: Sequence[Sequence[Result]], ks: Sequence[int]) -> dict[str, float]:

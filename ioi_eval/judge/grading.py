@@ -33,8 +33,6 @@ async def grades(
 ) -> dict[GraderQuestion, Grade]:
     """Return the grader's word on each group that needs it, inner groups first. JudgeFailure if it fails."""
     graded: dict[GraderQuestion, Grade] = {}
-    if ours.grader is None:
-        return graded
     complete = spread(problem, results)
     trees = [subtask.grading for subtask in problem.subtasks if subtask.grading is not None]
     while todo := sorted({ask for tree in trees for ask in asks(tree, complete, graded)}):

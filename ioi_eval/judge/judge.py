@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Collection, Mapping
+from contextlib import ExitStack, suppress
 from functools import lru_cache, partial
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Profile, Program, Rejected, Stall
-from ioi_eval.judge.blame import Partner, tried
+from ioi_eval.judge.blame import Partner
 from ioi_eval.judge.classic import is_classic, judge_one_by_one, takes
 from ioi_eval.judge.grading import grades
 from ioi_eval.judge.needs import lacks, refuse_language, refuse_promises
@@ -26,7 +26,7 @@ from ioi_eval.judge.programs import (
     program,
     runs_code,
 )
-from ioi_eval.judge.sharing import Sharing, Turn, program_identity
+from ioi_eval.judge.sharing import Sharing, program_identity
 from ioi_eval.model.digests import Same
 from ioi_eval.model.doing import BUILD, TESTS, step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
@@ -46,11 +46,11 @@ from ioi_eval.model.values import (
     TestResult,
     Verdict,
 )
-from ioi_eval.rules.limits import RUNS, is_open, settled, stretched
+from ioi_eval.rules.grading import NOTHING_GRADED, Graded
+from ioi_eval.rules.limits import RUNS, is_open, processes_of, settled, stretched
 from ioi_eval.rules.plan import is_by_file, live, share
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import (
-    ALONE,
     Company,
     counted,
     not_submitted,
@@ -144,7 +144,7 @@ class Judge:
             with step(TESTS):
                 return await judge_one_by_one(self._engine, problem, submission, self._options)
         for _ in range(_TRIES):
-            with contextlib.suppress(ToolchainGone):  # begun anew with what is there now: no mixed results
+            with suppress(ToolchainGone):  # begun anew with what is there now: no mixed results
                 return await self._built_and_judged(problem, submission)
         raise JudgeFailure("servers changed their interpreter again and again", phase="judging")
 
@@ -156,35 +156,31 @@ class Judge:
             named = (test.name for test in problem.tests if not is_by_file(problem, test.name))
             missing = {name: not_submitted(name) for name in named if name not in taking_part.outputs}
             return await self._judged(problem, submission, taking_part, ours, missing)
-        if self._sharing is None:
-            return await self._of_program(problem, submission, None)
-        with self._sharing.turn(problem.id) as turn:
-            return await self._of_program(problem, submission, turn)
-
-    async def _of_program(
-        self, problem: Problem, submission: Submission, turn: Turn | None
-    ) -> SubmissionResult:
-        work = (
-            _built(self._artifacts.of_problem(problem)),
-            _built(self._artifacts.submission(problem, submission)),
-        )
-        programs, built = await asyncio.gather(*work, return_exceptions=True)
-        ours = made(programs)  # a broken checker is told before anything else
-        if isinstance(built, BaseException):
-            raise built
-        if isinstance(built, Rejected):
-            result = submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
-            return _with_build(result, submission, built)
-        compiled = Compiled(language=find(submission.language), built=built)
-        limited = _limited(Same(problem), compiled.language)
-        taking_part = program(limited, submission, compiled, ours, options=self._options)
-        partner = Partner(self._artifacts, problem, ours, self._options) if ours.manager is not None else None
-        judging = partial(self._judged, limited, submission, taking_part, ours, {}, partner)
-        if turn is None or self._sharing is None:
-            return _with_build(await judging(), submission, built)
-        identity = program_identity(limited, taking_part, built)
-        result = await self._sharing.once(turn, identity, judging)
-        return _with_build(replace(result, program_sha256=identity), submission, built)
+        with ExitStack() as held:
+            turn = None if self._sharing is None else held.enter_context(self._sharing.turn(problem.id))
+            work = (
+                _built(self._artifacts.of_problem(problem)),
+                _built(self._artifacts.submission(problem, submission)),
+            )
+            programs, built = await asyncio.gather(*work, return_exceptions=True)
+            ours = made(programs)  # a broken checker is told before anything else
+            if isinstance(built, BaseException):
+                raise built
+            if isinstance(built, Rejected):
+                name = checker_name(problem)
+                result = submission_result(problem, submission, {}, compiles=False, checker=name)
+                return _with_build(result, submission, built)
+            compiled = Compiled(language=find(submission.language), built=built)
+            limited = _limited(Same(problem), compiled.language)
+            taking_part = program(limited, submission, compiled, ours, options=self._options)
+            managed = ours.manager is not None
+            partner = Partner(self._artifacts, problem, ours, self._options) if managed else None
+            judging = partial(self._judged, limited, submission, taking_part, ours, {}, partner)
+            if turn is None or self._sharing is None:
+                return _with_build(await judging(), submission, built)
+            identity = program_identity(limited, taking_part, built)
+            result = await self._sharing.once(turn, identity, judging)
+            return _with_build(replace(result, program_sha256=identity), submission, built)
 
     async def _not_spoken(self, problem: Problem, submission: Submission) -> str:
         """Why a language that only a fence told does not count here: nothing else asked for it."""
@@ -206,9 +202,35 @@ class Judge:
         known: Mapping[str, TestResult],
         partner: Partner | None = None,
     ) -> SubmissionResult:
+        """Ask for what can still change a score, until nothing can. Every answer is final.
+
+        A program that stalled once goes on alone, where each test ends in time. One that stalled again has
+        failed all tests to come.
+        """
+        results: dict[str, TestResult] = dict(known)
+        options = self._options
+        confinement: Mapping[str, Any] = {}
+        as_run = stretched(problem, options.borderline)
+        stall, at = Stall.NONE, ""
         with step(TESTS):
-            results, confinement = await self._run(problem, taking_part, known, partner)
-        graded = await grades(self._engine, problem, results, ours, self._options)
+            while todo := live(problem, results, all_tests=options.all_tests, in_order=options.in_order):
+                programs = [each for each in todo if each.test.name not in taking_part.outputs]
+                if stall is Stall.AGAIN and programs:
+                    for planned in programs:
+                        results |= share(planned, not_tried(planned.test.name, at))
+                    continue
+                alone = stall is not Stall.NONE
+                batch = Batch(problem=as_run, program=taking_part, tests=todo, options=options, alone=alone)
+                answers, found = await self._answers(batch, partner)
+                if as_run is not problem:
+                    found = await self._measured_again(batch, problem, found, partner)
+                results |= found
+                if answers.stall is not Stall.NONE:
+                    stall, at = answers.stall, [*answers.lines][-1]
+                confinement = answers.confinement or confinement
+        graded: Graded = NOTHING_GRADED
+        if ours.grader is not None:
+            graded = await grades(self._engine, problem, results, ours, options)
         return submission_result(
             problem,
             submission,
@@ -217,41 +239,6 @@ class Judge:
             confinement=confinement,
             graded=graded,
         )
-
-    async def _run(
-        self,
-        problem: Problem,
-        taking_part: Program,
-        known: Mapping[str, TestResult],
-        partner: Partner | None = None,
-    ) -> tuple[dict[str, TestResult], Mapping[str, Any]]:
-        """Ask for what can still change a score, until nothing can. Every answer is final.
-
-        A program that stalled once goes on alone, where each test ends in time. One that stalled again has
-        failed all tests to come.
-        """
-        results: dict[str, TestResult] = dict(known)
-        confinement: Mapping[str, Any] = {}
-        as_run = stretched(problem, self._options.borderline)
-        wanted = {"all_tests": self._options.all_tests, "in_order": self._options.in_order}
-        stall, at = Stall.NONE, ""
-        while todo := live(problem, results, **wanted):
-            programs = [each for each in todo if each.test.name not in taking_part.outputs]
-            if stall is Stall.AGAIN and programs:
-                for planned in programs:
-                    results |= share(planned, not_tried(planned.test.name, at))
-                continue
-            alone = stall is not Stall.NONE
-            batch = Batch(problem=as_run, program=taking_part, tests=todo, options=self._options, alone=alone)
-            answers = await tried(self._engine, batch, await self._engine.judge(batch), partner)
-            found = results_of(batch, answers)
-            if as_run is not problem:
-                found = await self._measured_again(batch, problem, found, partner)
-            results |= found
-            if answers.stall is not Stall.NONE:
-                stall, at = answers.stall, [*answers.lines][-1]
-            confinement = answers.confinement or confinement
-        return results, confinement
 
     async def _measured_again(
         self, batch: Batch, problem: Problem, found: Mapping[str, TestResult], partner: Partner | None
@@ -262,10 +249,24 @@ class Judge:
             name, runs = planned.test.name, [found[planned.test.name]]
             while is_open(min(runs, key=lambda run: run.cpu_time or 0.0), problem) and len(runs) <= RUNS:
                 again = replace(batch, tests=(planned,), alone=True)
-                answers = await tried(self._engine, again, await self._engine.judge(again), partner)
-                runs.append(results_of(again, answers)[name])
+                _, measured = await self._answers(again, partner)
+                runs.append(measured[name])
             results |= share(planned, settled(runs, problem))
         return results
+
+    async def _answers(self, batch: Batch, partner: Partner | None) -> tuple[Answers, dict[str, TestResult]]:
+        """Return what the engine says of a batch, and the results by the tests' names, twins' too.
+
+        JudgeFailure where an answer says that we failed.
+        """
+        answers = await self._engine.judge(batch)
+        if partner is not None:
+            answers = await partner.tried(self._engine, batch, answers)
+        results: dict[str, TestResult] = {}
+        for planned in batch.tests:
+            if (line := answers.lines.get(planned.test.name)) is not None:
+                results |= share(planned, _result(batch.problem, planned.test, line))
+        return answers, results
 
 
 @lru_cache(256)  # one and the same for all submissions, as its digest is made once
@@ -299,20 +300,13 @@ def _with_build(
 # --- what an engine's answers mean for the problem ---------------------------------------------------
 
 
-def results_of(batch: Batch, answers: Answers) -> dict[str, TestResult]:
-    """By the test's name, those of its twins too. JudgeFailure where an answer says that we failed."""
-    results: dict[str, TestResult] = {}
-    for planned in batch.tests:
-        if (line := answers.lines.get(planned.test.name)) is not None:
-            results |= share(planned, _result(batch.problem, planned.test, line))
-    return results
-
-
 def _result(problem: Problem, test: Test, line: Line) -> TestResult:
     if line.failure is not None:
         phase = f"judging with {checker_name(problem)}"
         raise JudgeFailure(line.failure, phase=phase, test=test.name, remedy=_remedy(problem.checker))
-    result = test_result(test.name, line, limits=problem.limits, company=_company(problem))
+    two_steps = problem.task_type is TaskType.TWO_STEPS
+    company = Company(processes=processes_of(problem), each=two_steps)
+    result = test_result(test.name, line, limits=problem.limits, company=company)
     judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
     if judge.full == RAW_POINTS and test.full is None:
         return counted(result)
@@ -327,9 +321,3 @@ def _remedy(checker: Checker) -> str:
     if checker.kind is not CheckerKind.CMS or not is_testlib:
         return ""
     return 'Where its checker speaks by testlib\'s exit codes, set "checker": "testlib" in problem.json'
-
-
-def _company(problem: Problem) -> Company:
-    if problem.task_type is TaskType.COMMUNICATION:
-        return Company(processes=problem.options.processes)
-    return Company(processes=2, each=True) if problem.task_type is TaskType.TWO_STEPS else ALONE

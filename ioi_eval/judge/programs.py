@@ -255,13 +255,19 @@ def program(
     options: JudgeOptions,
 ) -> Program:
     """Return everything that judging the submission takes. `problem` has the language's limits."""
+    files = [trusted.file for trusted in (ours.checker, ours.manager) if trusted is not None]
+    if compiled is not None:
+        if problem.task_type is TaskType.FUNCTION:
+            files.insert(0, JobFile(name=_HARNESS, content=Blob.of_file(graders() / "python" / _HARNESS)))
+        name, artifact = compiled.language.artifact_name, compiled.built.artifact
+        files.insert(0, JobFile(name=name, content=artifact, executable=True))
     return Program(
         proctor=ours.proctor,
         submission=_submission(problem, compiled),
         interpreter="" if compiled is None else compiled.interpreter,
         checker=_checker(problem, ours.checker, options.checker),
         manager=_manager(problem, ours.manager, options.manager),
-        files=tuple(_files(problem, compiled, ours)),
+        files=tuple(files),
         outputs=dict(_outputs(problem, submission)),
     )
 
@@ -367,19 +373,6 @@ def _manager(problem: Problem, program: Trusted | None, limits: ManagerLimits) -
             memory=limits.memory,
         ),
     )
-
-
-# --- their files -------------------------------------------------------------------------------------
-
-
-def _files(problem: Problem, compiled: Compiled | None, ours: ProblemPrograms) -> Iterator[JobFile]:
-    if compiled is not None:
-        yield JobFile(name=compiled.language.artifact_name, content=compiled.built.artifact, executable=True)
-        if problem.task_type is TaskType.FUNCTION:
-            yield JobFile(name=_HARNESS, content=Blob.of_file(graders() / "python" / _HARNESS))
-    for trusted in (ours.checker, ours.manager):
-        if trusted is not None:
-            yield trusted.file
 
 
 def checker_name(problem: Problem) -> str:

@@ -29,13 +29,13 @@ class Doing:
     @property
     def step(self) -> _Step:
         """Return the step that goes on, or one that waits."""
-        return next((one for one in self._steps if one.where), self._steps[0] if self._steps else _WAITING)
+        return next((step for step in self._steps if step.where), self._steps[0] if self._steps else _WAITING)
 
     def note(self, kind: str, where: str) -> None:
         """Note the step that another process has told."""
-        told = _Step(kind)
-        told.where = where
-        self._steps = [told]
+        step = _Step(kind)
+        step.where = where
+        self._steps = [step]
 
 
 class _Here(NamedTuple):

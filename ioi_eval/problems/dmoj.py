@@ -241,13 +241,13 @@ class _Reader:
         listed = self._header.values.get(key)
         if listed is None or isinstance(listed, Mapping):
             listed = list(_matched(self._header, self._data, listed or {}))
-        if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
+        if not isinstance(listed, list) or not all(isinstance(part, Mapping) for part in listed):
             self._header.fault(key, f"{shown(listed)} is not a list of cases", _EXPECTED)
             return []
         usual = {name: self._header.values[name] for name in _INHERITED if self._header.has(name)}
         return [
-            self._part(self._header.under(f"{key}.{place}", {"points": 1, **usual, **one}), one)
-            for place, one in enumerate(listed)
+            self._part(self._header.under(f"{key}.{place}", {"points": 1, **usual, **part}), part)
+            for place, part in enumerate(listed)
         ]
 
     def _part(self, fields: Fields, own: Mapping[str, Any]) -> _Part:
@@ -256,26 +256,26 @@ class _Reader:
             return _Part("", points, (self._case(fields, points, own, batch=0, stops=False),))
         self._batches += 1
         number, inner = self._batches, own["batched"]
-        if not isinstance(inner, list) or not inner or not all(isinstance(one, Mapping) for one in inner):
+        if not isinstance(inner, list) or not inner or not all(isinstance(part, Mapping) for part in inner):
             fields.fault("batched", "not a list of cases", _EXPECTED)
             inner = []
         values = {name: fields.values[name] for name in _INHERITED if name in fields.values}
         tests = [
             self._case(
-                fields.under(f"batched.{place}", {**values, **one}),
+                fields.under(f"batched.{place}", {**values, **part}),
                 points,
-                one,
+                part,
                 batch=number,
                 stops=place < len(inner) - 1,
             )
-            for place, one in enumerate(inner)
+            for place, part in enumerate(inner)
         ]
         return _Part(f"batch {number}", points, tuple(tests), self._needs(fields, number))
 
     def _needs(self, fields: Fields, number: int) -> tuple[int, ...]:
         dependencies = fields.values.get("dependencies") or []
         if isinstance(dependencies, list) and all(
-            type(one) is int and 0 < one < number for one in dependencies
+            type(dependency) is int and 0 < dependency < number for dependency in dependencies
         ):
             return tuple(dependencies)
         fields.fault(
@@ -295,12 +295,12 @@ class _Reader:
         name = str(len(self._tests) + 1)
         binary = fields.flag("binary_data", False)
         blobs = [self._content(fields, key, binary=binary) for key in ("in", "out")]
-        one = chosen(fields)
+        checker = chosen(fields)
         position = len(self._tests)
         values = {"points": points, "position": position, "batch": batch, "stops": stops, "binary": binary}
-        arguments = (one.argument({**values, "problem": self._problem}),)
+        arguments = (checker.argument({**values, "problem": self._problem}),)
         self._tests.append(Test(name=name, input=blobs[0], answer=blobs[1], arguments=arguments))
-        self._worths[name], self._checkers[name] = points, one
+        self._worths[name], self._checkers[name] = points, checker
         return name
 
     def _generated(self, fields: Fields, name: str) -> Fields:
@@ -308,16 +308,16 @@ class _Reader:
         if fields.has("out"):  # a generator is not asked then, and an input may be empty
             return fields
         places = {key: f"{_MADE}/{name}.{key}" for key in ("in", "out")}
-        said = fields.values.get("generator_args") or []
-        arguments = tuple(map(str, said)) if isinstance(said, list) else (str(said),)
+        given = fields.values.get("generator_args") or []
+        arguments = tuple(map(str, given)) if isinstance(given, list) else (str(given),)
         if self._folder is not None:
             generator = fields.values["generator"]
             words = generator if isinstance(generator, Mapping) else {"files": generator}
-            known = {"files": words.get("source", words.get("files")), "lang": words.get("language")}
-            files = known["files"]
+            named = {"files": words.get("source", words.get("files")), "lang": words.get("language")}
+            files = named["files"]
             key = " ".join(map(str, files)) if isinstance(files, list) else str(files)
             if key not in self.generators:
-                inner = fields.under("generator", {k: v for k, v in known.items() if v is not None})
+                inner = fields.under("generator", {k: v for k, v in named.items() if v is not None})
                 if (program := read_program(self._folder, inner)) is not None:
                     self.generators[key] = Executable(program.sources, program.language)
             self.made.append(GeneratedTest(places["in"], places["out"], (key, *arguments)))
@@ -342,7 +342,7 @@ class _Reader:
 # --- what is not listed but matched ------------------------------------------------------------------
 
 
-def _matched(header: Fields, data: Data, said: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _matched(header: Fields, data: Data, values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield cases by the names of the archive's files, batches and cases in the order of their numbers."""
     if not header.values.get("archive"):
         header.fault("archive", "missing", "Name the archive whose files are the cases, or list the cases")
@@ -350,20 +350,20 @@ def _matched(header: Fields, data: Data, said: Mapping[str, Any]) -> Iterator[di
     groups: dict[Any, dict[Any, dict[str, str]]] = {}
     batches = set[Any]()
     for key, side in (("input_format", "in"), ("output_format", "out")):
-        pattern = _pattern(header.under(_CASES, said), key)
+        pattern = _pattern(header.under(_CASES, values), key)
         for name in data.names() if pattern else ():
             if pattern and (found := pattern.match(name)):
                 batch, case = _number(found, "batch"), _number(found, "case")
                 batches |= set() if batch is None else {batch}
                 groups.setdefault(case if batch is None else batch, {}).setdefault(case, {})[side] = name
-    points = said.get("case_points")
+    points = values.get("case_points")
     given = iter(points) if isinstance(points, list) else itertools.repeat(header.values.get("points", 1))
     for key in sorted(groups, key=_in_order):
         cases = [groups[key][case] for case in sorted(groups[key], key=_in_order)]
         worth = next(given, None)
         if worth is None or (key not in batches and len(cases) > 1):
             words = "fewer points than cases" if worth is None else f"several cases are called {key}"
-            header.under(_CASES, said).fault("case_points" if worth is None else "input_format", words)
+            header.under(_CASES, values).fault("case_points" if worth is None else "input_format", words)
             return
         yield {"points": worth, **({"batched": cases} if key in batches else cases[0])}
 
@@ -378,11 +378,11 @@ def _number(found: re.Match[str], group: str) -> Any:
     return int(text) if text is not None and text.isdecimal() else text
 
 
-def _pattern(said: Fields, key: str) -> re.Pattern[str] | None:
+def _pattern(fields: Fields, key: str) -> re.Pattern[str] | None:
     try:
-        return re.compile(said.text(key, _USUAL[key]), re.IGNORECASE)
+        return re.compile(fields.text(key, _USUAL[key]), re.IGNORECASE)
     except re.error as error:
-        said.fault(key, f"not a regular expression: {error}", "Correct it in the file")
+        fields.fault(key, f"not a regular expression: {error}", "Correct it in the file")
         return None
 
 
@@ -471,19 +471,19 @@ def module_of(name: str) -> str:
     return "package_" + re.sub(r"\W", "_", name.removesuffix(".py"))
 
 
-def read_checker(folder: Path, header: Fields, every: Mapping[str, CaseChecker], points: float) -> Checker:
+def read_checker(folder: Path, header: Fields, checkers: Mapping[str, CaseChecker], points: float) -> Checker:
     """Return one checker for all cases. `points`: the most that a case is worth."""
-    names = {one.name for one in every.values()}
+    names = {checker.name for checker in checkers.values()}
     for name in sorted(names):
         _check_name(folder, header, name)
     if names <= {STANDARD}:
         return Checker(kind=CheckerKind.WORD_LINES)
     if BRIDGED not in names:
         return _script(folder, names)
-    arguments = {json.dumps(one.args, sort_keys=True, default=str) for one in every.values()}
+    arguments = {json.dumps(checker.args, sort_keys=True, default=str) for checker in checkers.values()}
     if len(names) > 1 or len(arguments) > 1:
         header.fault("checker", "its cases have different programs", "Give all cases the same checker")
-    args = next(one.args for one in every.values() if one.name == BRIDGED)
+    args = next(checker.args for checker in checkers.values() if checker.name == BRIDGED)
     program = read_program(folder, header.under("checker.args", args))
     if program is None:
         return Checker()
@@ -539,38 +539,38 @@ _SPEAKS: Mapping[str, CheckerKind] = MappingProxyType(
 _DEFINED = "#define SIGNATURE_GRADER\n"  # in front of all sources
 
 
-def read_program(folder: Path, said: Fields) -> Manager | None:
+def read_program(folder: Path, fields: Fields) -> Manager | None:
     """Return an interactor or a checker in a language of its own: `files`, `lang`, `type`."""
-    kind = said.choice("type", tuple(_SPEAKS), "default")
-    if said.values.get("flags"):
-        said.fault("flags", "programs are built as others are", "Take it out")
-    listed = said.values.get("files")
+    kind = fields.choice("type", tuple(_SPEAKS), "default")
+    if fields.values.get("flags"):
+        fields.fault("flags", "programs are built as others are", "Take it out")
+    listed = fields.values.get("files")
     names = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
     lying = [
         name for name in names if isinstance(name, str) and leads_inside(name) and (folder / name).is_file()
     ]
     if not names or lying != names:
-        said.fault("files", f"{shown(listed)} is not in the package", "Name its source, headers behind it")
+        fields.fault("files", f"{shown(listed)} is not in the package", "Name its source, headers behind it")
         return None
     sources = [name for name in lying if language_of(name)]
     if len(sources) != 1:
-        said.fault("files", f"{len(sources)} sources", "Name one source; what it includes may stand beside")
+        fields.fault("files", f"{len(sources)} sources", "Name one source; what it includes may stand beside")
         return None
-    language = _language(said, sources[0])
+    language = _language(fields, sources[0])
     try:
         source = folder / sources[0]
         program = testlib.program(sources[0], source_text(source), source.parent, folder, folder.parent)
     except InputError as error:
-        said.fault("files", error.problem, testlib.REMEDY)
+        fields.fault("files", error.problem, testlib.REMEDY)
         return None
     others = (name for name in lying if name != sources[0] and name != testlib.NAME)
     beside = tuple(NamedBlob(name=name, content=Blob.of_file(folder / name)) for name in others)
-    return Manager(sources=(*program, *beside), language=language, kind=_SPEAKS[kind], given=_given(said))
+    return Manager(sources=(*program, *beside), language=language, kind=_SPEAKS[kind], given=_given(fields))
 
 
-def _given(said: Fields) -> tuple[str, ...]:
+def _given(fields: Fields) -> tuple[str, ...]:
     """Return a program's arguments, with the names of files as they lie before it."""
-    order = said.text("args_format_string", "")
+    order = fields.text("args_format_string", "")
     for word, name in DESK.items():
         order = order.replace(f"{{{word}_file}}", name)
     try:
@@ -579,19 +579,19 @@ def _given(said: Fields) -> tuple[str, ...]:
         given = [f"{{{error}}}"]
     if unknown := next((word for word in given if re.search("[{}]", word)), None):
         words = f"{unknown!r} is not given"
-        said.fault("args_format_string", words, "Use {input_file}, {output_file} and {answer_file}")
+        fields.fault("args_format_string", words, "Use {input_file}, {output_file} and {answer_file}")
     return tuple(given)
 
 
-def _language(said: Fields, source: str) -> str:
+def _language(fields: Fields, source: str) -> str:
     usual = language_of(source) or ""
-    name = said.text("lang", usual)
+    name = fields.text("lang", usual)
     try:
         language = find(name.lower()).name
     except InputError:
         language = name
     if language not in ("c++", "c", "python"):
-        said.fault("lang", f"it is in {name}", "Expected C++, C or Python")
+        fields.fault("lang", f"it is in {name}", "Expected C++, C or Python")
         return "c++"
     return language
 
@@ -688,7 +688,7 @@ _SKIPPED, _ANY, _NOT_COMPILED, _BROKEN = "SC", "*", "CE", "IE"
 
 def read_limits(suite: Iterable[Fields], faults: Faults) -> tuple[float, int]:
     """Return seconds and KiB: the largest that the package's tests have."""
-    found = [(one.number("time", above=0), one.whole("memory", least=1)) for one in suite]
+    found = [(part.number("time", above=0), part.whole("memory", least=1)) for part in suite]
     if not found:
         words = f"no limits are in it: {_USUAL_TIME:g} s and {_USUAL_MEMORY >> 10} MiB, as of the judge's"
         faults.note(f"{words} command line; time_limit=... and memory_limit=... set others")
@@ -702,16 +702,16 @@ def read_solutions(
     folder: Path, suite: Iterable[Fields], names: Sequence[str], faults: Faults
 ) -> Iterator[Solution]:
     """Yield the suite's solutions. `names`: those of the problem's tests, in order."""
-    for one in suite:
-        listed = one.values.get("source")
-        place = PurePosixPath(one.file).parent
+    for entry in suite:
+        listed = entry.values.get("source")
+        place = PurePosixPath(entry.file).parent
         for source in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else [""]:
             path = folder / place / str(source)
             if not leads_inside(str(source)) or not path.is_file():
                 remedy = "Name a file beside it"
-                faults.add(f"there is no file {source!r}", one.file, field="source", remedy=remedy)
+                faults.add(f"there is no file {source!r}", entry.file, field="source", remedy=remedy)
                 continue
-            read = _solution(one, path, names, faults)
+            read = _solution(entry, path, names, faults)
             if read is not None:
                 yield read
 
@@ -727,25 +727,25 @@ def read_suite(folder: Path, faults: Faults) -> Iterator[Fields]:
             yield Fields(values, files[0], faults)
 
 
-def _solution(one: Fields, path: Path, names: Sequence[str], faults: Faults) -> Solution | None:
-    said = one.values.get("language")
+def _solution(entry: Fields, path: Path, names: Sequence[str], faults: Faults) -> Solution | None:
+    spoken = entry.values.get("language")
     try:
-        language = find(str(said)).name if said else language_of(path.name) or ""
+        language = find(str(spoken)).name if spoken else language_of(path.name) or ""
     except InputError:
-        language = str(said)
-    whole = _codes(one.values.get("expect", "AC"), one, "expect")
+        language = str(spoken)
+    whole = _codes(entry.values.get("expect", "AC"), entry, "expect")
     for key in ("score", "score_cases"):
-        if key in one.values:
-            faults.note(f"{key} is not compared", one.file)
+        if key in entry.values:
+            faults.note(f"{key} is not compared", entry.file)
     if whole == {_NOT_COMPILED}:
         expected, rules = "compile_error", list[WordOfTests]()
     elif _BROKEN in whole:
-        faults.note("left out: it asks for a failure of the judge", one.file)
+        faults.note("left out: it asks for a failure of the judge", entry.file)
         return None
     else:
-        cases = dict(_cases(one, names, faults))
+        cases = dict(_cases(entry, names, faults))
         rest = tuple(name for name in names if name not in cases)
-        in_part = "score" in one.values or "score_cases" in one.values  # AC with however many points
+        in_part = "score" in entry.values or "score_cases" in entry.values  # AC with however many points
         expected = "accepted" if whole == {"AC"} and not cases and not in_part else ""
         rules = [] if expected else list(_rules("", whole, rest))
         for name, codes in cases.items():
@@ -754,24 +754,24 @@ def _solution(one: Fields, path: Path, names: Sequence[str], faults: Faults) -> 
     return replace(read, language=language)
 
 
-def _cases(one: Fields, names: Sequence[str], faults: Faults) -> Iterator[tuple[str, set[str]]]:
+def _cases(entry: Fields, names: Sequence[str], faults: Faults) -> Iterator[tuple[str, set[str]]]:
     """Yield the codes of single cases, given by number or as a list from the first one on."""
-    listed = one.values.get("cases") or {}
+    listed = entry.values.get("cases") or {}
     pairs = enumerate(listed, 1) if isinstance(listed, list) else dict(listed).items()
     for number, codes in pairs:
         if str(number) not in names:
             faults.note(
-                f"cases: there is no case {number}, and what it says of that is passed over", one.file
+                f"cases: there is no case {number}, and what it says of that is passed over", entry.file
             )
             continue
-        yield str(number), _codes(codes, one, "cases")
+        yield str(number), _codes(codes, entry, "cases")
 
 
-def _codes(said: Any, one: Fields, key: str) -> set[str]:
-    listed = [said] if isinstance(said, str) else said if isinstance(said, list) else []
+def _codes(value: Any, entry: Fields, key: str) -> set[str]:
+    listed = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     words = {*_CODES, _SKIPPED, _ANY, _NOT_COMPILED, _BROKEN}
     if not listed or not all(isinstance(word, str) and word in words for word in listed):
-        one.fault(key, f"{shown(said)} is no status of DMOJ's", f"Expected {', '.join(sorted(words))}")
+        entry.fault(key, f"{shown(value)} is no status of DMOJ's", f"Expected {', '.join(sorted(words))}")
         return {_ANY}
     return set(listed)
 

@@ -235,8 +235,8 @@ def _title(header: Fields) -> str:
     value = header.values.get("name")
     if isinstance(value, dict):
         value = value.get("en", next(iter(value.values()), None))
-    known = isinstance(value, str | float) or (isinstance(value, int) and abs(value) < _HUGE)
-    return str(value) if known else ""
+    plain = isinstance(value, str | float) or (isinstance(value, int) and abs(value) < _HUGE)
+    return str(value) if plain else ""
 
 
 def _types(header: Fields) -> list[object]:
@@ -1140,12 +1140,12 @@ class PackageRules:
 
     def of(self, place: str) -> Expected:
         """Return what is expected of a place below submissions/, such as accepted/best.py."""
-        found = [one for pattern, one in self._by_pattern.items() if _matches(pattern, place)]
+        found = [entry for pattern, entry in self._by_pattern.items() if _matches(pattern, place)]
         return Expected(
-            said=tuple(said for one in found for said in one.said),
-            score=next((one.score for one in found if one.score), None),
-            language=next((one.language for one in found if one.language), ""),
-            entrypoint=next((one.entrypoint for one in found if one.entrypoint), ""),
+            said=tuple(said for entry in found for said in entry.said),
+            score=next((entry.score for entry in found if entry.score), None),
+            language=next((entry.language for entry in found if entry.language), ""),
+            entrypoint=next((entry.entrypoint for entry in found if entry.entrypoint), ""),
             folder_counts=place.split("/")[0] not in self._by_pattern,
         )
 
@@ -1206,7 +1206,7 @@ def _language(fields: Fields) -> str:
 
 def _matches(pattern: str, name: str) -> bool:
     """Return True where a pattern matches a name or a folder around it; `*` does not cross folders."""
-    parts = (map(re.escape, one.rstrip("/").split("*")) for one in _spelled_out(pattern))
+    parts = (map(re.escape, spelled.rstrip("/").split("*")) for spelled in _spelled_out(pattern))
     return any(re.fullmatch(rf"{'[^/]*'.join(escaped)}(/.*)?", name, re.DOTALL) for escaped in parts)
 
 

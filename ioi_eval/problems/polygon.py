@@ -183,7 +183,9 @@ class PolygonReader:
 
     def testset(self, judging: Element | None) -> Element | None:
         found = list(judging.iterfind("testset")) if judging is not None else []
-        main = next((one for one in found if one.get("name") == _MAIN), found[0] if found else None)
+        main = next(
+            (element for element in found if element.get("name") == _MAIN), found[0] if found else None
+        )
         for other in found:
             if other is not main:
                 self._faults.note(f"left out: the testset {other.get('name')!r}", _HEADER)
@@ -226,9 +228,9 @@ class PolygonReader:
         element = self._root.find(f"assets/{kind}")
         if element is None:
             return None
-        said = element.get("type", "testlib")
-        if kind == "checker" and said != "testlib":
-            self.fault("assets.checker.type", f"{said!r} is not judged", "Expected testlib")
+        spoken = element.get("type", "testlib")
+        if kind == "checker" and spoken != "testlib":
+            self.fault("assets.checker.type", f"{spoken!r} is not judged", "Expected testlib")
         return self.program_of(element, f"assets.{kind}")
 
     def program_of(self, element: Element, field: str) -> Executable | None:
@@ -329,9 +331,9 @@ class PolygonReader:
             f"{listed[place].get('cmd')} > {inputs[place]}" for place in missing if listed[place].get("cmd")
         ]
         shown = "; ".join(commands[:3]) + (f"; and {len(commands) - 3} more" if len(commands) > 3 else "")
-        made = f": {shown}" if commands else ""
+        detail = f": {shown}" if commands else ""
         self._faults.add(
-            f"{len(missing)} of {len(inputs)} tests are not there{made}",
+            f"{len(missing)} of {len(inputs)} tests are not there{detail}",
             inputs[missing[0]],
             remedy="Make them with ioi_eval.runs.generating.generate(PACKAGE, DIR), or by its doall.sh",
         )
@@ -426,7 +428,7 @@ class _Groups:
         return None
 
     def groups(self, testset: Element, names: Sequence[str]) -> dict[str, _Group]:
-        listed = {one.get("name", ""): one for one in testset.iterfind("groups/group")}
+        listed = {element.get("name", ""): element for element in testset.iterfind("groups/group")}
         inside: dict[str, dict[str, float]] = {}
         for element, name in zip(tests_of(testset), names, strict=False):
             group = element.get("group", "") if listed else _WHOLE
@@ -443,7 +445,9 @@ class _Groups:
         if policy not in _POLICIES:
             field = f"testset.groups.{name}.points-policy"
             self._fault(field, f"{policy!r} is not known", f"Expected {' or '.join(_POLICIES)}")
-        needs = tuple(one.get("group", "") for one in element.iterfind("dependencies/dependency"))
+        needs = tuple(
+            dependency.get("group", "") for dependency in element.iterfind("dependencies/dependency")
+        )
         points = self._number(element, f"testset.groups.{name}.points")
         return _Group(name, policy == _COMPLETE, points or None, needs, tests)
 
@@ -453,7 +457,7 @@ class _Groups:
             for need in group.needs:
                 if need not in groups and need not in listed:
                     self._fault(field, f"there is no group {need!r}", nearest(need, tuple(listed)))
-            if group.name in {one.name for one in _needed(group, groups)}:
+            if group.name in {other.name for other in _needed(group, groups)}:
                 self._fault(field, "it depends on itself", "Take one of the dependencies out")
 
 
@@ -530,7 +534,7 @@ class _Making:
     def _generators(self) -> Iterator[tuple[str, Executable]]:
         """Yield the generators that tests use, by their files' names."""
         used = {
-            words[0] for one in self._root.iterfind("judging/testset/tests/test") if (words := _words(one))
+            words[0] for test in self._root.iterfind("judging/testset/tests/test") if (words := _words(test))
         }
         for element in self._root.iterfind("files/executables/executable"):
             source = element.find("source")

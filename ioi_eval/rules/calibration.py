@@ -42,13 +42,13 @@ class Calibration(Value):
 
     @property
     def slowest_right(self) -> Distance | None:
-        right = [one for one in self.distances if one.kind is Kind.RIGHT]
-        return max(right, key=lambda one: one.ratio, default=None)
+        right = [distance for distance in self.distances if distance.kind is Kind.RIGHT]
+        return max(right, key=lambda distance: distance.ratio, default=None)
 
     @property
     def fastest_slow(self) -> Distance | None:
-        slow = [one for one in self.distances if one.kind is Kind.SLOW]
-        return min(slow, key=lambda one: one.ratio, default=None)
+        slow = [distance for distance in self.distances if distance.kind is Kind.SLOW]
+        return min(slow, key=lambda distance: distance.ratio, default=None)
 
     @property
     def margins(self) -> tuple[float, float | None] | None:

@@ -116,7 +116,9 @@ def expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...
     ]
     if is_known(solution.expected) and not each:
         found.append(Expectation(subtask="", word=solution.expected, tests=counting_tests(problem)))
-    found += [Expectation(subtask=one.subtask, word=one.word, tests=one.tests) for one in solution.said]
+    found += [
+        Expectation(subtask=spoken.subtask, word=spoken.word, tests=spoken.tests) for spoken in solution.said
+    ]
     return tuple(found)
 
 
@@ -129,7 +131,7 @@ def unknown_words(solution: Solution) -> tuple[str, ...]:
 def is_known(word: str) -> bool:
     """Return True if results can be compared with a word; with commas, with each."""
     either = _alternatives(word)
-    return bool(either) and all(one in _KNOWN or _is_rule(one) for one in either)
+    return bool(either) and all(part in _KNOWN or _is_rule(part) for part in either)
 
 
 def _is_rule(word: str) -> bool:
@@ -173,12 +175,12 @@ def agrees(word: str, score: float, statuses: Collection[Verdict], *, full: bool
     `full`: whether it has full points, which a scope may have without full scores of all its tests.
     """
     either = _alternatives(word)
-    return not either or any(_agrees(one, score, frozenset(statuses), full) for one in either)
+    return not either or any(_agrees(alternative, score, frozenset(statuses), full) for alternative in either)
 
 
 def _alternatives(word: str) -> list[str]:
     """`WRONG-ANSWER, TIMELIMIT` is either; hyphens and case make no other word."""
-    return [one.strip().lower().replace("-", "_") for one in word.split(",") if one.strip()]
+    return [part.strip().lower().replace("-", "_") for part in word.split(",") if part.strip()]
 
 
 def _agrees(word: str, score: float, seen: frozenset[Verdict], full: bool) -> bool:

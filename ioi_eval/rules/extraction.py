@@ -209,7 +209,10 @@ def _braces_only(text: str) -> bool:
         return False
     # Directives stand between statements, and nothing follows the last one.
     statements = (found.groups() for found in _STATEMENT.finditer(outside))
-    return all(not _PROSE.search(one) if end in (";", "}") else not one.strip() for one, end in statements)
+    return all(
+        not _PROSE.search(statement) if end in (";", "}") else not statement.strip()
+        for statement, end in statements
+    )
 
 
 def parse(text: str) -> ast.Module | None:
@@ -307,7 +310,7 @@ def fenced(
     blocks = [block for block in _blocks(text, 0, len(text)) if not _blank(text, block.start, block.end)]
     tags = [block.tag for block in blocks[:: 1 if first else -1] if block.tag not in _VAGUE_TAGS]
     names = tuple(languages)
-    found = next((one for tag in tags for one in names if tag in one.tags), None)
+    found = next((language for tag in tags for language in names if tag in language.tags), None)
     if found is None or any(block.tag in usual.tags for block in blocks) or _is_program(text, usual):
         return None
     named = (block.code(text) for block in blocks if block.tag and block.tag in _VAGUE_TAGS)

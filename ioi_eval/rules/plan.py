@@ -15,7 +15,7 @@ The judge goes round this loop (the proctor follows the same rule within a job):
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -90,14 +90,7 @@ def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[Planne
     Tests with the same input and answer are one; so are several mentions of one name. Where there are
     subtasks, a test in none of them counts only with `all_tests`.
     """
-    return _distinct(*_arguments(problem, all_tests))
-
-
-def _arguments(
-    problem: Problem, all_tests: bool
-) -> tuple[Same[tuple[Test, ...]], Same[tuple[Subtask, ...]], bool, bool, str]:
-    by_name, where = problem.task_type in _ANSWERED_BY_NAME, problem.source or problem.id
-    return Same(problem.tests), Same(problem.subtasks), by_name, all_tests, where
+    return _planned(problem, all_tests, _distinct)
 
 
 def _distinct(
@@ -144,8 +137,11 @@ def _waiting(tests: Sequence[Test], subtasks: Sequence[Subtask], where: str) -> 
 _kept = lru_cache(256)(_distinct)
 
 
-def _planned(problem: Problem, all_tests: bool) -> tuple[PlannedTest, ...]:
-    return _kept(*_arguments(problem, all_tests))
+def _planned(
+    problem: Problem, all_tests: bool, make: Callable[..., tuple[PlannedTest, ...]] = _kept
+) -> tuple[PlannedTest, ...]:
+    by_name, where = problem.task_type in _ANSWERED_BY_NAME, problem.source or problem.id
+    return make(Same(problem.tests), Same(problem.subtasks), by_name, all_tests, where)
 
 
 def live(
@@ -174,15 +170,16 @@ def live(
         for index, subtask in enumerate(problem.subtasks)
         if subtask.grading is not None
     }
-
-    def waits(group: int, test: PlannedTest) -> bool:
-        return group not in settled_groups and (group not in trees or not trees[group].isdisjoint(test.names))
-
-    left = (
-        msgspec.structs.replace(test, groups=tuple(group for group in test.groups if waits(group, test)))
-        for test in waiting
-    )
-    return order(problem, [test for test in left if test.groups], as_given=in_order)
+    left = list[PlannedTest]()
+    for test in waiting:
+        waits = tuple(
+            group
+            for group in test.groups
+            if group not in settled_groups and (group not in trees or not trees[group].isdisjoint(test.names))
+        )
+        if waits:
+            left.append(msgspec.structs.replace(test, groups=waits))
+    return order(problem, left, as_given=in_order)
 
 
 def outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> TestResult | None:

@@ -67,11 +67,17 @@ def subtask_result(
     That 0 must not be a guess: where a missing test could still change the score, it is a JudgeFailure.
     """
     results = tuple(tests.get(name) or verdicts.skipped(name) for name in dict.fromkeys(subtask.tests))
-    _check_settled(problem, subtask, results)
-    if subtask.grading is None:
-        exact = subtask_score(subtask, [result.score for result in results])
-    else:
+    status = verdicts.worst(result.status for result in results)
+    if subtask.grading is not None:  # a tree finds out itself what is missing
         exact = grading.share(subtask.grading, {result.test_name: result for result in results}, graded)
+        if exact >= 1:  # where it has all its points, no test was wrong that counts
+            status = Verdict.AC
+    else:
+        _check_settled(problem, subtask, results)
+        exact = subtask_score(subtask, [result.score for result in results])
+        # A threshold reads scores its own way: within it is AC.
+        if subtask.score_type is ScoreType.GROUP_THRESHOLD and status in (Verdict.PA, Verdict.AC):
+            status = Verdict.AC if exact else Verdict.WA
     return SubtaskResult(
         problem=problem.id,
         subtask=subtask.name,
@@ -80,14 +86,12 @@ def subtask_result(
         weighted_score=round(exact * subtask.points, problem.score_precision),
         exact_score=exact,
         score_precision=problem.score_precision,
-        status=_subtask_status(subtask, exact, results),
+        status=status,
         test_results=results,
     )
 
 
 def _check_settled(problem: Problem, subtask: Subtask, results: Iterable[TestResult]) -> None:
-    if subtask.grading is not None:  # a tree finds that out itself
-        return
     skipped: list[str] = []
     for result in results:
         if result.status is Verdict.SKIPPED:
@@ -100,19 +104,6 @@ def _check_settled(problem: Problem, subtask: Subtask, results: Iterable[TestRes
 
 def _no_result(test_name: str, of: str) -> JudgeFailure:
     return JudgeFailure(f"no result, and the score of {of} depends on it", phase="scoring", test=test_name)
-
-
-def _subtask_status(subtask: Subtask, exact: float, results: Iterable[TestResult]) -> Verdict:
-    """The worst status of its tests. But a threshold reads scores its own way: within it is AC.
-
-    So does a tree of groups: where it has all its points, no test was wrong that counts.
-    """
-    status = verdicts.worst(result.status for result in results)
-    if subtask.grading is not None:
-        return Verdict.AC if exact >= 1 else status
-    if subtask.score_type is not ScoreType.GROUP_THRESHOLD or status not in (Verdict.PA, Verdict.AC):
-        return status
-    return Verdict.AC if exact else Verdict.WA
 
 
 # --- one submission ----------------------------------------------------------------------------------

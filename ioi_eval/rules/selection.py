@@ -162,8 +162,8 @@ _Packed = tuple[
 _PackedPool = tuple[int, list[_Packed], list[tuple[str | None, list[int]]], list[tuple[str, int]], int, int]
 
 
-def _packed(one: Attempt) -> _Packed:
-    result = one.result
+def _packed(attempt: Attempt) -> _Packed:
+    result = attempt.result
     return (
         (
             result.key,
@@ -177,13 +177,13 @@ def _packed(one: Attempt) -> _Packed:
         ),
         tuple(msgspec.structs.astuple(part)[:-1] for part in result.subtasks),
         result.repairs,
-        (one.target, one.number, one.time, one.length, one.tokened),
+        (attempt.target, attempt.number, attempt.time, attempt.length, attempt.tokened),
     )
 
 
 def _unpacked(packed: _Packed) -> Attempt:
-    (key, label, compiles, points, checker, compiler, program, repeats), parts, repairs, known = packed
-    target, number, time, length, tokened = known
+    (key, label, compiles, points, checker, compiler, program, repeats), parts, repairs, facts = packed
+    target, number, time, length, tokened = facts
     subtasks = tuple(
         SubtaskResult(
             problem=problem,
@@ -269,8 +269,8 @@ class SubmissionPool:
                 packed.append(_packed(ranked[1]))
             return found
 
-        queues = [(target, [place(one) for one in queue]) for target, queue in self._queues.items()]
-        best = [(kind, place(one)) for kind, one in self._best.items()]
+        queues = [(target, [place(entry) for entry in queue]) for target, queue in self._queues.items()]
+        best = [(kind, place(entry)) for kind, entry in self._best.items()]
         last, alone = place(self._last), place(self._single)
         return msgspec.msgpack.encode((self._submissions, packed, queues, best, last, alone))
 
@@ -278,11 +278,13 @@ class SubmissionPool:
     def unpacked(cls, data: bytes) -> SubmissionPool:
         """Return the pool that was packed, ready for more. Raises msgspec.MsgspecError for other bytes."""
         number, packed, queues, best, last, alone = msgspec.msgpack.decode(data, type=_PackedPool)
-        every, pool = [_unpacked(one) for one in packed], cls(number)
-        pool._queues = {target: [(rank(every[one]), every[one]) for one in queue] for target, queue in queues}
-        pool._best = {kind: (_merit(kind, every[one].result), every[one]) for kind, one in best}
-        pool._last = None if last < 0 else (every[last].order, every[last])
-        pool._single = None if alone < 0 else (_height(every[alone]), every[alone])
+        attempts, pool = [_unpacked(item) for item in packed], cls(number)
+        pool._queues = {
+            target: [(rank(attempts[index]), attempts[index]) for index in queue] for target, queue in queues
+        }
+        pool._best = {kind: (_merit(kind, attempts[index].result), attempts[index]) for kind, index in best}
+        pool._last = None if last < 0 else (attempts[last].order, attempts[last])
+        pool._single = None if alone < 0 else (_height(attempts[alone]), attempts[alone])
         return pool
 
     def _keep(self, kind: str, rank: tuple[Any, ...], candidate: Attempt) -> None:
@@ -294,10 +296,10 @@ class SubmissionPool:
         match budget:
             case Budget.UNLIMITED:
                 deciding = [*self._best.values(), *([self._last] if self._last else [])]
-                distinct = {one.result.key: one for _, one in deciding}
-                return sorted(distinct.values(), key=lambda one: one.order)
+                distinct = {attempt.result.key: attempt for _, attempt in deciding}
+                return sorted(distinct.values(), key=lambda attempt: attempt.order)
             case Budget.LIMITED:
-                queued = [one for queue in self._queues.values() for _, one in queue]
+                queued = [attempt for queue in self._queues.values() for _, attempt in queue]
                 return limited(queued, self._submissions)
             case Budget.SINGLE:
                 return [self._single[1]] if self._single else []

@@ -116,7 +116,7 @@ def test_result(test_name: str, line: Line, *, limits: Limits, company: Company 
         return skipped(test_name)
     if line.end == "ok":
         score = _in_range(test_name, line.score)
-        status, feedback = of_score(score), _standard(line.feedback)
+        status, feedback = of_score(score), _STANDARD_TEXTS.get(line.feedback.strip(), line.feedback)
     else:
         score, (status, feedback) = 0.0, _end(test_name, line, limits, company)
     return TestResult(
@@ -176,10 +176,6 @@ def _too_long(what: str, microseconds: int, limit: float | None) -> str:
 
 def _mebibytes(size: int) -> str:
     return f"{size / _MEBIBYTE:.1f} MiB"
-
-
-def _standard(feedback: str) -> str:
-    return _STANDARD_TEXTS.get(feedback.strip(), feedback)
 
 
 def rescaled(result: TestResult, full: float, own: float) -> TestResult:
@@ -275,7 +271,7 @@ def classic_result(test_name: str, score: str, feedback: str) -> TestResult:
 
     The score is the first line and must be a plain number in [0, 1]; anything else is the judge's fault.
     """
-    first, text = score.partition("\n")[0].strip(), _standard(feedback)
+    first, text = score.partition("\n")[0].strip(), _STANDARD_TEXTS.get(feedback.strip(), feedback)
     if not _NUMBER.fullmatch(first):
         raise JudgeFailure(f"the score {first[:80]!r} is not a number", phase="checking", test=test_name)
     number = _in_range(test_name, float(first))

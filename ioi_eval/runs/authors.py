@@ -47,7 +47,7 @@ from ioi_eval.runs.events import OnEvent, RunSummary, ignore
 from ioi_eval.runs.processes import Judges
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.sources import Source, benchmark_of, language_of, no_problem, opened, source_name
-from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, own_store, synchronous
+from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace
 from ioi_eval.store.folder import read_failures, read_rows
@@ -124,7 +124,7 @@ def prompts_of(
 ) -> list[str]:
     """The prompts as a model would get them, or an agent."""
     wanted = asking or Asking()
-    with _opened(problems, choice, store or own_store()) as usable:
+    with _opened(problems, choice, store or Store.private()) as usable:
         return [ask.prompt for ask in _asked(problems, usable, wanted, agent=agent).asks]
 
 

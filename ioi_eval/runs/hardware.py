@@ -16,7 +16,7 @@ from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import DistanceMeasured, OnEvent, ignore
 from ioi_eval.runs.runner import Judging
 from ioi_eval.runs.sources import Source, opened
-from ioi_eval.runs.work import RunOptions, RunSetup, judging, own_store, synchronous
+from ioi_eval.runs.work import RunOptions, RunSetup, judging, synchronous
 from ioi_eval.store import Store
 
 REACH = 5.0  # times the limit: what a solution may take before it is ended
@@ -40,7 +40,7 @@ async def calibrate(
     One solution at a time by default: the machine is what is measured. JudgeFailure of one solution makes
     it unclear and no more.
     """
-    setup = RunSetup(Path(), engine or EngineChoice(), RunOptions(), store or own_store(), on_event)
+    setup = RunSetup(Path(), engine or EngineChoice(), RunOptions(), store or Store.private(), on_event)
     with opened(problems, choice, setup.store) as usable:
         async with judging(setup) as (judge, _):
             return await _measured(

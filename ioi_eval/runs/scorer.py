@@ -20,9 +20,7 @@ from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
 from ioi_eval.model.options import Borderline, BuildOptions, JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Test, TestResult
 from ioi_eval.rules.verdicts import NO_CODE, not_compiled
-from ioi_eval.store import Store, private_folder
-
-_STORE_LIMIT = 4 << 30
+from ioi_eval.store import Store
 
 
 class Scorer:
@@ -75,7 +73,7 @@ class Scorer:
 
     def _own_store(self, opening: AsyncExitStack) -> Store:
         if self._engine is None:
-            return Store(private_folder(), _STORE_LIMIT)
+            return Store.private()
         folder = tempfile.TemporaryDirectory(prefix="ioi-eval-store-", ignore_cleanup_errors=True)
         return Store(Path(opening.enter_context(folder)))
 
@@ -116,7 +114,8 @@ class Scorer:
         Equal programs that have one `Sharing` (of `ioi_eval.scoring`) are judged once.
         Raises JudgeFailure where the judge cannot say, and InputError for a problem that cannot be judged.
         """
-        return await self.judge.but(sharing=sharing).judge(problem, submission)
+        judge = self.judge if sharing is None else self.judge.but(sharing=sharing)
+        return await judge.judge(problem, submission)
 
 
 _CLASSIC_ATTEMPTS = 4
@@ -158,9 +157,7 @@ async def _score_one(
     store: Store | None,
     options: JudgeOptions | None,
 ) -> SubmissionResult:
-    async with Scorer(
-        engine, store=store or Store(private_folder(), _STORE_LIMIT), options=options
-    ) as scorer:
+    async with Scorer(engine, store=store or Store.private(), options=options) as scorer:
         return await scorer.score(problem, submission)
 
 

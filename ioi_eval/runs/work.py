@@ -55,7 +55,7 @@ from ioi_eval.runs.processes import Judges, judges
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.runs.scorer import Scorer
 from ioi_eval.runs.time_limits import TimeLimits
-from ioi_eval.store import Store, private_folder, rows
+from ioi_eval.store import Store, rows
 from ioi_eval.store.folder import (
     Fingerprint,
     MeasuredLimit,
@@ -70,7 +70,6 @@ from ioi_eval.store.people import People, read_people, write_people
 from ioi_eval.store.rows import MAX_OUTPUT, result_of
 from ioi_eval.store.tasks import Task, read_tasks, write_tasks
 
-_STORE_LIMIT = 4 << 30  # bytes
 # Submissions under way for each slot: while one is between two jobs, another one uses the slot.
 _PER_SLOT = 2
 _P = ParamSpec("_P")
@@ -145,7 +144,7 @@ class RunSetup(NamedTuple):
         engine, options = engine or EngineChoice(), options or RunOptions()
         if options.client_processes > 1:
             _shared_by_processes(engine).discovery()
-        return cls(Path(folder), engine, options, store or own_store(), tell)
+        return cls(Path(folder), engine, options, store or Store.private(), tell)
 
     @property
     def matter(self) -> Mapping[str, Any]:
@@ -171,10 +170,6 @@ def _shared_by_processes(engine: AnyEngine) -> EngineChoice:
         return engine
     remedy = "Name the servers, or leave it out"
     raise InputError("an engine that is made here has one process", field="client_processes", remedy=remedy)
-
-
-def own_store() -> Store:
-    return Store(private_folder(), _STORE_LIMIT)
 
 
 def synchronous(call: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:

@@ -37,6 +37,7 @@ _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{3,127}")
 _WRITE = 0o022
 _LARGEST = 16  # entries of this part of the limit and less are taken: none pushes all others out
 _ROOM = 0.9  # an eviction goes down to this part of the limit, so that not every entry after it evicts again
+_PRIVATE_LIMIT = 4 << 30  # bytes
 _UNLOCKED_PART_AGE = 3600.0  # seconds until a part without a lock was surely not just begun
 
 
@@ -122,6 +123,11 @@ class Store:
         """Return the store in the folder that the user names, else in the one that all commands use."""
         return cls(default_root(named), limit)
 
+    @classmethod
+    def private(cls) -> Self:
+        """Return the store of callers that name none: in a private folder where temporary files go."""
+        return cls(private_folder(), _PRIVATE_LIMIT)
+
     @property
     def largest(self) -> float:
         """Bytes that an entry should not exceed, or it would cost too many others."""
@@ -169,7 +175,7 @@ class Store:
 
     def pin(self, key: str) -> Pin:
         """Keeps `key` from eviction by any process. Each pin takes one descriptor."""
-        path = self._pins / self._checked(key)
+        path = self._pins / self._place(key).name
         return Pin(path, _lock_shared(path))
 
     def remove(self, key: str) -> None:
@@ -187,21 +193,18 @@ class Store:
             found = self.get(key)
             if found is None:
                 with self._part() as part:
-                    size = make(part / "entry")
-                    self._publish(part / "entry", self._place(key))
+                    size, place = make(part / "entry"), self._place(key)
+                    _public_folder(place.parent)
+                    try:
+                        (part / "entry").rename(place)
+                    except OSError:
+                        if not place.is_dir():  # a folder that somebody else put there first is as good
+                            raise
                 self._make_room(size)
                 found = self.get(key)
         if found is None:
             raise FileNotFoundError(f"{self._place(key)} was removed while it was being made")
         return found
-
-    def _publish(self, made: Path, place: Path) -> None:
-        _public_folder(place.parent)
-        try:
-            made.rename(place)
-        except OSError:
-            if not place.is_dir():  # a folder that somebody else put there first is as good as ours
-                raise
 
     @contextlib.contextmanager
     def _part(self) -> Iterator[Path]:
@@ -302,12 +305,9 @@ class Store:
                 yield _entry(place)
 
     def _place(self, key: str) -> Path:
-        return self._objects / self._checked(key)[:2] / key
-
-    def _checked(self, key: str) -> str:
         if not _KEY.fullmatch(key):
             raise ValueError(f"{key!r} cannot be a key: it must be a plain file name of 4 to 128 characters")
-        return key
+        return self._objects / key[:2] / key
 
 
 def _public_folder(folder: Path) -> None:

@@ -81,10 +81,6 @@ class BoxReport(Message):
 _REPORT = msgspec.json.Decoder(BoxReport)
 
 
-def encode_spec(spec: BoxSpec) -> bytes:
-    return msgspec.json.encode(spec)
-
-
 def decode_report(text: bytes) -> BoxReport:
     try:
         report = _REPORT.decode(text)
@@ -96,20 +92,6 @@ def decode_report(text: bytes) -> BoxReport:
 
 
 # --- what a report means, and how it is told in Piston's words ---------------------------------------
-
-
-def ended_of(report: BoxReport, stdout: bytes, stderr: bytes, *, overflow: str = "") -> Ended:
-    """`overflow`: the stream (stdout, stderr) that went over its limit and had the box ended."""
-    killed = overflow or report.killed
-    if report.failure is not None or (killed and killed not in _KILLED):
-        raise EngineUnavailable(f"the box failed: {report.failure or _KILLED_FROM_OUTSIDE[1]}")
-    return Ended(
-        stdout=stdout.decode("utf-8", "replace"),
-        stderr=stderr.decode("utf-8", "replace"),
-        code=report.code,
-        signal=signal_name(report.signal) if report.signal else "",
-        killed=killed,
-    )
 
 
 # A limit that killed -> status and message. Piston tells the two time limits apart by the message alone.
@@ -125,34 +107,59 @@ _KILLED = {
 _KILLED_FROM_OUTSIDE = (StageStatus.XX, "the box was killed from outside")
 
 
-def stage_of(report: BoxReport, stdout: bytes, stderr: bytes, *, overflow: str = "") -> Stage:
-    """Return the same for a server's client."""
-    code, name, status, message = _ending(report, overflow)
-    return Stage(
-        stdout=stdout.decode("utf-8", "replace"),
-        stderr=stderr.decode("utf-8", "replace"),
-        code=code,
-        signal=name,
-        status=status,
-        message=message,
-        cpu_time=report.cpu_us // 1000,
-        wall_time=report.wall_us // 1000,
-        memory=report.memory,
-    )
+class BoxEnd(msgspec.Struct, frozen=True):
+    """The end of a box: its report, and what its program printed."""
 
+    report: BoxReport
+    stdout: bytes
+    stderr: bytes
+    overflow: str = ""  # the stream (stdout, stderr) that went over its limit and had the box ended
 
-def _ending(
-    report: BoxReport, overflow: str
-) -> tuple[int | None, str | None, StageStatus | None, str | None]:
-    if report.failure is not None:
-        return None, None, StageStatus.XX, report.failure
-    if killed := overflow or report.killed:
-        return None, "SIGKILL", *_KILLED.get(killed, _KILLED_FROM_OUTSIDE)
-    if report.signal:
-        return None, signal_name(report.signal), StageStatus.SG, f"Caught fatal signal {report.signal}"
-    if report.code:
-        return report.code, None, StageStatus.RE, f"Exited with error status {report.code}"
-    return 0, None, None, None
+    @property
+    def is_well(self) -> bool:
+        """True where the program ended by itself, with code 0."""
+        report = self.report
+        return not (report.failure or report.killed or report.signal or report.code or self.overflow)
+
+    def ended(self) -> Ended:
+        """Return the program's outcome. EngineUnavailable where the box failed."""
+        report, killed = self.report, self.overflow or self.report.killed
+        if report.failure is not None or (killed and killed not in _KILLED):
+            raise EngineUnavailable(f"the box failed: {report.failure or _KILLED_FROM_OUTSIDE[1]}")
+        return Ended(
+            stdout=self.stdout.decode("utf-8", "replace"),
+            stderr=self.stderr.decode("utf-8", "replace"),
+            code=report.code,
+            signal=signal_name(report.signal) if report.signal else "",
+            killed=killed,
+        )
+
+    def stage(self) -> Stage:
+        """Return the same for a server's client."""
+        code, name, status, message = self._words()
+        return Stage(
+            stdout=self.stdout.decode("utf-8", "replace"),
+            stderr=self.stderr.decode("utf-8", "replace"),
+            code=code,
+            signal=name,
+            status=status,
+            message=message,
+            cpu_time=self.report.cpu_us // 1000,
+            wall_time=self.report.wall_us // 1000,
+            memory=self.report.memory,
+        )
+
+    def _words(self) -> tuple[int | None, str | None, StageStatus | None, str | None]:
+        report = self.report
+        if report.failure is not None:
+            return None, None, StageStatus.XX, report.failure
+        if killed := self.overflow or report.killed:
+            return None, "SIGKILL", *_KILLED.get(killed, _KILLED_FROM_OUTSIDE)
+        if report.signal:
+            return None, signal_name(report.signal), StageStatus.SG, f"Caught fatal signal {report.signal}"
+        if report.code:
+            return report.code, None, StageStatus.RE, f"Exited with error status {report.code}"
+        return 0, None, None, None
 
 
 def signal_name(number: int) -> str:
@@ -206,27 +213,6 @@ _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_
 _NO_ROOM = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
 
 
-class BoxEnd(msgspec.Struct, frozen=True):
-    """The end of a box: its report, and what its program printed."""
-
-    report: BoxReport
-    stdout: bytes
-    stderr: bytes
-    overflow: str = ""  # the stream that printed too much
-
-    @property
-    def is_well(self) -> bool:
-        """True where the program ended by itself, with code 0."""
-        report = self.report
-        return not (report.failure or report.killed or report.signal or report.code or self.overflow)
-
-    def ended(self) -> Ended:
-        return ended_of(self.report, self.stdout, self.stderr, overflow=self.overflow)
-
-    def stage(self) -> Stage:
-        return stage_of(self.report, self.stdout, self.stderr, overflow=self.overflow)
-
-
 class Caps(msgspec.Struct, frozen=True):
     """The bytes of a stage's output that are taken."""
 
@@ -272,50 +258,61 @@ def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Lea
     """Runs a stage to its end. Output over a limit cuts the leash; so may whoever wants no more of it."""
     with ExitStack() as held:
         try:
-            streams = pipes(held, caps)
-            with starting:
-                process = start(held, proctor, spec, _sealed(held, stdin), streams, leash)
+            process, streams = start(held, proctor, spec, _sealed(held, stdin), caps, leash, starting)
         except OSError as error:
-            raise _not_started(error) from error
+            if error.errno in _NO_ROOM:
+                raise EngineOverloaded(f"no box can be started now: {error.strerror}") from error
+            raise EngineUnavailable(f"the proctor cannot be started: {error}") from error
         # Seconds after which a proctor is broken: it has to end the stage at the hard stop by itself.
         hard = spec.limits.hard_ms
         _read_all(streams, leash, None if hard is None else hard / 1000 + GRACE)
         code = process.wait(GRACE)
-    return _outcome(streams, code, leash)
-
-
-def pipes(held: ExitStack, caps: Caps) -> Streams:
-    """For standard output, standard error and the report."""
-    made = []
-    for name, cap in (("stdout", caps.stdout), ("stderr", caps.stderr), ("report", _REPORT_BYTES)):
-        made.append(Pipe(name, cap))
-        held.callback(made[-1].close)
-    stdout, stderr, report = made
-    return stdout, stderr, report
+    stdout, stderr, told = (pipe.content() for pipe in streams)
+    overflow = next((pipe.name for pipe in streams[:2] if pipe.overflows), "")
+    if leash.is_cut and not overflow:
+        raise EngineUnavailable("the job was ended before it was done")
+    if not told:
+        words = stderr[-_LAST_WORDS:].decode(errors="replace").strip()
+        raise BrokenReply(
+            f"the proctor ended with code {code} and without a report: {words or 'it printed nothing'}"
+        )
+    report = decode_report(told)
+    if report.failure is not None:
+        # A proctor that failed says where. Where boxes lie is nothing that a job's sender is told.
+        report = msgspec.structs.replace(report, failure=report.failure.replace(spec.dir, "/box"))
+    return BoxEnd(report, stdout, stderr, overflow)
 
 
 def start(
-    held: ExitStack, proctor: Path, spec: BoxSpec, stdin: int, streams: Streams, leash: Leash
-) -> subprocess.Popen[bytes]:
-    stdout, stderr, report = streams
-    text = encode_spec(msgspec.structs.replace(spec, report_fd=report.box_end, leash_fd=leash.end))
-    plan = _sealed(held, text)
-    process = subprocess.Popen(
-        [proctor, "box", f"/proc/self/fd/{plan}"],
-        stdin=stdin,
-        stdout=stdout.box_end,
-        stderr=stderr.box_end,
-        pass_fds=(plan, report.box_end, leash.end),
-        env={},
-        cwd="/",
-        umask=0o022,
-        start_new_session=True,  # an interrupt from the terminal is ours to handle
-    )
+    held: ExitStack, proctor: Path, spec: BoxSpec, stdin: int, caps: Caps, leash: Leash, starting: Lock
+) -> tuple[subprocess.Popen[bytes], Streams]:
+    """Start a proctor in whose box the leash ends. What it holds is given back with `held`."""
+    stdout = Pipe("stdout", caps.stdout)
+    held.callback(stdout.close)
+    stderr = Pipe("stderr", caps.stderr)
+    held.callback(stderr.close)
+    report = Pipe("report", _REPORT_BYTES)
+    held.callback(report.close)
+    own = msgspec.structs.replace(spec, report_fd=report.box_end, leash_fd=leash.end)
+    plan = _sealed(held, msgspec.json.encode(own))
+    with starting:
+        process = subprocess.Popen(
+            [proctor, "box", f"/proc/self/fd/{plan}"],
+            stdin=stdin,
+            stdout=stdout.box_end,
+            stderr=stderr.box_end,
+            pass_fds=(plan, report.box_end, leash.end),
+            env={},
+            cwd="/",
+            umask=0o022,
+            start_new_session=True,  # an interrupt from the terminal is ours to handle
+        )
     held.callback(_end, process)
     leash.process = process.pid
+    streams = stdout, stderr, report
     for pipe in streams:
         pipe.close_box_end()
-    return process
+    return process, streams
 
 
 def _sealed(held: ExitStack, content: bytes) -> int:
@@ -354,22 +351,3 @@ def _read_all(streams: Iterable[Pipe], leash: Leash, patience: float | None) -> 
                     waiting.unregister(key.fd)
                 elif key.data.overflows:
                     leash.cut()
-
-
-def _outcome(streams: Streams, code: int, leash: Leash) -> BoxEnd:
-    stdout, stderr, report = streams
-    overflow = next((pipe.name for pipe in (stdout, stderr) if pipe.overflows), "")
-    if leash.is_cut and not overflow:
-        raise EngineUnavailable("the job was ended before it was done")
-    if not report.content():
-        words = stderr.content()[-_LAST_WORDS:].decode(errors="replace").strip()
-        raise BrokenReply(
-            f"the proctor ended with code {code} and without a report: {words or 'it printed nothing'}"
-        )
-    return BoxEnd(decode_report(report.content()), stdout.content(), stderr.content(), overflow)
-
-
-def _not_started(error: OSError) -> EngineOverloaded | EngineUnavailable:
-    if error.errno in _NO_ROOM:
-        return EngineOverloaded(f"no box can be started now: {error.strerror}")
-    return EngineUnavailable(f"the proctor cannot be started: {error}")

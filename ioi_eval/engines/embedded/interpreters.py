@@ -115,9 +115,9 @@ def _instead(own: Interpreter | None, newest: Toolchain | None) -> str:
         for word, names in (("lacks", here - there), ("has besides", there - here))
         if names
     ]
-    told = " and ".join(differences) or "has the same packages of those that programs often import"
+    reason = " and ".join(differences) or "has the same packages of those that programs often import"
     return (
-        f"{text}They run with {newest.path} ({newest.version}), which {told}."
+        f"{text}They run with {newest.path} ({newest.version}), which {reason}."
         f" python=PATH or {PYTHON} names another"
     )
 
@@ -132,7 +132,10 @@ def choose(wanted: str) -> Interpreter:
     """Raises InputError where nothing of that path or version can run submissions."""
     if _VERSION.fullmatch(wanted):
         fitting = [found for found in interpreters() if f"{found.version}.".startswith(f"{wanted}.")]
-        found = next((one for one in fitting if not one.why_not), fitting[0] if fitting else None)
+        found = next(
+            (interpreter for interpreter in fitting if not interpreter.why_not),
+            fitting[0] if fitting else None,
+        )
         missing = f"no Python {wanted} was found"
     else:
         path = Path.cwd() / Path(wanted).expanduser()  # a link stays one: environments are found by it
@@ -183,9 +186,9 @@ def examine(path: Path) -> Interpreter | None:
     lines = ask([str(path), "-I", "-c", _QUESTION, *MODULES]).splitlines()
     if len(lines) != 6 or not re.fullmatch(r"\d+\.\S+ \w+", lines[0]):
         return None
-    (version, kind), words, (said, prefix, base) = lines[0].split(), lines[1], lines[2:5]
+    (version, kind), words, (executable, prefix, base) = lines[0].split(), lines[1], lines[2:5]
     # A script in between starts another one than its own name says.
-    path = path if os.path.realpath(path) == os.path.realpath(said) else Path(said)
+    path = path if os.path.realpath(path) == os.path.realpath(executable) else Path(executable)
     read = _to_read(path, (prefix, base))
     return Interpreter(
         path=str(path),
@@ -211,15 +214,15 @@ def _to_read(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]:
         if part.exists() and not any(part.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
     ]
     seen = (*shown, *map(Path, SYSTEM_FOLDERS))
-    links = [hop for hop in hops if not any(hop.is_relative_to(one) for one in seen)]
-    return tuple(dict.fromkeys(str(one) for one in (*shown, *links)))
+    links = [hop for hop in hops if not any(hop.is_relative_to(place) for place in seen)]
+    return tuple(dict.fromkeys(str(place) for place in (*shown, *links)))
 
 
 def _why_not(path: Path, kind: str, read: Iterable[str]) -> str:
     if kind not in ("cpython", "pypy"):
         return f"{kind} is neither CPython nor PyPy"
     homes = _homes()
-    for place in (Path(one) for one in read):
+    for place in (Path(name) for name in read):
         if place.name in _PARTS and place.parent in homes:
             return f"its folder {place.parent} is a home, and would be shown to submissions"
         if any(place.is_relative_to(folder) or place.resolve().is_relative_to(folder) for folder in _COVERED):

@@ -18,7 +18,7 @@ from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.embedded.placing import fill, remove_tree, room_for_files, take_out, unlink
 from ioi_eval.engines.embedded.standing import Order, StandingProctor, Ward
 from ioi_eval.model.errors import JobRejected
-from ioi_eval.model.job import Job, JobFile, JobResult
+from ioi_eval.model.job import Job, JobFile, JobResult, Stands
 from ioi_eval.model.values import Value
 from ioi_eval.rules.limits import build_idle, hard_stop, patience
 
@@ -197,43 +197,56 @@ class Slot:
 def run_job(ground: Ground, job: Job, plan: JobPlan, slot: Slot, leash: Leash) -> Done:
     """Closes the leash when it is done: until then its descriptor is in use."""
     with contextlib.closing(leash):
-        order = _order(ground, job, plan, slot.uid)
-        run = None if order is None else slot.standing.judge(order, leash)
-        if run is not None:
-            return Done(None, run)
+        if job.stands is not None and plan.run is not None:
+            order = _order(ground, job, job.stands, plan, plan.run, slot.uid)
+            run = slot.standing.judge(order, leash)
+            if run is not None:
+                return Done(None, run)
         return _run_in_box(ground, job, plan, slot.uid, leash)
 
 
-def _order(ground: Ground, job: Job, plan: JobPlan, uid: int | None) -> Order | None:
+def _order(
+    ground: Ground, job: Job, stands: Stands, plan: JobPlan, stage: StagePlan, uid: int | None
+) -> Order:
     """For a proctor that stays; limits of time are each test's own."""
-    if job.stands is None or plan.run is None:
-        return None
-    room, limits = ground.room, plan.run.limits
+    room, limits = ground.room, stage.limits
     spec = msgspec.structs.replace(
         _spec(ground, plan, Path(), (), uid),
         argv=("./proctor", "stand"),
-        profile=plan.run.profile,
+        profile=stage.profile,
         limits=BoxLimits(
             file_size=limits.file_size, processes=limits.processes, disk=room.disk, names=room.names
         ),
     )
     seconds = None if job.run_timeout is None else patience(job.run_timeout)
-    return Order(plan=job.stands.plan, files=job.files, kept=job.stands.kept, spec=spec, seconds=seconds)
+    return Order(plan=stands.plan, files=job.files, kept=stands.kept, spec=spec, seconds=seconds)
 
 
 def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash: Leash) -> Done:
+    """Compile, then run. Where there is no run, or compile did not end well, run repeats compile's fields."""
     with room_for_files():
         box = ground.boxes.make(uid)
+    ends = list[BoxEnd]()
     try:
         with room_for_files(box):
             linked = fill(box, job.files, uid, ground.starting)
-        compiled, run = _run_stages(ground, plan, _spec(ground, plan, box, linked, uid), leash)
+        spec = _spec(ground, plan, box, linked, uid)
+        for stage in (plan.compile, plan.run):
+            if stage is None:
+                continue
+            if ends:
+                if not ends[0].is_well:
+                    break
+                spec = msgspec.structs.replace(spec, files=unlink(box, spec.files))
+            limits = msgspec.structs.replace(stage.limits, disk=ground.room.disk, names=ground.room.names)
+            own = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=limits)
+            ends.append(run_stage(ground.proctor, own, plan.stdin, ground.caps, leash, ground.starting))
         places = {name: ground.boxes.place_to_keep() for name in job.keep}
         kept = {name: os.fspath(path) for name, path in places.items() if take_out(box, name, path)}
     finally:
         with contextlib.suppress(OSError):  # the engine tries again when it closes, and tells
             remove_tree(box)
-    return Done(compiled, run, kept)
+    return Done(ends[0] if plan.compile is not None else None, ends[-1], kept)
 
 
 def _spec(ground: Ground, plan: JobPlan, box: Path, files: tuple[BoxFile, ...], uid: int | None) -> BoxSpec:
@@ -257,26 +270,3 @@ def drop(result: Done | JobResult) -> None:
     """Removes the kept files of a result that nobody will get."""
     for path in result.kept.values():
         Path(path).unlink(missing_ok=True)
-
-
-def _run_stages(ground: Ground, plan: JobPlan, spec: BoxSpec, leash: Leash) -> tuple[BoxEnd | None, BoxEnd]:
-    """Compile, then run. Where there is no run, or compile did not end well, run repeats compile's fields."""
-    compiled = None
-    if plan.compile is not None:
-        compiled = _run_stage(ground, plan.compile, plan.stdin, spec, leash)
-        if plan.run is None or not compiled.is_well:
-            return compiled, compiled
-        spec = msgspec.structs.replace(spec, files=unlink(Path(spec.dir), spec.files))
-    assert plan.run is not None, "a plan has a stage"
-    return compiled, _run_stage(ground, plan.run, plan.stdin, spec, leash)
-
-
-def _run_stage(ground: Ground, stage: StagePlan, stdin: bytes, spec: BoxSpec, leash: Leash) -> BoxEnd:
-    limits = msgspec.structs.replace(stage.limits, disk=ground.room.disk, names=ground.room.names)
-    own = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=limits)
-    ended = run_stage(ground.proctor, own, stdin, ground.caps, leash, ground.starting)
-    if ended.report.failure is None:
-        return ended
-    # A proctor that failed says where. Where boxes lie is nothing that a job's sender is told.
-    told = msgspec.structs.replace(ended.report, failure=ended.report.failure.replace(spec.dir, "/box"))
-    return msgspec.structs.replace(ended, report=told)

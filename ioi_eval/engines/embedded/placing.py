@@ -18,7 +18,8 @@ from ioi_eval.model.job import JobFile
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _LARGE = 16 << 20  # bytes; a precompiled header has 120 MB
-_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Such a descriptor only names the folder, which closed modes cannot refuse us.
+_BY_PATH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def fill(box: Path, files: Iterable[JobFile], uid: int | None, starting: Lock) -> tuple[BoxFile, ...]:
@@ -90,55 +91,24 @@ def unlink(box: Path, files: Iterable[BoxFile]) -> tuple[BoxFile, ...]:
 
 
 def _removed(box: Path, name: str) -> bool:
-    with _opened_parent(box, name) as (place, last):
-        if place is None or not _is(stat.S_ISLNK, last, place):
-            return False
-        os.unlink(last, dir_fd=place)
-        return True
+    with _found(box, name, stat.S_ISLNK) as (place, last):
+        if place is not None:
+            os.unlink(last, dir_fd=place)
+        return place is not None
 
 
 def take_out(box: Path, name: str, target: Path) -> bool:
-    """Moves a regular file out of the box; False when there is none under that name."""
-    with _opened_parent(box, name) as (place, last):
-        if place is None or not _is(stat.S_ISREG, last, place):
+    """Moves a regular file out of the box and makes it ours; False when there is none under that name."""
+    with _found(box, name, stat.S_ISREG) as (place, last):
+        if place is None:
             return False
         os.rename(last, target, src_dir_fd=place)
-    return _made_ours(target)
-
-
-@contextlib.contextmanager
-def _opened_parent(box: Path, name: str) -> Iterator[tuple[int | None, str]]:
-    """The folder that a name of the box is in, and the name's last part; None where there is no such folder.
-
-    The programs are dead, but what they left is not to be trusted: no link is followed on the way.
-    """
-    *folders, last = name.split("/")
-    with contextlib.ExitStack() as opened:
-        place: int | None = None
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-            handle = os.open(box, _FOLDER)
-            opened.callback(os.close, handle)
-            for folder in folders:
-                handle = os.open(folder, _FOLDER, dir_fd=handle)
-                opened.callback(os.close, handle)
-            place = handle
-        yield place, last
-
-
-def _is(kind: Callable[[int], bool], name: str, place: int) -> bool:
-    try:
-        return kind(os.stat(name, dir_fd=place, follow_symlinks=False).st_mode)
-    except (FileNotFoundError, PermissionError):
-        return False
-
-
-def _made_ours(path: Path) -> bool:
-    """Owner and mode of a file that only we can reach now, whatever mode it was left with."""
-    handle = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    # Only we can reach it now. It has the owner and the mode that it was left with.
+    handle = os.open(target, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         mode, itself = os.fstat(handle).st_mode, f"/proc/self/fd/{handle}"
         if not stat.S_ISREG(mode):
-            path.unlink()
+            target.unlink()
             return False
         os.chown(itself, os.geteuid(), os.getegid())
         Path(itself).chmod(0o755 if mode & stat.S_IXUSR else 0o644)
@@ -147,11 +117,29 @@ def _made_ours(path: Path) -> bool:
         os.close(handle)
 
 
+@contextlib.contextmanager
+def _found(box: Path, name: str, kind: Callable[[int], bool]) -> Iterator[tuple[int | None, str]]:
+    """The folder that a file of the box is in, and the last part of its name; None where there is none.
+
+    The programs are dead, but what they left is not to be trusted: no link is followed on the way.
+    """
+    *folders, last = name.split("/")
+    with contextlib.ExitStack() as opened:
+        place: int | None = None
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            handle = os.open(box, _BY_PATH)
+            opened.callback(os.close, handle)
+            for folder in folders:
+                handle = os.open(folder, _BY_PATH, dir_fd=handle)
+                opened.callback(os.close, handle)
+            if kind(os.stat(last, dir_fd=handle, follow_symlinks=False).st_mode):
+                place = handle
+        yield place, last
+
+
 # --- removing folders in which hostile programs did what they liked ----------------------------------
 
 
-# Such a descriptor only names the folder, which closed modes cannot refuse us.
-_BY_PATH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ALL_OF_THE_OWNER = 0o700
 
 
@@ -163,10 +151,9 @@ def remove_tree(path: Path, *, last: str = "") -> None:
     descriptors do for any depth.
     """
     try:
-        handle = os.open(path, _BY_PATH)
+        top = _open_folder(path)
     except FileNotFoundError:
         return
-    top = _readable(handle)
     try:
         names = (f".rm-{number}" for number in count())
         while folders := _remove_files(top, but=last):
@@ -211,13 +198,12 @@ def _remove_files(folder: int, *, but: str = "") -> list[str]:
     return [name for name, is_folder in listed if is_folder]
 
 
-def _open_folder(name: str, parent: int) -> int:
-    """Never through a link, even one that something alive put there between two of our steps."""
-    return _readable(os.open(name, _BY_PATH, dir_fd=parent))
+def _open_folder(name: str | Path, parent: int | None = None) -> int:
+    """A descriptor that reads a folder, whatever its mode.
 
-
-def _readable(handle: int) -> int:
-    """Trades a descriptor that only names a folder for one that reads it, whatever the folder's mode."""
+    Never through a link, even one that something alive put there between two of our steps.
+    """
+    handle = os.open(name, _BY_PATH, dir_fd=parent)
     try:
         mine = f"/proc/self/fd/{handle}"
         mode = stat.S_IMODE(os.fstat(handle).st_mode)

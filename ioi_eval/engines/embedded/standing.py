@@ -29,7 +29,6 @@ from ioi_eval.engines.embedded.box import (
     Caps,
     Leash,
     Streams,
-    pipes,
     start,
 )
 from ioi_eval.engines.embedded.boxes import Boxes
@@ -79,18 +78,18 @@ class StandingProctor:
         """Return the answers; None: nobody knows. Raises EngineUnavailable when the job's leash is cut."""
         if self._failures == _ENOUGH:
             return None
-        said = None
+        answers = None
         try:
-            said = self._said(order, leash)
+            answers = self._said(order, leash)
         except (OSError, EngineError):
             pass  # the job runs as any other does, and meets what is wrong with it there
         finally:
-            if said is None:
+            if answers is None:
                 self.close(seconds=0)
         if leash.is_cut:
             raise EngineUnavailable("the job was ended before it was done")
-        self._failures = self._failures + 1 if said is None else 0
-        return None if said is None else BoxEnd(BoxReport(v=VERSION), said, b"")
+        self._failures = self._failures + 1 if answers is None else 0
+        return None if answers is None else BoxEnd(BoxReport(v=VERSION), answers, b"")
 
     def close(self, *, seconds: float = _FAREWELL) -> None:
         """Ends the proctor and all that it started, and lets it go by itself first. May be called again."""
@@ -136,11 +135,9 @@ class StandingProctor:
         held.callback(self._remove)
         reading, self._orders = os.pipe()
         try:
-            streams = pipes(held, ward.caps)
             spec = msgspec.structs.replace(spec, dir=os.fspath(self._box))
-            with ward.starting:
-                start(held, ward.proctor, spec, reading, streams, self._leash)
-            self._streams = streams
+            started = start(held, ward.proctor, spec, reading, ward.caps, self._leash, ward.starting)
+            _, self._streams = started
         finally:
             os.close(reading)
 
@@ -152,17 +149,17 @@ class StandingProctor:
         """Verdict lines up to the last one; None where that does not come."""
         assert self._streams is not None, "it was started"
         stdout, stderr, report = self._streams
-        said, deadline = bytearray(), None if seconds is None else time.monotonic() + seconds
+        answers, deadline = bytearray(), None if seconds is None else time.monotonic() + seconds
         with selectors.PollSelector() as waiting:
             for end in (stdout.end, stderr.end, report.end, leash.end):
                 waiting.register(end, selectors.EVENT_READ)
-            while not said.endswith(_LAST):
+            while not answers.endswith(_LAST):
                 left = None if deadline is None else deadline - time.monotonic()
                 ready = {key.fd for key, _ in waiting.select(left)} if left is None or left > 0 else set()
                 if not ready or ready & {leash.end, report.end, stderr.end}:
                     return None
                 piece = os.read(stdout.end, _PIECE)
-                said += piece
-                if not piece or len(said) > self._ward.caps.stdout:
+                answers += piece
+                if not piece or len(answers) > self._ward.caps.stdout:
                     return None
-        return bytes(said)
+        return bytes(answers)

@@ -27,7 +27,7 @@ from ioi_eval.engines.jobs.build import Builds
 from ioi_eval.engines.jobs.carrier import Carrier, execute
 from ioi_eval.engines.jobs.parcels import Parcels, Shipping
 from ioi_eval.engines.jobs.paths import Paths
-from ioi_eval.engines.jobs.run import Fitting, JobTests, Learned, RanJob, read_answers, without_lines
+from ioi_eval.engines.jobs.run import Fitting, JobTests, Learned, read_answers, without_lines
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobResult
 from ioi_eval.model.options import BuildOptions
@@ -140,8 +140,8 @@ class JobEngine:
         here, ended = self._carrier.is_here, Ended()
         async with self._turns.take(alone=batch.alone and here, last=last and here):
             for _ in range(_TRIES_WITHOUT_LINES):
-                ran = await self._ran(batch)
-                answers, ended = read_answers(batch, ran), ran.ended
+                chosen, ended = await self._ran(batch)
+                answers = read_answers(batch, chosen, ended)
                 if answers.lines:
                     return answers
         raise JudgeFailure(
@@ -150,7 +150,7 @@ class JobEngine:
             test=batch.tests[0].test.name,
         )
 
-    async def _ran(self, batch: Batch) -> RanJob:
+    async def _ran(self, batch: Batch) -> tuple[JobTests, Ended]:
         """Execute a job that the transport takes: one that it refuses as too large is made smaller."""
         profile = await self.transport.profile()
         fitting = Fitting(batch, profile, self.packing.weight, self._learned)
@@ -165,7 +165,7 @@ class JobEngine:
                 if not fitting.adapt(failure, job, len(chosen.tests)):
                     raise
             else:
-                return RanJob(chosen=chosen, ended=ended)
+                return chosen, ended
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opening:

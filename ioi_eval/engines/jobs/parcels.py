@@ -37,7 +37,7 @@ from ioi_eval.engines.contract import (
     Transport,
     least,
 )
-from ioi_eval.engines.embedded.box import BoxLimits, BoxReport, BoxSpec, decode_report, encode_spec, ended_of
+from ioi_eval.engines.embedded.box import BoxEnd, BoxLimits, BoxReport, BoxSpec, decode_report
 from ioi_eval.engines.jobs.build import compiling, sources
 from ioi_eval.engines.jobs.carrier import Made, execute, persist, sound
 from ioi_eval.engines.jobs.headers import (
@@ -398,7 +398,7 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
         files=(
             _script("run", script),
             JobFile(name=_PROCTOR, content=proctor, executable=True, recurs=True),
-            JobFile(name=_SPEC, content=Blob.of(encode_spec(_spec(recipe)))),
+            JobFile(name=_SPEC, content=Blob.of(msgspec.json.encode(_spec(recipe)))),
             *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in inside),
         ),
         run_timeout=least(milliseconds(wall), profile.max_run_time),
@@ -690,7 +690,7 @@ def killed_while_compiling(run: Stage) -> bool:
 def _ended(code: int | None, report: BoxReport | None, log: bytes) -> Ended | None:
     """Return how the compiler ended; None where the job has a stage for it."""
     if report is not None:
-        return ended_of(report, log, b"")
+        return BoxEnd(report, log, b"").ended()
     text = log.decode(errors="replace")
     if code == _STOPPED:
         return Ended(stdout=text, killed="hard")

@@ -88,12 +88,12 @@ def check_content_type(header: str | None) -> None:
 def words_of(body: bytes) -> str:
     """Return the words of a refusal: `message`, the first line of `stack`, or the body itself, cut."""
     try:
-        said: Any = msgspec.json.decode(shallow(body))
+        reply: Any = msgspec.json.decode(shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError):
-        said = body[:200].decode(errors="replace")
-    if isinstance(said, dict):
-        said = said.get("message") or said.get("stack") or ""
-    return str(said).partition("\n")[0].strip()[:500]
+        reply = body[:200].decode(errors="replace")
+    if isinstance(reply, dict):
+        reply = reply.get("message") or reply.get("stack") or ""
+    return str(reply).partition("\n")[0].strip()[:500]
 
 
 def limit_in(words: str) -> tuple[str, int] | None:
@@ -170,17 +170,17 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
     )
 
 
-def _stage(told: _Stage) -> Stage:
+def _stage(stage: _Stage) -> Stage:
     return Stage(
-        stdout=told.stdout,
-        stderr=told.stderr,
-        code=told.code,
-        signal=told.signal,
-        message=told.message,
-        status=_STATUSES.get(told.status or ""),
-        cpu_time=_whole(told.cpu_time),
-        wall_time=_whole(told.wall_time),
-        memory=_whole(told.memory),
+        stdout=stage.stdout,
+        stderr=stage.stderr,
+        code=stage.code,
+        signal=stage.signal,
+        message=stage.message,
+        status=_STATUSES.get(stage.status or ""),
+        cpu_time=_whole(stage.cpu_time),
+        wall_time=_whole(stage.wall_time),
+        memory=_whole(stage.memory),
     )
 
 
@@ -413,10 +413,10 @@ def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
     if not isinstance(given, list):
         raise RefusedRequest("files is required as an array")
     for index, file in enumerate(given):
-        told = isinstance(file, dict) and (
+        complete = isinstance(file, dict) and (
             isinstance(file.get("content"), str) or (by_hash and _is_named(file))
         )
-        if not told:
+        if not complete:
             raise RefusedRequest(f"files[{index}].{LACKS_CONTENT}")
     files = tuple(_decoded(index, file) for index, file in enumerate(given))
     if not any(file.text for file in files):
@@ -545,9 +545,9 @@ def decode_runtimes(status: int, body: bytes) -> tuple[ServerRuntime, ...]:
 
 
 def encode_runtimes(runtimes: Iterable[ServerRuntime]) -> bytes:
-    told = (msgspec.structs.asdict(runtime) for runtime in runtimes)
+    values = (msgspec.structs.asdict(runtime) for runtime in runtimes)
     return _ENCODER.encode(
-        [{name: word for name, word in each.items() if word or name != "runtime"} for each in told]
+        [{name: word for name, word in each.items() if word or name != "runtime"} for each in values]
     )
 
 

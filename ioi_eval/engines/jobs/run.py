@@ -46,46 +46,50 @@ class JobTests(Value):
         return cls(tests={place[planned.test.name]: planned for planned in tests}, nonce=nonce)
 
 
-class RanJob(Value):
-    """A run job that was executed."""
-
-    chosen: JobTests
-    ended: Ended
-
-
 def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
     """The job of these tests; its first file is the script."""
     tools = interpreters(batch.program, profile)
-    program = _located(waiting(batch.program, profile), tools)
+    program = waiting(batch.program, profile)
+    # With the path of every interpreter in the place of its name.
+    parts = {"submission": program.submission, "checker": program.checker, "manager": program.manager}
+    located = {
+        name: msgspec.structs.replace(part, argv=(path_of(tools[part.argv[0]]), *part.argv[1:]))
+        for name, part in parts.items()
+        if part is not None and part.argv and part.argv[0] in tools
+    }
+    program = msgspec.structs.replace(program, **located)
+    brought = {
+        index: {
+            role: JobFile(name=f"t/{index}.{role}", content=content, recurs=role != _HANDED)
+            for role, content in contents(program, planned).items()
+        }
+        for index, planned in chosen.tests.items()
+    }
     read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
-    plan = _plan(batch, program, chosen, read)
+    plan = _plan(batch, program, chosen, brought, read)
+    tests = tuple(file for files in brought.values() for file in files.values())
     return Job(
         files=(
             JobFile(name="run", content=Blob.of(RUN_SCRIPT)),
             JobFile(name=_PROCTOR, content=program.proctor, executable=True, recurs=True),
             JobFile(name=PLAN, content=Blob.of(encode_plan(plan))),
             *program.files,
-            *(
-                JobFile(name=f"t/{index}.{role}", content=content, recurs=role != _HANDED)
-                for index, planned in chosen.tests.items()
-                for role, content in contents(program, planned).items()
-            ),
+            *tests,
         ),
         run_timeout=milliseconds(_job_time(batch, len(chosen.tests), profile)),
-        stands=_stands(batch, program, chosen),
+        stands=_stands(batch, program, tests),
         made_for=_made_for(batch.program, profile),
     )
 
 
-def _stands(batch: Batch, program: Program, chosen: JobTests) -> Stands | None:
+def _stands(batch: Batch, program: Program, tests: Iterable[JobFile]) -> Stands | None:
     """Return a waiting interpreter's part of a job in which the submission alone runs, or None."""
     options, warm = batch.options, program.submission.warm
     if warm is None or program.checker.argv or program.manager or options.layers or options.allow_unconfined:
         return None
     if batch.alone or batch.problem.task_type not in (TaskType.BATCH, TaskType.FUNCTION):
         return None
-    brought = (each for planned in chosen.tests.values() for each in contents(program, planned).values())
-    if sum(content.size for content in brought) > _COPIED:
+    if sum(file.content.size for file in tests) > _COPIED:
         return None
     return Stands(plan=PLAN, kept=(_PROCTOR, warm.library))
 
@@ -118,19 +122,30 @@ def path_of(tool: Toolchain) -> str:
     return tool.path if "/" in tool.path else WHICH + tool.path
 
 
-def _located(program: Program, tools: Mapping[str, Toolchain]) -> Program:
-    """With the path of every interpreter in the place of its name."""
-    parts = {"submission": program.submission, "checker": program.checker, "manager": program.manager}
-    located = {
-        name: msgspec.structs.replace(part, argv=(path_of(tools[part.argv[0]]), *part.argv[1:]))
-        for name, part in parts.items()
-        if part is not None and part.argv and part.argv[0] in tools
-    }
-    return msgspec.structs.replace(program, **located)
-
-
-def _plan(batch: Batch, program: Program, chosen: JobTests, read: tuple[str, ...]) -> Plan:
+def _plan(
+    batch: Batch,
+    program: Program,
+    chosen: JobTests,
+    brought: Mapping[int, Mapping[str, JobFile]],
+    read: tuple[str, ...],
+) -> Plan:
+    """`brought`: the files of each test by their roles. `read`: what programs may look into."""
     problem, options = batch.problem, batch.options
+    tests = list[PlanTest]()
+    for index, planned in chosen.tests.items():
+        names = {role: file.name for role, file in brought[index].items()}
+        by_file = is_by_file(problem, planned.test.name)
+        tests.append(
+            PlanTest(
+                index=index,
+                input=names["in"],
+                answer=names.get("out"),
+                output=names.get(_HANDED),
+                by_file=problem.task_type is TaskType.BATCH_AND_OUTPUT and by_file,
+                arguments=planned.test.arguments,
+                groups=planned.groups,
+            )
+        )
     return Plan(
         nonce=chosen.nonce,
         task_type=problem.task_type.value,
@@ -149,26 +164,13 @@ def _plan(batch: Batch, program: Program, chosen: JobTests, read: tuple[str, ...
         processes=problem.options.processes,
         user_io=problem.options.user_io,
         groups=groups(problem, all_tests=options.all_tests),
-        tests=tuple(_plan_test(problem, program, *numbered) for numbered in chosen.tests.items()),
+        tests=tuple(tests),
         layers=options.layers,
         allow_unconfined=options.allow_unconfined,
         alone=batch.alone,
         echo=options.echo,
         show=options.show,
         read=read,
-    )
-
-
-def _plan_test(problem: Problem, program: Program, index: int, planned: PlannedTest) -> PlanTest:
-    names = {role: f"t/{index}.{role}" for role in contents(program, planned)}
-    return PlanTest(
-        index=index,
-        input=names["in"],
-        answer=names.get("out"),
-        output=names.get(_HANDED),
-        by_file=problem.task_type is TaskType.BATCH_AND_OUTPUT and is_by_file(problem, planned.test.name),
-        arguments=planned.test.arguments,
-        groups=planned.groups,
     )
 
 
@@ -196,25 +198,25 @@ def _job_time(batch: Batch, tests: int, profile: Profile) -> float:
 # --- what came of it ---------------------------------------------------------------------------------
 
 
-def read_answers(batch: Batch, ran: RanJob) -> Answers:
+def read_answers(batch: Batch, chosen: JobTests, ended: Ended) -> Answers:
     """Every line that arrived stands, however the job ended. JudgeFailure where one says that we failed."""
     lines = dict[str, Line]()
     confinement: Mapping[str, object] = {}
     try:
-        told = list(decode_lines(ran.ended.stdout, ran.chosen.nonce))
+        reported = list(decode_lines(ended.stdout, chosen.nonce))
     except BrokenReply as error:
         raise JudgeFailure(str(error), phase="reading verdict lines") from error
-    for line in told:
+    for line in reported:
         if line.fatal is not None:
             raise JudgeFailure(line.fatal, phase=f"judging problem {batch.problem.id}")
         if line.start is not None:
             confinement = line.start.confinement
-        if line.test is not None and line.test not in ran.chosen.tests:
+        if line.test is not None and line.test not in chosen.tests:
             raise JudgeFailure(
                 f"the proctor judged a test {line.test} that it was not given", phase="judging"
             )
         if line.test is not None and not line.skipped:
-            lines[ran.chosen.tests[line.test].test.name] = line
+            lines[chosen.tests[line.test].test.name] = line
     return Answers(lines=lines, confinement=confinement)
 
 
@@ -269,18 +271,33 @@ class Fitting:
     def __init__(self, batch: Batch, profile: Profile, weigh: Weigh, learned: Learned) -> None:
         self._batch, self._profile, self._weigh, self._learned = batch, profile, weigh, learned
         self._problem, self._program = batch.problem, batch.program
-        _check_time(batch.problem, profile)
+        wall, cpu = least_time(batch.problem)
+        for needed, time, variable in (
+            (wall, profile.max_run_time, "PISTON_RUN_TIMEOUT"),
+            (cpu, profile.max_run_cpu_time, "PISTON_RUN_CPU_TIME"),
+        ):
+            if time is not None and time < needed:
+                raise JudgeFailure(
+                    f"a single test may take {needed / 1000:g} s, the server gives a job {time / 1000:g} s",
+                    phase=f"judging problem {batch.problem.id}",
+                    remedy=f"Raise {variable} on the server to {needed} or more; 60000 suits most problems",
+                )
         most = min(batch.options.max_tests, profile.max_files)
-        most = min(most, tests_in_time(batch.problem, profile) or most)
+        if (time := least(profile.max_run_time, profile.max_run_cpu_time)) is not None:
+            most = min(most, expected_tests(batch.problem, time))
         # One with a file that was handed in has three files open, not two.
         self._most = max(1, most * 2 // 3) if batch.program.outputs else most
 
     def fits(self, job: Job) -> Job:
         """The job with as much memory as servers are known to give, if that is enough."""
-        known, wanted = self._learned.memory, job.run_memory_limit
-        if known is None or known < least_memory(self._problem) or (wanted is not None and wanted <= known):
+        allowed, wanted = self._learned.memory, job.run_memory_limit
+        if (
+            allowed is None
+            or allowed < least_memory(self._problem)
+            or (wanted is not None and wanted <= allowed)
+        ):
             return job
-        return msgspec.structs.replace(job, run_memory_limit=known)
+        return msgspec.structs.replace(job, run_memory_limit=allowed)
 
     def adapt(self, failure: JudgeFailure, job: Job, tests: int) -> bool:
         """Return True if a job of that many tests, refused as too large, can be made to fit."""
@@ -288,8 +305,8 @@ class Fitting:
         if not isinstance(refusal, JobTooLarge):
             return False
         if refusal.limit == _MEMORY:
-            known = limit_in(str(refusal))
-            self._learned.memory = known[1] if known else None
+            limit = limit_in(str(refusal))
+            self._learned.memory = limit[1] if limit else None
             return self.fits(job).run_memory_limit != job.run_memory_limit
         self._learned.tests[self._problem.id] = max(1, tests // 2)
         return tests > 1 and refusal.limit in ("", BODY)
@@ -323,29 +340,9 @@ class Fitting:
         return sum([await self._weigh(content) for content in contents])
 
 
-def _check_time(problem: Problem, profile: Profile) -> None:
-    wall, cpu = least_time(problem)
-    for needed, most, variable in (
-        (wall, profile.max_run_time, "PISTON_RUN_TIMEOUT"),
-        (cpu, profile.max_run_cpu_time, "PISTON_RUN_CPU_TIME"),
-    ):
-        if most is not None and most < needed:
-            raise JudgeFailure(
-                f"a single test may take {needed / 1000:g} s, the server gives a job {most / 1000:g} s",
-                phase=f"judging problem {problem.id}",
-                remedy=f"Raise {variable} on the server to {needed} or more; 60000 suits most problems",
-            )
-
-
 def least_memory(problem: Problem) -> int:
     """Below this a server's own limit would end programs that are within the problem's."""
     return processes_of(problem) * (problem.limits.memory or 0) + PROCTOR_MEMORY
-
-
-def tests_in_time(problem: Problem, profile: Profile) -> int | None:
-    """Return the most tests of a job that ordinary submissions finish in time; None: any number."""
-    most = least(profile.max_run_time, profile.max_run_cpu_time)
-    return None if most is None else expected_tests(problem, most)
 
 
 COMMAND, _SCRIPT, _HARNESS = "python3", "waiting.py", "harness.py"
@@ -404,7 +401,7 @@ def _named(sources: Iterable[Blob]) -> list[str]:
         text = source.read()
         if text.startswith(_ARCHIVE):
             return []
-        for several, one in _IMPORT.findall(text):
-            words = [part.split(b".")[0].split() for part in several.split(b",")] if several else [[one]]
+        for several, single in _IMPORT.findall(text):
+            words = [part.split(b".")[0].split() for part in several.split(b",")] if several else [[single]]
             names += [word[0].decode(errors="replace") for word in words if word]
     return [name for name in names if name in _HARMLESS]

@@ -88,14 +88,16 @@ class Sender:
     ) -> JobResult:
         shelf, lacking = self._shelves.setdefault(server, _Shelf()), set[str]()
         for _ in range(_ROUNDS if server.contents else 0):
-            made = [(ahead, file) for ahead in job.ahead if (file := shelf.ahead.get(ahead.key)) is not None]
-            whole = _with(job, *(file for ahead, _ in made for file in ahead.beside))
+            prepared = [
+                (ahead, file) for ahead in job.ahead if (file := shelf.ahead.get(ahead.key)) is not None
+            ]
+            whole = _with(job, *(file for ahead, _ in prepared for file in ahead.beside))
             named = _named(server, shelf, whole)
             built = {name for name, file in named.items() if _lies_at(file.content, server)} - lacking
             await self._bring(server, shelf, {name: named[name] for name in named.keys() - built})
             named = {name: file for name, file in named.items() if name in built or name in server.holds}
-            whole = _with(whole, *(file for _, file in made))
-            named |= {file.content.sha256: file for _, file in made}
+            whole = _with(whole, *(file for _, file in prepared))
+            named |= {file.content.sha256: file for _, file in prepared}
             if not named:
                 break
             try:
@@ -103,7 +105,7 @@ class Sender:
             except LacksContents as refused:
                 server.holds -= refused.names
                 lacking |= refused.names
-                for ahead, file in made:
+                for ahead, file in prepared:
                     if file.content.sha256 in refused.names:
                         shelf.forget(ahead)
             except JobRejected as refused:
@@ -145,9 +147,9 @@ class Sender:
         except EngineError:
             shelf.forget(ahead)
             return
-        said = result.compile is not None and (result.compile.stdout or result.compile.stderr)
-        if (made := result.stayed.get(job.stays)) is not None and not said:  # else it would warn no more
-            shelf.ahead[ahead.key] = JobFile(name=ahead.name, content=made)
+        words = result.compile is not None and (result.compile.stdout or result.compile.stderr)
+        if (kept := result.stayed.get(job.stays)) is not None and not words:  # else it would warn no more
+            shelf.ahead[ahead.key] = JobFile(name=ahead.name, content=kept)
 
     # --- programs that lie where they were built -------------------------------------------------------
 

@@ -244,6 +244,6 @@ async def _output(*command: str) -> list[str]:
         remedy = "Run this where Slurm's commands are, or name the workers by their addresses"
         raise EngineUnavailable(f"{command[0]} cannot be started: {error.strerror}. {remedy}") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
-        raise EngineUnavailable(f"{' '.join(command[:3])} ended with {done.returncode}: {said[-1]}")
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
+        raise EngineUnavailable(f"{' '.join(command[:3])} ended with {done.returncode}: {lines[-1]}")
     return done.stdout.decode(errors="replace").splitlines()

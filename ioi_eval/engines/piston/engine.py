@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable
-from types import TracebackType
-from typing import Self
+from contextlib import AsyncExitStack
 
 import msgspec
 
@@ -39,6 +38,7 @@ from ioi_eval.engines.piston.tokens import Tokens
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError, ServerReplaced
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Value
 
 _ATTEMPTS = 8
 _AT_ONCE = 128  # endpoints that are looked at
@@ -82,9 +82,14 @@ class PistonEngine(ClusterEngine["_Servers"]):
         for name, value in (("per_endpoint", per_endpoint), ("total", total), ("attempts", attempts)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
-        self._discovery, self._same_compiler, self._attempts = discovery, same_compiler, attempts
-        self._per_endpoint, self._total, self._given = per_endpoint, total, profile
-        self._patience = patience or Patience()
+        self._discovery, self._patience = discovery, patience or Patience()
+        self._wanted = _Wanted(
+            per_endpoint=per_endpoint,
+            total=total,
+            same_compiler=same_compiler,
+            attempts=attempts,
+            profile=profile,
+        )
         self._token = Secret(token or "")
         Tokens(self._token)  # raises InputError for what is none
         self._least_slots = per_endpoint or 1
@@ -114,63 +119,37 @@ class PistonEngine(ClusterEngine["_Servers"]):
         result: JobResult = await running.execute(job, running.endpoints.get(next(where, "")))
         return result
 
-    async def __aenter__(self) -> Self:
-        self._check_free()
+    async def _open(self, opening: AsyncExitStack) -> _Servers:
         wire = Wire(token=self._token, connect=self._patience.connect)
-        running = _Servers(
-            wire,
-            self._discovery,
-            self._patience,
-            self._attempts,
-            self._total,
-            self._per_endpoint,
-            self._given,
-            lambda event: self.tell(event),
-            same_compiler=self._same_compiler,
-        )
-        await wire.__aenter__()
-        try:
-            await running.begin()
-        except BaseException:
-            await running.close()
-            raise
-        self._running = running
-        return self
+        await opening.enter_async_context(wire)
+        return _Servers(wire, self._discovery, self._wanted, self._patience, lambda event: self.tell(event))
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        running, self._running = self._running, None
-        if running is not None:
-            await running.close()
+
+class _Wanted(Value):
+    """The use of servers that the user wants."""
+
+    per_endpoint: int | None
+    total: int | None
+    same_compiler: bool
+    attempts: int
+    profile: Profile | None  # where the caller knows it
 
 
 class _Servers(Members[HttpEndpoint]):
     """The servers that the discovery finds, between entering and leaving an engine."""
 
     def __init__(
-        self,
-        wire: Wire,
-        discovery: Discovery,
-        patience: Patience,
-        attempts: int,
-        total: int | None,
-        per_endpoint: int | None,
-        given: Profile | None,
-        tell: OnServer,
-        *,
-        same_compiler: bool,
+        self, wire: Wire, discovery: Discovery, wanted: _Wanted, patience: Patience, tell: OnServer
     ) -> None:
-        super().__init__(patience, attempts=attempts, total=total, tell=tell)
-        self.wire, self._patience, self._discovery = wire, patience, discovery
-        self._per_endpoint, self._given, self._same_compiler = per_endpoint, given, same_compiler
+        super().__init__(patience, attempts=wanted.attempts, total=wanted.total, tell=tell)
+        self._wire, self._discovery, self._wanted, self._patience = wire, discovery, wanted, patience
         self._sender = Sender(wire, patience)
         self._sendings = dict[_Sending, None]()
-        self._prober = _Glances(wire, patience.health) if given else Prober(wire)
+        self._prober = _Glances(wire, patience.health) if wanted.profile else Prober(wire)
         self._begun_with: Profile | None = None  # where all compilers are to stay the same
         self._room = asyncio.Semaphore(_AT_ONCE)
         self.reports: dict[str, EndpointReport] = {}
-        self.offered = given
+        self.offered = wanted.profile
         self.begun = True
         self.spawn(self._watch())
 
@@ -195,13 +174,13 @@ class _Servers(Members[HttpEndpoint]):
                     [f"no server can be used: {'; '.join(reasons[:_REASONS])}{more}", *filter(None, remedies)]
                 )
             )
-        if self._same_compiler and (lines := differences(there)):
+        if self._wanted.same_compiler and (lines := differences(there)):
             what = "; ".join(f"{line.name}: {line.detail}" for line in lines)
             raise InputError(what, where=str(self._discovery), remedy="Give all workers the same image")
-        if self._given is None:
+        if self._wanted.profile is None:
             chosen = merged(there)
             self.offered = chosen.profile
-            self._begun_with = chosen.profile if self._same_compiler else None
+            self._begun_with = chosen.profile if self._wanted.same_compiler else None
             self.left_out.update(chosen.left_out)
         for report in there:
             if report.url not in self.left_out:
@@ -217,13 +196,13 @@ class _Servers(Members[HttpEndpoint]):
         report = await self._look_at(name)
         if not report.reachable:
             raise NoAnswer(report.reason)
-        if self._given is None and (reason := why_not(self.profile, report, self._begun_with)):
+        if self._wanted.profile is None and (reason := why_not(self.profile, report, self._begun_with)):
             raise MemberLeftOut(reason)
         return self._learned(report)
 
     async def is_well(self, endpoint: HttpEndpoint, trouble: Change) -> bool:
         if trouble is Change.FULL:
-            return (await glance(self.wire, endpoint.url, self._patience.health)).reachable
+            return (await glance(self._wire, endpoint.url, self._patience.health)).reachable
         return await super().is_well(endpoint, trouble)
 
     async def _reachable(self, runtimes: Collection[str] = ()) -> list[EndpointReport]:
@@ -248,7 +227,7 @@ class _Servers(Members[HttpEndpoint]):
             strict=report.is_strict,
         )
         endpoint = self.endpoints.get(report.url) or HttpEndpoint(report.url)
-        endpoint.learn(report, slots=self._per_endpoint or report.slots or 1, times=times)
+        endpoint.learn(report, slots=self._wanted.per_endpoint or report.slots or 1, times=times)
         if report.url in self.endpoints:
             self.offer()
         return endpoint
@@ -331,7 +310,7 @@ class _Servers(Members[HttpEndpoint]):
             self._send_beside()
 
     async def _ask(self, endpoint: HttpEndpoint) -> None:
-        report = await glance(self.wire, endpoint.url, self._patience.health)
+        report = await glance(self._wire, endpoint.url, self._patience.health)
         if not endpoint.usable:
             return
         if not report.reachable:
@@ -341,12 +320,6 @@ class _Servers(Members[HttpEndpoint]):
             self.let_rest(endpoint, Change.REPLACED, str(ServerReplaced(endpoint.url)))
         else:
             endpoint.heard = now()
-
-    async def close(self) -> None:
-        try:
-            await super().close()
-        finally:
-            await self.wire.__aexit__(None, None, None)
 
 
 class _Glances:

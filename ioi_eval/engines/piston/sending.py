@@ -132,12 +132,12 @@ _LONGEST_IDENTITY = 100  # characters of a header
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
     """Make a socket that notices within a minute that the other machine is gone."""
     family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEP_ALIVE.items():
         if (option := getattr(socket, name, None)) is not None:
-            made.setsockopt(socket.IPPROTO_TCP, option, value)
-    return made
+            opened.setsockopt(socket.IPPROTO_TCP, option, value)
+    return opened
 
 
 LATE = "gave no answer"
@@ -253,9 +253,9 @@ class Wire:
                     worker=response.headers.get(HEADER, "")[:_LONGEST_IDENTITY],
                 )
         except aiohttp.ClientConnectorCertificateError as error:
-            said = f"its certificate is not trusted here ({error.certificate_error})"
+            reason = f"its certificate is not trusted here ({error.certificate_error})"
             remedy = "Name the file of its authority in SSL_CERT_FILE"
-            raise NoAnswer(f"{_server(address)} cannot be reached: {said}. {remedy}") from error
+            raise NoAnswer(f"{_server(address)} cannot be reached: {reason}. {remedy}") from error
         except aiohttp.ClientConnectorError as error:
             raise NoAnswer(f"{_server(address)} cannot be reached: {error.os_error or error}") from error
         except TimeoutError as error:
@@ -263,9 +263,9 @@ class Wire:
         except aiohttp.ClientResponseError:
             raise ForeignReply(f"{_server(address)} does not speak HTTP") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            said = self._tokens.out_of(f"{type(error).__name__}: {error}")
+            reason = self._tokens.out_of(f"{type(error).__name__}: {error}")
             raise BrokenReply(
-                f"{_server(address)} broke off: {said}"
+                f"{_server(address)} broke off: {reason}"
             ) from None  # what it said may be the token
 
 

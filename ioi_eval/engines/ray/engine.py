@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from types import TracebackType
-from typing import Self
 
 import msgspec
 
@@ -73,7 +71,6 @@ class RayEngine(ClusterEngine[NodeMembers]):
             same_compiler=same_compiler,
             allow_unconfined=allow_unconfined,
         )
-        self._held = AsyncExitStack()
 
     @property
     def nodes(self) -> Mapping[str, int]:
@@ -119,10 +116,10 @@ class RayEngine(ClusterEngine[NodeMembers]):
         outcome: Built | Rejected = call.answer
         if isinstance(outcome, Rejected) or outcome.artifact.data is not None:
             return outcome
-        made = outcome.artifact
+        artifact = outcome.artifact
         far = InStore(
-            sha256=made.sha256,
-            size=made.size,
+            sha256=artifact.sha256,
+            size=artifact.size,
             reference=call.references[1],
             fetch=cluster.fetch,
             made_on=call.node,
@@ -166,26 +163,11 @@ class RayEngine(ClusterEngine[NodeMembers]):
             raise JudgeFailure(str(error), phase="on Ray") from error
         return called
 
-    # --- coming and going ----------------------------------------------------------------------------
-
-    async def __aenter__(self) -> Self:
-        self._check_free()
+    async def _open(self, opening: AsyncExitStack) -> NodeMembers:
         await cluster.wait_for_answer(self._address, self._patience.answer)
-        async with AsyncExitStack() as opening:
-            if cluster.connect(self._address):  # not in a thread: Ray sets handlers of signals
-                opening.push_async_callback(asyncio.to_thread, cluster.disconnect)
-            running = NodeMembers(self._wanted, self._patience, lambda event: self.tell(event))
-            opening.push_async_callback(running.close)
-            await running.begin()
-            self._running = running
-            self._held = opening.pop_all()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._running = None
-        await self._held.aclose()
+        if cluster.connect(self._address):  # not in a thread: Ray sets handlers of signals
+            opening.push_async_callback(asyncio.to_thread, cluster.disconnect)
+        return NodeMembers(self._wanted, self._patience, lambda event: self.tell(event))
 
 
 def _version(node: RayNode, tool: str) -> str:

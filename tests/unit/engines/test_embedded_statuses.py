@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ioi_eval.engines.embedded.box import BoxReport, decode_report, signal_name, stage_of
+from ioi_eval.engines.embedded.box import BoxEnd, BoxReport, decode_report, signal_name
 from ioi_eval.errors import BrokenReply
 
 
@@ -26,12 +26,12 @@ from ioi_eval.errors import BrokenReply
     ],
 )
 def test_endings(report: dict[str, Any], overflow: str, expected: tuple[Any, ...]) -> None:
-    stage = stage_of(BoxReport(v=1, **report), b"", b"", overflow=overflow)
+    stage = BoxEnd(BoxReport(v=1, **report), b"", b"", overflow).stage()
     assert (stage.code, stage.signal, stage.status, stage.message) == expected
 
 
 def test_measures_and_texts() -> None:
-    stage = stage_of(BoxReport(v=1, cpu_us=1999, wall_us=2000, memory=77), b"a\xffb", "ä\n".encode())
+    stage = BoxEnd(BoxReport(v=1, cpu_us=1999, wall_us=2000, memory=77), b"a\xffb", "ä\n".encode()).stage()
     assert (stage.cpu_time, stage.wall_time, stage.memory) == (1, 2, 77)
     assert (stage.stdout, stage.stderr) == ("a\ufffdb", "ä\n")
 
