@@ -176,7 +176,12 @@ class Store:
     def pin(self, key: str) -> Pin:
         """Keeps `key` from eviction by any process. Each pin takes one descriptor."""
         path = self._pins / self._place(key).name
-        return Pin(path, _lock_shared(path))
+        while True:
+            descriptor = _opened(path)
+            _flock(descriptor, fcntl.LOCK_SH)
+            if _is_at(path, descriptor):
+                return Pin(path, descriptor)
+            os.close(descriptor)  # its last user removed it between our opening and our lock
 
     def remove(self, key: str) -> None:
         """Drops an entry that turned out to be bad, pinned or not."""
@@ -239,14 +244,11 @@ class Store:
                 self._remove_dead_parts()
                 self._swept = True
                 if total > self.limit:
-                    self._measure(total)
+                    # What is left, and what others put meanwhile.
+                    left = self._evict(self.limit)
+                    self._count(lambda counted: left + (0 if total == math.inf else counted - total))
         finally:
             os.close(descriptor)
-
-    def _measure(self, total: float) -> None:
-        """Evicts, and counts from what is left and from what others put meanwhile."""
-        left = self._evict(self.limit or 0)
-        self._count(lambda counted: left + (0 if total == math.inf else counted - total))
 
     def _count(self, change: Callable[[float], float]) -> float:
         """Changes the bytes of all entries as all processes count them; endless where nobody has measured."""
@@ -365,18 +367,8 @@ def _is_at(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _lock_shared(path: Path) -> int:
-    """A descriptor with a shared lock on the lock file at `path`, which is made if need be."""
-    while True:
-        descriptor = _opened(path)
-        _flock(descriptor, fcntl.LOCK_SH)
-        if _is_at(path, descriptor):
-            return descriptor
-        os.close(descriptor)  # its last user removed it between our opening and our lock
-
-
 def _lock_alone(path: Path) -> int | None:
-    """The same with an exclusive lock, without waiting; None where anybody else has one."""
+    """A descriptor with the lock on a pin's file, without waiting; None where anybody else has one."""
     descriptor = _opened(path)
     if _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_at(path, descriptor):
         return descriptor
