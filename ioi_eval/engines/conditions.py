@@ -27,9 +27,10 @@ from ioi_eval.engines.embedded.boxes import (
 from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.embedded.interpreters import Interpreter, find_python, interpreters
 from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, Binary, proctor_binary, waiting_library
-from ioi_eval.engines.embedded.toolchains import find_compiler, toolchains
+from ioi_eval.engines.embedded.toolchains import find_compiler, quick_linker, toolchains
 from ioi_eval.engines.jobs.build import Shelf
 from ioi_eval.engines.jobs.headers import header_recipe
+from ioi_eval.engines.linking import QUICK_LINKER
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.languages import LANGUAGES, find
@@ -62,6 +63,7 @@ async def conditions(
         lambda: compiler(found, there),
         lambda: newest_standard(found),
         lambda: static_libraries(found),
+        lambda: linkers(found),
         lambda: headers(found, store),
         lambda: pythons(python, folders),
         lambda: others(toolchains()),
@@ -140,6 +142,15 @@ def static_libraries(found: Toolchain | None) -> list[Condition]:
             remedy=remedy if complaints else "",
         )
     ]
+
+
+def linkers(found: Toolchain | None) -> list[Condition]:
+    """Report the linker of submissions: the compiler's own does as well, and takes longer."""
+    if found is None:
+        return []
+    quick = quick_linker(found).rpartition(" ")[0]
+    detail = f"{quick} for submissions in C and C++" if quick else f"g++'s own: no {QUICK_LINKER} works here"
+    return [Condition(name="linker", ok=True, detail=detail)]
 
 
 def headers(found: Toolchain | None, store: Store) -> list[Condition]:

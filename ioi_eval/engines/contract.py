@@ -124,6 +124,7 @@ class Recipe(Value):
     header: str = ""  # the language's big header, worth having precompiled; empty: there is none
     precompile: tuple[str, ...] = ()  # the command that precompiles it with the same flags
     shared: str = ""  # the name of a source that many builds have in common; empty: there is none
+    any_linker: bool = False  # the program behaves alike whichever linked it
     proctor: Blob | None = None  # confines the build, where the engine does not; it changes nothing else
     uncommented: Blob | None = (
         None  # the main source without comments, if nothing but them tells the two apart
@@ -145,8 +146,13 @@ class Recipe(Value):
         main = msgspec.structs.replace(self.main, content=self.uncommented)
         return msgspec.structs.replace(self, sources=(*self.sources[:-1], main), uncommented=None)
 
+    def linker(self, toolchain: Toolchain) -> str:
+        """Return the identity of the linker that is tried before the compiler's own. Empty: none is."""
+        return toolchain.linker if self.any_linker else ""
+
     def key(self, architecture: str, toolchain: Toolchain) -> str:
-        return artifact_key(self.kind, architecture, toolchain, self.command, self.sources)
+        linker = self.linker(toolchain)
+        return artifact_key(self.kind, architecture, toolchain, self.command, self.sources, linker)
 
 
 def artifact_key(
@@ -155,6 +161,7 @@ def artifact_key(
     toolchain: Toolchain,
     command: Iterable[str],
     sources: Iterable[NamedBlob | JobFile],
+    linker: str = "",
 ) -> str:
     """docs/protocol.md, artifact key."""
     document = {
@@ -164,6 +171,7 @@ def artifact_key(
         "toolchain": toolchain.identity,
         "command": tuple(command),
         "sources": sorted([source.name, source.content.sha256] for source in sources),
+        **({"linker": linker} if linker else {}),
     }
     return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()
 
@@ -175,6 +183,7 @@ class Built(Value):
     log: str = ""
     compiler: str = ""
     toolchain: str = ""  # the identity of what built it
+    linker: str = ""  # what was tried before the compiler's own; empty: nothing
     confinement: Mapping[str, Any] = {}  # where the build brought its own proctor
 
 

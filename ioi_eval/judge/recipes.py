@@ -20,7 +20,7 @@ from ioi_eval.model.values import (
     Submission,
     TaskType,
 )
-from ioi_eval.rules.cpp_text import without_comments
+from ioi_eval.rules.cpp_text import only_compiles, without_comments
 from ioi_eval.rules.languages import grader_of, grader_stem, suffixes
 from ioi_eval.rules.limits import MOST_SOURCE
 from ioi_eval.store.compiling import proctor_arguments
@@ -80,6 +80,7 @@ def submission_recipe(
     if grader and language.syntax == "python":  # a grader may import what lies beside it
         units += [file.name for file in beside if _is_unit(file, language) and file.name != grader]
     standard = _standard(problem, language)
+    sources = (*beside, *further, source)
     return Recipe(
         kind=SUBMISSION,
         output=language.artifact_name,
@@ -89,13 +90,14 @@ def submission_recipe(
             standard,
             extra=language.online_flags if problem.options.online_judge else (),
         ),
-        sources=(*helpers, *beside, *further, source),
+        sources=(*helpers, *sources),
         control=_control(language),
         limits=limits,
         refusals=language.refusals,
         header=language.header,
         precompile=language.precompile(WRAPPER, HEADER, standard) if language.precompile_template else (),
         shared="" if submission.files or language.command not in DRIVERS else grader,
+        any_linker=language.command in DRIVERS and all(map(_only_compiles, sources)),
         uncommented=None if submission.files else _uncommented(text, language, standard),
     )
 
@@ -120,6 +122,10 @@ def _uncommented(text: str, language: Language, standard: str) -> Blob | None:
         return None
     plain = without_comments(text, language.standard or standard or language.default_standard)
     return None if plain is None or plain == text else Blob.of(plain)
+
+
+def _only_compiles(file: NamedBlob) -> bool:
+    return only_compiles(file.content.read().decode(errors="replace"))
 
 
 def _prelude(problem: Problem, language: Language) -> str:

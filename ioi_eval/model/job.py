@@ -155,3 +155,4 @@ class Toolchain(Value):
     identity: str  # changes when a build with it could differ: part of every artifact's key
     read: tuple[str, ...] = ()  # what a box must be shown of it, beyond the system's folders
     modules: tuple[str, ...] | None = None  # of a Python, which of model/modules.py it has; None: unknown
+    linker: str = ""  # the identity of a quicker one than its own, where that works; no part of its own

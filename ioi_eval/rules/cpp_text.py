@@ -34,13 +34,23 @@ _ODD = re.compile(
 )
 _STRAY = re.compile(r"\\(?!\r?\n)")  # it would join what follows a comment
 _NAME = r"""(?:<[\w.+-]+(?:/[\w.+-]+)*+>|"[\w.+-]+(?:/[\w.+-]+)*+")"""
+# Words may be pasted together. The comma that goes with missing arguments makes none.
+_PASTES = r"%:%:|(?<!,)(?<!, )##|##(?![ ]?__VA_ARGS__)"
+_ASSEMBLES = r"asm|__asm|__asm__|_*section(?:__)?|_*symver(?:__)?"
+_INCLUDES = r"(?:#|%:)[ \t]*(?:include|include_next|import)\b"
+# Beside what is in `_LOOKS`: parts of the library's macros that make assembly, names of files that are no
+# headers, and files of ours.
+_TELLS = re.compile(
+    rf"\b(?:{_ASSEMBLES}|dependency|pch_preprocess|embed|__has_embed)\b|__REDIRECT|ioi-eval|{_PASTES}"
+    rf"|(?:{_INCLUDES}|__has_include(?:_next)?[ \t]*\()(?![ \t]*{_NAME})"
+    r"|(?:#|%:)[ \t]*(?:line\b[^\n]*\"|\d)|\.\./"
+)
 _LOOKS = re.compile(
     r"\b(?:__FILE__|__BASE_FILE__|__FILE_NAME__|__builtin_FILE|__builtin_COLUMN|\w*source_location"
-    r"|asm|__asm|__asm__|_*section(?:__)?|_*symver(?:__)?|diagnostic|embed|__has_embed)\b|incbin"
-    rf"|(?:#|%:)[ \t]*(?:include|include_next|import)\b(?![ \t]*{_NAME})"
+    rf"|{_ASSEMBLES}|diagnostic|embed|__has_embed)\b|incbin"
+    rf"|{_INCLUDES}(?![ \t]*{_NAME})"
     rf"|__has_include(?:_next)?(?![ \t]*\([ \t]*{_NAME})"
-    # Words may be pasted together. The comma that goes with missing arguments makes none.
-    r"|%:%:|(?<!,)(?<!, )##|##(?![ ]?__VA_ARGS__)"
+    rf"|{_PASTES}"
 )
 _COMMENTS = r"(?:\s|//(?:[^\n\\]|\\[^\n])*\n|/\*.*?\*/)*+"
 _JOIN = re.compile(r"\\[ \t]*\r?\n")
@@ -86,6 +96,15 @@ def adds_to_std(text: str) -> bool:
     opened = {found[1] for found in _NAMESPACE.finditer(plain)}
     hidden = any("namespace" in body for body in macros.values()) or not opened.isdisjoint(macros)
     return hidden or any(name == "std" or name.startswith("_") for name in opened)
+
+
+def only_compiles(text: str) -> bool:
+    """Return True if a source in C or C++ tells the compiler alone what to make, and reads headers alone.
+
+    What others write in assembly (sections, notes, tables of exceptions), each linker treats in its own way.
+    And they could read what the compiler printed before.
+    """
+    return _TELLS.search(_JOIN.sub("", text)) is None
 
 
 def leading_includes(text: str) -> tuple[str, ...]:

@@ -69,6 +69,7 @@ RESULT_COLUMNS = frozenset(
         "repairs",
         "checker",
         "compiler",
+        "linker",
         "confinement",
     }
 )
@@ -149,6 +150,7 @@ def _row(
         "repairs": result.repairs,
         "checker": result.checker,
         "compiler": result.compiler,
+        "linker": result.linker,
         "confinement": result.confinement,
     }
     # Fields of published result sets and no other, so that sets can be put together.
@@ -319,6 +321,7 @@ def result_of(row: Mapping[str, Any]) -> SubmissionResult:
         repairs=tuple(row["repairs"]),
         checker=row["checker"],
         compiler=row["compiler"],
+        linker=row.get("linker") or "",
         confinement=row["confinement"],
         program_sha256=row.get("program_sha256") or "",
         repeats=row.get("repeats") or "",

@@ -83,10 +83,18 @@ class Bench:
         self._next += count
         return list(submissions(count, first=self._next, headers=self.headers))
 
-    def scorer(self, *, precompile: int | None, slots: int = CORES, store: Store | None = None) -> Scorer:
+    def scorer(
+        self,
+        *,
+        precompile: int | None,
+        slots: int = CORES,
+        store: Store | None = None,
+        usual_linker: bool = False,
+    ) -> Scorer:
         store = store or self.store
         self.engine = EmbeddedEngine(store=store, slots=slots)  # of the scorer opened last
-        return Scorer(self.engine, store=store, builds=BuildOptions(precompile_after=precompile))
+        builds = BuildOptions(precompile_after=precompile, usual_linker=usual_linker)
+        return Scorer(self.engine, store=store, builds=builds)
 
     async def ours(self, scorer: Scorer, task: Problem, work: Iterable[Submission]) -> float:
         async def one(submission: Submission) -> None:
@@ -138,11 +146,13 @@ async def throughput(bench: Bench, rounds: int) -> None:
         await settle(bench, task, bench.store, 1 if big else 0)
         await settle(bench, task, own, 2 if big else 0)
         async with (
-            bench.scorer(precompile=None) as plain,
-            bench.scorer(precompile=10**6 if big else 0) as usual,
+            bench.scorer(precompile=None, usual_linker=True) as plain,
+            bench.scorer(precompile=10**6 if big else 0, usual_linker=True) as usual,
+            bench.scorer(precompile=0, store=own, usual_linker=True) as slowly,
             bench.scorer(precompile=0, store=own) as quick,
         ):
-            for scorer in (plain, usual, quick):
+            ours = (plain, usual, slowly, quick)
+            for scorer in ours:
                 await scorer.prepare(task)
                 await bench.ours(scorer, task, bench.fresh(2))
 
@@ -153,9 +163,7 @@ async def throughput(bench: Bench, rounds: int) -> None:
                 rounds,
                 bare,
                 partial(bare, ("-include", "all.hpp")),
-                lambda scorer=plain, task=task: bench.ours(scorer, task, bench.fresh(bench.count)),  # type: ignore[misc]
-                lambda scorer=usual, task=task: bench.ours(scorer, task, bench.fresh(bench.count)),  # type: ignore[misc]
-                lambda scorer=quick, task=task: bench.ours(scorer, task, bench.fresh(bench.count)),  # type: ignore[misc]
+                *(partial(one_way, bench, scorer, task) for scorer in ours),
             )
             slow = await bench.classic(task, 2 * CORES)
         total = bench.count * bench.tests
@@ -166,8 +174,9 @@ async def throughput(bench: Bench, rounds: int) -> None:
         names = (
             "bare loop",
             "bare loop, precompiled header",
-            "ours, no precompiled header",
-            "ours, the usual header",
+            "ours, no header, usual linker",
+            "ours, usual header and linker",
+            "ours, but for the linker",
             "ours, as it comes",
         )
         for name, taken in zip(names, found, strict=True):
@@ -176,8 +185,12 @@ async def throughput(bench: Bench, rounds: int) -> None:
         row("classic shape", 1 / slow, found[0].clock / total / slow)
         print(
             f"  ours to the classic shape: {slow * total / found[2].clock:.0f} times, "
-            f"{slow * total / found[4].clock:.0f} with headers"
+            f"{slow * total / found[5].clock:.0f} as it comes"
         )
+
+
+async def one_way(bench: Bench, scorer: Scorer, task: Problem) -> float:
+    return await bench.ours(scorer, task, bench.fresh(bench.count))
 
 
 async def settle(bench: Bench, task: Problem, store: Store, big_headers: int) -> None:

@@ -8,6 +8,7 @@ them distinct programs, a quarter of them wrong.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import io
 import itertools
@@ -16,15 +17,19 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from used import cpu_seconds
 
+from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions
 from ioi_eval.integrations.runtime import close_all
 from ioi_eval.integrations.trl import make_reward
+from ioi_eval.models import Blob, BuildOptions, Limits, Problem, Submission, Test
 
 
 def step(prompts: int, each: int, tests: int) -> tuple[list[str], list[str]]:
@@ -182,6 +187,74 @@ def fresh(
     print(f"  {language:7} {number:3} new: {took:6.3f} s a call, {each:5.1f} ms of CPU for one")
 
 
+# --- C++, in each of the ways that the judge builds it -----------------------------------------------
+
+_WAYS = {
+    "as it comes": BuildOptions(precompile_after=0),
+    "the compiler's own linker": BuildOptions(precompile_after=0, usual_linker=True),
+    "and nothing made ahead": BuildOptions(precompile_after=None, usual_linker=True),
+}
+
+
+async def ways(column: str, number: int, rounds: int) -> None:
+    """Print what one completion in C++ costs, beside g++ itself with a process for each test."""
+    salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
+    tests = json.loads(column)
+    pairs = list(zip(tests["inputs"], tests["outputs"], strict=True))
+    task = Problem(
+        id="sums",
+        tests=tuple(
+            Test(name=f"{at}", input=Blob.of(given), answer=Blob.of(wanted))
+            for at, (given, wanted) in enumerate(pairs)
+        ),
+        limits=Limits.contest(10, 256 << 20),
+    )
+
+    def fresh_codes() -> list[str]:
+        completions = alike("c++", [next(salt) for _ in range(number)])
+        return [completion.removeprefix("```c++").removesuffix("```") for completion in completions]
+
+    async def judged(scorer: Scorer) -> None:
+        work = (
+            scorer.score(task, Submission(key=str(at), problem_id=task.id, code=code, language="c++"))
+            for at, code in enumerate(fresh_codes())
+        )
+        if any(result.points != 1 for result in await asyncio.gather(*work)):
+            raise SystemExit("they do not agree")
+
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-bench-") as name:
+        async with contextlib.AsyncExitStack() as held:
+            scorers = dict[str, Scorer]()
+            for at, (way, builds) in enumerate(_WAYS.items()):
+                store = Store(Path(name) / f"{at}")
+                scorer = Scorer(EmbeddedEngine(store=store), store=store, builds=builds)
+                scorers[way] = await held.enter_async_context(scorer)
+                for _ in range(2):  # makes what is made ahead
+                    await judged(scorers[way])
+            spent: dict[str, list[float]] = {way: [] for way in (*scorers, "g++ and a process per test")}
+            for _ in range(rounds):
+                for way, times in spent.items():
+                    before = cpu_seconds()
+                    if way in scorers:
+                        await judged(scorers[way])
+                    else:
+                        for code in fresh_codes():
+                            await asyncio.to_thread(_by_gpp, Path(name), code, pairs)
+                    times.append(cpu_seconds() - before)
+    for way, times in spent.items():
+        print(f"  {way:27} {1000 * statistics.median(times) / number:6.1f} ms of CPU for one")
+
+
+def _by_gpp(folder: Path, code: str, pairs: Sequence[tuple[str, str]]) -> None:
+    (folder / "one.cpp").write_text(code)
+    flags = ("-std=gnu++20", "-O2", "-pipe", "-static", "-s")
+    subprocess.run(["g++", *flags, "-o", "one", "one.cpp"], cwd=folder, check=True)
+    for given, wanted in pairs:
+        done = subprocess.run([folder / "one"], input=given, capture_output=True, text=True, timeout=10)
+        if done.stdout.strip() != wanted.strip():
+            raise SystemExit("they do not agree")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prompts", type=int, default=8)
@@ -207,6 +280,8 @@ def main() -> None:
         print(f"  {name:22} {one.per_second:8.1f} rewards/s  {per_test:8.3f} ms of CPU for a test")
     for language, number in itertools.product(_PROGRAMS, (1, len(completions))):
         fresh(reward, columns[0], language, number, options.rounds)
+    print(f"{len(completions)} new completions in C++ with {options.tests} tests each")
+    asyncio.run(ways(columns[0], len(completions), options.rounds))
     print(f"{_EQUALS} completions of one prompt, and one")
     repetitions(reward, columns[0], options.rounds)
     close_all()

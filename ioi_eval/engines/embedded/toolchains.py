@@ -7,7 +7,9 @@ which one they are.
 from __future__ import annotations
 
 import hashlib
+import platform
 import re
+import tempfile
 import zipfile
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +20,7 @@ import msgspec
 
 from ioi_eval.engines.embedded.commands import ask, everybody_may_start, find_command, seen_in_a_box
 from ioi_eval.engines.embedded.interpreters import find_pypy, find_python
+from ioi_eval.engines.linking import LINKING, MACHINE, QUICK_LINKER, TRIAL, WORKS
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.languages import LANGUAGES
 
@@ -29,8 +32,8 @@ _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, Toolchain]:
     """Return the toolchains that boxes can see, by command. `python`, `promised`: see `find_python`."""
     own: dict[str, Callable[[], Toolchain | None]] = {
-        "g++": find_compiler,
-        "gcc": partial(find_compiler, "gcc"),
+        "g++": partial(find_linking, "g++"),
+        "gcc": partial(find_linking, "gcc"),
         "python3": partial(find_python, python, promised),
         "pypy3": find_pypy,
         "java": find_java,
@@ -71,6 +74,29 @@ def find_compiler(name: str = "g++") -> Toolchain | None:
     return Toolchain(
         command=name, path=str(path), version=_first(r"(\d+(?:\.\d+)+)", version[1]), identity=identity
     )
+
+
+def find_linking(name: str) -> Toolchain | None:
+    """Find a compiler, and a linker that is quicker than its own."""
+    found = find_compiler(name)
+    return None if found is None else msgspec.structs.replace(found, linker=quick_linker(found))
+
+
+def quick_linker(compiler: Toolchain) -> str:
+    """Return the identity of a linker that is quicker than the compiler's own, if a trial link works."""
+    named = ask([compiler.path, f"-print-prog-name={QUICK_LINKER}"]).strip()
+    path = Path(named) if "/" in named else find_command(QUICK_LINKER)
+    if platform.machine() != MACHINE or path is None or not seen_in_a_box(path):
+        return ""
+    language = "c++" if compiler.command == "g++" else "c"
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-") as folder:
+        source, program = Path(folder) / "trial", Path(folder) / "program"
+        source.write_text(TRIAL)
+        words = ask([compiler.path, *LINKING, "-static", "-x", language, "-o", str(program), str(source)])
+        if words or ask([str(program)]).strip() != WORKS:
+            return ""
+    version = _first(r"(\S+)$", ask([str(path), "--version"]))
+    return f"gold {version} {_digest('', [path])}"
 
 
 def find_java() -> Toolchain | None:

@@ -65,6 +65,7 @@ from ioi_eval.engines.jobs.headers import (
     trials,
 )
 from ioi_eval.engines.jobs.run import COMMAND, wait_for
+from ioi_eval.engines.linking import LINKERS_WORDS, LINKING
 from ioi_eval.model.errors import BrokenReply, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import Ahead, Job, JobFile, Stands, Toolchain
 from ioi_eval.model.options import TRUSTED_SECONDS, BuildOptions
@@ -101,12 +102,14 @@ def compile_script(
     `early`: whether the early header may be there, for programs that it cannot change; others are built by
     the usual one. What fails with any of these is built without, so nothing made ahead is why a source is
     refused. And if the compiler says anything about a source that begins with a header made ahead, it
-    compiles the source alone: it has other words for what was included elsewhere.
+    compiles the source alone: it has other words for what was included elsewhere. So it does if the quicker
+    linker has words, or a program that it refuses.
     """
     # Options that are in no key, because they do not change what comes out.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
     build = shlex.join([tool.path, *options, *recipe.command[1:]])
-    if linked or included or headers or brought:
+    quickly = bool(recipe.linker(tool))
+    if linked or included or headers or brought or quickly:
         begins = ""
         if headers:
             begins = _begins_with(headers, recipe)
@@ -118,10 +121,12 @@ def compile_script(
             begins = f'[ ! -e "{place}/{recipe.header}.gch" ] || ! {same} || begins="-I {place}"; '
         shared = recipe.shared if linked else None
         words = shlex.join(OBJECT if word == shared else word for word in recipe.command[1:])
-        quick = f"{shlex.join([tool.path, *options])} $begins {words} > {_QUICK_LOG} 2>&1"
-        needed = "" if linked else '[ -n "$begins" ] && '
-        taken = f"[ ! -s {_QUICK_LOG} ]" if begins else f"cat {_QUICK_LOG}"
-        ahead = f"{{ begins=; {begins}{needed}{quick} && {taken}; }}"
+        linking = shlex.join(LINKING) if quickly else ""
+        # In braces: a shell tells of a command that was killed where its own words go.
+        quick = f"{{ {shlex.join([tool.path, *options])} $begins {words} {linking}; }} > {_QUICK_LOG} 2>&1"
+        needed = "" if linked or quickly else '[ -n "$begins" ] && '
+        taken = f"[ ! -s {_QUICK_LOG} ]" if begins or quickly else f"cat {_QUICK_LOG}"
+        ahead = f'{{ begins=; {begins}{needed}{{ {quick}; code=$?; [ "$code" = 0 ] && {taken}; }}; }}'
         if early:
             begins = f"begins=; code={REACHED}; {_begins_with(EARLY, recipe)}"
             checked = quick.replace("$begins", f"$begins {shlex.join(checking(early_name(recipe)))}", 1)
@@ -129,6 +134,10 @@ def compile_script(
             # What refuses a source by one header refuses it by the other, but where files of it are bad.
             other = f'[ "$code" -gt 1 ] || grep -qF -e {EARLY}/ -e "precompiled header" {_QUICK_LOG}'
             ahead = f"{{ {first}; }} || {{ {{ {other}; }} && {ahead}; }}"
+        if quickly:  # words of the compiler about a source that begins with no such header are final
+            alone = '[ -z "$begins" ]' + (' && [ "$code" = 0 ]' if linked else "")
+            final = f"{alone} && [ -s {_QUICK_LOG} ] && ! grep -qE '{LINKERS_WORDS}' {_QUICK_LOG}"
+            build = f'if {final}; then cat {_QUICK_LOG}; (exit "$code"); else {build}; fi'
         build = f"{ahead} || {build}"
     control = shlex.join([tool.path, *control_command(recipe)[1:]])
     return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
@@ -432,7 +441,7 @@ class Builds:
         self._transport, self._carrier, self._attempts = transport, carrier, options.attempts
         self._shelf = Shelf(store)
         self._under_way: Shared[Built | Rejected] = Shared()
-        self._ahead_of_none = options.precompile_after is None
+        self._ahead_of_none, self._usual_linker = options.precompile_after is None, options.usual_linker
         after = options.precompile_after
         self._headers, self._graders = Demand(after), Demand(GRADERS_PAY_AFTER)
         self._included = Demand(after and INCLUDES_PAY_AFTER, MOST_INCLUDED)
@@ -458,6 +467,8 @@ class Builds:
 
         Sources that differ in comments are one build, and a compiler's words are about the text as written.
         """
+        if self._usual_linker:
+            recipe = msgspec.structs.replace(recipe, any_linker=False)
         if (plain := recipe.without_comments()) is not None:
             built = await self._build(plain)
             if isinstance(built, Built) and not built.log:
@@ -532,17 +543,20 @@ class Builds:
         )
         made = await build(recipe, ahead, profile, alone=False)
         end = ending(made.ended, recipe.refusals)
-        # With a header made ahead a source may be compiled twice under the limits of one build.
+        # With a header made ahead, or a quicker linker, a source may be built twice under the limits of one.
         headers = {f"{INCLUDED}.gch", header_name(recipe)}
         begun = not self._carrier.is_here or any(file.name in headers for file in ahead)
-        cut_short = end is Ending.CUT_SHORT and begun and (serves(recipe) or bool(own_includes(recipe)))
+        begun = begun and (serves(recipe) or bool(own_includes(recipe)))
+        linker = recipe.linker(profile.toolchains[recipe.tool])
+        cut_short = end is Ending.CUT_SHORT and (begun or bool(linker))
         if end not in _ONCE_MORE and not cut_short:
-            return await self._take(recipe, profile, made, lasting=True)
+            return await self._take(recipe, profile, made, lasting=True, linker=linker)
         made.discard()
-        # Once more, with nothing made ahead. What crashes or is stopped twice is the source's fault.
+        # Once more, with nothing made ahead and the compiler's own linker. What crashes or is stopped twice
+        # is the source's fault.
         crashed = end in (Ending.CRASHED, Ending.CUT_SHORT)
         alone = not crashed or lacked_room(made.ended)  # another may have had it
-        made = await build(recipe, None, profile, alone=alone)
+        made = await build(msgspec.structs.replace(recipe, any_linker=False), None, profile, alone=alone)
         return await self._take(recipe, profile, made, lasting=False)
 
     async def _found(self, recipe: Recipe, profile: Profile) -> Built | Rejected | None:
@@ -559,7 +573,9 @@ class Builds:
         # Where servers take less at a time than before, it may fit when it is packed.
         return None if stays and await self._carrier.refusal(stays.artifact, profile) else stays
 
-    async def _take(self, recipe: Recipe, profile: Profile, made: Made, *, lasting: bool) -> Built | Rejected:
+    async def _take(
+        self, recipe: Recipe, profile: Profile, made: Made, *, lasting: bool, linker: str = ""
+    ) -> Built | Rejected:
         key = recipe.key(profile.architecture, made.tool)
         end = ending(made.ended, recipe.refusals)
         told: dict[str, Any] = {
@@ -589,7 +605,12 @@ class Builds:
             if end is Ending.BUILT:
                 if made.content is None:
                     raise JudgeFailure(f"the engine did not hand over {recipe.output}", phase="compiling")
-                built = Built(artifact=made.content, toolchain=made.tool.identity, **told)
+                built = Built(
+                    artifact=made.content,
+                    toolchain=made.tool.identity,
+                    linker=linker.rpartition(" ")[0],
+                    **told,
+                )
                 if not isinstance(made.content, Staying):
                     return await asyncio.to_thread(self._shelf.keep, key, built)
                 outcome = self._shelf.bounded(built)

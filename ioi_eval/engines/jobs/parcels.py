@@ -183,7 +183,8 @@ _BY_LIMITS = frozenset({Ending.CUT_SHORT, Ending.STOPPED})
 
 def _made(recipe: Recipe, tool: Toolchain, profile: Profile, result: JobResult) -> tuple[Made, bytes]:
     """Return what was made, and the form in which it travelled."""
-    tool, run, boxed = result.toolchains.get(tool.command, tool), result.run, recipe.proctor is not None
+    by, run, boxed = result.toolchains.get(tool.command, tool), result.run, recipe.proctor is not None
+    tool = msgspec.structs.replace(by, linker=tool.linker)
     in_two_stages = not boxed and profile.shell() == OWN
     ended = None
     if in_two_stages:

@@ -22,6 +22,7 @@ from ioi_eval.engines.jobs.piston_api import (
     encode_request,
     limit_in,
 )
+from ioi_eval.engines.linking import LINKING, MACHINE, QUICK_LINKER, TRIAL, WORKS
 from ioi_eval.engines.piston.identity import TELL, Identity, told
 from ioi_eval.engines.piston.reports import CODEFORCES, NO_PISTON, TOO_SLOW, EndpointReport, findings
 from ioi_eval.engines.piston.sending import API, Request, Wire, compressed
@@ -48,8 +49,7 @@ parts() {  # of a compiler proper the beginning, where its build has a hash: it 
   for name in libc.a libstdc++.a libm.a; do sha256sum < "$("$1" -print-file-name=$name)"; done
 }
 works() {
-  printf '#include <stdio.h>\nint main(void) { return puts("works") < 0; }\n' |
-    "$@" -o looking - && [ "$(./looking)" = works ]
+  printf %s 'TRIAL' | "$@" -o looking - && [ "$(./looking)" = WORKS ]
 }
 for name in g++ gcc; do
   command -v $name > /dev/null || continue
@@ -93,9 +93,21 @@ for told in "fpc -iV" "ghc --version" "node --version" "kotlinc -version" "mcs -
   command -v $name > /dev/null || continue
   words=$($told 2>&1) && tool $name "$(echo "$words" | grep -o '[0-9][0-9.]*' | head -n 1)" "$words"
 done
+for name in g++ gcc; do
+  gold=$(command -v "$($name -print-prog-name=QUICK_LINKER)") && [ "$(uname -m)" = MACHINE ] || continue
+  language=c++
+  [ $name = g++ ] || language=c
+  said=$(works $name LINKING -static -x $language 2>&1 && echo works) && [ "$said" = works ] &&
+    echo "linker $name $($gold --version | sed -n '1s/.* //p') $(sha256sum < "$gold" | head -c 16)"
+done
 echo end
 """
 for _word, _meant in {
+    "TRIAL": TRIAL,
+    "WORKS": WORKS,
+    "QUICK_LINKER": QUICK_LINKER,
+    "LINKING": " ".join(LINKING),
+    "MACHINE": MACHINE,
     "MODULES": " ".join(MODULES),
     "$HEADERS/LIBRARY": f"$HEADERS/{BROUGHT_LIBRARY}",
     "HERE": LIBRARY_HEADER,
@@ -130,6 +142,9 @@ def seen(words: str) -> Mapping[str, Any]:
     told = {line[0]: line[1] for line in lines if len(line) == 2}
     tools = (line for line in lines if line[0] == "tool" and len(line) == 5 and all(line))
     modules = {line[1]: tuple(filter(None, line[2:])) for line in lines if line[0] == "modules" and line[2:]}
+    linkers = {
+        line[1]: f"gold {line[2]} {line[3]}" for line in lines if line[0] == "linker" and len(line) == 4
+    }
     headers = sorted(line[1] for line in lines if line[0] == "header" and len(line) == 2)
     kib = _number(told.get("file_kib"))
     return {
@@ -148,6 +163,7 @@ def seen(words: str) -> Mapping[str, Any]:
                 version=version,
                 identity=f"{command} {version} {path} {digest}",
                 modules=modules.get(command),
+                linker=linkers.get(command, ""),
             )
             for _, command, path, version, digest in tools
         },

@@ -102,6 +102,7 @@ def _one_for(tools: Sequence[Toolchain]) -> Toolchain:
         version=", ".join(sorted({tool.version for tool in tools})),
         identity=f"one of {len(identities)}: {digest}",
         modules=_in_all(tools),
+        linker=tools[0].linker,  # that of all, by `offers_of`
     )
 
 

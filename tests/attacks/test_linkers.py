@@ -1,0 +1,170 @@
+"""Two linkers for submissions: no source chooses its own, and none can tell by which it was linked.
+
+Each of these sources is built with the quicker linker and without: it must have the same words, and what it
+makes must do the same. Without a rule that keeps the two apart, one of them shows that the rule is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+from missing import lacks
+from support.builds import plain_problem, submitted
+
+from ioi_eval.engines.contract import Recipe
+from ioi_eval.engines.embedded.toolchains import find_linking
+from ioi_eval.engines.jobs import build
+from ioi_eval.engines.jobs.build import compile_script
+from ioi_eval.engines.linking import LINKING
+from ioi_eval.judge.recipes import submission_recipe
+from ioi_eval.model.job import Ended
+from ioi_eval.models import BuildLimits
+from ioi_eval.rules.builds import log_of
+
+pytestmark = pytest.mark.alike
+
+_PUTS = '#include <cstdio>\nint main() { std::puts("built"); }\n'
+_WARNING = 'asm(".section .gnu.warning{}, \\"\\", @progbits\\n.ascii \\"own words\\"\\n.text");\n'
+_NESTED = """#include <stdio.h>
+static int twice(int (*f)(int), int x) { return f(f(x)); }
+int main(void) {
+  volatile int k = 5;
+  int add(int x) { return x + k; }
+  int (*volatile kept)(int) = add;
+  printf("%d\\n", twice(kept, 3));
+  return 0;
+}
+"""
+_CONSTRUCTORS = """#include <cstdio>
+void late() { std::puts("late"); }
+struct A { A() { std::puts("A"); } } a;
+__attribute__((constructor)) void b() { std::puts("b"); }
+asm(".section .ctors, \\"aw\\", @progbits\\n.quad _Z4latev\\n.text");
+int main() {}
+"""
+_TABLE = """#include <cstdio>
+asm(".section .eh_frame, \\"a\\", @progbits\\n.long 5\\n.byte 1, 2, 3, 4, 5\\n.text");
+int main() { try { throw 1; } catch (int) { std::puts("caught"); } }
+"""
+_OVER = "#include <cstdio>\nchar many[2147483647u];\nint main() { std::puts(many); }\n"
+HOSTILE = {
+    "linkers of other systems are told": '#pragma comment(linker, "-fuse-ld=mold")\n' + _PUTS,
+    "directives in a section": 'asm(".section .drectve, \\"\\"\\n.ascii \\"-o /tmp/x\\"\\n.text");\n' + _PUTS,
+    "libraries in a section": 'asm(".section .deplibs,\\"MS\\",@0x6fff4c04,1\\n.asciz \\"m\\"\\n.text");\n'
+    + _PUTS,
+    "code for the linker's plugin": 'asm(".section .gnu.lto_.opts, \\"\\"\\n.ascii \\"x\\"\\n.text");\n'
+    + _PUTS,
+    "a warning of its own": _WARNING.format("") + _PUTS,
+    "a warning about the library": _WARNING.format(".puts") + _PUTS,
+    "a section to write and to run": 'asm(".section .own, \\"awx\\"\\n.byte 0xc3\\n.text");\n' + _PUTS,
+    "a stack to run": 'asm(".section .note.GNU-stack, \\"x\\", @progbits\\n.text");\n' + _PUTS,
+    "constructors of another kind": _CONSTRUCTORS,
+    "a table of exceptions": _TABLE,
+    "assembly that is pasted": "#define P(a, b) a##b\nP(as, m)"
+    + _WARNING.format("").removeprefix("asm")
+    + _PUTS,
+    "a label": '#include <cstdio>\nint f() asm("puts");\nint main() { std::puts("built"); return f() < 0; }\n',
+    "the log of the compiler": '#include "../.ioi-eval-quick.log"\n' + _PUTS,
+    "the end of the program": "#include <cstdio>\nint _end = 7, __bss_start = 8, etext = 9;\n"
+    'int main() { std::printf("%d %d\\n", __bss_start, etext); }\n',
+    "a symbol that is missing": "int f(int);\nint main() { return f(1); }\n",
+    "no main": "int f(int x) { return x; }\n",
+    "a function of the library twice": '#include <iostream>\nextern "C" void exit(int) { for (;;); }\nint main() { std::cout << 1; }\n',
+    "a function that is dangerous": "#include <cstdio>\nint main(int n, char**) { return n > 5 && std::tmpnam(nullptr); }\n",
+    "more than two gigabytes": _OVER,
+    "words like a linker's": "#warning collect2: /usr/bin/ld.gold: a.o: no\n" + _PUTS,
+    "an error of the compiler": "int main() { return x; }\n",
+    "a warning of the compiler": "int f() {}\n" + _PUTS,
+}
+HOSTILE_IN_C = {
+    "functions within functions": _NESTED,
+    "a variable of threads": '#include <stdio.h>\nint errno = 5;\nint main(void) { fopen("/no", "r"); printf("%d\\n", errno); }\n',
+}  # fmt: skip
+ALL = {name: ("c++", text) for name, text in HOSTILE.items()} | {
+    name: ("c", text) for name, text in HOSTILE_IN_C.items()
+}
+
+
+class Outcome(NamedTuple):
+    code: int
+    words: str
+    printed: tuple[int, bytes] | None
+
+
+def outcome(box: Path, recipe: Recipe, *, quickly: bool) -> Outcome:
+    tool = find_linking(recipe.tool)
+    if tool is None or not tool.linker:
+        lacks("there is no gold that links programs: apt-get install binutils")
+    if not quickly:
+        tool = msgspec.structs.replace(tool, linker="")
+    for file in (recipe.control, *recipe.sources):
+        (box / file.name).parent.mkdir(parents=True, exist_ok=True)
+        (box / file.name).write_bytes(file.content.read())
+    script = compile_script(recipe, tool=tool)
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=box,
+        env={**os.environ, "TMPDIR": "/tmp"},  # as in a box: words have names of files there
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    words = log_of(Ended(stdout=done.stdout, stderr=done.stderr, code=done.returncode), BuildLimits())
+    program = box / recipe.output
+    if done.returncode or not program.exists():
+        return Outcome(done.returncode, words, None)
+    ran = subprocess.run([program], cwd=box, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    return Outcome(done.returncode, words, (ran.returncode, ran.stdout))
+
+
+def outcomes(box: Path, name: str, *, told: bool = False) -> tuple[Outcome, Outcome]:
+    """With the quicker linker and without. `told`: whatever the source says, the linker may be tried."""
+    language, text = ALL[name]
+    recipe = submission_recipe(plain_problem(), submitted(text, language), BuildLimits())
+    if told:
+        recipe = msgspec.structs.replace(recipe, any_linker=True)
+    return outcome(box / "quick", recipe, quickly=True), outcome(box / "usual", recipe, quickly=False)
+
+
+@pytest.mark.sample("functions within|a symbol that is missing|a table of exceptions")
+@pytest.mark.parametrize("name", ALL)
+def test_no_source_can_tell_by_which_it_was_linked(tmp_path: Path, name: str) -> None:
+    quick, usual = outcomes(tmp_path, name)
+    assert quick == usual
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [
+        ("sources that only compile", "a warning of its own"),
+        ("sources that only compile", "a warning about the library"),
+        ("sources that only compile", "a section to write and to run"),
+        ("sources that only compile", "constructors of another kind"),
+        ("sources that only compile", "a table of exceptions"),
+        ("sources that only compile", "assembly that is pasted"),
+        ("sources that only compile", "the log of the compiler"),
+        ("stacks that run", "functions within functions"),
+        ("the linker's words", "a symbol that is missing"),
+        ("the linker's words", "no main"),
+        ("the linker's words", "a function of the library twice"),
+        ("the linker's words", "a function that is dangerous"),
+        ("the linker's words", "more than two gigabytes"),
+        ("the linker's words", "the end of the program"),
+        ("the linker's words", "a variable of threads"),
+    ],
+)
+def test_without_a_rule_some_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, name: str
+) -> None:
+    if rule == "stacks that run":
+        monkeypatch.setattr(build, "LINKING", LINKING[:-1])
+    if rule == "the linker's words":
+        monkeypatch.setattr(build, "LINKERS_WORDS", "^$never")
+    quick, usual = outcomes(tmp_path, name, told=rule == "sources that only compile")
+    assert quick != usual

@@ -1,0 +1,303 @@
+"""The quicker linker: what it links behaves as before, and who lacks it builds as before."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from missing import lacks
+from support.builds import HELLO, checked_problem, graded_problem, named, opened, plain_problem, submitted
+from support.engines import fake_profile
+
+from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems
+from ioi_eval.engines.cluster import offers_of
+from ioi_eval.engines.contract import Built, Recipe
+from ioi_eval.engines.embedded import toolchains
+from ioi_eval.engines.embedded.toolchains import find_compiler, find_linking, quick_linker
+from ioi_eval.engines.jobs.build import OBJECT, compile_script, object_recipe
+from ioi_eval.engines.jobs.headers import checker_recipe, header_recipe, trials
+from ioi_eval.engines.linking import LINKING
+from ioi_eval.engines.piston.probe import LOOK, seen
+from ioi_eval.engines.piston.profiles import merged
+from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.judge.recipes import submission_recipe, trusted_recipe
+from ioi_eval.models import Blob, BuildLimits, BuildOptions, Problem, Submission, Test, Toolchain
+from ioi_eval.store.resources import graders
+from ioi_eval.store.rows import result_of, result_row
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.alike
+
+CORPUS = graders() / "headers" / "corpus"
+EXAMPLES = Path(__file__).parents[4] / "examples/problems"
+SHORT = "#include <cstdio>\n"
+FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-static", "-s")
+
+
+def recipe(source: str, problem: Problem | None = None, language: str = "c++") -> Recipe:
+    return submission_recipe(problem or plain_problem(), submitted(source, language), BuildLimits())
+
+
+def linking(name: str = "g++") -> Toolchain:
+    found = find_linking(name)
+    if found is None or not found.linker:
+        lacks("there is no gold that links programs: apt-get install binutils")
+    return found
+
+
+def noting(folder: Path, tool: Toolchain, first: str = "") -> tuple[Toolchain, Path]:
+    """The compiler in a shell that notes its calls. `first`: what it does before."""
+    path, calls = folder / "noting", folder / "calls"
+    path.write_text(f'#!/bin/sh\necho "$@" >> {calls}\n{first}\nexec {tool.path} "$@"\n')
+    path.chmod(0o755)
+    return msgspec.structs.replace(tool, path=str(path)), calls
+
+
+def build(box: Path, recipe: Recipe, tool: Toolchain, **ahead: bool) -> tuple[int, str, Path]:
+    """Return the compiler's exit code and words, and the place of what was built."""
+    for file in (recipe.control, *recipe.sources):
+        (box / file.name).parent.mkdir(parents=True, exist_ok=True)
+        (box / file.name).write_bytes(file.content.read())
+    script = compile_script(recipe, tool=tool, **ahead)
+    done = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, box / recipe.output
+
+
+def is_golds(program: Path) -> bool:
+    return b"\0gold 1." in program.read_bytes()
+
+
+# --- what it links -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("language", "command"), [("c++", "g++"), ("c", "gcc")])
+def test_it_links_submissions(tmp_path: Path, language: str, command: str) -> None:
+    source = recipe('#include <stdio.h>\nint main(void) { puts("built"); }\n', language=language)
+    tool = linking(command)
+    code, words, quick = build(tmp_path / "quick", source, tool)
+    assert (code, words, is_golds(quick)) == (0, "", True)
+    *_, usual = build(tmp_path / "usual", source, msgspec.structs.replace(tool, linker=""))
+    assert not is_golds(usual)
+    assert subprocess.check_output([quick]) == subprocess.check_output([usual]) == b"built\n"
+
+
+def test_a_graders_object_is_linked_by_it(tmp_path: Path) -> None:
+    source, tool = recipe("int add(int a, int b) { return a + b; }\n", graded_problem()), linking()
+    _, _, shared = build(tmp_path / "object", object_recipe(source), tool)
+    (tmp_path / "box").mkdir()
+    (tmp_path / "box" / OBJECT).symlink_to(shared)
+    code, words, built = build(tmp_path / "box", source, tool, linked=True)
+    assert (code, words, is_golds(built)) == (0, "", True)
+    assert subprocess.run([built], check=False).returncode == 0
+
+
+def test_objects_are_the_same_to_the_byte(tmp_path: Path) -> None:
+    assert len(set(_objects(tmp_path, (CORPUS / "dsu_kruskal.cpp").read_text()))) == 1
+
+
+def test_nothing_else_is_linked_by_it() -> None:
+    some = recipe(HELLO)
+    problem, checked = graded_problem(), checked_problem()
+    for other in (
+        header_recipe(some),
+        checker_recipe(some),
+        object_recipe(recipe("int add(int a, int b) { return a + b; }\n", problem)),
+        trusted_recipe(checked, checked.checker, "checker", BuildLimits()),
+        next(iter(trials(some))).usual,
+        recipe("print(1)", language="python"),
+    ):
+        assert not other.any_linker
+    assert some.any_linker and recipe("int main(void) { return 0; }", language="c").any_linker
+    spoken = (named("graders/grader.cpp", 'asm("nop");\nint main() {}\n'), named("graders/sum.h"))
+    assert not recipe(HELLO, graded_problem(grader_files=spoken)).any_linker
+
+
+def test_an_error_of_the_compiler_takes_one_try(tmp_path: Path) -> None:
+    tool, calls = noting(tmp_path, linking())
+    code, words, _ = build(tmp_path / "box", recipe("int main() { return x; }\n"), tool)
+    once, control = calls.read_text().splitlines()
+    assert code == 1 and "was not declared" in words
+    assert "-fuse-ld" in once and "control" in control
+
+
+def test_a_warning_of_the_compiler_takes_one_try(tmp_path: Path) -> None:
+    tool, calls = noting(tmp_path, linking())
+    code, words, built = build(tmp_path / "box", recipe("int f() {}\nint main() {}\n"), tool)
+    assert code == 0 and "no return statement" in words and is_golds(built)
+    assert len(calls.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "echo 'collect2: fatal error: cannot find ld' >&2; exit 1",
+        "echo 'collect2: fatal error: ld terminated with signal 9 [Killed]' >&2; exit 1",
+        "exit 1",
+        "echo '/usr/bin/ld.gold: warning: no' >&2; exit 0",
+    ],
+)
+def test_where_it_fails_the_compilers_own_links(tmp_path: Path, fault: str) -> None:
+    failing = f'case "$*" in *-fuse-ld=*) {fault};; esac'
+    tool, calls = noting(tmp_path, linking(), failing)
+    code, words, built = build(tmp_path / "box", recipe(SHORT + "int main() {}\n"), tool)
+    assert (code, words, is_golds(built)) == (0, "", False)
+    assert ["-fuse-ld" in call for call in calls.read_text().splitlines()] == [True, False]
+
+
+# --- names and machines ------------------------------------------------------------------------------
+
+
+def test_what_is_kept_is_named_by_it() -> None:
+    plain = Toolchain(command="g++", path="/usr/bin/g++", version="12", identity="g++ 12")
+    quick, other = (msgspec.structs.replace(plain, linker=f"gold {version}") for version in "12")
+    some = recipe(HELLO)
+    keys = {some.key("x86_64", tool) for tool in (plain, quick, other)}
+    assert len(keys) == 3
+    usual = msgspec.structs.replace(some, any_linker=False)
+    assert {usual.key("x86_64", tool) for tool in (plain, quick)} == {some.key("x86_64", plain)}
+    header = header_recipe(some)
+    assert header.key("x86_64", plain) == header.key("x86_64", quick), "no proof hangs on it"
+
+
+@pytest.mark.parametrize("usual", [True, False])
+async def test_it_can_be_turned_off(tmp_path: Path, usual: bool) -> None:
+    profile = fake_profile()
+    tool = msgspec.structs.replace(profile.toolchains["g++"], linker="gold 1.16 abc")
+    profile = msgspec.structs.replace(profile, toolchains={**profile.toolchains, "g++": tool})
+    engine = FakeEngine(profile=profile)
+    async with opened(tmp_path, engine, BuildOptions(usual_linker=usual)) as artifacts:
+        built = await artifacts.submission(plain_problem(), submitted(HELLO))
+    assert isinstance(built, Built) and built.linker == ("" if usual else "gold 1.16")
+    [script] = [file.content.read().decode() for file in engine.builds[0].files if file.name == "compile"]
+    assert ("-fuse-ld" in script) is not usual
+
+
+def on_machines(*linkers: str) -> tuple[Toolchain, ...]:
+    one = Toolchain(command="g++", path="/usr/bin/g++", version="12", identity="g++ 12")
+    tools = (msgspec.structs.replace(one, linker=linker) for linker in linkers)
+    return offers_of([{"g++": tool} for tool in tools])["g++"]
+
+
+def test_it_is_used_where_all_machines_have_it() -> None:
+    """And machines that lack it have the same compiler."""
+    assert [tool.linker for tool in on_machines("gold 1", "gold 1")] == ["gold 1"]
+    assert [tool.linker for tool in on_machines("gold 1", "")] == [""]
+    assert [tool.linker for tool in on_machines("gold 1", "gold 2")] == [""]
+
+
+def test_servers_with_several_compilers_share_a_linker() -> None:
+    def report(version: str, linker: str) -> EndpointReport:
+        tool = Toolchain(command="g++", path="g++", version=version, identity=version, linker=linker)
+        return EndpointReport(
+            url=version, architecture="x86_64", runtimes=("bash",), toolchains={"g++": tool}
+        )
+
+    for linkers, common in ((("gold 1", "gold 1"), "gold 1"), (("gold 1", ""), "")):
+        profile = merged(map(report, ("11", "12"), linkers)).profile
+        assert profile.toolchains["g++"].linker == common
+        assert {tool.linker for tool in profile.offered("g++")} == {common}
+
+
+def test_a_server_tells_which_it_has(tmp_path: Path) -> None:
+    done = subprocess.run(["bash", "-c", LOOK], cwd=tmp_path, capture_output=True, text=True, check=False)
+    for command in ("g++", "gcc"):
+        assert seen(done.stdout)["toolchains"][command].linker == linking(command).linker
+    cut = done.stdout.replace("linker g++ 1.", "linker g++ ")
+    assert seen(cut.replace("linker gcc", "linker"))["toolchains"]["gcc"].linker == ""
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        'case "$*" in *-fuse-ld=*) exit 1;; esac',
+        'case "$*" in *-fuse-ld=*) echo "ld.gold: warning: no" >&2;; esac',
+        'for word; do case $word in */program) : > "$word"; chmod +x "$word"; exit 0;; esac; done',
+    ],
+    ids=["refuses", "has words", "makes what does not work"],
+)
+def test_one_that_fails_a_trial_is_none(tmp_path: Path, fault: str) -> None:
+    found = find_compiler()
+    assert found is not None
+    tool, calls = noting(tmp_path, linking(), fault)
+    assert quick_linker(tool) == "" and "-fuse-ld" in calls.read_text()
+
+
+def test_machines_of_another_kind_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = linking()
+    monkeypatch.setattr(toolchains, "MACHINE", "aarch64")
+    assert quick_linker(found) == ""
+
+
+async def test_rows_tell_which_it_was(tmp_path: Path) -> None:
+    wanted = " ".join(linking().linker.split()[:2])
+    source = submitted(SHORT + 'int main() { std::puts("built"); }\n')
+    test = Test(name="1", input=Blob.of(""), answer=Blob.of("built\n"))
+    problem = plain_problem(tests=(test,))
+    for usual in (False, True):
+        store, builds = Store(tmp_path / f"{usual}"), BuildOptions(usual_linker=usual)
+        async with Scorer(EmbeddedEngine(store=store, slots=1), store=store, builds=builds) as scorer:
+            result = await scorer.score(problem, source)
+        row = result_row(source, problem, result)
+        assert row["linker"] == ("" if usual else wanted)
+        assert row["compiler"].startswith("g++ ") and "gold" not in row["compiler"]
+        assert result_of(row).linker == row["linker"]
+        del row["linker"]  # as rows were before
+        assert result_of(row).linker == ""
+
+
+# --- the corpus and the examples ---------------------------------------------------------------------
+
+
+def _ran(program: Path, given: bytes = b"3 1 2 3\n") -> tuple[int, bytes]:
+    done = subprocess.run([program], input=given, capture_output=True, check=False, timeout=60)
+    return done.returncode, done.stdout
+
+
+def _objects(folder: Path, text: str) -> Iterator[bytes]:
+    """Yield the object as it is compiled for the compiler's own linker, and for the quicker one."""
+    (folder / "source.cpp").write_text(text)
+    for more in ((), LINKING):
+        command = [linking().path, *FLAGS, "-c", "-o", "source.o", "source.cpp", *more]
+        subprocess.run(command, cwd=folder, check=True)
+        yield (folder / "source.o").read_bytes()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("*.cpp")), ids=lambda path: path.stem)
+def test_programs_of_the_corpus_do_the_same(tmp_path: Path, path: Path) -> None:
+    text, tool = path.read_text(), linking()
+    assert len(set(_objects(tmp_path, text))) == 1
+    source = recipe(text)
+    assert source.any_linker
+    code, words, quick = build(tmp_path / "quick", source, tool)
+    assert (code, words, is_golds(quick)) == (0, "", True)
+    *_, usual = build(tmp_path / "usual", source, msgspec.structs.replace(tool, linker=""))
+    assert _ran(quick) == _ran(usual)
+
+
+def _solutions(problem: Problem) -> Sequence[Submission]:
+    return [
+        Submission(key=str(number), problem_id=problem.id, code=solution.code, language=solution.language)
+        for number, solution in enumerate(problem.solutions)
+        if solution.language in ("c", "c++")
+    ]
+
+
+@pytest.mark.long
+async def test_solutions_of_the_examples_are_judged_alike(tmp_path: Path) -> None:
+    problems = load_problems(EXAMPLES, cache=tmp_path / "cache")
+    store = Store(tmp_path / "engine")
+    told = dict[bool, list[object]]()
+    for usual in (True, False):
+        told[usual] = []
+        own, builds = Store(tmp_path / f"{usual}"), BuildOptions(usual_linker=usual)
+        async with Scorer(EmbeddedEngine(store=store), store=own, builds=builds) as scorer:
+            for problem in problems.values():
+                for submission in _solutions(problem):
+                    result = await scorer.score(problem, submission)
+                    tests = [(test.test_name, test.status, test.score) for test in result.tests]
+                    told[usual].append((problem.id, submission.key, result.compile_output, tests))
+    assert len(told[True]) > 100 and told[True] == told[False]
