@@ -7,7 +7,7 @@ import time
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, Token
 from functools import partial
 from importlib.metadata import version
@@ -123,7 +123,8 @@ class Admission:
         self.draining = False
         self.free = FairSlots(slots, lender)
         self.inside, self.served, self.refused = Counter[str](), Counter[str](), Counter[str]()  # by caller
-        self._empty = asyncio.Event()
+        self._doors: dict[str, asyncio.Lock] = {}  # by caller; whoever holds one is the next
+        self._departed, self._empty = asyncio.Event(), asyncio.Event()
         self._empty.set()
 
     @property
@@ -134,21 +135,42 @@ class Admission:
         """Raises EngineOverloaded where nobody else may come in."""
         if self.draining:
             raise Draining
+        if lack := self._lack(caller):
+            self.refused[caller.name] += 1
+            raise EngineOverloaded(lack)
+        return Visit(self, caller)
+
+    async def entrance(self, caller: Caller, seconds: float) -> Visit:
+        """Return a visit; where nobody else may come in, wait at the door: first come, first in.
+
+        A request is not read there. Raises EngineOverloaded after so many seconds.
+        """
+        came = asyncio.get_running_loop().time()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self._doors.setdefault(caller.name, asyncio.Lock()):
+                while self._lack(caller) and not self.draining:
+                    self._departed.clear()
+                    await self._departed.wait()
+                visit = self.visit(caller)
+                visit.waited = asyncio.get_running_loop().time() - came
+                return visit
+        return self.visit(caller)
+
+    def _lack(self, caller: Caller) -> str:
+        """Return what a caller lacks to come in."""
         room = self._slots + self._queue
         if self.visits - self._expected >= room:
-            self.refused[caller.name] += 1
-            raise EngineOverloaded(f"all {self._slots} slots are taken and {self._queue} requests wait")
+            return f"all {self._slots} slots are taken and {self._queue} requests wait"
         if self.inside[caller.name] >= max(self._slots, int(room * caller.part)):
-            self.refused[caller.name] += 1
-            raise EngineOverloaded(
-                f"{caller.name} has {self.inside[caller.name]} requests here, its part of {room}"
-            )
-        return Visit(self, caller)
+            return f"{caller.name} has {self.inside[caller.name]} requests here, its part of {room}"
+        return ""
 
     def count(self, visits: int, caller: Caller) -> None:
         """For visits: one comes, or one leaves."""
         self.visits += visits
         self.inside[caller.name] += visits
+        if visits < 0:
+            self._departed.set()
         if self.visits:
             self._empty.clear()
         else:
@@ -158,10 +180,12 @@ class Admission:
         """For visits inside whose requests come again: they count as left meanwhile."""
         self._expected += visits
         self.inside[caller.name] -= visits
+        self._departed.set()
 
     def drain(self) -> None:
         """Lets nobody in from now on, and sends away who waits: another server may have room."""
         self.draining = True
+        self._departed.set()
         self.free.turn_away(Draining())
 
     def by_caller(self) -> Iterator[Iterator[str]]:
@@ -185,6 +209,7 @@ class Visit:
     def __init__(self, admission: Admission, caller: Caller) -> None:
         self.caller, self._admission = caller, admission
         self._has_slot, self._brought = False, 0
+        self.waited = 0.0  # seconds at the door
         self._holders, self._counts = 0, True
         self._outside: Token[Visit]
 

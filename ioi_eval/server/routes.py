@@ -20,7 +20,7 @@ from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
 from ioi_eval.engines.piston.identity import HEADER
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.server.builds import SharedBuilds
-from ioi_eval.server.callers import NOBODY, Callers
+from ioi_eval.server.callers import NOBODY, Caller, Callers
 from ioi_eval.server.contents import Contents
 from ioi_eval.server.jobs import (
     CONTENT_TYPE,
@@ -34,7 +34,7 @@ from ioi_eval.server.jobs import (
 )
 from ioi_eval.server.log import Fullness, Tell
 from ioi_eval.server.options import ServerOptions, check_hosts
-from ioi_eval.server.sandbox_fusion import SandboxFusion
+from ioi_eval.server.sandbox_fusion import PATIENCE, SandboxFusion
 
 # --- what a server answers ---------------------------------------------------------------------------
 
@@ -198,13 +198,16 @@ class Routes:
     async def _programs(
         self, answer: Callable[[bytes, Visit], Awaitable[bytes]], request: web.Request
     ) -> web.StreamResponse:
-        with self._visit(request) as visit:
+        with await self._admission.entrance(self._caller(request), PATIENCE) as visit:
+            self._fullness.taken()
             reply = await answer(await self._body(request, visit), visit)
             return await self._sent(request, iter((reply,)))
 
     def _visit(self, request: web.Request) -> Visit:
-        given = _token_of(request.headers.get("Authorization", ""))
-        return self._admission.visit(self._callers.of(given) or NOBODY)
+        return self._admission.visit(self._caller(request))
+
+    def _caller(self, request: web.Request) -> Caller:
+        return self._callers.of(_token_of(request.headers.get("Authorization", ""))) or NOBODY
 
     async def _body(self, request: web.Request, visit: Visit) -> bytes:
         body = b"".join([piece async for piece in pieces_of(request, self._options.max_body, visit.bring)])

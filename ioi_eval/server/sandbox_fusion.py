@@ -39,7 +39,7 @@ _BROKEN = "SandboxError"
 _RUNTIME, _STDIN = "ioi_eval", ".ioi-eval-stdin"
 _NO_LIMIT = 1 << 24  # MB: more than machines have
 _MOST_FETCHED = 64 << 20  # bytes of all files of a reply
-_GRACE = 8.0  # seconds beyond both timeouts for which a client surely waits; verl's waits 10
+PATIENCE = 8.0  # seconds that clients wait beyond both timeouts; verl's waits 10
 _TOLERANCE, _TINY = 1e-5, 1e-10  # relative, of numbers in a line of their own
 
 T = TypeVar("T")
@@ -134,7 +134,7 @@ class SandboxFusion:
     async def run_code(self, body: bytes, visit: Visit) -> bytes:
         """Run a program. Raises TooLate just before its client would hang up: it comes again."""
         asked = _asked(body, RunCode)
-        patience = _GRACE + _milliseconds("compile_timeout", asked.compile_timeout) / 1000
+        patience = PATIENCE - visit.waited + _milliseconds("compile_timeout", asked.compile_timeout) / 1000
         patience += _milliseconds("run_timeout", asked.run_timeout) / 1000
         key = f"{hashlib.sha256(body).hexdigest()} {visit.caller.name}"
         return await self._unanswered.answer(key, partial(self._run_code, asked, visit), visit, patience)

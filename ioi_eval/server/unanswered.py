@@ -30,7 +30,7 @@ class _Work:
 class Unanswered:
     """The work of requests. It goes on when one is told to come again, and answers the next one like it.
 
-    So a client that comes three times and waits 25 s each time waits 75 s in one place of the queue, and what
+    So a client that comes three times and waits 28 s each time waits 84 s in one place of the queue, and what
     has begun late is not lost.
     """
 

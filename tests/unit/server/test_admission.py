@@ -10,7 +10,7 @@ import pytest
 
 from ioi_eval.engines.embedded.slots import WaitingLine
 from ioi_eval.errors import EngineOverloaded
-from ioi_eval.server.callers import Caller
+from ioi_eval.server.callers import NOBODY, Caller
 from ioi_eval.server.jobs import Admission, Draining, staying
 
 pytestmark = pytest.mark.alike
@@ -75,6 +75,45 @@ async def test_who_is_told_to_come_again_is_let_in_beside_its_place() -> None:
         assert (admission.visits, admission.inside) == (1, {"": 1})
         with pytest.raises(EngineOverloaded):
             admission.visit()
+
+
+async def test_the_first_at_the_door_is_the_first_inside() -> None:
+    admission, order, leave = Admission(slots=1, queue=0, room=100), list[str](), asyncio.Semaphore(0)
+
+    async def come(name: str, caller: Caller = NOBODY) -> None:
+        with await admission.entrance(caller, 60.0):
+            order.append(name)
+            await leave.acquire()
+
+    stays = [asyncio.create_task(come(name)) for name in "abc"]
+    await settle()
+    stays[1].cancel()
+    stays.append(asyncio.create_task(come("d")))
+    await settle()
+    assert order == ["a"] and admission.visits == 1
+    for inside in ("ac", "acd"):
+        leave.release()
+        await settle()
+        assert (order, admission.visits) == ([*inside], 1)
+    late = asyncio.create_task(come("late"))
+    await settle()
+    admission.drain()
+    with pytest.raises(Draining):
+        await late
+    leave.release()
+    await asyncio.gather(*stays, return_exceptions=True)
+    assert admission.visits == 0 and not +admission.refused
+
+
+async def test_a_caller_at_the_door_is_in_no_others_way() -> None:
+    admission = Admission(slots=1, queue=3, room=100)
+    many, other = Caller(name="many", part=0.5), Caller(name="other", part=0.5)
+    with admission.visit(many), admission.visit(many):
+        waiting = asyncio.create_task(admission.entrance(many, 60.0))
+        await settle()
+        with await admission.entrance(other, 60.0) as visit:
+            assert visit.waited < 60.0 and not waiting.done()
+        waiting.cancel()
 
 
 async def test_a_slot_goes_to_the_caller_with_the_least_for_its_part() -> None:

@@ -153,16 +153,25 @@ async def test_what_the_worker_lacks_is_its_own_fault(
     assert reply["status"] == "SandboxError" and words in reply["message"]
 
 
-async def test_who_finds_no_room_is_told_to_come_again(
-    server: Server, call: Caller, options: ServerOptions
-) -> None:
-    """Its clients try again after 504, and after nothing else."""
+async def test_who_finds_no_room_waits_for_some(server: Server, call: Caller, options: ServerOptions) -> None:
+    """Its clients try again after 504, and after nothing else, and give up after three times."""
     jobs = [asyncio.create_task(call.run("sleep 1000")) for _ in range(1 + options.queue)]
     await until(lambda: server._admission.visits == len(jobs))
-    status, reply = await call.post("/run_code", json={"code": "", "language": "python"})
-    assert status == 504 and "slots are taken" in reply["message"]
+    clock = Ahead()
+    for _ in range(2):
+        late = asyncio.create_task(post(call, "print(1)"))
+        await until(lambda: server._admission._doors.setdefault("", asyncio.Lock()).locked())
+        await clock.turn(7.9)
+        assert not late.done()
+        await clock.turn(0.2)
+        status, reply = await late
+        assert status == 504 and "slots are taken" in reply["message"]
+    late = asyncio.create_task(post(call, "print(1)"))
+    await until(lambda: server._admission._doors[""].locked())
     for each in jobs:
         each.cancel()
+    status, reply = await late
+    assert (status, reply["run_result"]["stdout"]) == (200, "1\n")
     await asyncio.gather(*jobs, return_exceptions=True)
 
 
