@@ -367,9 +367,13 @@ class Shelf:
         wanted = early_recipe(recipe, checker.artifact)
         key = wanted.key(architecture, tool)
         early = self.find(key)
-        if isinstance(early, Built):
-            return Rejected(log=early.log) if early.log else self.find(proof_key(key))
-        return early
+        if not isinstance(early, Built) or early.log:
+            return Rejected(log=early.log) if isinstance(early, Built) else early
+        proof, shipped = self.find(proof_key(key)), shipped_proofs().get(key)
+        if not isinstance(proof, Built) or shipped is None:
+            return proof
+        words = f"{shipped.words}, by the proof that ships, and here {proof.artifact.read().decode()}"
+        return msgspec.structs.replace(proof, artifact=Blob.of(words))
 
     def note(self, key: str, built: Built, at: str) -> None:
         """Remember where a program stays. Takes no time worth a thread."""
@@ -480,7 +484,8 @@ class Builds:
     ) -> Built | Rejected:
         """Build programs by the usual header and by the early one, and keep what came of it.
 
-        `header`: the early one, which lies in `files` with the usual one and the checker.
+        `header`: the early one, which lies in `files` with the usual one and the checker. JudgeFailure where
+        a program could not be built to its end: that says nothing of the header.
         """
         ahead = tuple(JobFile(name=name, content=built.artifact) for name, built in files.items())
         build = partial(self._carrier.build, alone=False, may_stay=False, attempts=self._attempts)
@@ -489,8 +494,13 @@ class Builds:
             contents = list[Blob | None]()
             for recipe in trial:
                 made = await build(recipe, ahead, profile)
-                contents.append(None if made.ended.stdout else made.content)
                 made.discard()
+                end = ending(made.ended, recipe.refusals)
+                crashed = end is Ending.CRASHED and not lacked_room(made.ended)
+                if end not in (Ending.BUILT, Ending.REFUSED) and not crashed:
+                    what = f"the build of {trial.name} did not come to its end ({end})"
+                    raise JudgeFailure(f"{what}, so the early header is not proven yet", phase="preparing")
+                contents.append(None if made.ended.stdout else made.content)
             proof.take(trial, *contents)
         words, compiler = str(proof), files[CHECKER].compiler
         kept: Built | Rejected = Rejected(log=words, compiler=compiler)

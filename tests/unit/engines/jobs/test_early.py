@@ -21,6 +21,7 @@ from ioi_eval.engines.jobs.headers import (
     CHECKER,
     FOLDER,
     Proof,
+    ShippedProof,
     ShippedProofs,
     Trial,
     checker_recipe,
@@ -35,7 +36,9 @@ from ioi_eval.engines.jobs.headers import (
     trials,
 )
 from ioi_eval.judge.recipes import submission_recipe
-from ioi_eval.models import Blob, BuildLimits, BuildOptions, Problem, Toolchain
+from ioi_eval.model.job import Ended
+from ioi_eval.models import Blob, BuildLimits, BuildOptions, Job, Problem, Stage, Toolchain
+from ioi_eval.rules.builds import MACHINE_AT_FAULT
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
 from ioi_eval.testing import FakeEngine
@@ -272,6 +275,58 @@ async def test_it_serves_once_it_is_proven_and_the_doctor_says_so(
     again = FakeEngine()
     assert CHECKER in (await _some_builds(tmp_path, again, range(6, 7)))[0]
     assert [job.keep for job in again.builds] == [("submission",)]
+
+
+async def test_the_doctor_tells_what_a_proof_that_ships_is_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class All(dict[str, ShippedProof]):
+        def get(self, key: str, default: object = None) -> ShippedProof:  # type: ignore[override]
+            return ShippedProof(compiler="g++", standard="gnu++20", words="39 of 43 programs are the same")
+
+        def __contains__(self, key: object) -> bool:
+            return True
+
+    monkeypatch.setattr("ioi_eval.engines.jobs.build.shipped_proofs", All)
+    engine = FakeEngine()
+    await _some_builds(tmp_path, engine, range(6))
+    assert len([job for job in engine.builds if job.keep == ("program",)]) == 2, "one program is tried"
+    monkeypatch.setattr("platform.machine", lambda: engine.profile_value.architecture)
+    [line] = headers(engine.profile_value.toolchains["g++"], Store(tmp_path / "store"))
+    assert "39 of 43 programs are the same, by the proof that ships, and here 1 of 1" in line.detail
+
+
+@pytest.mark.parametrize(
+    ("stage", "proven"),
+    [
+        (Stage(signal="SIGKILL"), None),
+        (Stage(code=137), None),
+        (Stage(code=MACHINE_AT_FAULT), None),
+        (Stage(code=1, stdout="cc1plus: out of memory\n"), None),
+        (Stage(code=1, stdout="error: no\n"), False),
+        (Stage(code=4), False),
+    ],
+    ids=["killed", "killed in a shell", "a full disk", "no memory", "refused", "crashed"],
+)
+async def test_only_programs_that_came_to_their_end_prove_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: Stage, proven: bool | None
+) -> None:
+    """What ended for other reasons is tried again by the next run."""
+    engine = FakeEngine()
+    execute = engine.run
+
+    async def ending_so(job: Job) -> Ended:
+        return Ended.of(stage) if job.keep == ("program",) else await execute(job)
+
+    monkeypatch.setattr(engine, "run", ending_so)
+    await _some_builds(tmp_path, engine, range(6))
+    monkeypatch.setattr("platform.machine", lambda: engine.profile_value.architecture)
+    [line] = headers(engine.profile_value.toolchains["g++"], Store(tmp_path / "store"))
+    assert ("without templates made early" in line.detail) is (proven is False)
+    again = FakeEngine()
+    await _some_builds(tmp_path, again, range(6, 8))
+    tried = any(job.keep == ("program",) for job in again.builds)
+    assert tried is (proven is None)
 
 
 # --- with the real headers ---------------------------------------------------------------------------

@@ -275,7 +275,10 @@ def test_programs_of_the_corpus_do_the_same(tmp_path: Path, path: Path) -> None:
     code, words, quick = build(tmp_path / "quick", source, tool)
     assert (code, words, is_golds(quick)) == (0, "", True)
     *_, usual = build(tmp_path / "usual", source, msgspec.structs.replace(tool, linker=""))
-    assert _ran(quick) == _ran(usual)
+    outcomes = [_ran(program) for program in (quick, usual)]
+    if path.stem == "printf_scanf":  # its first line prints a pointer that is read before it is set
+        outcomes = [(code, printed.partition(b"\n")[2]) for code, printed in outcomes]
+    assert outcomes[0] == outcomes[1]
 
 
 def _solutions(problem: Problem) -> Sequence[Submission]:
