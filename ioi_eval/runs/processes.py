@@ -10,7 +10,7 @@ import contextlib
 import logging
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,7 @@ class Process:
         self._calls = dict[int, _Call]()
         self._known = set[str]()
         self._opened: asyncio.Future[IsOpen] = asyncio.get_running_loop().create_future()
+        self.asked: Open | None = None
         self.servers = set[str]()
         self.states: tuple[ServerState, ...] = ()
         self.slots, self.usable, self.alive = 1, 0, True
@@ -115,6 +116,7 @@ class Process:
         return len(self._calls) / max(1, self.slots)
 
     async def open(self, asked: Open) -> IsOpen:
+        self.asked = asked
         self.send(asked)
         opened = await self._opened
         self.slots, self.usable = opened.found.slots, opened.found.used
@@ -150,6 +152,8 @@ class Process:
 
     def give_up(self) -> None:
         """Judge without it: it ended, or none of its servers answers."""
+        if not self.alive:
+            return
         self.alive, self.usable, gone = False, 0, "the process that judged it ended"
         if not self._opened.done():
             self._opened.set_exception(EngineUnavailable(gone))
@@ -334,12 +338,15 @@ class Crew:
 
     def __init__(self, tell: OnEvent) -> None:
         self.tell, self.processes = tell, list[Process]()
+        self._ended = asyncio.Queue[Process]()
 
     def hear(self, process: Process, told: Told) -> None:
         """Pass on what a process tells, as if all servers were of one engine."""
+        if process not in self.processes:  # it is only being opened
+            return
         if (changed := told.changed) is not None:
             process.usable, process.slots = changed.usable, max(1, changed.slots)
-            moved = changed.change is Change.GONE and any(changed.url in each.servers for each in self._alive)
+            moved = changed.change is Change.GONE and any(changed.url in each.servers for each in self.alive)
             if not moved:
                 usable = [each for each in self.processes if each.usable]
                 sums = {
@@ -351,6 +358,7 @@ class Crew:
             process.states = told.now.servers
             self.tell(ServersNow(servers=self._states()))
         if not process.alive:
+            self._ended.put_nowait(process)
             self.share_out(set().union(*(each.servers for each in self.processes)))
         if any(each.usable for each in self.processes):
             for each in self.processes:
@@ -360,7 +368,7 @@ class Crew:
             self.tell(told.waits)
 
     @property
-    def _alive(self) -> list[Process]:
+    def alive(self) -> list[Process]:
         return [each for each in self.processes if each.alive]
 
     def _states(self) -> tuple[ServerState, ...]:
@@ -373,7 +381,7 @@ class Crew:
 
     def share_out(self, found: Collection[str]) -> None:
         """Give each process its servers: those that it has, as far as can be."""
-        alive = self._alive
+        alive = self.alive
         before = [frozenset(each.servers) for each in alive]
         for process in self.processes:
             if not process.alive:
@@ -383,6 +391,20 @@ class Crew:
         for process, had in zip(alive, before, strict=True):
             if process.servers != had:
                 process.send(UseServers(servers=tuple(sorted(process.servers))))
+
+    async def replace(self, begin: Callable[[Process], Awaitable[Process]]) -> None:
+        """Have new processes judge in the place of those that end, as often as there are processes."""
+        ended = self._ended = asyncio.Queue()  # without those that could not begin
+        for _ in range(len(self.processes)):
+            gone = await ended.get()
+            try:
+                process = await begin(gone)
+            except (EngineError, InputError, OSError) as error:
+                _LOG.warning("a process that judged ended, and none could take its place: %s", error)
+                continue
+            _LOG.warning("a process that judged ended: another one took its place")
+            self.processes.append(process)
+            self.share_out(set().union(*(each.servers for each in self.alive)))
 
     async def keep_up(self, discovery: Discovery) -> None:
         """Look for servers for ever. What was known stands where a look fails."""
@@ -411,12 +433,25 @@ async def judges(
     crew, parts = Crew(tell), [set[str]() for _ in range(size)]
     share_out(found, parts)
     async with contextlib.AsyncExitStack() as open_processes:
-        for part in parts:
-            channel = await open_processes.enter_async_context(spawned())
-            process = Process(channel, crew.hear)
+
+        async def begun(part: set[str]) -> Process:
+            process = Process(await open_processes.enter_async_context(spawned()), crew.hear)
             open_processes.push_async_callback(process.close)
             process.servers = part
-            crew.processes.append(process)
+            return process
+
+        async def in_place_of(ended: Process) -> Process:
+            parts = [*(set(each.servers) for each in crew.alive), set[str]()]
+            share_out(await discovery.find(), parts)
+            if ended.asked is None or not parts[-1]:
+                raise EngineUnavailable("no server is left for it")
+            process = await begun(set())  # the others have these servers until it is open
+            asked = msgspec.structs.replace(ended.asked, servers=tuple(sorted(parts[-1])))
+            together([*opened, await process.open(asked)], choice)
+            return process
+
+        for part in parts:
+            crew.processes.append(await begun(part))
         launch = msgspec.structs.replace(choice.launch, neighbours=choice.launch.neighbours * size)
         asked = [
             Open(
@@ -430,13 +465,17 @@ async def judges(
         ]
         opened = await _opened(crew, asked)
         tell(together(opened, choice))
-        keeping_up = asyncio.create_task(crew.keep_up(discovery))
+        meanwhile = [
+            asyncio.create_task(crew.keep_up(discovery)),
+            asyncio.create_task(crew.replace(in_place_of)),
+        ]
         try:
             yield Judges(crew.processes)
         finally:
-            keeping_up.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await keeping_up
+            for task in meanwhile:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
 
 
 def _slots(total: int | None, size: int) -> list[int | None]:

@@ -129,6 +129,22 @@ async def test_a_process_that_is_killed_is_a_failure_of_the_judge(
     assert len(rows(tmp_path / "run")) == 16 and judging_processes() == []
 
 
+async def test_another_process_takes_the_place_of_one_that_is_killed(
+    tmp_path: Path, shared_cache: Path, servers: str
+) -> None:
+    dump(tmp_path, 60)
+    async with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
+        await until(lambda: len(rows(tmp_path / "run")) >= 1)
+        first, second = judging_processes()
+        os.kill(first, signal.SIGKILL)
+        await until(lambda: len(judging_processes()) == 2 and first not in judging_processes())
+        assert second in judging_processes()
+        code, said = await ended(process)
+    failed = (tmp_path / "run" / "failures.jsonl").read_text().splitlines()
+    assert code == (3 if failed else 0) and len(failed) <= 8, said
+    assert len(rows(tmp_path / "run")) + len(failed) == 60 and judging_processes() == []
+
+
 async def test_an_interrupted_run_ends_its_processes(
     tmp_path: Path, shared_cache: Path, servers: str
 ) -> None:

@@ -8,13 +8,14 @@ import json
 import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from ioi_eval import InputError, Store, load_problems, score_dump
 from ioi_eval.engines.contract import Change, JobsWait, OnServer, ServerChanged, Servers, ignore
 from ioi_eval.engines.registry import Opening
+from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.values import ServerState
 from ioi_eval.runs import EngineChoice, Event, RunOptions, ServersFound, ServersNow
 from ioi_eval.runs import processes as module
@@ -52,7 +53,12 @@ class Fake(FakeEngine):
 
     def __init__(self, named: Named | None = None) -> None:
         super().__init__(outcome, compile_errors=lambda source: "refused" if "refused" in source else None)
-        self.named = named
+        self.named, self.refuses = named, False
+
+    async def __aenter__(self) -> Self:
+        if self.refuses:
+            raise EngineUnavailable("no server answers")
+        return self
 
     def servers(self) -> Servers:
         urls = sorted(self.named.urls) if self.named is not None else []
@@ -67,6 +73,10 @@ class Processes:
         self.engines, self.tasks = list[Fake](), list[asyncio.Task[None]]()
         self.opened: Callable[[Fake], object] = lambda engine: None
         monkeypatch.setattr(module, "spawned", self.spawned)
+
+    def servers(self, number: int) -> int:
+        named = self.engines[number].named
+        return 0 if named is None else len(named.urls)
 
     @contextlib.asynccontextmanager
     async def spawned(self) -> AsyncIterator[Channel[FromProcess]]:
@@ -143,7 +153,10 @@ async def test_equal_programs_are_judged_once_whoever_built_them(tmp_path: Path,
 
 
 async def test_a_process_that_dies_fails_what_it_had_in_hand(tmp_path: Path, spawned: Processes) -> None:
+    """None can take its place here."""
+
     def dies(engine: Fake) -> None:
+        engine.refuses = len(spawned.engines) > 2
         if engine is spawned.engines[0]:
             run = engine.execute
 
@@ -159,7 +172,7 @@ async def test_a_process_that_dies_fails_what_it_had_in_hand(tmp_path: Path, spa
     call, rows = await scored(tmp_path, "run", TWO, 2)
     ended = [why for why in call.failures.values() if "ended" in why]
     assert 1 <= len(ended) <= 4 and len(rows) + len(call.failures) == 44
-    assert spawned.engines[1].named is not None and len(spawned.engines[1].named.urls) == 2
+    assert spawned.servers(1) == 2
     spawned.opened = lambda engine: None
     again, rows = await scored(tmp_path, "run", TWO, 2)
     assert len(again.failures) == 4
@@ -167,6 +180,65 @@ async def test_a_process_that_dies_fails_what_it_had_in_hand(tmp_path: Path, spa
     for row in (*rows, *same):
         del row["repeats"]  # the others were judged first
     assert rows == same
+
+
+async def test_another_process_takes_the_place_of_one_that_dies(tmp_path: Path, spawned: Processes) -> None:
+    """The third one judges, with a server of its own; rows that the first had in hand have failed."""
+    judged, shares = asyncio.Event(), list[tuple[int, int]]()
+
+    def dies(engine: Fake) -> None:
+        number, run = len(spawned.engines) - 1, engine.execute
+
+        async def execute(job: Any) -> Any:
+            if number == 0 and engine.runs:
+                spawned.tasks[0].cancel()
+                await asyncio.sleep(60)
+            if number == 1 and len(engine.runs) > 2:
+                await judged.wait()
+            result = await run(job)
+            if number == 2:
+                for _ in range(100):  # turns of the loop
+                    await asyncio.sleep(0)
+                shares.append((spawned.servers(1), spawned.servers(2)))
+                judged.set()
+            return result
+
+        engine.execute = execute  # type: ignore[method-assign]
+
+    spawned.opened = dies
+    async with asyncio.timeout(60):
+        call, rows = await scored(tmp_path, "run", TWO, 2)
+    assert shares[0] == (1, 1)
+    ended = [why for why in call.failures.values() if "ended" in why]
+    assert 1 <= len(ended) <= 4 and len(rows) + len(call.failures) == 44
+    assert all(task.done() for task in spawned.tasks)
+
+
+async def test_a_process_is_replaced_as_often_as_there_are_processes(
+    tmp_path: Path, spawned: Processes
+) -> None:
+    """The second one goes on; the first, third and fourth die with their first job."""
+    died = asyncio.Event()
+
+    def dies(engine: Fake) -> None:
+        number, run = len(spawned.engines) - 1, engine.execute
+
+        async def execute(job: Any) -> Any:
+            if number != 1:
+                if number == 3:
+                    died.set()
+                spawned.tasks[number].cancel()
+                await asyncio.sleep(60)
+            await died.wait()
+            return await run(job)
+
+        engine.execute = execute  # type: ignore[method-assign]
+
+    spawned.opened = dies
+    async with asyncio.timeout(60):
+        call, rows = await scored(tmp_path, "run", TWO, 2)
+    assert len(spawned.engines) == 4 and len(rows) + len(call.failures) == 44
+    assert spawned.servers(1) == 2
 
 
 async def test_submissions_go_where_a_server_works(tmp_path: Path, spawned: Processes) -> None:
