@@ -107,6 +107,16 @@ def test_a_key_behind_the_index_that_is_in_it_is_there_twice(folder: Path) -> No
         Journal.open(folder, MADE_OF)
 
 
+def test_a_run_goes_on_where_no_index_can_be_written(folder: Path, read: list[str]) -> None:
+    write(folder, "a1")
+    (folder / ROWS_INDEX).unlink()
+    (folder / ROWS_INDEX).mkdir()
+    write(folder, "a2", "a3")
+    read.clear()
+    check(folder, "a1", "a2", "a3")
+    assert read == ["a1", "a2", "a3"]
+
+
 NAMES = ("a1", "a2", "a3")
 
 
