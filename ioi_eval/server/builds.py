@@ -1,4 +1,4 @@
-"""SharedBuilds that a store keeps, and those under way, which requests share."""
+"""Builds that a store keeps, and those under way, which requests share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class KeptBuild(Value):
 
 
 class KeptBuilds:
-    """SharedBuilds kept in a store, or nowhere. The methods block and may be called from several threads."""
+    """Builds kept in a store, or nowhere. The methods block and may be called from several threads."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
@@ -59,7 +59,7 @@ class KeptBuilds:
 
 
 class SharedBuilds:
-    """SharedBuilds by key. One that has begun goes on when its clients hang up, and they ask again.
+    """Builds by key. One that has begun goes on when its clients hang up, and they ask again.
 
     Until it ends, within its own limits, it holds the place of the request that began it: no client gets
     more builds under way than it could have requests.

@@ -35,6 +35,7 @@ from ioi_eval.server.jobs import (
 from ioi_eval.server.log import Fullness, Tell
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.sandbox_fusion import PATIENCE, SandboxFusion
+from ioi_eval.server.unanswered import TooLate
 
 # --- what a server answers ---------------------------------------------------------------------------
 
@@ -134,7 +135,7 @@ class Routes:
             late = request.path in _SANDBOX
             status = HTTPStatus.GATEWAY_TIMEOUT if late else HTTPStatus.SERVICE_UNAVAILABLE
             self._metrics.refusals[status] += 1
-            if not isinstance(busy, Draining):
+            if not isinstance(busy, Draining | TooLate):
                 self._fullness.refused(str(busy))
             return _message(str(busy), status=status, headers=_SOON)
         except FailedInside:

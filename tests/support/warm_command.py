@@ -13,6 +13,7 @@ import runpy
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -99,6 +100,7 @@ def _become(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # the compilers' trials have asked for it with another environment
     for number, descriptor in enumerate(descriptors, start=1):
         os.dup2(descriptor, number)
         os.close(descriptor)

@@ -18,6 +18,7 @@ from ioi_eval.benchmarks import dumps
 from ioi_eval.benchmarks.dump_index import read_index
 from ioi_eval.runs import Event, RowsRead, RowsUnderstood, RunSummary, SubmissionJudged
 from ioi_eval.runs import score as use_case
+from ioi_eval.store.packed import Keys
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
@@ -117,7 +118,7 @@ async def test_a_run_that_ends_early_has_noted_what_its_dump_is(
     with pytest.raises(asyncio.CancelledError):
         await call
     before, info, index = large.keys(), large.info(), read_index(large.folder / "run")
-    assert 0 < len(before) < 12 and index is not None and len(index.keys) == 12
+    assert 0 < len(before) < 12 and index is not None and len(Keys.of(index.keys)) == 12
     done = await large.score()
     assert (done.judged, done.skipped) == (12 - len(before), len(before))
     assert RowsRead(rows=12, selected=12) not in large.events

@@ -88,15 +88,22 @@ def quick_linker(compiler: Toolchain) -> str:
     path = Path(named) if "/" in named else find_command(QUICK_LINKER)
     if platform.machine() != MACHINE or path is None or not seen_in_a_box(path):
         return ""
+    try:
+        with tempfile.TemporaryDirectory(prefix="ioi-eval-") as folder:
+            if not _links(compiler, Path(folder)):
+                return ""
+        version = _first(r"(\S+)$", ask([str(path), "--version"]))
+        return f"gold {version} {_digest('', [path])}"
+    except OSError:  # no room for a trial: the compiler's own links as well
+        return ""
+
+
+def _links(compiler: Toolchain, folder: Path) -> bool:
+    source, program = folder / "trial", folder / "program"
+    source.write_text(TRIAL)
     language = "c++" if compiler.command == "g++" else "c"
-    with tempfile.TemporaryDirectory(prefix="ioi-eval-") as folder:
-        source, program = Path(folder) / "trial", Path(folder) / "program"
-        source.write_text(TRIAL)
-        words = ask([compiler.path, *LINKING, "-static", "-x", language, "-o", str(program), str(source)])
-        if words or ask([str(program)]).strip() != WORKS:
-            return ""
-    version = _first(r"(\S+)$", ask([str(path), "--version"]))
-    return f"gold {version} {_digest('', [path])}"
+    words = ask([compiler.path, *LINKING, "-static", "-x", language, "-o", str(program), str(source)])
+    return not words and ask([str(program)]).strip() == WORKS
 
 
 def find_java() -> Toolchain | None:

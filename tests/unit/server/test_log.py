@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import aiohttp
 import pytest
-from server_helpers import API, Caller
+from server_helpers import API, Caller, until
+from support.clocks import Ahead
 
 from ioi_eval import EmbeddedEngine
 from ioi_eval.server import Event, Server, ServerOptions
@@ -49,6 +52,30 @@ def test_being_full_is_told_once_and_having_room_again() -> None:
     full.taken()
     assert [event.name for event in told] == ["full", "room"]
     assert told[1].facts == {"refused": 5}
+
+
+async def test_at_the_door_of_run_code_the_same_is_told(engine: EmbeddedEngine) -> None:
+    """But nothing of a request that has its place, and is not answered yet."""
+    told: list[Event] = []
+    asked = {"json": {"code": "import time; time.sleep(1000)", "language": "python", "run_timeout": 60}}
+    async with (
+        Server(engine, ServerOptions(port=0, queue=0, run_timeout=60_000), tell=told.append) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        call, clock = Caller(session), Ahead()
+        inside = asyncio.create_task(call.post("/run_code", **asked))
+        await until(lambda: server.running == 1)
+        await clock.turn(80.0)
+        assert (await inside)[0] == 504 and told == []
+        again = asyncio.create_task(call.post("/run_code", **asked))
+        await until(lambda: server._admission.visits == 2)
+        outside = asyncio.create_task(call.post("/run_code", **asked))
+        await until(lambda: server._admission._doors[""].locked())
+        await clock.turn(9.0)
+        assert (await outside)[0] == 504 and [event.name for event in told] == ["full"]
+        again.cancel()
+        assert (await call.post("/run_code", json={"code": "print(1)", "language": "python"}))[0] == 200
+    assert [event.name for event in told] == ["full", "room"]
 
 
 async def test_every_job_is_told_where_that_is_asked_for(engine: EmbeddedEngine) -> None:

@@ -225,6 +225,12 @@ def test_one_that_fails_a_trial_is_none(tmp_path: Path, fault: str) -> None:
     assert quick_linker(tool) == "" and "-fuse-ld" in calls.read_text()
 
 
+def test_a_machine_without_room_for_a_trial_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = linking()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    assert quick_linker(found) == ""
+
+
 def test_machines_of_another_kind_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
     found = linking()
     monkeypatch.setattr(toolchains, "MACHINE", "aarch64")
