@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.model.job import JobFile, JobResult, Stage
 from ioi_eval.model.values import Blob, Value
-from ioi_eval.server.jobs import staying
+from ioi_eval.server.jobs import AWAY, staying
 from ioi_eval.store import Store
 from ioi_eval.store.memory import Shared, recalled, remembered
 
 # --- how builds lie in the store: a folder per key with the stage that made it and its files ---------
 
 
-_REFUSED = 1  # exit code: the submission does not compile, and would not another time
+_REFUSED = 1  # exit code: the submission does not compile
+_PASSES = re.compile(
+    r"\b(killed|signal|memory|space|resources?|unavailable)\b", re.I
+)  # in words of one that might later
 
 
 class KeptBuild(Value):
@@ -42,9 +46,11 @@ class KeptBuilds:
     def keep(self, key: str, stage: Stage, made: Mapping[str, str]) -> KeptBuild:
         """A time limit, or a compiler that broke, is not remembered: the next time may go better.
 
-        Nor is what takes the room of many others.
+        g++ whose compiler the kernel killed ends as it does for a faulty program. Words that may mean either
+        cost a build each time. Nor is remembered what takes the room of many others.
         """
-        if stage.code not in (0, _REFUSED):
+        broke = stage.code == _REFUSED and _PASSES.search(stage.stdout + stage.stderr)
+        if stage.code not in (0, _REFUSED) or broke:
             return KeptBuild(stage=stage)
         contents = {name: Blob.of(Path(path).read_bytes()) for name, path in made.items()}
         files = (JobFile(name=name, content=contents[name], executable=True, text=False) for name in made)
@@ -61,13 +67,13 @@ class KeptBuilds:
 class SharedBuilds:
     """Builds by key. One that has begun goes on when its clients hang up, and they ask again.
 
-    Until it ends, within its own limits, it holds the place of the request that began it: no client gets
-    more builds under way than it could have requests.
+    Until it ends, or nobody has come for some seconds, it holds the place of the request that began it: no
+    client gets more builds under way than it could have requests, nor slots for long by hanging up.
     """
 
     def __init__(self, store: Store | None) -> None:
         self._kept = KeptBuilds(store)
-        self._builds: Shared[KeptBuild] = Shared(lasting=True)
+        self._builds: Shared[KeptBuild] = Shared(lasting=AWAY)
 
     def under_way(self, key: str) -> bool:
         return key in self._builds

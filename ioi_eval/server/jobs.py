@@ -30,6 +30,9 @@ from ioi_eval.server.options import ServerOptions
 # --- admission: all is decided at once, between two awaits -------------------------------------------
 
 
+AWAY = 10.0  # seconds that a client may stay away from what goes on for it; verl's comes after 1 and 2
+
+
 class Draining(EngineOverloaded):
     """The server takes no more jobs: it ends when those that run are done."""
 
@@ -210,6 +213,7 @@ class Visit:
         self.caller, self._admission = caller, admission
         self._has_slot, self._brought = False, 0
         self.waited = 0.0  # seconds at the door
+        self.untold = 0.0  # seconds for a slot, until the first job in it tells them
         self._holders, self._counts = 0, True
         self._outside: Token[Visit]
 
@@ -227,11 +231,12 @@ class Visit:
         """Waits for its turn; of one caller, first come, first served. A holder of a slot keeps it."""
         if self._has_slot:
             return
+        came = time.monotonic()
         await self._admission.free.acquire(self.caller)
         if self._admission.draining:
             self._admission.free.release(self.caller)
             raise Draining
-        self._has_slot = True
+        self._has_slot, self.untold = True, time.monotonic() - came
         self._admission.served[self.caller.name] += 1
         self._admission.running += 1
 
@@ -476,10 +481,10 @@ class Jobs:
         return msgspec.structs.replace(job, files=files, **missing)
 
     async def _run(self, job: Job, visit: Visit) -> JobResult:
-        came = time.monotonic()
         await visit.slot()
         started = time.monotonic()
-        self._metrics.waiting.observe(started - came)
+        waited, visit.untold = visit.untold, 0.0
+        self._metrics.waiting.observe(waited)
         outcome = "cancelled"
         try:
             result = await self._engine.execute(job)
@@ -496,7 +501,7 @@ class Jobs:
             self._say("failed", f"a job in {job.runtime} failed: {error}", runtime=job.runtime)
             raise FailedInside(str(error)) from error
         finally:
-            seconds, waited = time.monotonic() - started, started - came
+            seconds = time.monotonic() - started
             self._metrics.ended(outcome, seconds)
             if self._verbose:
                 words = f"a job in {job.runtime} waited {waited:.3f} s and took {seconds:.3f} s: {outcome}"

@@ -9,22 +9,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from ioi_eval.model.errors import EngineOverloaded
-from ioi_eval.server.jobs import Visit
+from ioi_eval.server.jobs import AWAY, Visit
+from ioi_eval.store.memory import Bounded
 
-_AWAY = 10.0  # seconds that a client may stay away; verl's comes after 1 and 2
+_ANSWERS = 64 << 20  # bytes of answers whose clients are away, which hold no slot
 
 
 class TooLate(EngineOverloaded):
     """A request that is not answered yet, whose client would hang up."""
 
     def __init__(self) -> None:
-        super().__init__(f"no answer yet: ask again within {_AWAY:g} s, this request keeps its place")
+        super().__init__(f"no answer yet: ask again within {AWAY:g} s, this request keeps its place")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Work:
     task: asyncio.Task[bytes]
     visit: Visit  # in whose place it goes on
+    away: asyncio.TimerHandle | None = None  # ends it, while its client is away
 
 
 class Unanswered:
@@ -37,6 +39,7 @@ class Unanswered:
     def __init__(self) -> None:
         self._left: dict[str, deque[_Work]] = {}  # whose clients are away, those that came first ahead
         self._tasks = set[asyncio.Task[bytes]]()
+        self._answers: Bounded[tuple[str, _Work]] = Bounded(_ANSWERS, lambda left: self._forget(*left))
 
     async def answer(
         self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], visit: Visit, seconds: float
@@ -45,7 +48,7 @@ class Unanswered:
 
         Raises TooLate where that takes more seconds.
         """
-        mine = self._taken(key) or self._begun(work, visit)
+        mine = self._taken(key) or self._begun(key, work, visit)
         try:
             await asyncio.wait({mine.task}, timeout=seconds)
         except asyncio.CancelledError:
@@ -62,31 +65,30 @@ class Unanswered:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _begun(self, work: Callable[[], Coroutine[Any, Any, bytes]], visit: Visit) -> _Work:
+    def _begun(self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], visit: Visit) -> _Work:
         async def in_its_place() -> bytes:
             with visit.held():
                 return await work()
 
-        task = asyncio.create_task(in_its_place())
-        self._tasks.add(task)
-        task.add_done_callback(self._over)
-        return _Work(task, visit)
+        begun = _Work(asyncio.create_task(in_its_place()), visit)
+        self._tasks.add(begun.task)
+        begun.task.add_done_callback(lambda _: self._over(key, begun))
+        return begun
 
-    def _over(self, task: asyncio.Task[bytes]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # for whoever comes again
+    def _over(self, key: str, work: _Work) -> None:
+        """Keep what came of it for whoever comes again: an answer at the cost of older ones."""
+        self._tasks.discard(work.task)
+        if not work.task.cancelled() and work.task.exception() is None and work.away is not None:
+            self._answers.keep(str(id(work)), (key, work), len(work.task.result()))
 
     def _leave(self, key: str, work: _Work) -> None:
         work.visit.expect_again()
-        left = _Work(work.task, work.visit)  # another one each time
-        self._left.setdefault(key, deque()).append(left)
-        asyncio.get_running_loop().call_later(_AWAY, self._give_up, key, left)
+        self._left.setdefault(key, deque()).append(work)
+        work.away = asyncio.get_running_loop().call_later(AWAY, self._give_up, key, work)
 
-    def _give_up(self, key: str, left: _Work) -> None:
-        if left in self._left.get(key, ()):
-            self._forget(key, left)
-            left.task.cancel()
+    def _give_up(self, key: str, work: _Work) -> None:
+        self._forget(key, work)
+        work.task.cancel()
 
     def _taken(self, key: str) -> _Work | None:
         if key not in self._left:
@@ -95,7 +97,12 @@ class Unanswered:
         self._forget(key, left)
         return left
 
-    def _forget(self, key: str, left: _Work) -> None:
-        self._left[key].remove(left)
+    def _forget(self, key: str, work: _Work) -> None:
+        if work.away is None:
+            return
+        work.away.cancel()
+        work.away = None
+        self._answers.forget([str(id(work))])
+        self._left[key].remove(work)
         if not self._left[key]:
             del self._left[key]

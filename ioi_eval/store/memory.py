@@ -158,15 +158,16 @@ class Bounded(Generic[T]):
 class _Call(Generic[T]):
     task: asyncio.Task[T]
     waiting: int = 0
+    alone: asyncio.TimerHandle | None = None  # ends it, while nobody waits
 
 
 class Shared(Generic[T]):
     """Calls by key. A caller that is cancelled leaves; when the last one does, the work is cancelled too.
 
-    `lasting`: it goes on to its end, for those who ask again, until `close`.
+    `lasting`: it goes on for so many seconds then, for those who ask again, until `close`.
     """
 
-    def __init__(self, *, lasting: bool = False) -> None:
+    def __init__(self, *, lasting: float = 0.0) -> None:
         self._calls: dict[str, _Call[T]] = {}
         self._lasting = lasting
 
@@ -181,6 +182,9 @@ class Shared(Generic[T]):
         if call is None:
             call = self._calls[key] = _Call(asyncio.ensure_future(work()))
         call.waiting += 1
+        if call.alone is not None:
+            call.alone.cancel()
+            call.alone = None
         try:
             return await asyncio.shield(call.task)
         finally:
@@ -197,6 +201,7 @@ class Shared(Generic[T]):
     async def _leave(self, key: str, call: _Call[T]) -> None:
         if not call.task.done() and (call.waiting or self._lasting):
             if not call.waiting:
+                call.alone = asyncio.get_running_loop().call_later(self._lasting, self._end, key, call)
                 call.task.add_done_callback(lambda task: self._over(key, call))
             return
         if self._calls.get(key) is call:  # a new caller must not join what is over or being cancelled
@@ -205,9 +210,16 @@ class Shared(Generic[T]):
             call.task.cancel()
             await asyncio.wait([call.task])
 
+    def _end(self, key: str, call: _Call[T]) -> None:
+        if self._calls.get(key) is call:  # a new caller must not join what is being cancelled
+            del self._calls[key]
+        call.task.cancel()
+
     def _over(self, key: str, call: _Call[T]) -> None:
         """Forget work that ended without a caller; an error is for those who ask again and meet it."""
         if self._calls.get(key) is call and not call.waiting:
             del self._calls[key]
+        if call.alone is not None:
+            call.alone.cancel()
         if not call.task.cancelled():
             call.task.exception()

@@ -298,6 +298,21 @@ def test_only_what_would_be_so_again_is_kept(tmp_path: Path, code: int | None, l
     assert (found is not None and found.stage == stage) if lasts else found is None
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "g++: fatal error: Killed signal terminated program cc1plus",
+        "cc1plus: out of memory allocating 65536 bytes",
+        "/tmp/a.s: fatal error: error writing: No space left on device",
+    ],
+)
+def test_a_compiler_that_was_killed_is_asked_again(tmp_path: Path, words: str) -> None:
+    """It ends with the exit code of one that refuses."""
+    kept = KeptBuilds(Store(tmp_path / "cache"))
+    assert kept.keep("abcd", Stage(code=1, stderr=words), {}).stage.stderr == words
+    assert kept.find("abcd") is None
+
+
 def test_what_is_damaged_is_built_again(tmp_path: Path) -> None:
     store = Store(tmp_path / "cache")
     kept = KeptBuilds(store)

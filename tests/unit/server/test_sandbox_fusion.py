@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +288,45 @@ async def test_a_build_without_its_client_ends_with_the_server(engine: EmbeddedE
         await asyncio.wait([gone])
         assert (held.ended, server.running) == (0, 1)
     assert held.ended == 1
+
+
+async def test_a_build_to_whom_nobody_comes_ends(engine: EmbeddedEngine) -> None:
+    """Else who hangs up at once could have all slots for minutes."""
+    held = HeldEngine(engine)
+    async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
+        call, clock = Caller(session), Ahead()
+        asked = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60, "stdin": "21"}
+        for visits in (1, 2):  # the second comes in time
+            gone = asyncio.create_task(post(call, **asked))
+            await until(lambda visits=visits: (held.begun, server._admission.visits) == (1, visits))
+            await asyncio.sleep(0)
+            gone.cancel()
+            await until(lambda: server._admission.visits == 1)
+            await clock.turn(6.0)
+            assert (held.ended, server.running) == (0, 1)
+        await clock.turn(6.0)
+        await until(lambda: (held.ended, server.running, server._admission.visits) == (1, 0, 0))
+        held.let_go.set()
+        assert (await run(call, **asked))["run_result"]["stdout"] == "42\n"
+
+
+async def test_a_wait_for_a_slot_is_told_once(engine: EmbeddedEngine) -> None:
+    """By the first of the two jobs of a program that is built."""
+    held = HeldEngine(engine)
+    async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
+        call = Caller(session)
+        first = asyncio.create_task(post(call, "print(1)"))
+        await until(lambda: held.begun == 1)
+        second = asyncio.create_task(run(call, DOUBLE_CPP, language="cpp", stdin="1", compile_timeout=60))
+        await until(lambda: server._admission.free.waiting == 1)
+        began = time.monotonic()
+        await asyncio.sleep(0.05)
+        waited = time.monotonic() - began
+        held.let_go.set()
+        await asyncio.gather(first, second)
+        counts = await call.counts()
+        assert counts["ioi_eval_wait_seconds_sum"] >= waited
+        assert counts["ioi_eval_wait_seconds_count"] == len(held.ran)
 
 
 async def test_who_waits_for_anothers_build_needs_no_slot(engine: EmbeddedEngine) -> None:

@@ -1,0 +1,42 @@
+"""Answers whose clients are away are bounded, whoever leaves them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from server_helpers import until
+
+from ioi_eval.server import unanswered
+from ioi_eval.server.jobs import Admission
+from ioi_eval.server.unanswered import TooLate, Unanswered
+
+pytestmark = pytest.mark.alike
+
+
+async def test_answers_that_nobody_takes_make_room_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unanswered, "_ANSWERS", 10)
+    admission, here, go, begun = (
+        Admission(slots=1, queue=9, room=1),
+        Unanswered(),
+        asyncio.Event(),
+        list[str](),
+    )
+
+    async def answer(key: str, seconds: float) -> bytes:
+        async def work() -> bytes:
+            begun.append(key)
+            await go.wait()
+            return key.encode() * 6
+
+        with admission.visit() as visit:
+            return await here.answer(key, work, visit, seconds)
+
+    for key in "ab":
+        with pytest.raises(TooLate):
+            await answer(key, 0.01)
+    go.set()
+    await until(lambda: admission.visits == 0)
+    assert [await answer(key, 60) for key in "ba"] == [b"b" * 6, b"a" * 6]
+    assert begun == ["a", "b", "a"], "the older answer was kept, or the newer one was not"
+    assert (admission.visits, admission._expected) == (0, 0)
