@@ -18,7 +18,7 @@ from ioi_eval.runs import journal as journal_module
 from ioi_eval.runs import rows_index
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.rows_index import ROWS_INDEX
-from ioi_eval.store.folder import Fingerprint, decoded
+from ioi_eval.store.folder import Fingerprint, ResultHead, decoded
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +26,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The keys of rows of results.jsonl whose heads are read, of runs that all count as large."""
     found = list[str]()
 
-    def reading(path: Path, *more: Any) -> Iterable[tuple[int, Any]]:
-        for place, head in decoded(path, *more):
-            if path.name == "results.jsonl":
+    def reading(path: Path, kind: Any, *more: Any) -> Iterable[tuple[int, Any]]:
+        for place, head in decoded(path, kind, *more):
+            if path.name == "results.jsonl" and kind is ResultHead:
                 found.append(head.key)
             yield place, head
 
