@@ -116,6 +116,33 @@ def test_a_slurm_job_starts_the_official_image(tmp_path: Path, kind: str, starte
     assert {f"{name}={value}" for name, value in limits().items()} <= set(said)
 
 
+@pytest.mark.parametrize("answers", [0, 1])
+@pytest.mark.parametrize(
+    "command", [["stop"], ["stop", "2000"], ["launch", "--ioi-eval", "/bin/true", "--open-to-all", "1"]]
+)
+def test_no_worker_is_started_or_stopped_where_slurm_does_not_answer(
+    tmp_path: Path, command: list[str], answers: int
+) -> None:
+    """A real one takes minutes to say so. `answers`: to so many questions, then no more."""
+    words = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
+    asked = tmp_path / "asked"
+    for name in ("squeue", "scancel", "sbatch", "sinfo"):
+        program = tmp_path / name
+        program.write_text(
+            f"#!/bin/sh\necho {name} >>{asked}\n"
+            f'if [ "$(grep -c squeue {asked})" -gt {answers} ] || [ {name} != squeue ]; then\n'
+            f"    echo '{words}' >&2\n    exit 1\nfi\necho '7 piston-worker-2000'\n"
+        )
+        program.chmod(0o755)
+    done = subprocess.run(
+        [PISTON / "slurm" / command[0], *command[1:]],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode and words in done.stderr, done
+    assert "no such worker" not in done.stdout and " ends" not in done.stdout
+
+
 # --- docker ------------------------------------------------------------------------------------------
 
 
