@@ -1,7 +1,8 @@
 """The package `ioi_eval` for Piston servers: a folder as if installed, or an index to install it from.
 
-It may bring a compiler, and `bits/stdc++.h` precompiled by that one, or else by this machine's. A compiler
-takes only what the very same one has made; any other reads the header as it is.
+It may bring a compiler, and `bits/stdc++.h` precompiled by that one, or else by this machine's: as it is, and
+with its templates made early where that is proven to change no program. A compiler takes only what the very
+same one has made; any other reads the header as it is.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import logging
 import os
 import shutil
 import subprocess
@@ -16,18 +18,39 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, HEADER, LIBRARY_HEADER, WRAPPER
+from ioi_eval.engines.contract import (
+    BROUGHT_HEADERS,
+    BROUGHT_LIBRARY,
+    HEADER,
+    LIBRARY_HEADER,
+    WRAPPER,
+    Recipe,
+)
 from ioi_eval.engines.embedded.commands import find_command
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
+from ioi_eval.engines.jobs.headers import (
+    CHECKER,
+    EARLY,
+    Proof,
+    Trial,
+    brought_early,
+    checker_recipe,
+    early_recipe,
+    header_recipe,
+    trials,
+)
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import Language, find
-from ioi_eval.model.values import Value
+from ioi_eval.model.options import BuildLimits
+from ioi_eval.model.values import Blob, NamedBlob, Value
 from ioi_eval.store.resources import piston
 
 SERVERS_PLACE = "/piston/packages"  # where a server sees the folder, wherever it lies here
@@ -35,6 +58,7 @@ _PLATFORM = "docker-debian"  # the official image; others warn and load it all t
 _SCRIPTS = ("compile", "environment", "run")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _COMPILER, _HEADERS = "compiler", "headers"
+_LOG = logging.getLogger(__name__)
 
 
 class IndexLine(Value):
@@ -136,10 +160,9 @@ def _precompiled(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path
     chosen = {language.standard: language for language in map(_dialect, standards)}.values()
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
         for language in chosen:
-            made = Path(folder, f"{language.header}.gch")
-            made.mkdir(parents=True, exist_ok=True)
-            made.with_suffix("").write_text(f"#include_next <{language.header}>\n")
-            _precompile(language, prefix and prefix.resolve(), made / language.standard)
+            headers = _Headers(language, prefix and prefix.resolve(), Path(folder))
+            headers.add_usual()
+            headers.add_early()
         if chosen:  # a compiler checks that a header is its own, and not which C library that one has read
             shutil.copyfile(LIBRARY_HEADER, Path(folder, BROUGHT_LIBRARY))
         for path in (Path(folder), *Path(folder).rglob("*")):  # jobs have a user of their own
@@ -155,28 +178,96 @@ def _dialect(name: str) -> Language:
     return language
 
 
-def _precompile(language: Language, prefix: Path | None, target: Path) -> None:
-    """Make a header with the flags that submissions have."""
-    found = find_command(language.command) if prefix is None else prefix / "bin" / language.command
-    if found is None or not found.is_file():
-        words = f"there is no {language.command} that could precompile"
-        raise InputError(words, where=os.fspath(prefix or ""), field="headers", remedy=language.remedy)
-    libraries = "" if prefix is None else f"{prefix}/lib64:{prefix}/lib"
-    with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
-        Path(folder, WRAPPER).write_text(f"#include <{language.header}>\n")
-        done = subprocess.run(
-            language.precompile(WRAPPER, HEADER, tool=os.fspath(found)),
-            cwd=folder,
-            env={"PATH": _PATH, "LD_LIBRARY_PATH": libraries, "LANG": "C.UTF-8"},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
+class _Headers:
+    """The big header for a standard, made in a folder with the flags that submissions have."""
+
+    def __init__(self, language: Language, prefix: Path | None, folder: Path) -> None:
+        found = find_command(language.command) if prefix is None else prefix / "bin" / language.command
+        if found is None or not found.is_file():
+            words = f"there is no {language.command} that could precompile"
+            raise InputError(words, where=os.fspath(prefix or ""), field="headers", remedy=language.remedy)
+        self._tool, self._language, self._folder = os.fspath(found), language, folder
+        self._libraries = "" if prefix is None else f"{prefix}/lib64:{prefix}/lib"
+        empty = NamedBlob(name="empty.cpp", content=Blob.of(""))
+        self._recipe = Recipe(
+            kind=HEADER,
+            output=HEADER,
+            command=(self._tool,),
+            sources=(empty,),
+            control=empty,
+            limits=BuildLimits(),
+            header=language.header,
+            precompile=language.precompile(WRAPPER, HEADER, tool=self._tool),
         )
-        if done.returncode != 0:
-            words = " ".join(done.stderr.split())[:400]
-            raise InputError(f"{found} cannot precompile {language.header}: {words}", field="headers")
-        shutil.move(Path(folder, HEADER), target)
+
+    def add_usual(self) -> None:
+        made, words = self._make(header_recipe(self._recipe))
+        if made is None:
+            short = " ".join(words.split())[:400]
+            raise InputError(
+                f"{self._tool} cannot precompile {self._language.header}: {short}", field="headers"
+            )
+        self._add(f"{self._language.header}.gch/{self._language.standard}", made)
+        self._add(self._language.header, f"#include_next <{self._language.header}>\n".encode())
+
+    def add_early(self) -> None:
+        """Add the early header, where it is proven now that no program of the corpus is another one by it."""
+        standard, header = self._language.standard, self._language.header
+        checker, _ = self._make(checker_recipe(self._recipe))
+        early, words = (
+            (None, "") if checker is None else self._make(early_recipe(self._recipe, Blob.of(checker)))
+        )
+        if checker is None or early is None or words:
+            _LOG.info("%s: this compiler makes no templates of %s early", standard, header)
+            return
+        self._add(CHECKER, checker)
+        self._add(f"{EARLY}/{standard}/{header}.gch", early)
+        self._add(f"{EARLY}/{standard}/{header}", f"#include_next <{header}>\n".encode())
+        _LOG.info("%s: proving that templates made early change no program: about a minute", standard)
+        options, proof = brought_early(os.fspath(self._folder), standard, header), Proof()
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            for outcome in threads.map(partial(self._try, options), trials(self._recipe)):
+                proof.take(*outcome)
+        _LOG.info("%s: %s", standard, proof)
+        if not proof.holds:
+            shutil.rmtree(self._folder / EARLY / standard)
+
+    def _try(self, early: Sequence[str], trial: Trial) -> tuple[Trial, Blob | None, Blob | None]:
+        """Build a program both ways. None: nothing came of it, or the compiler had words."""
+        usual, by_early = (
+            self._make(
+                msgspec.structs.replace(trial.usual, command=(self._tool, *way, *trial.usual.command[1:]))
+            )
+            for way in (("-I", os.fspath(self._folder)), early)
+        )
+        return trial, _silent(*usual), _silent(*by_early)
+
+    def _make(self, recipe: Recipe) -> tuple[bytes | None, str]:
+        """Return what came of a recipe, and the compiler's words."""
+        with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
+            for source in recipe.sources:
+                Path(folder, source.name).write_bytes(source.content.read())
+            done = subprocess.run(
+                recipe.command,
+                cwd=folder,
+                env={"PATH": _PATH, "LD_LIBRARY_PATH": self._libraries, "LANG": "C.UTF-8"},
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+            made = Path(folder, recipe.output)
+            there = done.returncode == 0 and made.is_file()
+            return made.read_bytes() if there else None, done.stdout + done.stderr
+
+    def _add(self, name: str, content: bytes) -> None:
+        place = self._folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+
+
+def _silent(made: bytes | None, words: str) -> Blob | None:
+    return None if made is None or words else Blob.of(made)
 
 
 def _replace(target: Path, source: Path) -> None:

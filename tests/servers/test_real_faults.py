@@ -17,6 +17,7 @@ import pytest
 from support.command_line import BROKEN, RIGHT, WRONG, results
 
 from ioi_eval.server.packaging import SERVERS_PLACE, install
+from ioi_eval.store.resources import graders
 
 _LONGEST = 900.0  # seconds that a run takes on a busy machine
 NUMBER = 12
@@ -160,22 +161,32 @@ def test_a_package_that_brings_headers(desk: Any, spare: Any) -> None:
         (place / ".env").write_text(words.replace(SERVERS_PLACE, str(data / "packages")))
         spare.start()
         done = desk.cli("doctor", "--engine", spare.url)
-        assert "bits/stdc++.h, precompiled for gnu++20 by its package" in " ".join(done.stdout.split())
+        told = "bits/stdc++.h, precompiled for gnu++20 with its templates made early by its package"
+        assert told in " ".join(done.stdout.split())
         programs = {"usual": _SHOWS_ITS_HEADER}
         scored = desk.cli(*desk.words(programs, spare.url, out="usual"))
         assert scored.returncode == 0, scored.stdout + scored.stderr
-        (place / "w.hpp").write_text("#include <bits/stdc++.h>\n#define FROM_THE_PACKAGE\n")
+        marked = "#include <bits/stdc++.h>\n#define FROM_THE_PACKAGE\n"
+        (place / "w.hpp").write_text(marked + "#pragma ioi_eval early\n")
+        early, target = place / "headers/ioi-eval-early", place / "headers/bits/stdc++.h.gch/gnu++20"
         flags = ("-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-static", "-s", "-x", "c++-header")
-        target = place / "headers/bits/stdc++.h.gch/gnu++20"
-        subprocess.run(["/usr/bin/g++", *flags, "-o", target, place / "w.hpp"], check=True)
-        programs = {"marked": _SHOWS_ITS_HEADER.replace("main() {", "main() {\n    ;")}
-        scored = desk.cli(*desk.words(programs, spare.url, out="marked"))
-        assert scored.returncode == 0, scored.stdout + scored.stderr
+        made = early / "gnu++20/bits/stdc++.h.gch"
+        asked = {"usual": graders() / "headers/usual.txt", "made": made}
+        plugin = [f"-fplugin={early}/early.so", *(f"-fplugin-arg-early-{k}={v}" for k, v in asked.items())]
+        subprocess.run(["/usr/bin/g++", *plugin, *flags, "-o", made, place / "w.hpp"], check=True)
+        for name in ("early", "marked"):
+            programs = {name: _SHOWS_ITS_HEADER.replace("main() {", f"main() {{\n    int {name};")}
+            scored = desk.cli(*desk.words(programs, spare.url, out=name))
+            assert scored.returncode == 0, scored.stdout + scored.stderr
+            (place / "w.hpp").write_text(marked)
+            subprocess.run(["/usr/bin/g++", *flags, "-o", target, place / "w.hpp"], check=True)
+            shutil.rmtree(early, ignore_errors=True)
     finally:
         shutil.rmtree(place)
     (usual,) = results(desk.folder / "usual").values()
     assert usual["all_subtasks_points"] == 0 and usual["code_compiles"]
-    assert results(desk.folder / "marked")["marked"]["all_subtasks_points"] > 0
+    for name in ("early", "marked"):
+        assert results(desk.folder / name)[name]["all_subtasks_points"] > 0
 
 
 _LONG = """#include <cstdio>

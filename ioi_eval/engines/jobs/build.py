@@ -51,6 +51,7 @@ from ioi_eval.engines.jobs.headers import (
     Demand,
     Proof,
     Trial,
+    brought_early,
     checker_recipe,
     checking,
     early_name,
@@ -99,26 +100,28 @@ def compile_script(
 
     `linked`: whether the shared source is there as an object, too. `included`: whether the source's own first
     includes may be there, precompiled. `brought`: whether the server's package may have the big header so.
-    `early`: whether the early header may be there, for programs that it cannot change; others are built by
-    the usual one. What fails with any of these is built without, so nothing made ahead is why a source is
-    refused. And if the compiler says anything about a source that begins with a header made ahead, it
-    compiles the source alone: it has other words for what was included elsewhere. So it does if the quicker
-    linker has words, or a program that it refuses.
+    `early`: whether the early header may be there beside either, for programs that it cannot change; others
+    are built by the usual one. What fails with any of these is built without, so nothing made ahead is why
+    a source is refused. And if the compiler says anything about a source that begins with a header made
+    ahead, it compiles the source alone: it has other words for what was included elsewhere. So it does if
+    the quicker linker has words, or a program that it refuses.
     """
     # Options that are in no key, because they do not change what comes out.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
     build = shlex.join([tool.path, *options, *recipe.command[1:]])
     quickly = bool(recipe.linker(tool))
     if linked or included or headers or brought or quickly:
-        begins = ""
+        begins = begins_early = ""
         if headers:
-            begins = _begins_with(headers, recipe)
+            begins, begins_early = _begins_with(headers, recipe), _begins_with(EARLY, recipe)
         elif included:
             begins = f"[ ! -e {INCLUDED}.gch ] || begins='-include {INCLUDED}'; "
         elif brought:
             place = f"${BROUGHT_HEADERS}"
-            same = f'cmp -s "{place}/{BROUGHT_LIBRARY}" {LIBRARY_HEADER}'
-            begins = f'[ ! -e "{place}/{recipe.header}.gch" ] || ! {same} || begins="-I {place}"; '
+            standard = next(word[5:] for word in recipe.precompile if word.startswith("-std="))
+            taking = brought_early(place, standard, recipe.header)
+            begins = _begins_with_brought(recipe, place, ("-I", place))
+            begins_early = _begins_with_brought(recipe, taking[1], taking)
         shared = recipe.shared if linked else None
         words = shlex.join(OBJECT if word == shared else word for word in recipe.command[1:])
         linking = shlex.join(LINKING) if quickly else ""
@@ -128,8 +131,9 @@ def compile_script(
         taken = f"[ ! -s {_QUICK_LOG} ]" if begins or quickly else f"cat {_QUICK_LOG}"
         ahead = f'{{ begins=; {begins}{needed}{{ {quick}; code=$?; [ "$code" = 0 ] && {taken}; }}; }}'
         if early:
-            begins = f"begins=; code={REACHED}; {_begins_with(EARLY, recipe)}"
-            checked = quick.replace("$begins", f"$begins {shlex.join(checking(early_name(recipe)))}", 1)
+            begins = f"begins=; code={REACHED}; {begins_early}"
+            checks = shlex.join(checking(early_name(recipe))) if headers else ""
+            checked = quick.replace("$begins", f"$begins {checks}", 1)
             first = f'{begins}[ -z "$begins" ] || {{ {checked}; code=$?; }}; [ "$code" = 0 ] && {taken}'
             # What refuses a source by one header refuses it by the other, but where files of it are bad.
             other = f'[ "$code" -gt 1 ] || grep -qF -e {EARLY}/ -e "precompiled header" {_QUICK_LOG}'
@@ -169,6 +173,12 @@ def _begins_with(folder: str, recipe: Recipe) -> str:
     return f"[ ! -e {name}.gch ] || {{ {again}; begins='-I {folder}'; }}; "
 
 
+def _begins_with_brought(recipe: Recipe, folder: str, options: Sequence[str]) -> str:
+    """A compiler checks that a header is its own, and not which C library that one has read."""
+    same = f'cmp -s "${BROUGHT_HEADERS}/{BROUGHT_LIBRARY}" {LIBRARY_HEADER}'
+    return f'[ ! -e "{folder}/{recipe.header}.gch" ] || ! {same} || begins="{" ".join(options)}"; '
+
+
 def control_command(recipe: Recipe) -> tuple[str, ...]:
     """The same command with the control program in the place of all sources."""
     names = {source.name for source in recipe.sources} | {"-include"}  # which comes before one of them
@@ -185,14 +195,15 @@ def compiling(
     headers = FOLDER if header_name(recipe) in names else ""
     linked = OBJECT in names
     included = f"{INCLUDED}.gch" in names and (linked or not recipe.shared)  # else the grader includes it
+    brought = brought and serves(recipe)
     return compile_script(
         recipe,
         tool=tool,
         headers=headers,
         linked=linked,
         included=included,
-        brought=brought and serves(recipe),
-        early=bool(headers) and {CHECKER, early_name(recipe)} <= names,
+        brought=brought,
+        early={CHECKER, early_name(recipe)} <= names if headers else brought and serves_early(recipe),
     )
 
 

@@ -135,6 +135,16 @@ def checking(header: str) -> tuple[str, ...]:
     return (f"-fplugin=./{CHECKER}", f"-fplugin-arg-early-header={header}")
 
 
+def brought_early(place: str, standard: str, header: str) -> tuple[str, ...]:
+    """Return the options that build a program by the early header of a server's package.
+
+    `place`: the folder of its headers. A compiler that did not make the header stops at once.
+    """
+    folder = f"{place}/{EARLY}/{standard}"
+    checked = f"-fplugin-arg-early-header={folder}/{header}.gch"
+    return ("-I", folder, f"-fplugin={place}/{CHECKER}", checked, "-Werror=invalid-pch", "-Wfatal-errors")
+
+
 def checker_recipe(recipe: Recipe) -> Recipe:
     """The plugin that makes an early header, and checks the programs that are compiled with it."""
     output, source = "early.so", _source("early.cpp")

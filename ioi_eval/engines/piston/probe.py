@@ -15,6 +15,7 @@ import msgspec
 from ioi_eval.engines.cluster import LateAnswer
 from ioi_eval.engines.conditions import answered
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Condition
+from ioi_eval.engines.jobs.headers import brought_early
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
     decode_reply,
@@ -76,6 +77,8 @@ for kept in "$HEADERS"/bits/stdc++.h.gch/*; do
   [ -e "$kept" ] && cmp -s "$HEADERS/LIBRARY" HERE || continue
   echo '#include <bits/stdc++.h>' | g++ FLAGS -std="${kept##*/}" -I "$HEADERS" -H -S -o /dev/null \
     -x c++ - 2>&1 | grep -q "^! $kept" && echo "header ${kept##*/}"
+  printf '#include <bits/stdc++.h>\nint main() {}\n' | g++ FLAGS -std="${kept##*/}" EARLY -S -o /dev/null \
+    -x c++ - && echo "early ${kept##*/}"
 done
 if command -v rustc > /dev/null; then
   words=$(rustc -vV) && real=$(command -v gcc) &&
@@ -109,6 +112,7 @@ for _word, _meant in {
     "LINKING": " ".join(LINKING),
     "MACHINE": MACHINE,
     "MODULES": " ".join(MODULES),
+    "EARLY": " ".join(brought_early("$HEADERS", "${kept##*/}", "bits/stdc++.h")),
     "$HEADERS/LIBRARY": f"$HEADERS/{BROUGHT_LIBRARY}",
     "HERE": LIBRARY_HEADER,
     "$HEADERS": f"${BROUGHT_HEADERS}",
@@ -145,7 +149,10 @@ def seen(words: str) -> Mapping[str, Any]:
     linkers = {
         line[1]: f"gold {line[2]} {line[3]}" for line in lines if line[0] == "linker" and len(line) == 4
     }
-    headers = sorted(line[1] for line in lines if line[0] == "header" and len(line) == 2)
+    headers, early = (
+        tuple(sorted(line[1] for line in lines if line[0] == kind and len(line) == 2))
+        for kind in ("header", "early")
+    )
     kib = _number(told.get("file_kib"))
     return {
         "architecture": told.get("machine", ""),
@@ -154,7 +161,8 @@ def seen(words: str) -> Mapping[str, Any]:
         "max_processes": _number(told.get("processes")),
         "max_open_files": _number(told.get("open_files")),
         "cpp_standard": told.get("standard", ""),
-        "headers": tuple(headers),
+        "headers": headers,
+        "early_headers": early,
         "static": told["static"] == "yes" if "static" in told else None,
         "toolchains": {
             command: Toolchain(

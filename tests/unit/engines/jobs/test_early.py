@@ -14,9 +14,9 @@ import pytest
 from support.builds import HELLO, graded_problem, named, opened, plain_problem, submitted
 
 from ioi_eval.engines.conditions import headers
-from ioi_eval.engines.contract import Recipe
+from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Recipe
 from ioi_eval.engines.embedded.toolchains import find_compiler
-from ioi_eval.engines.jobs.build import OBJECT, compile_script, object_recipe
+from ioi_eval.engines.jobs.build import OBJECT, compile_script, compiling, object_recipe
 from ioi_eval.engines.jobs.headers import (
     CHECKER,
     FOLDER,
@@ -204,6 +204,70 @@ def test_a_graders_object_is_linked_beside_it(tmp_path: Path, ahead: dict[str, P
     source = recipe(TELLS + "int add(int a, int b) { return a + b + A; }\n", problem)
     shared = build(tmp_path / "object", object_recipe(source))
     assert exit_code(build(tmp_path / "box", source, {**ahead, OBJECT: shared})) == 7
+
+
+# --- of a server's package -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def brought(tmp_path: Path, ahead: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of headers in a package."""
+    place, some = tmp_path / "package", recipe(HELLO)
+    for name, file in {
+        BROUGHT_LIBRARY: Path(LIBRARY_HEADER),
+        CHECKER: ahead[CHECKER],
+        f"{HEADER}.gch/gnu++20": ahead[header_name(some)],
+        f"ioi-eval-early/gnu++20/{HEADER}.gch": ahead[early_name(some)],
+    }.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, place / name)
+    for folder in (place, place / "ioi-eval-early" / "gnu++20"):
+        (folder / HEADER).write_text(f"#include_next <{HEADER}>\n")
+    monkeypatch.setenv(BROUGHT_HEADERS, str(place))
+    return place
+
+
+def build_there(box: Path, source: str) -> tuple[str, int | None]:
+    """Return the compiler's words, and the program's exit code if there is one."""
+    wanted = recipe(source)
+    for file in (wanted.control, *wanted.sources):
+        (box / file.name).parent.mkdir(parents=True, exist_ok=True)
+        (box / file.name).write_bytes(file.content.read())
+    script = compiling(wanted, compiler(), (), brought=True)
+    done = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, check=False)
+    built = box / wanted.output
+    return done.stdout.decode(), exit_code(built) if built.exists() else None
+
+
+def test_one_that_a_package_brings_serves_the_same_programs(tmp_path: Path, brought: Path) -> None:
+    told = "int main() { return A; }\n"
+    assert build_there(tmp_path / "a", TELLS + told) == ("", 7)
+    assert build_there(tmp_path / "b", REACHES) == ("", 8)
+    adds = "namespace std { struct Own {}; }\n"
+    assert build_there(tmp_path / "c", TELLS + adds + told) == ("", 8)
+    refused = build_there(tmp_path / "d", TELLS + "#error no\n")
+    (brought / BROUGHT_LIBRARY).write_text("of another version of the C library")
+    assert build_there(tmp_path / "e", TELLS + told) == ("", 9)
+    assert build_there(tmp_path / "f", TELLS + "#error no\n") == refused and "#error no" in refused[0]
+
+
+@pytest.mark.parametrize("broken", ["checker", "cut off", "of other flags", "not there"])
+def test_one_of_a_package_that_cannot_be_used_leads_to_the_usual_one(
+    tmp_path: Path, brought: Path, broken: str
+) -> None:
+    """A header that its compiler does not take is no reason to read all that is in it."""
+    header = brought / "ioi-eval-early" / "gnu++20" / f"{HEADER}.gch"
+    match broken:
+        case "checker":
+            (brought / CHECKER).write_bytes(b"\x7fELF")
+        case "cut off":
+            header.write_bytes(header.read_bytes()[:1000])
+        case "of other flags":
+            others = early_recipe(recipe(HELLO, language="c++17"), Blob.of_file(brought / CHECKER))
+            shutil.copyfile(build(tmp_path / "early", small(others, "#include <future>\n")), header)
+        case _:
+            header.unlink()
+    assert build_there(tmp_path / "box", TELLS + "int main() { return A; }\n") == ("", 8)
 
 
 # --- proofs ------------------------------------------------------------------------------------------
