@@ -8,9 +8,9 @@ it gives programs no executable stack, so functions within functions of C crash,
 from __future__ import annotations
 
 QUICK_LINKER, MACHINE = "ld.gold", "x86_64"
-# No submission is compiled for optimization by the linker. The compiler's own linker has words about such a
-# stack, and gold only if it is asked.
-LINKING = ("-fuse-ld=gold", "-fno-use-linker-plugin", "-Wl,-warn-execstack")
+# No submission is compiled for optimization by the linker. The compiler's own linker has words about a stack
+# that runs, and lets no constant run; gold does both only if it is asked.
+LINKING = ("-fuse-ld=gold", "-fno-use-linker-plugin", "-Wl,-warn-execstack", "-Wl,-rosegment")
 # What a log has if a linker said anything: its own name, its caller's, an object's or an archive's member.
 LINKERS_WORDS = r"collect2|ld\.gold|\.o[:)]"
 WORKS = "works"

@@ -36,24 +36,29 @@ _STRAY = re.compile(r"\\(?!\r?\n)")  # it would join what follows a comment
 _NAME = r"""(?:<[\w.+-]+(?:/[\w.+-]+)*+>|"[\w.+-]+(?:/[\w.+-]+)*+")"""
 # Words may be pasted together. The comma that goes with missing arguments makes none.
 _PASTES = r"%:%:|(?<!,)(?<!, )##|##(?![ ]?__VA_ARGS__)"
-_ASSEMBLES = r"asm|__asm|__asm__|_*section(?:__)?|_*symver(?:__)?"
-_INCLUDES = r"(?:#|%:)[ \t]*(?:include|include_next|import)\b"
+_DIRECTIVE = r"(?:#|%:)[ \t\f\v]*"
+# Words whose strings become assembly as they are, and names of directives that come behind a comment.
+_ASSEMBLES = (
+    r"\b(?:asm|__asm|__asm__|_*(?:section|symver|weakref)(?:__)?)\b"
+    rf"|{_DIRECTIVE}(?:(?:ident|sccs)\b|/\*)"
+)
+_INCLUDES = rf"{_DIRECTIVE}(?:include|include_next|import)\b"
 # Beside what is in `_LOOKS`: parts of the library's macros that make assembly, names of files that are no
-# headers, and files of ours.
+# headers, files of ours, and trigraphs.
 _TELLS = re.compile(
-    rf"\b(?:{_ASSEMBLES}|dependency|pch_preprocess|embed|__has_embed)\b|__REDIRECT|ioi-eval|{_PASTES}"
+    rf"{_ASSEMBLES}|\b(?:dependency|pch_preprocess|embed|__has_embed)\b|__REDIRECT|ioi-eval|{_PASTES}"
     rf"|(?:{_INCLUDES}|__has_include(?:_next)?[ \t]*\()(?![ \t]*{_NAME})"
-    r"|(?:#|%:)[ \t]*(?:line\b[^\n]*\"|\d)|\.\./"
+    rf"|{_DIRECTIVE}(?:line\b[^\n]*\"|\d)|\.\./|\?\?[=/]"
 )
 _LOOKS = re.compile(
     r"\b(?:__FILE__|__BASE_FILE__|__FILE_NAME__|__builtin_FILE|__builtin_COLUMN|\w*source_location"
-    rf"|{_ASSEMBLES}|diagnostic|embed|__has_embed)\b|incbin"
+    rf"|diagnostic|embed|__has_embed)\b|incbin|{_ASSEMBLES}"
     rf"|{_INCLUDES}(?![ \t]*{_NAME})"
     rf"|__has_include(?:_next)?(?![ \t]*\([ \t]*{_NAME})"
     rf"|{_PASTES}"
 )
 _COMMENTS = r"(?:\s|//(?:[^\n\\]|\\[^\n])*\n|/\*.*?\*/)*+"
-_JOIN = re.compile(r"\\[ \t]*\r?\n")
+_JOIN = re.compile(r"\\[ \t\f\v\0]*\r?\n")
 _MACRO = re.compile(r"(?:#|%:)[ \t]*define[ \t]+(\w+)(.*)")
 _NAMESPACE = re.compile(
     rf"(?<!using )\bnamespace\b{_COMMENTS}(?:\[\[.*?\]\]{_COMMENTS})?([A-Za-z_]\w*)", re.DOTALL

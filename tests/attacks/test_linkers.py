@@ -30,6 +30,8 @@ pytestmark = pytest.mark.alike
 
 _PUTS = '#include <cstdio>\nint main() { std::puts("built"); }\n'
 _WARNING = 'asm(".section .gnu.warning{}, \\"\\", @progbits\\n.ascii \\"own words\\"\\n.text");\n'
+# The same, as a string that ends where another one does.
+_PUSHED = '\\n.pushsection .gnu.warning, \\"\\"\\n.ascii \\"own words\\"\\n.popsection\\n'
 _NESTED = """#include <stdio.h>
 static int twice(int (*f)(int), int x) { return f(f(x)); }
 int main(void) {
@@ -51,6 +53,10 @@ _TABLE = """#include <cstdio>
 asm(".section .eh_frame, \\"a\\", @progbits\\n.long 5\\n.byte 1, 2, 3, 4, 5\\n.text");
 int main() { try { throw 1; } catch (int) { std::puts("caught"); } }
 """
+_CONSTANT = """#include <cstdio>
+const unsigned char code[] = {0xb8, 42, 0, 0, 0, 0xc3};  // return 42
+int main() { int (*volatile f)() = (int (*)())code; std::printf("%d\\n", f()); }
+"""
 _OVER = "#include <cstdio>\nchar many[2147483647u];\nint main() { std::puts(many); }\n"
 HOSTILE = {
     "linkers of other systems are told": '#pragma comment(linker, "-fuse-ld=mold")\n' + _PUTS,
@@ -63,11 +69,17 @@ HOSTILE = {
     "a warning about the library": _WARNING.format(".puts") + _PUTS,
     "a section to write and to run": 'asm(".section .own, \\"awx\\"\\n.byte 0xc3\\n.text");\n' + _PUTS,
     "a stack to run": 'asm(".section .note.GNU-stack, \\"x\\", @progbits\\n.text");\n' + _PUTS,
+    "a constant that runs": _CONSTANT,
     "constructors of another kind": _CONSTRUCTORS,
     "a table of exceptions": _TABLE,
     "assembly that is pasted": "#define P(a, b) a##b\nP(as, m)"
     + _WARNING.format("").removeprefix("asm")
     + _PUTS,
+    "a word that form feeds join": f'as\\\f\nm("{_PUSHED}");\n{_PUTS}',
+    "assembly in a name of the compiler": f'#ident "x\\"{_PUSHED}.ident \\"x"\n{_PUTS}',
+    "assembly in a name of the version": f'#sccs "x\\"{_PUSHED}.ident \\"x"\n{_PUTS}',
+    "assembly in a name of a function": "static int f(const char*)"
+    f' __attribute__((weakref("puts{_PUSHED}")));\nint g() {{ return f("built"); }}\n{_PUTS}',
     "a label": '#include <cstdio>\nint f() asm("puts");\nint main() { std::puts("built"); return f() < 0; }\n',
     "the log of the compiler": '#include "../.ioi-eval-quick.log"\n' + _PUTS,
     "the end of the program": "#include <cstdio>\nint _end = 7, __bss_start = 8, etext = 9;\n"
@@ -88,6 +100,7 @@ HOSTILE_IN_C = {
 ALL = {name: ("c++", text) for name, text in HOSTILE.items()} | {
     name: ("c", text) for name, text in HOSTILE_IN_C.items()
 }
+OPTIONS = {"stacks that run": "-Wl,-warn-execstack", "constants that run": "-Wl,-rosegment"}
 
 
 class Outcome(NamedTuple):
@@ -148,8 +161,13 @@ def test_no_source_can_tell_by_which_it_was_linked(tmp_path: Path, name: str) ->
         ("sources that only compile", "constructors of another kind"),
         ("sources that only compile", "a table of exceptions"),
         ("sources that only compile", "assembly that is pasted"),
+        ("sources that only compile", "a word that form feeds join"),
+        ("sources that only compile", "assembly in a name of the compiler"),
+        ("sources that only compile", "assembly in a name of the version"),
+        ("sources that only compile", "assembly in a name of a function"),
         ("sources that only compile", "the log of the compiler"),
         ("stacks that run", "functions within functions"),
+        ("constants that run", "a constant that runs"),
         ("the linker's words", "a symbol that is missing"),
         ("the linker's words", "no main"),
         ("the linker's words", "a function of the library twice"),
@@ -162,8 +180,8 @@ def test_no_source_can_tell_by_which_it_was_linked(tmp_path: Path, name: str) ->
 def test_without_a_rule_some_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, name: str
 ) -> None:
-    if rule == "stacks that run":
-        monkeypatch.setattr(build, "LINKING", LINKING[:-1])
+    without = OPTIONS.get(rule)
+    monkeypatch.setattr(build, "LINKING", tuple(word for word in LINKING if word != without))
     if rule == "the linker's words":
         monkeypatch.setattr(build, "LINKERS_WORDS", "^$never")
     quick, usual = outcomes(tmp_path, name, told=rule == "sources that only compile")

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from ioi_eval.rules.cpp_text import adds_to_std, without_comments
+from ioi_eval.rules.cpp_text import adds_to_std, only_compiles, without_comments
 
 pytestmark = pytest.mark.once
 
@@ -170,3 +170,31 @@ def test_the_preprocessor_sees_the_same_of_many() -> None:
 )
 def test_what_adds_to_the_library(text: str, adds: bool) -> None:
     assert adds_to_std(text) is adds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'asm("");\n',
+        'as\\ \f\v\0\nm("");\n',
+        '#ident "a"\n',
+        '%: /**/ sccs "a"\n',
+        "#/**/include A\n",
+        "#\finclude A\n",
+        '[[gnu::weakref("a")]] static int f();\n',
+        'as??/\nm("");\n',
+        "#define P(a, b) a??=??=b\n",
+        '#include "../a"\n',
+        "#if __has_include(A)\n#endif\n",
+    ],
+)
+def test_what_tells_more_than_the_compiler(text: str) -> None:
+    assert not only_compiles(f"int a;\n{text}")
+
+
+def test_what_tells_the_compiler_alone() -> None:
+    assert only_compiles(
+        "#include <vector>  // a\n#if __has_include(<set>)\n#line 7\n#endif\n"
+        '#define all(x) begin(x), end(x)\n#pragma GCC optimize("O3")\n'
+        'const char* what = "what? /* identical */";\nint import, idents[3], weak;\n'
+    )
