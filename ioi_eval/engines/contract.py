@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import msgspec
 
+from ioi_eval.engines.linking import LINKING
 from ioi_eval.model.errors import JobRejected, JudgeFailure, ToolchainGone, ToolMissing
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult, Toolchain
 from ioi_eval.model.languages import remedy
@@ -171,7 +172,7 @@ def artifact_key(
         "toolchain": toolchain.identity,
         "command": tuple(command),
         "sources": sorted([source.name, source.content.sha256] for source in sources),
-        **({"linker": linker} if linker else {}),
+        **({"linker": [linker, *LINKING]} if linker else {}),
     }
     return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()
 

@@ -13,8 +13,9 @@ from support.builds import HELLO, checked_problem, graded_problem, named, opened
 from support.engines import fake_profile
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems
+from ioi_eval.engines import contract
 from ioi_eval.engines.cluster import offers_of
-from ioi_eval.engines.contract import Built, Recipe
+from ioi_eval.engines.contract import Built, Recipe, artifact_key
 from ioi_eval.engines.embedded import toolchains
 from ioi_eval.engines.embedded.toolchains import find_compiler, find_linking, quick_linker
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, object_recipe
@@ -237,13 +238,14 @@ def test_machines_of_another_kind_have_none(monkeypatch: pytest.MonkeyPatch) -> 
     assert quick_linker(found) == ""
 
 
-async def test_rows_tell_which_it_was(tmp_path: Path) -> None:
+async def test_rows_tell_which_it_was(shared_cache: Path) -> None:
     wanted = " ".join(linking().linker.split()[:2])
     source = submitted(SHORT + 'int main() { std::puts("built"); }\n')
     test = Test(name="1", input=Blob.of(""), answer=Blob.of("built\n"))
     problem = plain_problem(tests=(test,))
+    store = Store(shared_cache)
     for usual in (False, True):
-        store, builds = Store(tmp_path / f"{usual}"), BuildOptions(usual_linker=usual)
+        builds = BuildOptions(usual_linker=usual)
         async with Scorer(EmbeddedEngine(store=store, slots=1), store=store, builds=builds) as scorer:
             result = await scorer.score(problem, source)
         row = result_row(source, problem, result)
@@ -310,3 +312,12 @@ async def test_solutions_of_the_examples_are_judged_alike(tmp_path: Path) -> Non
                     tests = [(test.test_name, test.status, test.score) for test in result.tests]
                     told[usual].append((problem.id, submission.key, result.compile_output, tests))
     assert len(told[True]) > 100 and told[True] == told[False]
+
+
+def test_a_program_is_named_by_the_options_of_its_link_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = Toolchain(command="g++", path="g++", version="1", identity="1")
+    before = artifact_key("submission", "x", tool, ("g++",), (), "gold 1")
+    alone = artifact_key("submission", "x", tool, ("g++",), ())
+    monkeypatch.setattr(contract, "LINKING", ("-fuse-ld=gold",))
+    assert artifact_key("submission", "x", tool, ("g++",), (), "gold 1") != before
+    assert artifact_key("submission", "x", tool, ("g++",), ()) == alone
