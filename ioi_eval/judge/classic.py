@@ -169,12 +169,9 @@ _REMEDY = "Piston's package `bash` is all that batched jobs need, and they judge
 _OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
 
 
-def is_classic(options: JudgeOptions, profile: Profile) -> bool:
-    """Return True if classic jobs are to judge: they were asked for, or nothing else is possible."""
-    if options.job != "auto":
-        return options.job == "classic"
-    packages = not set(CLASSIC).isdisjoint(profile.runtimes) or codeforces.is_there(profile)
-    return packages and not profile.has_shell
+def has_packages(profile: Profile) -> bool:
+    """Return True if there are packages for classic jobs."""
+    return not set(CLASSIC).isdisjoint(profile.runtimes) or codeforces.is_there(profile)
 
 
 def takes(problem: Problem, submission: Submission, profile: Profile) -> bool:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack, suppress
 from functools import lru_cache, partial
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec.structs import replace
 
 from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Profile, Program, Rejected, Stall
 from ioi_eval.judge.blame import Partner
-from ioi_eval.judge.classic import is_classic, judge_one_by_one, takes
+from ioi_eval.judge.classic import has_packages, judge_one_by_one, takes
 from ioi_eval.judge.grading import grades
 from ioi_eval.judge.needs import lacks, refuse_language, refuse_promises
 from ioi_eval.judge.programs import (
@@ -28,7 +28,7 @@ from ioi_eval.judge.programs import (
 )
 from ioi_eval.judge.sharing import Sharing, program_identity
 from ioi_eval.model.digests import Same
-from ioi_eval.model.doing import BUILD, TESTS, step
+from ioi_eval.model.doing import TESTS, step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import JudgeOptions
@@ -60,7 +60,6 @@ from ioi_eval.rules.verdicts import (
 )
 
 _BUILD = "build"
-_T = TypeVar("_T")
 _TRIES = 8  # of a submission whose interpreter no server has any more
 
 
@@ -108,7 +107,7 @@ class Judge:
 
     async def prepare(self, problem: Problem) -> None:
         """Build what all submissions need. Raises for a problem that cannot be judged."""
-        if not is_classic(self._options, await self._engine.profile()):
+        if not await self._is_classic():
             await self._artifacts.of_problem(problem)
 
     async def lacks(
@@ -119,34 +118,42 @@ class Judge:
         Nothing is built for that. `language` is None for submissions of files alone. Only a final
         JudgeFailure cannot be mended.
         """
-        here, builder = await self._engine.profile(), await (await self._artifacts.builder()).profile()
-        if is_classic(self._options, here):  # its servers say themselves what they can build
+        if await self._is_classic():  # its servers say themselves what they can build
             return ()
+        here, builder = await self._engine.profile(), await (await self._artifacts.builder()).profile()
         return tuple(lacks(problem, language, here, builder, code))
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         """Return what the submission is worth. JudgeFailure where that cannot be said."""
         if problem.unusable:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
-        if unspoken := await self._not_spoken(problem, submission):
+        of_reply = submission.language_from is LanguageFrom.REPLY and submission.code is not None
+        if of_reply and (unspoken := await self._not_spoken(problem, submission)):
             without = replace(submission, code=None)
             result = submission_result(problem, without, {}, compiles=False, checker=checker_name(problem))
             return replace(result, compile_output=unspoken)
-        if is_empty(problem, submission):
-            return submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
         if runs_code(problem, submission):
             language = find(submission.language, where=problem.source or problem.id)
             refuse_language(problem, language)
             if self._trusts and not submission.files:
                 for error in await self.lacks(problem, language, submission.code or ""):
                     raise error
-        if is_classic(self._options, await self._engine.profile()):
+        elif is_empty(problem, submission):
+            return submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
+        if await self._is_classic():
             with step(TESTS):
                 return await judge_one_by_one(self._engine, problem, submission, self._options)
         for _ in range(_TRIES):
             with suppress(ToolchainGone):  # begun anew with what is there now: no mixed results
                 return await self._built_and_judged(problem, submission)
         raise JudgeFailure("servers changed their interpreter again and again", phase="judging")
+
+    async def _is_classic(self) -> bool:
+        """Return True if classic jobs are to judge: they were asked for, or nothing else is possible."""
+        if self._options.job != "auto":
+            return self._options.job == "classic"
+        profile = await self._engine.profile()
+        return not profile.has_shell and has_packages(profile)
 
     async def _built_and_judged(self, problem: Problem, submission: Submission) -> SubmissionResult:
         if not runs_code(problem, submission):
@@ -158,11 +165,11 @@ class Judge:
             return await self._judged(problem, submission, taking_part, ours, missing)
         with ExitStack() as held:
             turn = None if self._sharing is None else held.enter_context(self._sharing.turn(problem.id))
-            work = (
-                _built(self._artifacts.of_problem(problem)),
-                _built(self._artifacts.submission(problem, submission)),
+            programs, built = await asyncio.gather(
+                self._artifacts.of_problem(problem),
+                self._artifacts.submission(problem, submission),
+                return_exceptions=True,
             )
-            programs, built = await asyncio.gather(*work, return_exceptions=True)
             ours = made(programs)  # a broken checker is told before anything else
             if isinstance(built, BaseException):
                 raise built
@@ -184,10 +191,8 @@ class Judge:
 
     async def _not_spoken(self, problem: Problem, submission: Submission) -> str:
         """Why a language that only a fence told does not count here: nothing else asked for it."""
-        if submission.language_from is not LanguageFrom.REPLY or submission.code is None:
-            return ""
         profile, language = await self._engine.profile(), find(submission.language)
-        if is_classic(self._options, profile):
+        if await self._is_classic():
             there = takes(problem, submission, profile)
         else:
             there = profile.toolchains.keys() >= {*language.tools}
@@ -272,11 +277,6 @@ class Judge:
 @lru_cache(256)  # one and the same for all submissions, as its digest is made once
 def _limited(problem: Same[Problem], language: Language) -> Problem:
     return replace(problem.value, limits=language.limits(problem.value.limits))
-
-
-async def _built(work: Awaitable[_T]) -> _T:
-    with step(BUILD):
-        return await work
 
 
 def _with_build(

@@ -23,6 +23,7 @@ from ioi_eval.judge.recipes import (
     submission_recipe,
     trusted_recipe,
 )
+from ioi_eval.model.doing import BUILD, step
 from ioi_eval.model.errors import (
     CheckerBroken,
     InputError,
@@ -129,13 +130,14 @@ class Artifacts:
 
     async def of_problem(self, problem: Problem) -> ProblemPrograms:
         """Build everything that does not depend on a submission, side by side. Raises `ProgramBroken`."""
-        proctor, checker, manager, grader = await asyncio.gather(
-            self.proctor(),
-            self.trusted(problem, CHECKER),
-            self.trusted(problem, MANAGER),
-            self.trusted(problem, GRADER),
-            return_exceptions=True,
-        )
+        with step(BUILD):
+            proctor, checker, manager, grader = await asyncio.gather(
+                self.proctor(),
+                self.trusted(problem, CHECKER),
+                self.trusted(problem, MANAGER),
+                self.trusted(problem, GRADER),
+                return_exceptions=True,
+            )
         return ProblemPrograms(
             proctor=made(proctor), checker=made(checker), manager=made(manager), grader=made(grader)
         )
@@ -193,9 +195,10 @@ class Artifacts:
             check_sources(submission, recipe)
         except JobRejected as refused:
             return Rejected(log=str(refused))
-        if not (await self.engine.profile()).confines:
-            recipe = msgspec.structs.replace(recipe, proctor=await self.proctor())
-        return await self.engine.build(recipe)
+        with step(BUILD):
+            if not (await self.engine.profile()).confines:
+                recipe = msgspec.structs.replace(recipe, proctor=await self.proctor())
+            return await self.engine.build(recipe)
 
     async def builder(self) -> Engine:
         """Return the engine that builds the proctor and the problems' own programs."""
@@ -239,12 +242,6 @@ class Compiled(Value):
     language: Language
     built: Built
 
-    @property
-    def interpreter(self) -> str:
-        """The identity of the one that took the source and has to run it; empty for machine code."""
-        alone = self.language.run() == (self.language.artifact_name,)
-        return "" if alone or self.language.runner else self.built.toolchain
-
 
 def program(
     problem: Problem,
@@ -256,15 +253,18 @@ def program(
 ) -> Program:
     """Return everything that judging the submission takes. `problem` has the language's limits."""
     files = [trusted.file for trusted in (ours.checker, ours.manager) if trusted is not None]
+    interpreter = ""
     if compiled is not None:
+        language, built = compiled.language, compiled.built
+        if language.run() != (language.artifact_name,) and not language.runner:
+            interpreter = built.toolchain  # what took the source has to run it
         if problem.task_type is TaskType.FUNCTION:
             files.insert(0, JobFile(name=_HARNESS, content=Blob.of_file(graders() / "python" / _HARNESS)))
-        name, artifact = compiled.language.artifact_name, compiled.built.artifact
-        files.insert(0, JobFile(name=name, content=artifact, executable=True))
+        files.insert(0, JobFile(name=language.artifact_name, content=built.artifact, executable=True))
     return Program(
         proctor=ours.proctor,
         submission=_submission(problem, compiled),
-        interpreter="" if compiled is None else compiled.interpreter,
+        interpreter=interpreter,
         checker=_checker(problem, ours.checker, options.checker),
         manager=_manager(problem, ours.manager, options.manager),
         files=tuple(files),
@@ -298,6 +298,14 @@ def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
     if problem.task_type is TaskType.FUNCTION:
         # The interpreter starts the harness, which loads the submission. The proctor appends a descriptor.
         argv = (*argv[:-1], _HARNESS, argv[-1], problem.options.function)
+    # Several processes where a file of the package starts some.
+    starting = [name for name in problem.forks_by if name.partition("/")[0] in ("default", language.name)]
+    if starting and problem.options.forks is None:
+        raise JudgeFailure(
+            f"{starting[0]} of the package starts processes, and how many is not measured",
+            phase="judging",
+            remedy="Runs, validate and judge measure it on accepted solutions; else set options.forks",
+        )
     return PlanSubmission(
         argv=argv,
         files=tuple(word for word in argv[1:] if word in (language.artifact_name, _HARNESS)),
@@ -305,24 +313,10 @@ def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
         | (_ONE_THREAD if language.syntax == "python" else {})
         | dict(language.online_environment if online else ()),
         threads=language.threads,
-        processes=_processes(problem, language),
+        processes=1 + (problem.options.forks or 0) if starting else 1,
         proc=language.proc,
         address_space=language.address_space,
     )
-
-
-def _processes(problem: Problem, language: Language) -> int:
-    """Return how many processes a submission may be: several where a file of the package starts some."""
-    theirs = [name for name in problem.forks_by if name.partition("/")[0] in ("default", language.name)]
-    if not theirs:
-        return 1
-    if problem.options.forks is None:
-        raise JudgeFailure(
-            f"{theirs[0]} of the package starts processes, and how many is not measured",
-            phase="judging",
-            remedy="Runs, validate and judge measure it on accepted solutions; else set options.forks",
-        )
-    return 1 + problem.options.forks
 
 
 def _outputs(problem: Problem, submission: Submission) -> Iterator[tuple[str, Blob]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from ioi_eval.engines.contract import DRIVERS, HEADER, SUBMISSION, WRAPPER, Recipe, check_names
@@ -21,7 +21,7 @@ from ioi_eval.model.values import (
     TaskType,
 )
 from ioi_eval.rules.cpp_text import only_compiles, without_comments
-from ioi_eval.rules.languages import grader_of, grader_stem, suffixes
+from ioi_eval.rules.languages import grader_name, grader_of, suffixes
 from ioi_eval.rules.limits import MOST_SOURCE
 from ioi_eval.store.compiling import proctor_arguments
 
@@ -60,35 +60,43 @@ def submission_recipe(
 
     `helpers`: the language's own, see `Language.helper`.
     """
-    language = find(submission.language, where=problem.source or problem.id)
-    included = tuple(_included(problem, language))
-    own = (
+    language, options = find(submission.language, where=problem.source or problem.id), problem.options
+    further = _further_sources(problem, submission, language)
+    grader, standard = linked_grader(problem, language), _standard(problem, language)
+
+    # The main source lies where the grader's header does. An id that is no name of a file gives way.
+    usual = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
+    name, suffix = f"graders/{next(iter(options.source_names), usual)}", suffixes(language)[0]
+    if any(file.name == name + suffix for file in further):
+        name += "-main"
+    text, prelude = submission.code or "", options.prelude
+    prelude += _LINE_BUFFERED if options.line_buffered else ""
+    if prelude and language.command in DRIVERS:
+        text = f"{prelude}#line 1\n{text}"  # its own lines keep their numbers
+    source = NamedBlob(name=name + suffix, content=Blob.of(text.encode(errors="surrogatepass")))
+
+    beside = tuple(
         file
-        for file in _further_sources(problem, submission)
-        if file.name not in {one.name for one in included}
+        for file in problem.grader_files
+        if file.name != source.name
+        and PurePosixPath(file.name).suffix in _SOURCES
+        and (PurePosixPath(file.name).name not in _JUDGES_OWN or file.name == grader)
     )
-    further = (*own, *included)
-    text = _prelude(problem, language) + (submission.code or "")
-    source = NamedBlob(
-        name=_source_name(problem, language, {file.name for file in further}),
-        content=Blob.of(text.encode(errors="surrogatepass")),
-    )
-    grader = linked_grader(problem, language)
-    compiled = [grader] if grader else []
-    beside = tuple(file for file in _beside(problem, grader) if file.name != source.name)
     units = [] if language.finds_sources else [file.name for file in further if _is_unit(file, language)]
     if grader and language.syntax == "python":  # a grader may import what lies beside it
         units += [file.name for file in beside if _is_unit(file, language) and file.name != grader]
-    standard = _standard(problem, language)
     sources = (*beside, *further, source)
+    plain = None
+    if language.command == "g++" and not submission.files:
+        plain = without_comments(text, language.standard or standard or language.default_standard)
     return Recipe(
         kind=SUBMISSION,
         output=language.artifact_name,
         command=language.build(
-            [*compiled, source.name, *units],
+            [*([grader] if grader else []), source.name, *units],
             language.artifact_name,
             standard,
-            extra=language.online_flags if problem.options.online_judge else (),
+            extra=language.online_flags if options.online_judge else (),
         ),
         sources=(*helpers, *sources),
         control=_control(language),
@@ -97,8 +105,9 @@ def submission_recipe(
         header=language.header,
         precompile=language.precompile(WRAPPER, HEADER, standard) if language.precompile_template else (),
         shared="" if submission.files or language.command not in DRIVERS else grader,
-        any_linker=language.command in DRIVERS and all(map(_only_compiles, sources)),
-        uncommented=None if submission.files else _uncommented(text, language, standard),
+        any_linker=language.command in DRIVERS
+        and all(only_compiles(file.content.read().decode(errors="replace")) for file in sources),
+        uncommented=None if plain is None or plain == text else Blob.of(plain),
     )
 
 
@@ -115,32 +124,6 @@ def check_sources(submission: Submission, recipe: Recipe) -> None:
     folders = {folder.as_posix() for name in names for folder in PurePosixPath(name).parents}
     for name in sorted(names & folders):
         raise JobRejected(f"{name!r} is a file and a folder at once")
-
-
-def _uncommented(text: str, language: Language, standard: str) -> Blob | None:
-    if language.command != "g++":
-        return None
-    plain = without_comments(text, language.standard or standard or language.default_standard)
-    return None if plain is None or plain == text else Blob.of(plain)
-
-
-def _only_compiles(file: NamedBlob) -> bool:
-    return only_compiles(file.content.read().decode(errors="replace"))
-
-
-def _prelude(problem: Problem, language: Language) -> str:
-    """In front of a source in C and C++; its own lines keep their numbers."""
-    prelude = problem.options.prelude + (_LINE_BUFFERED if problem.options.line_buffered else "")
-    return f"{prelude}#line 1\n" if prelude and language.command in ("gcc", "g++") else ""
-
-
-def _source_name(problem: Problem, language: Language, taken: Collection[str]) -> str:
-    """`graders/<id>.cpp`, where the grader's header lies; ids that are no names of files give way."""
-    usual = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
-    stem = next(iter(problem.options.source_names), usual)
-    suffix = suffixes(language)[0]
-    name = f"graders/{stem}{suffix}"
-    return f"graders/{stem}-main{suffix}" if name in taken else name
 
 
 def scripts_recipe(program: Checker | Manager, kind: str, limits: BuildLimits, packer: Blob) -> Recipe:
@@ -202,41 +185,31 @@ def _standard(problem: Problem, language: Language) -> str:
     return problem.cpp_standard if language.command == "g++" else ""
 
 
-def _further_sources(problem: Problem, submission: Submission) -> Iterable[NamedBlob]:
-    """Return the name of the submission's main source. The problem's files replace their namesakes."""
+def _further_sources(problem: Problem, submission: Submission, language: Language) -> tuple[NamedBlob, ...]:
+    """Return the submission's sources but the main one, and the problem's files beside submissions.
+
+    The problem's replace their namesakes, and of its own those for the language do.
+    """
     if submission.files and problem.task_type is TaskType.FUNCTION:
         raise JobRejected("a function is called in one source, and this submission has several")
-    names = {file.name for file in problem.grader_files}
-    for file in submission.files:
-        path = PurePosixPath(file.name)
-        if path.is_absolute() or ".." in path.parts or not path.parts:
-            raise JobRejected(f"{file.name!r} is no name of a source")
-        if (name := f"graders/{path.as_posix()}") not in names:
-            yield NamedBlob(name=name, content=file.content)
-
-
-def _included(problem: Problem, language: Language) -> Iterable[NamedBlob]:
-    """Return the problem's files beside submissions in a language; of namesakes the language's own."""
-    found = dict[str, NamedBlob]()
+    own, included = list[NamedBlob](), dict[str, NamedBlob]()
     for wanted in ("default", language.name):
         for file in problem.included:
             of, _, rest = file.name.partition("/")
             if of == wanted:
-                found[rest] = NamedBlob(name=f"graders/{rest}", content=file.content)
-    return found.values()
+                included[rest] = NamedBlob(name=f"graders/{rest}", content=file.content)
+    taken = {file.name for file in (*problem.grader_files, *included.values())}
+    for file in submission.files:
+        path = PurePosixPath(file.name)
+        if path.is_absolute() or ".." in path.parts or not path.parts:
+            raise JobRejected(f"{file.name!r} is no name of a source")
+        if (name := f"graders/{path.as_posix()}") not in taken:
+            own.append(NamedBlob(name=name, content=file.content))
+    return (*own, *included.values())
 
 
 def _is_unit(file: NamedBlob, language: Language) -> bool:
     return PurePosixPath(file.name).suffix.lower() in suffixes(language)
-
-
-def _beside(problem: Problem, grader: str) -> Iterable[NamedBlob]:
-    paths = ((PurePosixPath(file.name), file) for file in problem.grader_files)
-    return (
-        file
-        for path, file in paths
-        if path.suffix in _SOURCES and (path.name not in _JUDGES_OWN or file.name == grader)
-    )
 
 
 def linked_grader(problem: Problem, language: Language) -> str:
@@ -249,18 +222,14 @@ def linked_grader(problem: Problem, language: Language) -> str:
     if not language.links_grader:
         what = f"problem {problem.id} has a grader, and {language.name} cannot be linked with it"
         raise JudgeFailure(what, final=True)
-    raise _no_grader(problem, grader_stem(problem), language, {file.name for file in problem.grader_files})
-
-
-def _no_grader(problem: Problem, stem: str, language: Language, names: Collection[str]) -> Exception:
-    """A package without any is wrong; one that has it for another language can judge others."""
+    stem, names = grader_name(problem.task_type), {file.name for file in problem.grader_files}
     missing = f"there is no {stem}{suffixes(language)[0]}"
     others = (other for other in LANGUAGES if other.links_grader and other.name != language.name)
     if any(stem + suffix in names for other in others for suffix in other.suffixes):
-        return JudgeFailure(
+        raise JudgeFailure(
             f"problem {problem.id} has no grader in {language.name}: {missing}", phase="compiling", final=True
         )
-    return InputError(
+    raise InputError(
         f"the problem's grader is missing: {missing}",
         where=problem.source or problem.id,
         remedy="Add it to the package",

@@ -99,7 +99,7 @@ class Language(Value, frozen=True, kw_only=True):
         `tool` is the interpreter's path in the engine's toolchain, `memory` the problem's limit in bytes.
         `online`: the problem is of a judge that defines ONLINE_JUDGE.
         """
-        words = {"tool": tool or self.tools[-1], "artifact": self.artifact_name}
+        words = {"tool": tool or self.runner or self.command, "artifact": self.artifact_name}
         lists = {_HEAP: () if memory is None else self.heap, _ONLINE: self.online_arguments if online else ()}
         megabytes = max((memory or 0) // _MEBIBYTE, _LEAST_HEAP)
         return tuple(
@@ -428,8 +428,14 @@ LANGUAGES: tuple[Language, ...] = (
 
 
 def find(name: str, *, where: str = "", row: int | None = None, field: str = "language") -> Language:
-    """The language that people call `name`. A name such as C++17 fixes the standard of the one returned."""
-    plain = _plain(name)
+    """The language that people call `name`. A name such as C++17 fixes the standard of the one returned.
+
+    Judges put the compiler's version and width behind it: `GNU C++20 (64)` is `gnuc++20`, `Java 17 64bit` and
+    `Java 17.0.2` are `java17`, `Go 1.19.5` is `go1.19`.
+    """
+    plain = re.sub(r"[\s_-]+", "", name.lower().partition("(")[0])
+    plain = re.sub(r"(?:32|64)bits?$", "", plain)
+    plain = re.sub(r"(\d\.\d+)\.\d+$", r"\1", plain).removesuffix(".0")
     for language in LANGUAGES:
         if plain in language.aliases:
             return language
@@ -450,13 +456,3 @@ def remedy(command: str) -> str:
     """Return the command that installs a language's toolchain; empty for commands outside of the table."""
     own = (language.remedy for language in LANGUAGES if language.command == command)
     return next(own, next((language.remedy for language in LANGUAGES if language.runner == command), ""))
-
-
-def _plain(name: str) -> str:
-    """`GNU C++20 (64)` becomes `gnuc++20`: judges put the compiler's version and width into brackets.
-
-    `Java 17 64bit` and `Java 17.0.2` become `java17`, `Go 1.19.5` becomes `go1.19`.
-    """
-    plain = re.sub(r"[\s_-]+", "", name.lower().partition("(")[0])
-    plain = re.sub(r"(?:32|64)bits?$", "", plain)
-    return re.sub(r"(\d\.\d+)\.\d+$", r"\1", plain).removesuffix(".0")

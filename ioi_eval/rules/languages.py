@@ -25,20 +25,13 @@ def grader_name(task: TaskType) -> str:
     return _GRADERS.get(task, "graders/grader")
 
 
-def grader_stem(problem: Problem) -> str:
-    """The name of a problem's graders without the ending; empty where submissions are compiled alone."""
-    if not (problem.options.with_grader or problem.task_type is TaskType.TWO_STEPS):
-        return ""
-    return grader_name(problem.task_type)
-
-
 def grader_of(problem: Problem, language: Language) -> str | None:
     """The file that submissions are compiled with: empty where there is none, None where it is missing."""
-    if not (stem := grader_stem(problem)):
+    if not (problem.options.with_grader or problem.task_type is TaskType.TWO_STEPS):
         return ""
     if not language.links_grader:
         return None
-    names = {file.name for file in problem.grader_files}
+    stem, names = grader_name(problem.task_type), {file.name for file in problem.grader_files}
     return next((stem + suffix for suffix in suffixes(language) if stem + suffix in names), None)
 
 

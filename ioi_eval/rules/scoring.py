@@ -73,7 +73,10 @@ def subtask_result(
         if exact >= 1:  # where it has all its points, no test was wrong that counts
             status = Verdict.AC
     else:
-        _check_settled(problem, subtask, results)
+        skipped = [result.test_name for result in results if result.status is Verdict.SKIPPED]
+        ran = (result.score for result in results if result.status is not Verdict.SKIPPED)
+        if skipped and not any(plan.settles(subtask, score) for score in ran):
+            raise _no_result(skipped[0], f"subtask {subtask.name} of problem {problem.id}")
         exact = subtask_score(subtask, [result.score for result in results])
         # A threshold reads scores its own way: within it is AC.
         if subtask.score_type is ScoreType.GROUP_THRESHOLD and status in (Verdict.PA, Verdict.AC):
@@ -89,17 +92,6 @@ def subtask_result(
         status=status,
         test_results=results,
     )
-
-
-def _check_settled(problem: Problem, subtask: Subtask, results: Iterable[TestResult]) -> None:
-    skipped: list[str] = []
-    for result in results:
-        if result.status is Verdict.SKIPPED:
-            skipped.append(result.test_name)
-        elif plan.settles(subtask, result.score):
-            return
-    if skipped:
-        raise _no_result(skipped[0], f"subtask {subtask.name} of problem {problem.id}")
 
 
 def _no_result(test_name: str, of: str) -> JudgeFailure:
@@ -123,7 +115,8 @@ def submission_result(
 ) -> SubmissionResult:
     """Return the worth of a submission. `tests` holds a result for each distinct test; twins share it.
 
-    Where the submission does not compile, `tests` is not looked at and every test is a CE.
+    Its points are the sum over subtasks; without subtasks the mean over tests, in [0, 1]. Where it does not
+    compile, `tests` is not looked at and every test is a CE.
     """
     judged = problem.subtasks
     if compiles:
@@ -135,12 +128,21 @@ def submission_result(
         # Groups may accept what was rejected, but nothing was judged.
         judged = tuple(msgspec.structs.replace(subtask, grading=None) for subtask in judged)
     subtasks = tuple(subtask_result(problem, subtask, complete, graded) for subtask in judged)
+    if subtasks:
+        points = sum(result.exact_score * result.points for result in subtasks)
+    elif not complete:
+        raise InputError(f"problem {problem.id!r} has no tests", where=problem.source)
+    else:
+        for name, result in complete.items():
+            if result.status is Verdict.SKIPPED:
+                raise _no_result(name, f"problem {problem.id}")
+        points = math.fsum(result.score for result in complete.values()) / len(complete)
     return SubmissionResult(
         key=submission.key,
         problem_id=problem.id,
         compiles=compiles,
         compile_output=compile_output,
-        points=_points(problem, subtasks, complete),
+        points=points,
         subtasks=subtasks,
         tests=tuple(complete.values()),
         repairs=submission.repairs,
@@ -148,18 +150,6 @@ def submission_result(
         compiler=compiler,
         confinement=confinement or {},
     )
-
-
-def _points(problem: Problem, subtasks: Iterable[SubtaskResult], tests: Mapping[str, TestResult]) -> float:
-    """The sum over subtasks; without subtasks the mean over tests, in [0, 1]."""
-    if problem.subtasks:
-        return sum(result.exact_score * result.points for result in subtasks)
-    if not tests:
-        raise InputError(f"problem {problem.id!r} has no tests", where=problem.source)
-    for name, result in tests.items():
-        if result.status is Verdict.SKIPPED:
-            raise _no_result(name, f"problem {problem.id}")
-    return math.fsum(result.score for result in tests.values()) / len(tests)
 
 
 def is_solved(result: SubmissionResult) -> bool:

@@ -75,7 +75,7 @@ def _check_ours(folder: Path, found: os.stat_result, *, others: int, remedy: str
     raise InputError(f"it {what} (owner {owner}, mode {mode:04o})", where=str(folder), remedy=remedy)
 
 
-class Pin:
+class Pin(contextlib.AbstractContextManager["Pin"]):
     """Keeps an entry, present or to come, from eviction until it is released or the process ends."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -89,9 +89,6 @@ class Pin:
         if _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_at(self._path, descriptor):
             self._path.unlink()
         os.close(descriptor)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *raised: object) -> None:
         self.release()
@@ -161,13 +158,23 @@ class Store:
         return self._added(key, make)
 
     def folder(self, key: str, fill: Callable[[Path], None]) -> Path:
-        """Keeps a folder: `fill` gets an empty one. Of two that do so at once the first to finish wins."""
+        """Keeps a folder: `fill` gets an empty one. All in it gets its mode.
+
+        Of two that do so at once the first to finish wins.
+        """
 
         def make(place: Path) -> int:
+            content, size = place / "content", 0
             _public_folder(place)
-            _public_folder(place / "content")
-            fill(place / "content")
-            size = _settle(place / "content")
+            _public_folder(content)
+            fill(content)
+            for path, _folders, files in os.walk(content):
+                Path(path).chmod(0o755)
+                for name in files:
+                    found = (Path(path) / name).lstat()
+                    if stat.S_ISREG(found.st_mode):
+                        (Path(path) / name).chmod(0o755 if found.st_mode & stat.S_IXUSR else 0o644)
+                        size += found.st_size
             (place / "size").write_text(str(size))
             return size
 
@@ -317,19 +324,6 @@ def _public_folder(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     if stat.S_IMODE(folder.stat().st_mode) != 0o755:
         folder.chmod(0o755)
-
-
-def _settle(folder: Path) -> int:
-    """Gives everything in a folder its mode; the bytes of its files."""
-    size = 0
-    for path, _folders, files in os.walk(folder):
-        Path(path).chmod(0o755)
-        for name in files:
-            found = (Path(path) / name).lstat()
-            if stat.S_ISREG(found.st_mode):
-                (Path(path) / name).chmod(0o755 if found.st_mode & stat.S_IXUSR else 0o644)
-                size += found.st_size
-    return size
 
 
 def _entry(place: Path) -> _Entry:

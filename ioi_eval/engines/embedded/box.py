@@ -12,7 +12,6 @@ import os
 import selectors
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -176,26 +175,20 @@ class Leash:
     """A pipe of which we hold the writing end and the job's boxes the other. Any thread may cut it."""
 
     def __init__(self) -> None:
-        self.end, self._held = os.pipe()
+        self.end, held = os.pipe()
+        self._held = io.FileIO(held, "wb")
         self.process: int | None = None  # above all that hangs on it
-        self._lock = threading.Lock()
 
     @property
     def is_cut(self) -> bool:
-        return self._held < 0
+        return self._held.closed
 
     def cut(self) -> None:
-        """Kills what hangs on it; what would be started on it dies at once."""
-        with self._lock:
-            held, self._held = self._held, -1
-        if held >= 0:
-            os.close(held)
+        """Kills what hangs on it; what would be started on it dies at once.
 
-    def let_go(self) -> None:
-        """In a forked child: our copy of the held end would keep the programs alive when the parent cuts."""
-        held, self._held = self._held, -1
-        if held >= 0:
-            os.close(held)
+        A forked child lets go of its copy so, which would keep the programs alive when the parent cuts.
+        """
+        self._held.close()
 
     def close(self) -> None:
         """Gives the descriptors back. Only for who made it, when nothing hangs on it any more."""
@@ -221,34 +214,23 @@ class Caps(msgspec.Struct, frozen=True):
 
 
 class Pipe:
-    """A stream of the box and what has come through it, up to a limit."""
+    """A stream of the box and what has come through it, up to a limit. Both ends are closed with `held`."""
 
-    def __init__(self, name: str, cap: int) -> None:
+    def __init__(self, held: ExitStack, name: str, cap: int) -> None:
         self.name, self._room = name, cap
-        self.end, self.box_end = os.pipe()
-        self.overflows = False
-        self._taken = io.BytesIO()
+        end, box_end = os.pipe()
+        self.end = held.enter_context(io.FileIO(end, "rb"))
+        self.box_end = held.enter_context(io.FileIO(box_end, "wb"))
+        self.overflows, self.taken = False, io.BytesIO()
 
     def read(self) -> bool:
         """Takes what is there; False at the end. Reads and drops what is over the limit."""
-        piece = os.read(self.end, _PIECE)
+        piece = self.end.read(_PIECE)
         self.overflows = self.overflows or len(piece) > self._room
         if taken := piece[: self._room]:
-            self._taken.write(taken)
+            self.taken.write(taken)
             self._room -= len(taken)
         return bool(piece)
-
-    def content(self) -> bytes:
-        return self._taken.getvalue()
-
-    def close_box_end(self) -> None:
-        if self.box_end >= 0:
-            os.close(self.box_end)
-            self.box_end = -1
-
-    def close(self) -> None:
-        self.close_box_end()
-        os.close(self.end)
 
 
 Streams = tuple[Pipe, Pipe, Pipe]
@@ -267,7 +249,7 @@ def run_stage(proctor: Path, spec: BoxSpec, stdin: bytes, caps: Caps, leash: Lea
         hard = spec.limits.hard_ms
         _read_all(streams, leash, None if hard is None else hard / 1000 + GRACE)
         code = process.wait(GRACE)
-    stdout, stderr, told = (pipe.content() for pipe in streams)
+    stdout, stderr, told = (pipe.taken.getvalue() for pipe in streams)
     overflow = next((pipe.name for pipe in streams[:2] if pipe.overflows), "")
     if leash.is_cut and not overflow:
         raise EngineUnavailable("the job was ended before it was done")
@@ -287,13 +269,10 @@ def start(
     held: ExitStack, proctor: Path, spec: BoxSpec, stdin: int, caps: Caps, leash: Leash, starting: Lock
 ) -> tuple[subprocess.Popen[bytes], Streams]:
     """Start a proctor in whose box the leash ends. What it holds is given back with `held`."""
-    stdout = Pipe("stdout", caps.stdout)
-    held.callback(stdout.close)
-    stderr = Pipe("stderr", caps.stderr)
-    held.callback(stderr.close)
-    report = Pipe("report", _REPORT_BYTES)
-    held.callback(report.close)
-    own = msgspec.structs.replace(spec, report_fd=report.box_end, leash_fd=leash.end)
+    stdout, stderr = Pipe(held, "stdout", caps.stdout), Pipe(held, "stderr", caps.stderr)
+    report = Pipe(held, "report", _REPORT_BYTES)
+    told = report.box_end.fileno()
+    own = msgspec.structs.replace(spec, report_fd=told, leash_fd=leash.end)
     plan = _sealed(held, msgspec.json.encode(own))
     with starting:
         process = subprocess.Popen(
@@ -301,18 +280,18 @@ def start(
             stdin=stdin,
             stdout=stdout.box_end,
             stderr=stderr.box_end,
-            pass_fds=(plan, report.box_end, leash.end),
+            pass_fds=(plan, told, leash.end),
             env={},
             cwd="/",
             umask=0o022,
             start_new_session=True,  # an interrupt from the terminal is ours to handle
         )
-    held.callback(_end, process)
+    held.callback(process.wait)
+    held.callback(process.kill)  # with all that is in its box, whatever went wrong in between
     leash.process = process.pid
-    streams = stdout, stderr, report
-    for pipe in streams:
-        pipe.close_box_end()
-    return process, streams
+    for pipe in (stdout, stderr, report):
+        pipe.box_end.close()
+    return process, (stdout, stderr, report)
 
 
 def _sealed(held: ExitStack, content: bytes) -> int:
@@ -324,13 +303,6 @@ def _sealed(held: ExitStack, content: bytes) -> int:
     os.lseek(handle, 0, os.SEEK_SET)
     fcntl.fcntl(handle, fcntl.F_ADD_SEALS, _SEALS)
     return handle
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the box with all that is in it, whatever went wrong in between."""
-    if process.poll() is None:
-        process.kill()
-        process.wait()
 
 
 def _read_all(streams: Iterable[Pipe], leash: Leash, patience: float | None) -> None:

@@ -162,7 +162,7 @@ class EmbeddedEngine:
         """In a child that was forked while the engine was open: what runs stays the parent's alone."""
         running, self._running = self._running, None
         for leash in running.slots.jobs if running else ():
-            leash.let_go()
+            leash.cut()
         for slot in running.all_slots if running else ():
             slot.standing.let_go()
 

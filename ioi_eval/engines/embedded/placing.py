@@ -9,7 +9,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Lock
 
 from ioi_eval.engines.embedded.box import BoxFile
@@ -37,7 +37,12 @@ def fill(box: Path, files: Iterable[JobFile], uid: int | None, starting: Lock) -
 
 def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:
     target = box / file.name
-    _make_folders(box, target.parent, uid)
+    for place in reversed(PurePosixPath(file.name).parents[:-1]):
+        folder = box / place
+        if not folder.is_dir():
+            folder.mkdir(mode=0o755)
+            if uid is not None:
+                os.chown(folder, uid, uid)
     source = file.content.path
     if source is not None and file.content.data is None:
         # Whether a descriptor of the file serves inside: it keeps the file's own mode.
@@ -60,15 +65,6 @@ def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:
     if uid is not None:
         os.chown(target, uid, uid)
     return None
-
-
-def _make_folders(box: Path, folder: Path, uid: int | None) -> None:
-    if folder == box or folder.is_dir():
-        return
-    _make_folders(box, folder.parent, uid)
-    folder.mkdir(mode=0o755)
-    if uid is not None:
-        os.chown(folder, uid, uid)
 
 
 @contextlib.contextmanager

@@ -60,7 +60,13 @@ class Slots:
                 while alone and self.lent and not self._free.empty():  # lent to nobody yet
                     self._give_back(self._free.get_nowait())
                 while len(taken) < (self._own if alone else 1):
-                    taken.append(await self._next())
+                    self._waiting += 1
+                    if self._free.empty():
+                        self._begin()
+                    try:
+                        taken.append(await self._free.get())
+                    finally:
+                        self._waiting -= 1
                 yield taken[0]
             finally:
                 for slot in taken:
@@ -90,15 +96,6 @@ class Slots:
 
     def _asked(self) -> int:
         return self._waiting + sum(line.waiting for line in self._lines)
-
-    async def _next(self) -> Slot:
-        self._waiting += 1
-        if self._free.empty():
-            self._begin()
-        try:
-            return await self._free.get()
-        finally:
-            self._waiting -= 1
 
     def _give_back(self, slot: Slot) -> None:
         asked = self._asked() and not self._alone.locked()  # who runs alone wants what was lent back first

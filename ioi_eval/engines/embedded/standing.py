@@ -108,7 +108,7 @@ class StandingProctor:
     def let_go(self) -> None:
         """In a child that was forked meanwhile."""
         if self._leash is not None:
-            self._leash.let_go()
+            self._leash.cut()
 
     def _said(self, order: Order, leash: Leash) -> bytes | None:
         kept = (file for file in order.files if file.name in order.kept)
@@ -155,10 +155,10 @@ class StandingProctor:
                 waiting.register(end, selectors.EVENT_READ)
             while not answers.endswith(_LAST):
                 left = None if deadline is None else deadline - time.monotonic()
-                ready = {key.fd for key, _ in waiting.select(left)} if left is None or left > 0 else set()
-                if not ready or ready & {leash.end, report.end, stderr.end}:
+                events = waiting.select(left) if left is None or left > 0 else []
+                if not events or any(key.fileobj is not stdout.end for key, _ in events):
                     return None
-                piece = os.read(stdout.end, _PIECE)
+                piece = stdout.end.read(_PIECE)
                 answers += piece
                 if not piece or len(answers) > self._ward.caps.stdout:
                     return None

@@ -241,19 +241,17 @@ _LONGEST = 1 << 10  # bytes of an answer
 
 
 async def check(carrier: Carrier, recipe: Recipe, profile: Profile, *, attempts: int) -> Built | None:
-    """Return what a build would make; None where it takes a build to say."""
-    if not _can_be_checked(recipe) or profile.waiting is None or profile.proctor is None:
+    """Return what a build would make; None where it takes a build to say.
+
+    It does not for a program in Python: what builds it, and one source.
+    """
+    checked = recipe.kind == SUBMISSION and recipe.tool == COMMAND and len(recipe.sources) == 2
+    if not checked or profile.waiting is None or profile.proctor is None:
         return None
     tool, nonce = profile.tool(COMMAND, "checking a source"), secrets.token_hex(16)
     job = _job(recipe, tool, nonce, proctor=profile.proctor, library=profile.waiting)
     ended = await carrier.run(job, profile, attempts=attempts, phase="compiling")
     return _built(recipe, tool, ended.stdout, nonce)
-
-
-def _can_be_checked(recipe: Recipe) -> bool:
-    """A program in Python: what builds it, and one source."""
-    alone = len(recipe.sources) == 2
-    return recipe.kind == SUBMISSION and recipe.tool == COMMAND and alone
 
 
 def _job(recipe: Recipe, tool: Toolchain, nonce: str, *, proctor: Blob, library: Blob) -> Job:
@@ -534,19 +532,14 @@ class Builds:
             with contextlib.suppress(ToolchainGone):  # servers have changed since: the next job is for these
                 together = " ".join(keys)
                 outcome = await self._under_way.call(together, partial(self._find_or_make, recipe, profile))
-                return await self._that_travels(recipe, profile, outcome)
+                if isinstance(outcome, Rejected) or recipe.kind != SUBMISSION:
+                    return outcome
+                reason = await self._carrier.refusal(outcome.artifact, profile)  # to travel with tests
+                if not reason:
+                    return outcome
+                confinement = outcome.confinement
+                return Rejected(log=reason, compiler=outcome.compiler, confinement=confinement, lasting=False)
         raise JudgeFailure(f"servers changed their {recipe.tool} again and again", phase="compiling")
-
-    async def _that_travels(
-        self, recipe: Recipe, profile: Profile, outcome: Built | Rejected
-    ) -> Built | Rejected:
-        """Return the outcome, or the refusal of a submission's program that cannot travel with its tests."""
-        if isinstance(outcome, Rejected) or recipe.kind != SUBMISSION:
-            return outcome
-        reason = await self._carrier.refusal(outcome.artifact, profile)
-        if not reason:
-            return outcome
-        return Rejected(log=reason, compiler=outcome.compiler, confinement=outcome.confinement, lasting=False)
 
     async def _find_or_make(self, recipe: Recipe, profile: Profile) -> Built | Rejected:
         found = await self._found(recipe, profile)

@@ -31,7 +31,6 @@ from ioi_eval.engines.contract import (
     Batch,
     Far,
     Profile,
-    Program,
     Recipe,
     Staying,
     Transport,
@@ -65,7 +64,7 @@ from ioi_eval.engines.jobs.run import (
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
 from ioi_eval.model.job import Ahead, Ended, Job, JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.options import BuildLimits
-from ioi_eval.model.values import Blob, Problem, Value
+from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.builds import Ending, ending
 from ioi_eval.rules.limits import build_idle, hard_stop, milliseconds, processes_of
 from ioi_eval.store.memory import Bounded, Shared
@@ -158,15 +157,28 @@ class Parcels:
         return f"The program takes {weight} bytes of a request, and {profile.name} has {most} for it."
 
     def job(self, batch: Batch, chosen: JobTests, profile: Profile) -> Job:
-        job, problem = run_job(batch, chosen, profile), batch.problem
-        script = _room_for_output(problem.limits.output) + _finding(batch.program, profile) + RUN_SCRIPT
+        job, problem, program = run_job(batch, chosen, profile), batch.problem, batch.program
+        # Paths that are known here alone are put into the plan there.
+        places = sorted(path_of(tool) for tool in interpreters(program, profile).values())
+        unknown = [place for place in places if place.startswith(WHICH)]
+        changes = "".join(f' -e "s#{place}#$(command -v {place.removeprefix(WHICH)})#"' for place in unknown)
+        finding = f"sed -i{changes} {PLAN}\n" if changes else ""
+        script = _room_for_output(problem.limits.output) + finding + RUN_SCRIPT
+        # The server's limit is for the proctor, those who judge and the submission together: a backstop.
+        # Servers before isolate limit the address space by it. So there is room for what the proctor itself
+        # lets programs reserve, and no limit for those that reserve as they like.
+        memory = None
+        if problem.limits.memory is not None and program.submission.address_space:
+            judges = [program.checker.limits.memory, program.manager and program.manager.limits.memory]
+            allowance = max(_RESERVED, *(each or 0 for each in judges))
+            memory = processes_of(problem) * problem.limits.memory + allowance + PROCTOR_MEMORY
         # Of all processes together; where nobody asks, servers give three seconds.
         together = None if job.run_timeout is None else job.run_timeout * (processes_of(problem) + 1)
         return msgspec.structs.replace(
             job,
             files=(JobFile(name="run", content=Blob.of(script)), *job.files[1:]),
             run_cpu_time=least(together, profile.max_run_cpu_time),
-            run_memory_limit=_job_memory(problem, batch.program),
+            run_memory_limit=memory,
         )
 
     async def run(self, job: Job, profile: Profile, *, attempts: int, phase: str) -> Ended:
@@ -248,14 +260,6 @@ def _server_limits(limits: BuildLimits, profile: Profile) -> tuple[tuple[int | N
 _RESERVED = 4 << 30  # bytes of address space beyond a program's limit, as graders/proctor has it
 
 
-def _finding(program: Program, profile: Profile) -> str:
-    """The line of a script that puts paths into a plan; empty where they are known."""
-    places = sorted(path_of(tool) for tool in interpreters(program, profile).values())
-    unknown = (place for place in places if place.startswith(WHICH))
-    changes = "".join(f' -e "s#{place}#$(command -v {place.removeprefix(WHICH)})#"' for place in unknown)
-    return f"sed -i{changes} {PLAN}\n" if changes else ""
-
-
 def _room_for_output(most: int | None) -> str:
     """On servers, files that programs write have a limit that nobody tells and no job can raise."""
     if most is None:
@@ -267,19 +271,6 @@ if [ "$most" != unlimited ] && [ "$most" -lt {blocks} ]; then
     exit 93
 fi
 """
-
-
-def _job_memory(problem: Problem, program: Program) -> int | None:
-    """The server's limit is for the proctor, those who judge and the submission together: a backstop.
-
-    Servers before isolate limit the address space by it. So there is room for what the proctor itself lets
-    programs reserve, and no limit for those that reserve as they like.
-    """
-    if problem.limits.memory is None or not program.submission.address_space:
-        return None
-    judges = [program.checker.limits.memory, program.manager.limits.memory if program.manager else None]
-    allowance = max(_RESERVED, *(memory or 0 for memory in judges))
-    return processes_of(problem) * problem.limits.memory + allowance + PROCTOR_MEMORY
 
 
 # --- the jobs, for each kind of server - ------------------------------------------------------------
@@ -478,10 +469,15 @@ class Shipping:
 
     async def shipped(self, job: Job, script: str, profile: Profile) -> Job:
         """The job with nothing in it that an engine would have to fetch. `script`: the file that unpacks."""
-        travelling = [file for file in job.files if file.name not in _SCRIPTS]
-        parcels = [await self.parcel(file.content) for file in travelling]
-        others = [_packed(*pair) for pair in zip(travelling, parcels, strict=True)]
-        archives = [file.name for file, parcel in zip(others, parcels, strict=True) if parcel.packed]
+        others, archives = list[JobFile](), list[str]()
+        for file in job.files:
+            if file.name not in _SCRIPTS:
+                parcel, name = await self.parcel(file.content), file.name
+                if parcel.packed:
+                    name += _PACKED
+                    archives.append(name)
+                origin = file if file.recurs or isinstance(file.content, Far) else None
+                others.append(JobFile(name=name, content=parcel.content, recurs=file.recurs, origin=origin))
         programs = [file.name for file in job.files if file.executable]
         unpacking = _UNPACK.format(shlex.join(archives)) if archives else ""
         unpacking += f"chmod +x -- {shlex.join(programs)}\n" if programs else ""
@@ -530,12 +526,6 @@ def _doors(files: Iterable[JobFile]) -> Iterator[JobFile]:
     above = {folder[:place] for folder in folders for place, letter in enumerate(folder) if letter == "/"}
     for folder in sorted(above - folders):
         yield JobFile(name=f"{folder}/.ioi-eval", content=Blob.of(""))
-
-
-def _packed(file: JobFile, parcel: Parcel) -> JobFile:
-    name = file.name + (_PACKED if parcel.packed else "")
-    named = file.recurs or isinstance(file.content, Far)
-    return JobFile(name=name, content=parcel.content, recurs=file.recurs, origin=file if named else None)
 
 
 def pack(content: Blob) -> Parcel:

@@ -86,7 +86,8 @@ class Sender:
     async def _sent(
         self, server: HttpEndpoint, job: Job, identity: Identity, keep: tuple[str, ...] = ()
     ) -> JobResult:
-        shelf, lacking = self._shelves.setdefault(server, _Shelf()), set[str]()
+        shelf = self._shelves.get(server) or self._shelves.setdefault(server, _Shelf())
+        lacking = set[str]()
         for _ in range(_ROUNDS if server.contents else 0):
             prepared = [
                 (ahead, file) for ahead in job.ahead if (file := shelf.ahead.get(ahead.key)) is not None
@@ -124,7 +125,14 @@ class Sender:
         identity: Identity,
         keep: tuple[str, ...],
     ) -> JobResult:
-        whole = await self._with_far(job, named)
+        files = list[JobFile]()
+        for file in job.files:
+            if isinstance(file.content, Far) and file.content.sha256 not in named:
+                content = await self._content(file)  # it lies elsewhere, and comes along
+                files.append(msgspec.structs.replace(file, content=content, origin=None))
+            else:
+                files.append(file)
+        whole = msgspec.structs.replace(job, files=tuple(files))
         request = await request_of(identity.asking(whole), server.url, named, keep)
         time = time_for(job, len(request.body), server.times, self._patience)
         result = await self._wire.execute(server.url, request, time, worker=identity.worker)
@@ -136,7 +144,7 @@ class Sender:
         """Return what a server is to make ahead, once so many jobs there would have been quicker with it."""
         if not job.ahead or not _keeps_programs(server):
             return []
-        shelf = self._shelves.setdefault(server, _Shelf())
+        shelf = self._shelves.get(server) or self._shelves.setdefault(server, _Shelf())
         return [ahead for ahead in job.ahead if shelf.pays(ahead)]
 
     async def make(self, server: HttpEndpoint, ahead: Ahead, identity: Identity = _UNKNOWN) -> None:
@@ -152,22 +160,6 @@ class Sender:
             shelf.ahead[ahead.key] = JobFile(name=ahead.name, content=kept)
 
     # --- programs that lie where they were built -------------------------------------------------------
-
-    async def _with_far(self, job: Job, named: Mapping[str, JobFile]) -> Job:
-        """The job with the bytes of programs that its server does not have."""
-        far = [
-            file for file in job.files if isinstance(file.content, Far) and file.content.sha256 not in named
-        ]
-        if not far:
-            return job
-        there = {file.name: await self._content(file) for file in far}
-        files = (
-            msgspec.structs.replace(file, content=there[file.name], origin=None)
-            if file.name in there
-            else file
-            for file in job.files
-        )
-        return msgspec.structs.replace(job, files=tuple(files))
 
     async def _content(self, file: JobFile) -> Blob:
         far = file.content

@@ -30,11 +30,11 @@ from ioi_eval.engines.piston.sending import (
     HttpEndpoint,
     Patience,
     ServerTimes,
+    Tokens,
     Wire,
     at_its_pace,
     stages,
 )
-from ioi_eval.engines.piston.tokens import Tokens
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError, ServerReplaced
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.secret import Secret

@@ -14,19 +14,21 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ioi_eval.engines.cluster import Endpoint, LateAnswer, NoAnswer, Waits
-from ioi_eval.engines.jobs.piston_api import MINIMAL, ForeignReply, decode_reply, encode_request
+from ioi_eval.engines.jobs.piston_api import MINIMAL, ForeignReply, decode_reply, encode_request, words_of
+from ioi_eval.engines.piston.discovery import endpoint_url
 from ioi_eval.engines.piston.identity import HEADER
-from ioi_eval.engines.piston.reports import EndpointReport
-from ioi_eval.engines.piston.tokens import Tokens
+from ioi_eval.engines.piston.reports import WORKER, EndpointReport
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import (
     BrokenReply,
     EngineError,
     EngineUnavailable,
+    InputError,
     JobRejected,
     ServerReplaced,
 )
 from ioi_eval.model.job import Job, JobResult
+from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.rules.limits import asked, hard_stop
 
@@ -108,6 +110,67 @@ def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> flo
     """
     longest = stages(job, times)
     return (longest if times.strict else hard_stop(longest)) / 1000 + body / _SLOWEST + patience.margin
+
+
+# --- which request brings a token ---------------------------------------------------------------------
+
+
+_FORMS = "Write TOKEN, for workers alone, or ADDRESS TOKEN for each other server: http://judge:2000 TOKEN"
+
+
+class Tokens:
+    """The token for workers of ours, and those for servers that the user named, which reach no others.
+
+    `text`: TOKEN, or ADDRESS TOKEN, or several of these with white space between them.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        self._of_workers = Secret()
+        self._named: dict[str, Secret] = {}
+        self._workers: dict[str, bool] = {}  # by address, as they said themselves
+        words = text.split()
+        while words:
+            word = words.pop(0)
+            if "://" not in word:
+                self._refuse(bool(self._of_workers), "it holds two tokens for workers")
+                self._of_workers = Secret(word)
+                continue
+            self._refuse(not words or "://" in words[0], "an address in it has no token")
+            self._named[endpoint_url(word)] = Secret(words.pop(0))
+
+    def _refuse(self, wrong: bool, problem: str) -> None:
+        if wrong:
+            raise InputError(problem, where="the token for servers", remedy=_FORMS)
+
+    def must_ask(self, url: str) -> bool:
+        """Return True if a server must say who it is before it may get a token."""
+        return bool(self._of_workers) and url not in self._named and url not in self._workers
+
+    def told(self, url: str, hello: bytes) -> None:
+        """Note what a server answered at `/`, where workers want no token."""
+        self._workers[url] = WORKER in words_of(hello)
+
+    def forget(self, url: str) -> None:
+        """Note that there may be another server at that address now."""
+        self._workers.pop(url, None)
+
+    def of(self, url: str) -> Secret:
+        """Return the token for a server; empty: it gets none."""
+        if url in self._named:
+            return self._named[url]
+        return self._of_workers if self._workers.get(url) else Secret()
+
+    def out_of(self, text: str) -> str:
+        """Return a message without any of them."""
+        for token in (self._of_workers, *self._named.values()):
+            text = token.out_of(text)
+        return text
+
+    def out_of_reply(self, body: bytes) -> bytes:
+        """Return what a server sent without any of them."""
+        for token in (self._of_workers, *self._named.values()):
+            body = token.out_of_reply(body)
+        return body
 
 
 # --- over the wire -----------------------------------------------------------------------------------
@@ -240,8 +303,12 @@ class Wire:
         if self._session is None:
             raise EngineUnavailable("the engine was closed")
         address, timeout = url + path, aiohttp.ClientTimeout(total=time, sock_connect=self._connect)
-        sent = request.body if request is not None else None
-        headers = {**headers, **(_headers(request) if request is not None else {})}
+        sent = None
+        if request is not None:
+            kind = "application/json" if request.is_json else "application/octet-stream"
+            packed = {"Content-Encoding": "gzip"} if request.packed else {}
+            minimal = MINIMAL if request.minimal else {}
+            sent, headers = request.body, {**headers, "Content-Type": kind, **packed, **minimal}
         try:
             async with self._session.request(
                 method, address, data=sent, headers=headers, timeout=timeout, allow_redirects=False
@@ -267,12 +334,6 @@ class Wire:
             raise BrokenReply(
                 f"{_server(address)} broke off: {reason}"
             ) from None  # what it said may be the token
-
-
-def _headers(request: Request) -> Mapping[str, str]:
-    kind = "application/json" if request.is_json else "application/octet-stream"
-    packed = {"Content-Encoding": "gzip"} if request.packed else {}
-    return {"Content-Type": kind, **packed, **(MINIMAL if request.minimal else {})}
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

@@ -11,8 +11,7 @@ from piston_loopback import Loopback, engine_on, fine, job
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.piston.discovery import Fixed
-from ioi_eval.engines.piston.sending import Request, Wire
-from ioi_eval.engines.piston.tokens import Tokens
+from ioi_eval.engines.piston.sending import Request, Tokens, Wire
 from ioi_eval.errors import EngineError, InputError
 
 pytestmark = pytest.mark.alike
