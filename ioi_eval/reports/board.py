@@ -50,15 +50,20 @@ class Board(Value):
 
     @classmethod
     def of(cls, entries: Sequence[Entry], *, linked: bool) -> Board:
-        names = sorted({problem.problem_id for one in entries for problem in one.model.problems})
-        there = {one.name: {each.problem_id: each for each in one.model.problems} for one in entries}
+        names = sorted({problem.problem_id for entry in entries for problem in entry.model.problems})
+        there = {entry.name: {each.problem_id: each for each in entry.model.problems} for entry in entries}
         found = [
-            (BoardRow(name=one.name, shares=tuple(_share(there[one.name].get(name)) for name in names)), one)
-            for one in entries
+            (
+                BoardRow(
+                    name=entry.name, shares=tuple(_share(there[entry.name].get(name)) for name in names)
+                ),
+                entry,
+            )
+            for entry in entries
         ]
         found.sort(key=lambda pair: -(pair[0].mean or 0.0))
-        cells = [[there[one.name].get(name) for name in names] for _, one in found]
-        known = {name: each for own in there.values() for name, each in own.items()}
+        cells = [[there[entry.name].get(name) for name in names] for _, entry in found]
+        problems = {name: each for own in there.values() for name, each in own.items()}
         ks = sorted({pass_at.k for line in cells for each in line if each for pass_at in each.pass_at})
         scores: dict[str, list[list[float | None]]] = {
             "mean score": [
@@ -70,15 +75,15 @@ class Board(Value):
             "problems": [_text(name) for name in names],
             "models": [_text(row.name) for row, _ in found],
             "pages": [f"{FOLDER}/{problem_page(name)}" for name in names] if linked else [],
-            "anchors": [model_anchor(one.model.model) for _, one in found],
+            "anchors": [model_anchor(entry.model.model) for _, entry in found],
             "groups": {
-                "difficulty": [[_text(known[name].difficulty)] for name in names],
-                "tag": [[*map(_text, known[name].tags)] for name in names],
-                "year": [["" if known[name].year is None else str(known[name].year)] for name in names],
+                "difficulty": [[_text(problems[name].difficulty)] for name in names],
+                "tag": [[*map(_text, problems[name].tags)] for name in names],
+                "year": [["" if problems[name].year is None else str(problems[name].year)] for name in names],
             },
             "shares": [[_rounded(share) for share in row.shares] for row, _ in found],
             "scores": scores,
-            "steps": [[(step.submissions, step.points) for step in one.model.steps] for _, one in found],
+            "steps": [[(step.submissions, step.points) for step in entry.model.steps] for _, entry in found],
         }
         return cls(problems=tuple(names), rows=tuple(row for row, _ in found), data=data, linked=linked)
 
@@ -123,7 +128,9 @@ def _share(problem: ProblemSummary | None) -> float | None:
 
 
 def _pass_at(problem: ProblemSummary | None, k: int) -> float | None:
-    values = (one.value for one in problem.pass_at if one.k == k) if problem is not None else ()
+    values = (
+        (estimate.value for estimate in problem.pass_at if estimate.k == k) if problem is not None else ()
+    )
     return _rounded(next(iter(values), None))
 
 

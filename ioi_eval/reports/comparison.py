@@ -35,8 +35,8 @@ def named(summaries: Mapping[Path, Summary]) -> list[ComparedRun]:
     ]
 
 
-def _name(parts: tuple[str, ...], every: Collection[tuple[str, ...]]) -> str:
-    others = [other for other in every if other != parts]
+def _name(parts: tuple[str, ...], runs: Collection[tuple[str, ...]]) -> str:
+    others = [other for other in runs if other != parts]
     length = next(n for n in range(1, len(parts) + 1) if all(other[-n:] != parts[-n:] for other in others))
     return "/".join(parts[-length:])
 
@@ -87,7 +87,7 @@ def warnings(runs: Sequence[ComparedRun]) -> list[str]:
 
 def entries(runs: Sequence[ComparedRun]) -> list[Entry]:
     """Every model of every run."""
-    return [one for run in runs for one in sections.entries(run.summary, prefix=f"{run.name}: ")]
+    return [entry for run in runs for entry in sections.entries(run.summary, prefix=f"{run.name}: ")]
 
 
 def _runs(runs: Sequence[ComparedRun]) -> Section:
@@ -116,7 +116,11 @@ def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:
     if any(column != shared for column in columns):
         yield f"Not of the same problems: {counted(len(shared), 'problem')} in all of these runs."
     hashes = [run.summary.settings.problems for run in runs]
-    changed = [name for name in sorted(shared) if len({one[name] for one in hashes if name in one}) > 1]
+    changed = [
+        name
+        for name in sorted(shared)
+        if len({problems[name] for problems in hashes if name in problems}) > 1
+    ]
     if changed:
         more = f" and {len(changed) - _SHOWN:,} more" if len(changed) > _SHOWN else ""
         yield f"Not of the same contents in all runs: {', '.join(changed[:_SHOWN])}{more}."
@@ -149,7 +153,9 @@ def _models_by_runs(runs: Sequence[ComparedRun]) -> Iterator[Section]:
 
 def _groups_by_models(of: Sequence[Entry]) -> Iterator[Section]:
     """Difficulties, and nothing else: tags may be many."""
-    columns = [{group.name: group for group in one.model.groups if group.kind == "difficulty"} for one in of]
+    columns = [
+        {group.name: group for group in entry.model.groups if group.kind == "difficulty"} for entry in of
+    ]
     names = sorted({name for column in columns for name in column}, key=sections.place)
     rows = [
         [name or "(none)", *(_result(column[name]) if name in column else NOTHING for column in columns)]
@@ -157,13 +163,15 @@ def _groups_by_models(of: Sequence[Entry]) -> Iterator[Section]:
     ]
     if rows:
         yield Section(
-            title="Difficulty by models", table=_matrix("Difficulty", [one.name for one in of], rows)
+            title="Difficulty by models", table=_matrix("Difficulty", [entry.name for entry in of], rows)
         )
 
 
 def _result(of: ModelSummary | Group) -> str:
     ks = sections.known_ks([of.pass_at])
-    passes = f" ({share(next(one.value for one in of.pass_at if one.k == ks[0]), 1)})" if ks else ""
+    passes = (
+        f" ({share(next(estimate.value for estimate in of.pass_at if estimate.k == ks[0]), 1)})" if ks else ""
+    )
     if of.max_points:
         return f"{number(of.points)} of {number(of.max_points)}{passes}"
     return share(of.mean_score, 1) + passes

@@ -118,7 +118,9 @@ def differences(before: Path, after: Path) -> Differences:
         options=changes(old.fingerprint, new.fingerprint),
         confusion=confusion,
         models=tuple(_model(name, problems) for name, problems in sorted(won.items())),
-        changed=tuple(sorted(changed, key=lambda one: (one.problem, one.model, one.key))),
+        changed=tuple(
+            sorted(changed, key=lambda difference: (difference.problem, difference.model, difference.key))
+        ),
         paired=paired(*scores, won),
     )
 
@@ -156,22 +158,22 @@ def _reasons(was: JudgedRow, now: JudgedRow, edited: bool) -> Iterator[str]:
     if was.checker != now.checker:
         yield f"checker {was.checker or NOTHING} -> {now.checker or NOTHING}"
     both = ((name, was.tests[name], now.tests[name]) for name in sorted(was.tests.keys() & now.tests.keys()))
-    others = ((name, one, other) for name, one, other in both if one is not other)
-    for name, one, other in others:
-        if Verdict.SKIPPED not in (one, other):
-            yield f"test {name}: {one} -> {other}"
+    others = ((name, before, other) for name, before, other in both if before is not other)
+    for name, before, other in others:
+        if Verdict.SKIPPED not in (before, other):
+            yield f"test {name}: {before} -> {other}"
             return
 
 
 def _model(name: str, problems: Mapping[str, list[float]]) -> ModelDifference:
-    every = [one for own in problems.values() for one in own]
+    gains = [gain for own in problems.values() for gain in own]
     means = [math.fsum(own) / len(own) for own in problems.values()]
     low, high = interval(sorted(means))
     return ModelDifference(
         model=name,
-        submissions=len(every),
-        better=sum(one > _PRECISE for one in every),
-        worse=sum(one < -_PRECISE for one in every),
+        submissions=len(gains),
+        better=sum(gain > _PRECISE for gain in gains),
+        worse=sum(gain < -_PRECISE for gain in gains),
         mean=mean(means) or 0.0,
         low=low,
         high=high,
@@ -205,7 +207,7 @@ def sections_of(found: Differences) -> Iterator[Section]:
     )
     if found.changed:
         yield Section(title="Verdicts before and after", table=_confusion(found.confusion))
-        rows: list[list[Cell]] = [_row(one) for one in found.changed[:_SHOWN]]
+        rows: list[list[Cell]] = [_row(difference) for difference in found.changed[:_SHOWN]]
         heads = ["Submission", "Problem", "Model", "Before", "After", "Points", "Why"]
         more = len(found.changed) - _SHOWN
         notes = [f"and {more:,} more in {_NAME}"] if more > 0 else []
@@ -213,29 +215,29 @@ def sections_of(found: Differences) -> Iterator[Section]:
         yield Section(title="Other results", table=table, notes=notes, long=len(rows) > _SHOWN // 2)
 
 
-def _row(one: Difference) -> list[Cell]:
-    points = f"{number(one.points_before)} -> {number(one.points_after)}"
+def _row(difference: Difference) -> list[Cell]:
+    points = f"{number(difference.points_before)} -> {number(difference.points_after)}"
     return [
-        one.key,
-        one.problem,
-        model_name(one.model),
-        one.before,
-        one.after,
+        difference.key,
+        difference.problem,
+        model_name(difference.model),
+        difference.before,
+        difference.after,
         points,
-        "; ".join(one.why) or NOTHING,
+        "; ".join(difference.why) or NOTHING,
     ]
 
 
 def _models(models: Iterable[ModelDifference]) -> TableBlock | None:
     rows: list[list[Cell]] = [
         [
-            model_name(one.model),
-            f"{one.submissions:,}",
-            f"{one.better:,}",
-            f"{one.worse:,}",
-            signed(one.mean, one.low, one.high),
+            model_name(group.model),
+            f"{group.submissions:,}",
+            f"{group.better:,}",
+            f"{group.worse:,}",
+            signed(group.mean, group.low, group.high),
         ]
-        for one in models
+        for group in models
     ]
     heads = ["Model", "Submissions", "Better", "Worse", "Points won, %"]
     return TableBlock(heads=heads, rows=rows, align="lrrrr") if rows else None

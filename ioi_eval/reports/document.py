@@ -458,7 +458,7 @@ def compared(output: str, expected: str) -> Any:
 
     pairs = enumerate(_pairs(_ended_lines(output), _ended_lines(expected)), start=1)
     rows = ((number, *_marked(*map(_pieces, pair))) for number, pair in pairs)
-    return Markup("".join(f"<tr><td>{number}</td>{one}{other}</tr>\n" for number, one, other in rows))
+    return Markup("".join(f"<tr><td>{number}</td>{left}{other}</tr>\n" for number, left, other in rows))
 
 
 def _ended_lines(text: str) -> list[str]:
@@ -468,9 +468,9 @@ def _ended_lines(text: str) -> list[str]:
 
 def _pairs(output: Sequence[str], expected: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
     """Lines that belong together by their words; where one of the two has more of them, beside none."""
-    one, other = ([tuple(line.split()) for line in lines] for lines in (output, expected))
+    left, other = ([tuple(line.split()) for line in lines] for lines in (output, expected))
     for _, start, end, other_start, other_end in SequenceMatcher(
-        None, one, other, autojunk=False
+        None, left, other, autojunk=False
     ).get_opcodes():
         yield from zip_longest(output[start:end], expected[other_start:other_end])
 
@@ -483,16 +483,16 @@ def _pieces(line: str | None) -> list[str] | None:
 def _marked(output: list[str] | None, expected: list[str] | None) -> tuple[str, str]:
     if output is None or expected is None:
         return _marked_cell(output, "del"), _marked_cell(expected, "ins")
-    one, other = list[str](), list[str]()
+    left, other = list[str](), list[str]()
     for same, start, end, other_start, other_end in SequenceMatcher(
         None, output, expected, autojunk=False
     ).get_opcodes():
         for found, pieces, tag in (
-            (one, output[start:end], "del"),
+            (left, output[start:end], "del"),
             (other, expected[other_start:other_end], "ins"),
         ):
             found += map(_plain_piece, pieces) if same == "equal" else [_in(tag, pieces)] if pieces else []
-    return f"<td>{''.join(one)}</td>", f"<td>{''.join(other)}</td>"
+    return f"<td>{''.join(left)}</td>", f"<td>{''.join(other)}</td>"
 
 
 def _marked_cell(pieces: list[str] | None, tag: str) -> str:

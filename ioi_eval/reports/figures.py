@@ -38,31 +38,31 @@ _CLASSES: dict[str, str] = {
 
 def _places(of: Sequence[Entry]) -> dict[str, int | None]:
     """The colour of each model, the same in all figures of a page; none where there are too many."""
-    return {one.name: place if len(of) <= SERIES else None for place, one in enumerate(of)}
+    return {entry.name: place if len(of) <= SERIES else None for place, entry in enumerate(of)}
 
 
 def by_number(of: Sequence[Entry]) -> list[Figure]:
     """Points by how many submissions may be handed in, and of all of them."""
-    there = [one for one in of if one.model.steps]
+    there = [entry for entry in of if entry.model.steps]
     if not there:
         return []
     title = "Points by the number of submissions for each problem"
-    limit, most = max(one.limit for one in there), max(one.model.max_points for one in there)
+    limit, most = max(entry.limit for entry in there), max(entry.model.max_points for entry in there)
     places = _places(of)
     series = [
         Series(
-            name=one.name,
-            points=[(step.submissions, step.points) for step in one.model.steps],
-            place=places[one.name],
+            name=entry.name,
+            points=[(step.submissions, step.points) for step in entry.model.steps],
+            place=places[entry.name],
         )
-        for one in there
+        for entry in there
     ]
     x = Axis(title="Submissions for each problem", most=limit, least=1, whole=True)
     y = Axis(title="Points", most=most)
     rows: list[tuple[Any, ...]] = [
-        (one.name, step.submissions, step.points) for one in there for step in one.model.steps
+        (entry.name, step.submissions, step.points) for entry in there for step in entry.model.steps
     ]
-    rows += [(one.name, "all", one.model.budgets[Budget.UNLIMITED]) for one in there]
+    rows += [(entry.name, "all", entry.model.budgets[Budget.UNLIMITED]) for entry in there]
     return [
         Figure(
             title=title,
@@ -73,31 +73,31 @@ def by_number(of: Sequence[Entry]) -> list[Figure]:
 
 
 def passes(of: Sequence[Entry]) -> list[Figure]:
-    there = [one for one in of if len(one.model.pass_curve) > 1]
+    there = [entry for entry in of if len(entry.model.pass_curve) > 1]
     if not there:
         return []
     title = "pass@k with 95 % intervals"
-    every, places = [found for one in there for found in one.model.pass_curve], _places(of)
+    curve, places = [found for entry in there for found in entry.model.pass_curve], _places(of)
     series = [
         Series(
-            name=one.name,
-            points=[(found.k, found.value or 0.0) for found in one.model.pass_curve],
+            name=entry.name,
+            points=[(found.k, found.value or 0.0) for found in entry.model.pass_curve],
             band=[
                 (found.k, found.low, found.high)
-                for found in one.model.pass_curve
+                for found in entry.model.pass_curve
                 if found.low is not None and found.high is not None
             ],
-            place=places[one.name],
+            place=places[entry.name],
         )
-        for one in there
+        for entry in there
     ]
-    highest = max(found.high or found.value or 0.0 for found in every)
-    x = Axis(title="k", most=max(found.k for found in every), least=1, whole=True)
+    highest = max(found.high or found.value or 0.0 for found in curve)
+    x = Axis(title="k", most=max(found.k for found in curve), least=1, whole=True)
     y = Axis(title="pass@k", most=max(0.1, highest), percent=True)
     rows = [
-        (one.name, found.k, found.value, found.low, found.high, found.problems)
-        for one in there
-        for found in one.model.pass_curve
+        (entry.name, found.k, found.value, found.low, found.high, found.problems)
+        for entry in there
+        for found in entry.model.pass_curve
     ]
     return [
         Figure(
@@ -110,7 +110,7 @@ def passes(of: Sequence[Entry]) -> list[Figure]:
 
 def uses(of: Sequence[Entry], what: str, *, beside: bool = False) -> list[Figure]:
     """Draw the number of submissions that stay within each share of a limit. `beside`: another figure."""
-    there = [(one.name, use) for one in of for use in one.model.uses if use.what == what]
+    there = [(entry.name, use) for entry in of for use in entry.model.uses if use.what == what]
     if not there:
         return []
     title = f"Submissions by the {what} of their hardest test"
@@ -129,10 +129,10 @@ def uses(of: Sequence[Entry], what: str, *, beside: bool = False) -> list[Figure
 
 def verdicts(of: Sequence[Entry], statuses: Sequence[str]) -> list[Figure]:
     title = "Verdicts of submissions"
-    kinds: list[str] = [*statuses, *(["Unscored"] if any(one.model.unscored for one in of) else [])]
+    kinds: list[str] = [*statuses, *(["Unscored"] if any(entry.model.unscored for entry in of) else [])]
     rows = [
-        (one.name, [*(one.model.verdicts.get(status, 0) for status in statuses), one.model.unscored])
-        for one in of
+        (entry.name, [*(entry.model.verdicts.get(status, 0) for status in statuses), entry.model.unscored])
+        for entry in of
     ]
     shown = [(name, counts[: len(kinds)]) for name, counts in rows]
     return [
@@ -149,8 +149,8 @@ def groups(
 ) -> list[Figure]:
     """Mean scores by difficulty, tag or year. `names`: the groups in their order."""
     title = f"Mean score by {kind}"
-    models = list(dict.fromkeys(one.name for one, _ in found))
-    scores = {(group.name, one.name): group.mean_score for one, group in found}
+    models = list(dict.fromkeys(entry.name for entry, _ in found))
+    scores = {(group.name, entry.name): group.mean_score for entry, group in found}
     table = [(name or "(none)", [scores.get((name, model)) for model in models]) for name in names]
     if len(table) < 2:
         return []
@@ -180,8 +180,8 @@ def subtasks(of: Sequence[Entry], *, linked: bool) -> list[Figure]:
     title = "Best of each subtask"
     found = {
         (problem.problem_id, part.subtask, place): part
-        for place, one in enumerate(of)
-        for problem in one.model.problems
+        for place, entry in enumerate(of)
+        for problem in entry.model.problems
         for part in problem.subtasks
         if part.points
     }
@@ -206,7 +206,7 @@ def subtasks(of: Sequence[Entry], *, linked: bool) -> list[Figure]:
     return [
         Figure(
             title=title,
-            drawing=grid(title, [" ".join(line) for line in lines], [one.name for one in of], cells),
-            numbers=as_csv(["problem", "subtask", *(one.name for one in of)], rows),
+            drawing=grid(title, [" ".join(line) for line in lines], [entry.name for entry in of], cells),
+            numbers=as_csv(["problem", "subtask", *(entry.name for entry in of)], rows),
         )
     ]

@@ -46,23 +46,23 @@ class FirstPass:
         self._place, self._made_of = place, made_of
         self._draft = draft_of(place / ROWS)
         found = read_value(place / INDEX, ReportIndex, decode=msgspec.msgpack.decode)
-        known = found if found is not None and found.made_of == made_of else None
-        made = MadeOf.read(place / FOLDER)
-        olds = {one.covered for one in (known, made) if one is not None}
+        index = found if found is not None and found.made_of == made_of else None
+        pages = MadeOf.read(place / FOLDER)
+        olds = {part.covered for part in (index, pages) if part is not None}
         self.covered, proven = _covered(folder / RESULTS, olds)
-        if known is not None and not (known.covered in proven and self._has_files(known)):
-            known = None
-        self.made = made if made is not None and made.covered in proven else None
+        if index is not None and not (index.covered in proven and self._has_files(index)):
+            index = None
+        self.made = pages if pages is not None and pages.covered in proven else None
         """The sources of the last report's pages, where the rows are still there."""
-        self.known, self._large = known, self.covered.size >= LARGE
+        self.known, self._large = index, self.covered.size >= LARGE
 
-    def _has_files(self, known: ReportIndex) -> bool:
+    def _has_files(self, index: ReportIndex) -> bool:
         try:
             with (self._place / ROWS).open("rb") as stream:
                 rows = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError:
             return False
-        return rows == known.rows and known.tests.begins(self._place / TESTS)
+        return rows == index.rows and index.tests.begins(self._place / TESTS)
 
     @contextlib.contextmanager
     def lists(self, tasks: dict[str, Task]) -> Iterator[Lists]:
@@ -107,10 +107,12 @@ def _covered(path: Path, olds: Collection[Covered]) -> tuple[Covered, set[Covere
     """Hash all whole lines, and return which of the old beginnings they still have."""
     digest, size, proven = hashlib.sha256(), 0, set[Covered]()
     whole = Covered(size=0, sha256=digest.hexdigest())
-    stops = sorted({one.size for one in olds})
+    stops = sorted({covered.size for covered in olds})
     with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
         while True:
-            proven |= {one for one in olds if one == Covered(size=size, sha256=digest.hexdigest())}
+            proven |= {
+                covered for covered in olds if covered == Covered(size=size, sha256=digest.hexdigest())
+            }
             stop = next((stop for stop in stops if stop > size), size + _PIECE)
             if not (piece := stream.read(min(_PIECE, stop - size))):
                 return whole, proven

@@ -31,8 +31,8 @@ class ContestYear(Value, forbid_unknown_fields=True):
 
     def cutoffs(self) -> dict[str, float]:
         """Best first."""
-        every = {"gold": self.gold, "silver": self.silver, "bronze": self.bronze}
-        return {colour: points for colour, points in every.items() if points is not None}
+        cutoffs = {"gold": self.gold, "silver": self.silver, "bronze": self.bronze}
+        return {colour: points for colour, points in cutoffs.items() if points is not None}
 
 
 Contests = Mapping[int, ContestYear]
@@ -52,7 +52,7 @@ def problems_of(contest: ContestYear, names: Collection[str], source: str) -> Co
 
     `source`: where the run's problems come from. Other packages have years, too, and win no medals.
     """
-    ids = {one.lower() for one in contest.ids}
+    ids = {name.lower() for name in contest.ids}
     own = [name for name in names if name.partition("@")[0].lower() in ids]
     # A folder that is called after this project says nothing.
     if not ids or (re.search(r"(?<![a-z])ioi(?![a-z]|[-_]eval)", source.lower()) and len(own) < len(ids)):

@@ -136,7 +136,7 @@ def _overview(run: Summary, *, apart: bool, pages: PagesOf) -> Iterator[Section]
     of = sections.entries(run)
     several = len(of) > 1
     if run.contest:
-        names = {one.problem_id for entrant in run.contest for one in entrant.problems}
+        names = {problem.problem_id for entrant in run.contest for problem in entrant.problems}
         pages_of = {name: f"{FOLDER}/{problem_page(name)}" for name in names}
         yield scoreboard(run.contest, pages_of, run.submission_limit)
     notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []
@@ -289,7 +289,11 @@ def _about(settings: Settings) -> Iterator[Section]:
 
 def _missing(settings: Settings) -> list[str]:
     """Return the layers that a kernel refused. They stand outside the table: they bear on trust."""
-    reports = [each for one in settings.confinements for each in (one, one.get("build") or {})]
+    reports = [
+        each
+        for confinement in settings.confinements
+        for each in (confinement, confinement.get("build") or {})
+    ]
     found = [str(reason) for report in reports for reason in report.get("missing") or ()]
     return list(dict.fromkeys(found))
 
@@ -309,13 +313,13 @@ def _settings(settings: Settings) -> Iterator[tuple[str, str]]:
         (f"Checker of {problem}", ", ".join(found)) for problem, found in settings.checkers.items() if found
     )
     yield from (("Repaired", f"{name} ({_times(times)})") for name, times in settings.repairs.items())
-    yield from (("Confinement", _confinement(one)) for one in settings.confinements)
+    yield from (("Confinement", _confinement(confinement)) for confinement in settings.confinements)
 
 
 def _options(settings: Settings, *, usual: bool) -> list[tuple[str, Any]]:
     """Return the options that are, or are not, what they are by default."""
-    every = sorted(settings.options.items())
-    return [(name, value) for name, value in every if (not value or USUAL.get(name) == value) is usual]
+    options = sorted(settings.options.items())
+    return [(name, value) for name, value in options if (not value or USUAL.get(name) == value) is usual]
 
 
 def _times(times: int) -> str:
@@ -365,14 +369,14 @@ def write_reports(
     stamp, place = Stamp.of(folder, options or ReportOptions()), into or folder
     for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS, INDEX, ROWS):
         sweep_drafts(place / name, idle=_GIVEN_UP)
-    made = MadeOf.read(place / FOLDER)
-    known = _read_summary(place) if made is not None and made.stamp == stamp else None
-    if known is None:
+    made_of = MadeOf.read(place / FOLDER)
+    last = _read_summary(place) if made_of is not None and made_of.stamp == stamp else None
+    if last is None:
         return _written(folder, stamp, options or ReportOptions(), place, Counted(on_progress))
     if into is None and not (folder / TESTS).is_file():
         with writing_tests(folder) as table:
             summary(folder, options, table.add)
-    return known
+    return last
 
 
 def _written(
@@ -381,14 +385,14 @@ def _written(
     """made.json is last: what a kill leaves is made again."""
     made_of = hashlib.sha256(msgspec.json.encode((stamp.program, stamp.base, options))).hexdigest()
     index, tests = FirstPass(folder, place, made_of), KeptTests()
-    known, adders = index.known, list[Each]()
+    earlier, adders = index.known, list[Each]()
     with index.lists(read_tasks(folder)) as lists, contextlib.ExitStack() as tables:
-        reading = Pass(folder, options, None if known is None else known.reading)
-        begin = counted_from = 0 if known is None else known.covered.size
+        reading = Pass(folder, options, None if earlier is None else earlier.reading)
+        begin = counted_from = 0 if earlier is None else earlier.covered.size
         if place == folder:
-            table = tables.enter_context(writing_tests(folder, None if known is None else known.tests))
+            table = tables.enter_context(writing_tests(folder, None if earlier is None else earlier.tests))
             adders.append(table.add)
-            begin = 0 if known is None else min(begin, known.tests.begin)
+            begin = 0 if earlier is None else min(begin, earlier.tests.begin)
         reading.go(
             lists.add,
             *adders,
@@ -408,8 +412,8 @@ def _written(
         validation, more = read_validation(folder), _of_models(run, pages is not PagesOf.NONE)
         shown = document(run, validation, apart=bool(more), pages=pages)
         write_document(document(run, validation, pages=pages), place, shown=shown)
-        opened, made = Opened(pages, run), index.made
-        write_pages(folder, stamp, index.covered, lists, opened, more, place, counted_rows, made)
+        opened, last_made = Opened(pages, run), index.made
+        write_pages(folder, stamp, index.covered, lists, opened, more, place, counted_rows, last_made)
         index.write(kept, lists, tests)
         return run
 

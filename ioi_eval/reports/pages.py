@@ -82,7 +82,7 @@ class Opened:
     """The submissions that have pages of their own."""
 
     def __init__(self, pages: PagesOf, run: Summary) -> None:
-        named = (best.key for model in run.models for one in model.problems for best in one.subtasks)
+        named = (best.key for model in run.models for problem in model.problems for best in problem.subtasks)
         self.pages, self.named = pages, frozenset(named)
         # A power of two, so that a run that grows mostly keeps its sample.
         self.step = 1 << max(0, (run.scored // _SAMPLE).bit_length() - 1)
@@ -130,13 +130,13 @@ class Lists:
     def add(self, row: Mapping[str, Any], result: SubmissionResult, place: int) -> None:
         if place < self._begin:
             return
-        one = Judged.of(result, model_of(row), as_number(row.get("solution_number")))
-        self._held.append((*one, place, drawn(one.key)))
+        judged = Judged.of(result, model_of(row), as_number(row.get("solution_number")))
+        self._held.append((*judged, place, drawn(judged.key)))
         if len(self._held) == _HELD:
             self._keep()
-        best, whose = (-one.points, one.key), (one.problem, one.model)
+        best, whose = (-judged.points, judged.key), (judged.problem, judged.model)
         self._bests[whose] = min(self._bests.get(whose, best), best)
-        self._tests[result.problem_id].add(result, one.model, self.tasks.get(result.problem_id))
+        self._tests[result.problem_id].add(result, judged.model, self.tasks.get(result.problem_id))
 
     def _keep(self) -> None:
         self._rows.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._held)
@@ -158,9 +158,9 @@ class Lists:
         found = self._rows.execute(
             "SELECT key FROM rows WHERE place < ? AND key IN (SELECT key FROM asked)", (self._begin,)
         )
-        known = {key for (key,) in found}
+        colours = {key for (key,) in found}
         self._rows.execute("DROP TABLE asked")
-        return known
+        return colours
 
     @property
     def kept(self) -> KeptLists:
@@ -208,16 +208,20 @@ class Lists:
         counts = dict(self._rows.execute(_COUNTS, (_WITHOUT_PAGE,)))
         earlier = dict(self._rows.execute(_COUNTS, (before.lists,)))
         if sum(counts.values()) <= LONGEST_LIST:
-            keep(ALL, all_submissions([one for name in counts for one in self._of(name)], opened))
+            keep(ALL, all_submissions([judged for name in counts for judged in self._of(name)], opened))
         else:
             parts, parts_before = parts_of(counts), parts_of(earlier)
             for number, part in enumerate(parts):
                 name, is_last = part_page(number), number == len(parts) - 1
                 there = number < len(parts_before) and is_last == (number == len(parts_before) - 1)
                 still = there and parts_before[number] == part and sum(earlier.values()) > LONGEST_LIST
-                still = still and all(counts[one.problem] == earlier[one.problem] for one in part)
+                still = still and all(counts[part_of.problem] == earlier[part_of.problem] for part_of in part)
                 if not (still and same([name])):
-                    own = [row for one in part for row in islice(self._of(one.problem), one.begin, one.end)]
+                    own = [
+                        row
+                        for part_of in part
+                        for row in islice(self._of(part_of.problem), part_of.begin, part_of.end)
+                    ]
                     keep(name, part_of_all(own, number, part, is_last, opened))
             keep(ALL, index_of_parts(parts, counts))
         for problem in counts:
@@ -226,7 +230,7 @@ class Lists:
             if earlier.get(problem) == counts[problem] and same(names):
                 continue
             index = AttemptIndex(opened)
-            noted = groupby(index.noting(self._of(problem)), lambda one: one.model)
+            noted = groupby(index.noting(self._of(problem)), lambda judged: judged.model)
             of_models = {model: _first(own) for model, own in noted}
             page = problem_document(problem, of_models, self._tests[problem], self.tasks.get(problem), opened)
             for name in names:  # they may be linked: they are another report's, too
@@ -264,9 +268,9 @@ def parts_of(counts: Mapping[str, int]) -> list[list[PartOfProblem]]:
     return parts
 
 
-def _first(every: Iterable[Judged]) -> tuple[list[Judged], int]:
+def _first(submissions: Iterable[Judged]) -> tuple[list[Judged], int]:
     """Return the first submissions of a model for a problem, and how many more there are."""
-    rows = iter(every)
+    rows = iter(submissions)
     return list(islice(rows, _LISTED)), sum(1 for _ in rows)
 
 
@@ -319,8 +323,8 @@ def write_pages(
             (draft / name).write_text(asset(name), "utf-8")
         for name, page in more.items():
             (draft / name).write_text(page_of(page), "utf-8")
-        coloured, known = lists.coloured(), confinements(folder)
-        made = MadeOf(
+        coloured, boxes = lists.coloured(), confinements(folder)
+        made_of = MadeOf(
             stamp=stamp,
             covered=covered,
             opened=opened.sha256,
@@ -328,19 +332,19 @@ def write_pages(
             pages=opened.pages,
             coloured=coloured,
         )
-        before = Before(into / FOLDER, old, made)
+        before = Before(into / FOLDER, old, made_of)
         lists.write(draft, page_of, opened, before)
         for place, key, repeats in lists.opened(opened):
             rows.add_page()
             name = submission_page(key)
             if before.has_submission(place, key, repeats) and before.link(name, draft):
                 continue
-            row = row_at(folder, place, known)
+            row = row_at(folder, place, boxes)
             bright = coloured is None or key in coloured
             task, result = tasks.get(row["problem_id"]), result_of_row(row)
             shown = submission_document(row, result, task, opened, coloured=bright)
             (draft / name).write_text(page_of(shown), "utf-8")
-        made.write(draft)
+        made_of.write(draft)
         shutil.rmtree(into / FOLDER, ignore_errors=True)
         draft.rename(into / FOLDER)
     except OSError as error:
@@ -402,7 +406,11 @@ class Judged(NamedTuple):
 
     @classmethod
     def of(cls, result: SubmissionResult, model: str, attempt: float | None) -> Judged:
-        parts = [(one.subtask, one.weighted_score, one.points) for one in result.subtasks if one.points]
+        parts = [
+            (subtask.subtask, subtask.weighted_score, subtask.points)
+            for subtask in result.subtasks
+            if subtask.points
+        ]
         return cls(
             result.key,
             model,
@@ -495,8 +503,8 @@ def problem_document(
         )
         for model, (own, more) in of_models.items()
     )
-    every = [one for own, _ in of_models.values() for one in own]
-    number = len(every) + sum(more for _, more in of_models.values())
+    submissions = [judged for own, _ in of_models.values() for judged in own]
+    number = len(submissions) + sum(more for _, more in of_models.values())
     return Document(
         title=f"Problem {problem}",
         links=[Link(text="Report", href="../report.html"), Link(text="All submissions", href=ALL)],
@@ -505,10 +513,10 @@ def problem_document(
             _solved_by(of_models, tests),
             *(_times(tests, task) if task else ()),
             *(_statement(task) if task else ()),
-            *_best(every, number, opened),
+            *_best(submissions, number, opened),
             Section(title="Submissions", text=["By model, those with the most points first."]),
             *lists,
-            *_equal(every, opened),
+            *_equal(submissions, opened),
             _of_tests(tests),
             *(_solutions(task) if task else ()),
         ],
@@ -520,7 +528,7 @@ def _described(task: Task) -> Iterator[Section]:
     rows = [[what, value] for what, value in (*facts, ("Tests", f"{task.tests:,}")) if value]
     yield Section(title="Problem", table=TableBlock(heads=["What", "Value"], rows=rows, align="ll"))
     if task.subtasks:
-        parts = [[one.name, number(one.points), f"{one.tests:,}"] for one in task.subtasks]
+        parts = [[subtask.name, number(subtask.points), f"{subtask.tests:,}"] for subtask in task.subtasks]
         yield Section(
             title="Subtasks", table=TableBlock(heads=["Subtask", "Points", "Tests"], rows=parts, align="lrr")
         )
@@ -586,17 +594,19 @@ def _statement(task: Task) -> Iterator[Section]:
         yield Section(title="Statement", text=text)
 
 
-def _equal(every: Sequence[Judged], opened: Opened) -> Iterator[Section]:
+def _equal(submissions: Sequence[Judged], opened: Opened) -> Iterator[Section]:
     """Yield the programs that were judged once for several submissions."""
-    same = sorted((one for one in every if one.repeats), key=lambda one: (one.repeats, one.key))
+    same = sorted(
+        (judged for judged in submissions if judged.repeats), key=lambda judged: (judged.repeats, judged.key)
+    )
     rows: list[list[Cell]] = [
         [
-            opened.link(one.repeats, one.ending),
-            opened.link(one.key, one.ending),
-            one.model or NOTHING,
-            one.ending,
+            opened.link(judged.repeats, judged.ending),
+            opened.link(judged.key, judged.ending),
+            judged.model or NOTHING,
+            judged.ending,
         ]
-        for one in same[:_LISTED]
+        for judged in same[:_LISTED]
     ]
     table = TableBlock(heads=["Judged", "Equal to it", "Model", "Verdict"], rows=rows, align="llll")
     if rows:
@@ -606,15 +616,17 @@ def _equal(every: Sequence[Judged], opened: Opened) -> Iterator[Section]:
 
 def _solutions(task: Task) -> Iterator[Section]:
     if task.solutions:
-        rows = [[one.name, one.language, one.expected or NOTHING] for one in task.solutions]
+        rows = [
+            [solution.name, solution.language, solution.expected or NOTHING] for solution in task.solutions
+        ]
         table = TableBlock(heads=["Solution", "Language", "Said to be"], rows=rows, align="lll")
         yield Section(title="Solutions of the package", table=table)
 
 
-def _best(every: Sequence[Judged], of: int, opened: Opened) -> Iterator[Section]:
+def _best(submissions: Sequence[Judged], of: int, opened: Opened) -> Iterator[Section]:
     """Subtasks by submissions, those with the most points first."""
-    chosen = sorted(every, key=lambda one: (-one.points, one.key))[:_DRAWN]
-    parts = [msgspec.json.decode(one.parts, type=list[tuple[str, float, float]]) for one in chosen]
+    chosen = sorted(submissions, key=lambda judged: (-judged.points, judged.key))[:_DRAWN]
+    parts = [msgspec.json.decode(judged.parts, type=list[tuple[str, float, float]]) for judged in chosen]
     names = [name for name, _, _ in parts[0]]
     if not names:
         return
@@ -624,13 +636,13 @@ def _best(every: Sequence[Judged], of: int, opened: Opened) -> Iterator[Section]
             Square(
                 share=min(1.0, own[place][1] / own[place][2]),
                 text=number(own[place][1]),
-                href=opened.link(one.key, one.ending).href,
+                href=opened.link(judged.key, judged.ending).href,
             )
-            for one, own in zip(chosen, parts, strict=True)
+            for judged, own in zip(chosen, parts, strict=True)
         ]
         for place in range(len(names))
     ]
-    keys = [one.key for one in chosen]
+    keys = [judged.key for judged in chosen]
     rows = [[name, *(square.share for square in line)] for name, line in zip(names, squares, strict=True)]
     drawn = Figure(
         title=title, drawing=grid(title, names, keys, squares), numbers=as_csv(["subtask", *keys], rows)
@@ -663,7 +675,7 @@ def _of_tests(tests: Tests) -> Section:
 
 
 def _of_model(own: Sequence[Judged]) -> Sequence[str]:
-    attempts = ["attempt"] if any(one.attempt is not None for one in own) else []
+    attempts = ["attempt"] if any(judged.attempt is not None for judged in own) else []
     return ["key", *attempts, "status", "points", "feedback"]
 
 
@@ -671,16 +683,16 @@ _OF_ALL = ("key", "model", "problem", "status", "points", "feedback")
 _REPORT = Link(text="Report", href="../report.html")
 
 
-def all_submissions(every: Sequence[Judged], opened: Opened) -> Document:
+def all_submissions(submissions: Sequence[Judged], opened: Opened) -> Document:
     return Document(
-        title=f"All {counted(len(every), 'submission')}",
+        title=f"All {counted(len(submissions), 'submission')}",
         links=[_REPORT],
-        sections=[Section(title="Submissions", table=_list(every, opened, of=_OF_ALL))],
+        sections=[Section(title="Submissions", table=_list(submissions, opened, of=_OF_ALL))],
     )
 
 
 def part_of_all(
-    every: Sequence[Judged], number: int, part: Sequence[PartOfProblem], is_last: bool, opened: Opened
+    submissions: Sequence[Judged], number: int, part: Sequence[PartOfProblem], is_last: bool, opened: Opened
 ) -> Document:
     more = [("Before", number - 1)] if number else []
     more += [] if is_last else [("Next", number + 1)]
@@ -694,13 +706,15 @@ def part_of_all(
             Link(text="All submissions", href=ALL),
             *(Link(text=text, href=part_page(other)) for text, other in more),
         ],
-        sections=[Section(title="Submissions", table=_list(every, opened, of=_OF_ALL))],
+        sections=[Section(title="Submissions", table=_list(submissions, opened, of=_OF_ALL))],
     )
 
 
 def index_of_parts(parts: Sequence[Sequence[PartOfProblem]], counts: Mapping[str, int]) -> Document:
     """Return the index: the places of each problem's submissions."""
-    starts = {one.problem: number for number, part in enumerate(parts) for one in part if not one.begin}
+    starts = {
+        part_of.problem: number for number, part in enumerate(parts) for part_of in part if not part_of.begin
+    }
     rows: list[list[Cell]] = [
         [
             Link(text=problem, href=problem_page(problem)),
@@ -717,7 +731,7 @@ def index_of_parts(parts: Sequence[Sequence[PartOfProblem]], counts: Mapping[str
     )
 
 
-def _list(every: Iterable[Judged], opened: Opened, *, of: Sequence[str]) -> TableBlock:
+def _list(submissions: Iterable[Judged], opened: Opened, *, of: Sequence[str]) -> TableBlock:
     heads = {
         "key": "Submission",
         "attempt": "Attempt",
@@ -728,15 +742,15 @@ def _list(every: Iterable[Judged], opened: Opened, *, of: Sequence[str]) -> Tabl
         "feedback": "Feedback",
     }
     rows: list[list[Cell]] = []
-    for one in every:
+    for judged in submissions:
         cells: dict[str, Cell] = {
-            "key": opened.link(one.key, one.ending),
-            "attempt": number(one.attempt),
-            "model": one.model or NOTHING,
-            "problem": Link(text=one.problem, href=problem_page(one.problem)),
-            "status": one.ending,
-            "points": number(one.points),
-            "feedback": one.feedback or NOTHING,
+            "key": opened.link(judged.key, judged.ending),
+            "attempt": number(judged.attempt),
+            "model": judged.model or NOTHING,
+            "problem": Link(text=judged.problem, href=problem_page(judged.problem)),
+            "status": judged.ending,
+            "points": number(judged.points),
+            "feedback": judged.feedback or NOTHING,
         }
         rows.append([cells[name] for name in of])
     align = "".join("r" if name in ("points", "attempt") else "l" for name in of)

@@ -49,11 +49,11 @@ class Paired(Value):
 
     @property
     def wins(self) -> int:
-        return sum(one.difference > _LEAST for one in self.problems)
+        return sum(problem.difference > _LEAST for problem in self.problems)
 
     @property
     def losses(self) -> int:
-        return sum(one.difference < -_LEAST for one in self.problems)
+        return sum(problem.difference < -_LEAST for problem in self.problems)
 
 
 def paired(before: Scores, after: Scores, won: Scores) -> tuple[Paired, ...]:
@@ -61,8 +61,8 @@ def paired(before: Scores, after: Scores, won: Scores) -> tuple[Paired, ...]:
     pairs = [(name, name) for name in sorted(before.keys() & after.keys())]
     if not pairs and len(before) == len(after) == 1:
         pairs = [(next(iter(before)), next(iter(after)))]
-    every = (_pair(one, other, before[one], after[other], won.get(other, {})) for one, other in pairs)
-    return tuple(pair for pair in every if pair.problems)
+    compared = (_pair(name, other, before[name], after[other], won.get(other, {})) for name, other in pairs)
+    return tuple(pair for pair in compared if pair.problems)
 
 
 def _pair(
@@ -78,7 +78,7 @@ def _pair(
         low, high = interval(sorted(won[name]), resamples=_RESAMPLES) if same else (None, None)
         means = mean(before[name]) or 0.0, mean(after[name]) or 0.0
         problems.append(PairedProblem(problem=name, before=means[0], after=means[1], low=low, high=high))
-    differences = sorted(one.difference for one in problems)
+    differences = sorted(problem.difference for problem in problems)
     low, high = interval(differences)
     return Paired(
         model=model,
@@ -98,13 +98,13 @@ def sections_of(pairs: Sequence[Paired]) -> Iterator[Section]:
         return
     rows: list[list[Cell]] = [
         [
-            one.name,
-            f"{len(one.problems):,}",
-            f"{one.wins:,}",
-            f"{one.losses:,}",
-            signed(one.mean, one.low, one.high),
+            pair.name,
+            f"{len(pair.problems):,}",
+            f"{pair.wins:,}",
+            f"{pair.losses:,}",
+            signed(pair.mean, pair.low, pair.high),
         ]
-        for one in pairs
+        for pair in pairs
     ]
     yield Section(
         title="Differences",
@@ -131,32 +131,34 @@ def signed(value: float, low: float | None, high: float | None) -> str:
 
 def _of_models(pairs: Sequence[Paired]) -> Figure:
     title = "Difference of mean scores"
-    rows = [Estimate(name=one.name, value=one.mean, low=one.low, high=one.high) for one in pairs]
-    numbers = [(one.name, one.mean, one.low, one.high, one.wins, one.losses) for one in pairs]
+    rows = [Estimate(name=pair.name, value=pair.mean, low=pair.low, high=pair.high) for pair in pairs]
+    numbers = [(pair.name, pair.mean, pair.low, pair.high, pair.wins, pair.losses) for pair in pairs]
     heads = ["model", "difference", "low", "high", "better", "worse"]
     return Figure(title=title, drawing=intervals(title, rows), numbers=as_csv(heads, numbers))
 
 
 def _by_problem(pairs: Sequence[Paired]) -> Section:
-    columns = [{one.problem: one for one in pair.problems} for pair in pairs]
+    columns = [{problem.problem: problem for problem in pair.problems} for pair in pairs]
     names = sorted({name for column in columns for name in column})
-    most = max(abs(one.difference) for column in columns for one in column.values())
+    most = max(abs(problem.difference) for column in columns for problem in column.values())
     title, models = "Difference by problem", [pair.name for pair in pairs]
     squares = [[_square(column.get(name), most) for name in names] for column in columns]
     rows: list[list[Cell]] = [
         [
             name,
             *(
-                signed(one.difference, one.low, one.high) if (one := column.get(name)) else NOTHING
+                signed(problem.difference, problem.low, problem.high)
+                if (problem := column.get(name))
+                else NOTHING
                 for column in columns
             ),
         ]
         for name in names
     ]
     numbers = [
-        (pair.name, one.problem, one.before, one.after, one.low, one.high)
+        (pair.name, problem.problem, problem.before, problem.after, problem.low, problem.high)
         for pair in pairs
-        for one in pair.problems
+        for problem in pair.problems
     ]
     figure = Figure(
         title=title,
@@ -167,13 +169,16 @@ def _by_problem(pairs: Sequence[Paired]) -> Section:
     return Section(title=title, figures=[figure] if most else [], table=table, long=len(rows) > _LONG)
 
 
-def _square(one: PairedProblem | None, most: float) -> Square:
-    if one is None:
+def _square(problem: PairedProblem | None, most: float) -> Square:
+    if problem is None:
         return Square(share=None, text="not in both runs")
-    if abs(one.difference) <= _LEAST:
+    if abs(problem.difference) <= _LEAST:
         return Square(share=None, text="0")
-    kind, step = "better" if one.difference > 0 else "worse", round(_STEPS * abs(one.difference) / most)
-    return Square(share=None, text=f"{100 * one.difference:+.1f}", style=f"{kind}{max(1, step)}")
+    kind, step = (
+        "better" if problem.difference > 0 else "worse",
+        round(_STEPS * abs(problem.difference) / most),
+    )
+    return Square(share=None, text=f"{100 * problem.difference:+.1f}", style=f"{kind}{max(1, step)}")
 
 
 def ranks(before: Summary, after: Summary) -> Section | None:

@@ -190,7 +190,7 @@ def curves(
         return _panels(title, series, x, y, rule)
     drawing = _Drawing(width)
     most = _NAME if width >= WIDE else _NAME // 2
-    names = apart([one.name for one in series], most)
+    names = apart([line.name for line in series], most)
     left, top = 58.0, 30.0
     right, bottom = width - _LEADER - 12 - _LETTER * max(map(len, names), default=0), top + _PLOT
     across, up = _scale(x, left, right), _scale(y, bottom, top)
@@ -200,22 +200,22 @@ def curves(
         drawing.add("line", "rule", x1=at, x2=at, y1=top, y2=bottom)
         end = at > (left + right) / 2
         drawing.text(at + (-5 if end else 5), bottom - 7, rule[1], "end" if end else "start")
-    styles = [_style(place if one.place is None else one.place) for place, one in enumerate(series)]
-    for style, one in zip(styles, series, strict=True):
-        if len(one.band) > 1:
-            edge = [(at, high) for at, _, high in one.band] + [(at, low) for at, low, _ in one.band[::-1]]
-            with drawing.of(one.name):
+    styles = [_style(place if line.place is None else line.place) for place, line in enumerate(series)]
+    for style, line in zip(styles, series, strict=True):
+        if len(line.band) > 1:
+            edge = [(at, high) for at, _, high in line.band] + [(at, low) for at, low, _ in line.band[::-1]]
+            with drawing.of(line.name):
                 drawing.add("path", f"{style} band", d=_path(edge, across, up) + "Z")
-    ends = [one.points[-1] if one.points else (x.least, y.least) for one in series]
+    ends = [line.points[-1] if line.points else (x.least, y.least) for line in series]
     heights = spread([up(value) for _, value in ends], top, bottom)
-    for style, one, name, (at, value), height in zip(styles, series, names, ends, heights, strict=True):
-        with drawing.of(one.name):
+    for style, line, name, (at, value), height in zip(styles, series, names, ends, heights, strict=True):
+        with drawing.of(line.name):
             leader = f"M{across(at) + 5:.1f} {up(value):.1f}L{right + 8:.1f} {up(value):.1f}"
             drawing.add("path", f"{style} leader", d=f"{leader}L{right + _LEADER:.1f} {height:.1f}")
             drawing.text(right + _LEADER + 5, height + 4, name)
-            drawing.add("path", f"{style} curve", d=_path(one.points, across, up), title=one.name)
-            for each, found in one.points if len(one.points) <= 20 else ():
-                what = f"{one.name}: {y.label(round(found, 4))} at {x.label(each)}"
+            drawing.add("path", f"{style} curve", d=_path(line.points, across, up), title=line.name)
+            for each, found in line.points if len(line.points) <= 20 else ():
+                what = f"{line.name}: {y.label(round(found, 4))} at {x.label(each)}"
                 drawing.add("circle", f"{style} dot", cx=across(each), cy=up(found), r=3, title=what)
     drawing.height = bottom + 40
     return drawing.svg(title)
@@ -240,17 +240,17 @@ def _panels(title: str, series: Sequence[Series], x: Axis, y: Axis, rule: tuple[
     ends = [y.label(float(f"{value:.3g}")) for value in (y.least, y.most)]
     begin = 10 + _LETTER * max(map(len, ends))
     wide, high = (WIDE - begin) / _ACROSS, _SMALL + 58.0
-    places = sorted({at for one in series for at, _ in one.points})
+    places = sorted({at for line in series for at, _ in line.points})
     places = places[:: math.ceil(len(places) / _ENVELOPE) or 1]
-    known = [dict(one.points) for one in series]
-    every = [(at, [own[at] for own in known if at in own]) for at in places]
-    edge = [(at, max(values)) for at, values in every] + [(at, min(values)) for at, values in every[::-1]]
-    names = apart([one.name for one in series[:_MOST_PANELS]], int((wide - 20) / _LETTER))
-    for place, (one, name) in enumerate(zip(series, names, strict=False)):
+    heights_at = [dict(line.points) for line in series]
+    spans = [(at, [own[at] for own in heights_at if at in own]) for at in places]
+    edge = [(at, max(values)) for at, values in spans] + [(at, min(values)) for at, values in spans[::-1]]
+    names = apart([line.name for line in series[:_MOST_PANELS]], int((wide - 20) / _LETTER))
+    for place, (line, name) in enumerate(zip(series, names, strict=False)):
         left, top = begin + wide * (place % _ACROSS), 44 + high * (place // _ACROSS)
         right = left + wide - 20
         across, up = _scale(x, left, right), _scale(y, top + _SMALL, top)
-        with drawing.of(one.name):
+        with drawing.of(line.name):
             drawing.text(left, top - 9, name)
             drawing.add("path", "every", d=_path(edge, across, up) + "Z")
             for end, at in zip(ends, (top + _SMALL, top), strict=True):
@@ -259,7 +259,7 @@ def _panels(title: str, series: Sequence[Series], x: Axis, y: Axis, rule: tuple[
                     drawing.text(left - 5, at + 4, end, "end")
             if rule is not None:
                 drawing.add("line", "rule", x1=across(rule[0]), x2=across(rule[0]), y1=top, y2=top + _SMALL)
-            drawing.add("path", "m0 curve", d=_path(one.points, across, up), title=one.name)
+            drawing.add("path", "m0 curve", d=_path(line.points, across, up), title=line.name)
             drawing.text(left, top + _SMALL + 17, x.label(x.least))
             drawing.text(right, top + _SMALL + 17, x.label(x.most), "end")
     drawing.height = 44 + high * math.ceil(min(len(series), _MOST_PANELS) / _ACROSS) - 12
@@ -356,8 +356,13 @@ def _margin(names: Iterable[str]) -> float:
 def intervals(title: str, rows: Sequence[Estimate]) -> str:
     """A dot for each row, with a line from low to high, on both sides of an upright line at 0; in percent."""
     drawing = _Drawing(WIDE)
-    left, right = _margin(one.name for one in rows) + 8, WIDE - 26.0
-    reach = [value for one in rows for value in (one.value, one.low, one.high) if value is not None]
+    left, right = _margin(estimate.name for estimate in rows) + 8, WIDE - 26.0
+    reach = [
+        value
+        for estimate in rows
+        for value in (estimate.value, estimate.low, estimate.high)
+        if value is not None
+    ]
     axis = Axis(title=title, least=min(0.0, *reach), most=max(0.01, *reach), percent=True)
     bottom = 10.0 + 26 * len(rows)
 
@@ -369,14 +374,16 @@ def intervals(title: str, rows: Sequence[Estimate]) -> str:
         drawing.add("line", "axis", x1=at, x2=at, y1=4, y2=bottom)
         drawing.text(at, bottom + 17, axis.label(round(tick, 10)), "middle")
     drawing.add("line", "rule", x1=across(0), x2=across(0), y1=4, y2=bottom)
-    for place, one in enumerate(rows):
+    for place, estimate in enumerate(rows):
         y = 22.0 + 26 * place
-        drawing.text(left - 16, y + 4, short(one.name), "end")
-        what = f"{one.name}: {100 * one.value:+.1f} %"
-        if one.low is not None and one.high is not None:
-            what += f" ({100 * one.low:+.1f} to {100 * one.high:+.1f})"
-            drawing.add("line", "m0 curve", x1=across(one.low), x2=across(one.high), y1=y, y2=y, title=what)
-        drawing.add("circle", "m0 dot", cx=across(one.value), cy=y, r=4.5, title=what)
+        drawing.text(left - 16, y + 4, short(estimate.name), "end")
+        what = f"{estimate.name}: {100 * estimate.value:+.1f} %"
+        if estimate.low is not None and estimate.high is not None:
+            what += f" ({100 * estimate.low:+.1f} to {100 * estimate.high:+.1f})"
+            drawing.add(
+                "line", "m0 curve", x1=across(estimate.low), x2=across(estimate.high), y1=y, y2=y, title=what
+            )
+        drawing.add("circle", "m0 dot", cx=across(estimate.value), cy=y, r=4.5, title=what)
     drawing.height = bottom + 40
     drawing.text((left + right) / 2, bottom + 35, title, "middle")
     return drawing.svg(title)

@@ -380,12 +380,12 @@ class Ends:
     def add(self, result: SubmissionResult) -> None:
         self._scored += 1
         why = reason(result)
-        said = result.compile_output if why is Reason.NOT_COMPILED else ""
+        words = result.compile_output if why is Reason.NOT_COMPILED else ""
         if why is None:
             crashed = (test.feedback for test in result.tests if test.status is Verdict.RE)
-            if not (said := next(crashed, "")):
+            if not (words := next(crashed, "")):
                 return
-        first = next((line for line in said.splitlines() if line.strip()), "")
+        first = next((line for line in words.splitlines() if line.strip()), "")
         end = (why, bounded(visible(first), _MAX_LINE))
         if end in self._alike or len(self._alike) < _MAX_LINES:
             self._alike[end] += 1

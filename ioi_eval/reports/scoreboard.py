@@ -44,8 +44,8 @@ class Scores:
     """Takes a contest's rows, in any order."""
 
     def __init__(self, info: RunInfo) -> None:
-        told = info.fingerprint.options.get(_MODE)
-        self._mode = Mode(told) if told in set(Mode) else None
+        mode = info.fingerprint.options.get(_MODE)
+        self._mode = Mode(mode) if mode in set(Mode) else None
         self._found: dict[str, dict[str, list[tuple[float, float, SubmissionResult]]]] = {}
 
     @property
@@ -60,8 +60,10 @@ class Scores:
 
     def entrants(self) -> tuple[Entrant, ...]:
         """Return the participants: the most points first, then who had them earlier."""
-        every = (self._entrant(name) for name in self._found)
-        return tuple(sorted(every, key=lambda one: (-one.points, one.gained or 0.0, one.participant)))
+        ranked = (self._entrant(name) for name in self._found)
+        return tuple(
+            sorted(ranked, key=lambda entrant: (-entrant.points, entrant.gained or 0.0, entrant.participant))
+        )
 
     def _entrant(self, name: str) -> Entrant:
         problems, steps = list[Gains](), list[tuple[float, float]]()
@@ -82,7 +84,7 @@ class Scores:
         return Entrant(
             participant=name,
             points=round(whole, 6),
-            gained=max((one.gained for one in problems if one.gained is not None), default=None),
+            gained=max((problem.gained for problem in problems if problem.gained is not None), default=None),
             problems=tuple(problems),
             curve=tuple(curve),
         )
@@ -91,7 +93,7 @@ class Scores:
         """Yield the seconds of each submission, and the problem's points from then on."""
         assert self._mode is not None, "rows are taken of contests only"
         kept, points = list[SubmissionResult](), 0.0
-        for at, _, result in sorted(submissions, key=lambda one: one[:2]):
+        for at, _, result in sorted(submissions, key=lambda submission: submission[:2]):
             now = scoring.points(self._mode, [*kept, result])
             if self._mode is Mode.MAX_TOKENED_LAST:
                 now = scoring.points(self._mode, [result])
@@ -108,11 +110,11 @@ def section(
 
     `linked`: pages of problems, by their names; `submissions`: the number of the report's own rule.
     """
-    names = sorted({one.problem_id for entrant in entrants for one in entrant.problems})
+    names = sorted({problem.problem_id for entrant in entrants for problem in entrant.problems})
     shown = names if len(names) <= _MOST_COLUMNS else []
     rows: list[list[Cell]] = []
     for place, entrant in enumerate(entrants, 1):
-        own = {one.problem_id: one for one in entrant.problems}
+        own = {problem.problem_id: problem for problem in entrant.problems}
         cells = [_cell(own[name], linked.get(name, "")) if name in own else NOTHING for name in shown]
         points = [number(entrant.points), number(entrant.limited)]
         rows.append([str(place), entrant.participant, *points, clock(entrant.gained), *cells])
@@ -142,12 +144,12 @@ def section(
 
 def _replay(entrants: tuple[Entrant, ...], shown: list[str]) -> str:
     """Return the submissions of all rows as JSON; empty where a page would be slow with them."""
-    number_of = sum(len(one.steps) for entrant in entrants for one in entrant.problems)
+    number_of = sum(len(problem.steps) for entrant in entrants for problem in entrant.problems)
     if not 1 < number_of <= _MOST_STEPS:
         return ""
     data = {
         "columns": shown,
-        "rows": [{one.problem_id: one.steps for one in entrant.problems} for entrant in entrants],
+        "rows": [{problem.problem_id: problem.steps for problem in entrant.problems} for entrant in entrants],
     }
     return msgspec.json.encode(data).decode()
 
@@ -167,12 +169,12 @@ def clock(seconds: float | None) -> str:
 
 def _figures(entrants: tuple[Entrant, ...]) -> list[Figure]:
     """Points over time, each kept until the next gain."""
-    end = max((at for one in entrants for at, _ in one.curve), default=0.0)
-    most = max((points for one in entrants for _, points in one.curve), default=0.0)
+    end = max((at for entrant in entrants for at, _ in entrant.curve), default=0.0)
+    most = max((points for entrant in entrants for _, points in entrant.curve), default=0.0)
     if not end or not most:
         return []
-    series = [Series(name=one.participant, points=_stairs(one, end)) for one in entrants[:SERIES]]
-    rows = [(one.participant, at, points) for one in entrants for at, points in one.curve]
+    series = [Series(name=entrant.participant, points=_stairs(entrant, end)) for entrant in entrants[:SERIES]]
+    rows = [(entrant.participant, at, points) for entrant in entrants for at, points in entrant.curve]
     x, y = Axis(title="Seconds since the start", most=end), Axis(title="Points", most=most)
     return [
         Figure(
@@ -183,9 +185,9 @@ def _figures(entrants: tuple[Entrant, ...]) -> list[Figure]:
     ]
 
 
-def _stairs(one: Entrant, end: float) -> list[tuple[float, float]]:
+def _stairs(entrant: Entrant, end: float) -> list[tuple[float, float]]:
     found, before = list[tuple[float, float]](), 0.0
-    for at, points in one.curve:
+    for at, points in entrant.curve:
         found += [(at, before), (at, points)]
         before = points
     return [*found, (end, before)]

@@ -65,17 +65,17 @@ _MEANINGS = {
 
 def models(of: Sequence[Entry], *, apart: bool = False) -> TableBlock:
     """`apart`: each model has a page of its own."""
-    won = [_medals_of(one) for one in of]
+    won = [_medals_of(entry) for entry in of]
     heads = ["Model", "Points", "of", "Share", *(["Medals"] if any(won) else [])]
     heads += ["Solved", "Submissions", "Compiled", "Unscored"]
     rows: list[list[Cell]] = []
-    for one, medal in zip(of, won, strict=True):
-        model, problems = one.model, len(one.model.problems)
+    for entry, medal in zip(of, won, strict=True):
+        model, problems = entry.model, len(entry.model.problems)
         # With the share: what a model can choose to have unscored is in none of its means.
         missing = f" ({share(model.unscored, model.submissions)})" if model.unscored else ""
         rows.append(
             [
-                Link(text=one.name, href=f"{FOLDER}/{model_page(model.model)}") if apart else one.name,
+                Link(text=entry.name, href=f"{FOLDER}/{model_page(model.model)}") if apart else entry.name,
                 number(model.points) if model.max_points else NOTHING,
                 number(model.max_points) if model.max_points else NOTHING,
                 _share(model),
@@ -97,9 +97,9 @@ def _share(model: ModelSummary) -> Cell:
     return Meter(part=part, whole=1.0, low=model.share_low, high=model.share_high)
 
 
-def _medals_of(one: Entry) -> str:
+def _medals_of(entry: Entry) -> str:
     """By the rule of a limited number of submissions; empty where nothing is known to be won."""
-    given = Counter(given.award.medal for given in one.model.awards if given.budget is Budget.LIMITED)
+    given = Counter(given.award.medal for given in entry.model.awards if given.budget is Budget.LIMITED)
     won = [(medal, given[medal]) for medal in ("gold", "silver", "bronze") if given[medal]]
     return won[0][0] if [times for _, times in won] == [1] else ", ".join(f"{n} {medal}" for medal, n in won)
 
@@ -107,9 +107,13 @@ def _medals_of(one: Entry) -> str:
 def budgets(of: Sequence[Entry]) -> Section | None:
     """Points by how many submissions may be handed in."""
     rows = [
-        [one.name, *(number(one.model.budgets[budget]) for budget in Budget), number(one.model.max_points)]
-        for one in of
-        if one.model.budgets
+        [
+            entry.name,
+            *(number(entry.model.budgets[budget]) for budget in Budget),
+            number(entry.model.max_points),
+        ]
+        for entry in of
+        if entry.model.budgets
     ]
     if not rows:
         return None
@@ -129,16 +133,16 @@ def budgets(of: Sequence[Entry]) -> Section | None:
 
 
 def passes(of: Sequence[Entry], unscored: int) -> Section | None:
-    ks = known_ks(one.model.pass_at for one in of)
-    missing = sorted({found.k for one in of for found in one.model.pass_at} - set(ks))
+    ks = known_ks(entry.model.pass_at for entry in of)
+    missing = sorted({found.k for entry in of for found in entry.model.pass_at} - set(ks))
     if not ks and not missing:
         return None
     rows = list[list[Cell]]()
-    for one in of:
-        known = {found.k: found for found in one.model.pass_at}
-        problems = max((found.problems for found in known.values()), default=0)
-        cells = [estimate(known.get(k)) for k in ks]
-        rows.append([one.name, *cells, f"{problems:,}", f"{one.model.unscored:,}"])
+    for entry in of:
+        estimates = {found.k: found for found in entry.model.pass_at}
+        problems = max((found.problems for found in estimates.values()), default=0)
+        cells = [estimate(estimates.get(k)) for k in ks]
+        rows.append([entry.name, *cells, f"{problems:,}", f"{entry.model.unscored:,}"])
     heads = ["Model", *(f"pass@{k}" for k in ks), "Problems", "Unscored"]
     return Section(
         title="pass@k",
@@ -150,7 +154,7 @@ def passes(of: Sequence[Entry], unscored: int) -> Section | None:
         figures=figures.passes(of),
         table=TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)) if ks else None,
         notes=[
-            *(_missing(k, [one.model.pass_at for one in of]) for k in missing),
+            *(_missing(k, [entry.model.pass_at for entry in of]) for k in missing),
             *([f"These numbers leave out {counted(unscored, 'unscored submission')}."] if unscored else []),
         ],
     )
@@ -196,13 +200,13 @@ def of_points(of: Sequence[Entry], unscored: int) -> Iterator[Section]:
 
 def medals(of: Sequence[Entry]) -> Section | None:
     """A line for each model and contest, a column for each budget; where nobody is given any, only why."""
-    every = [given.award for one in of for given in one.model.awards]
-    if not every:
+    awards = [given.award for entry in of for given in entry.model.awards]
+    if not awards:
         return None
     title = "Medals"
-    if all(award.medal is None for award in every):
+    if all(award.medal is None for award in awards):
         return Section(title=title, notes=list(_no_medals(of)))
-    rows = [row for one in of for row in _awards(one)]
+    rows = [row for entry in of for row in _awards(entry)]
     heads = ["Model", "Contest", "All", _limits(of), "One", "Remark"]
     text = "The medals that the points would have won. A medal needs all problems of that year's contest."
     return Section(title=title, text=[text], table=TableBlock(heads=heads, rows=rows, align="lrrrrl"))
@@ -210,8 +214,8 @@ def medals(of: Sequence[Entry]) -> Section | None:
 
 def standings(of: Sequence[Entry]) -> Section | None:
     """A line for each model whose benchmark brings results of people."""
-    known = [(one.name, one.model.standing) for one in of if one.model.standing is not None]
-    if not known:
+    standings = [(entry.name, entry.model.standing) for entry in of if entry.model.standing is not None]
+    if not standings:
         return None
     rows = [
         [
@@ -221,13 +225,13 @@ def standings(of: Sequence[Entry]) -> Section | None:
             f"{found.of:,}" if found.of else NOTHING,
             found.remark,
         ]
-        for name, found in known
+        for name, found in standings
     ]
     text = (
         "One submission for each problem, on average, beside people: the share of contestants with fewer"
         " points (mean over contests), and the rating of whom Codeforces would expect at that place, or to"
         " solve as many of these problems. Intervals (95 %) are over contests or problems. Source:"
-        f" {'; '.join(dict.fromkeys(found.source for _, found in known))}."
+        f" {'; '.join(dict.fromkeys(found.source for _, found in standings))}."
     )
     heads = ["Model", "Percentile", "Rating", "Contests or problems", "Remark"]
     return Section(title="Among people", text=[text], table=TableBlock(heads=heads, rows=rows, align="lrrrl"))
@@ -243,11 +247,11 @@ def _placed(value: float | None, low: float | None, high: float | None, unit: st
 def _no_medals(of: Sequence[Entry]) -> Iterator[str]:
     """Why, in a sentence for each year; runs of different problems each have their own reason."""
     years: dict[int, dict[str, list[str]]] = {}
-    for one in of:
+    for entry in of:
         for year, reason in dict.fromkeys(
-            (given.award.year, given.award.reason) for given in one.model.awards
+            (given.award.year, given.award.reason) for given in entry.model.awards
         ):
-            years.setdefault(year, {}).setdefault(reason, []).append(one.name)
+            years.setdefault(year, {}).setdefault(reason, []).append(entry.name)
     for year, reasons in years.items():
         parts = [
             reason if len(reasons) == 1 else f"{reason} ({', '.join(names)})"
@@ -256,18 +260,18 @@ def _no_medals(of: Sequence[Entry]) -> Iterator[str]:
         yield f"{year}: {'; '.join(parts)}."
 
 
-def _awards(one: Entry) -> Iterator[list[str]]:
-    for year in sorted({given.award.year for given in one.model.awards}):
-        given = {found.budget: found.award for found in one.model.awards if found.award.year == year}
+def _awards(entry: Entry) -> Iterator[list[str]]:
+    for year in sorted({given.award.year for given in entry.model.awards}):
+        given = {found.budget: found.award for found in entry.model.awards if found.award.year == year}
         cells = [f"{number(given[budget].points)} {given[budget].medal or NOTHING}" for budget in Budget]
         reasons = dict.fromkeys(award.reason for award in given.values() if award.reason)
-        unscored = sum(problem.unscored for problem in one.model.problems if problem.year == year)
+        unscored = sum(problem.unscored for problem in entry.model.problems if problem.year == year)
         more = f"{unscored:,} unscored: it may be more" if unscored else ""
-        yield [one.name, str(year), *cells, "; ".join(reasons) or more]
+        yield [entry.name, str(year), *cells, "; ".join(reasons) or more]
 
 
 def _limits(of: Sequence[Entry]) -> str:
-    return " or ".join(f"{limit:,}" for limit in sorted({one.limit for one in of}))
+    return " or ".join(f"{limit:,}" for limit in sorted({entry.limit for entry in of}))
 
 
 # --- groups of problems ------------------------------------------------------------------------------
@@ -279,7 +283,7 @@ def groups(of: Sequence[Entry], *, brief: bool = False) -> Iterator[Section]:
     Brief: for a terminal, without tags and without what does not compare anything.
     """
     for kind, title in _KINDS.items():
-        found = [(one, group) for one in of for group in one.model.groups if group.kind == kind]
+        found = [(entry, group) for entry in of for group in entry.model.groups if group.kind == kind]
         least = 2 if brief else 1
         if len({group.name for _, group in found}) >= least and not (brief and kind == "tag"):
             table = _groups(title, found, several=len(of) > 1, brief=brief)
@@ -300,9 +304,9 @@ def _groups(head: str, found: Sequence[tuple[Entry, Group]], *, several: bool, b
     rows: list[list[Cell]] = []
     for name in sorted({group.name for _, group in found}, key=place):
         first = name or "(none)"
-        for one, group in found:
+        for entry, group in found:
             if group.name == name:
-                rows.append([first, *([one.name] if several else []), *_group(group, ks, brief)])
+                rows.append([first, *([entry.name] if several else []), *_group(group, ks, brief)])
                 first = ""
     heads = [head, *(["Model"] if several else []), "Problems", "Solved", "Points", "Mean score"]
     heads += [*(f"pass@{k}" for k in ks), *([] if brief else ["Submissions"]), "Unscored"]
@@ -314,14 +318,14 @@ def _groups(head: str, found: Sequence[tuple[Entry, Group]], *, several: bool, b
 
 def place(name: str) -> tuple[bool, int, int, str]:
     """Difficulties that datasets have words for from easy to hard, numbers by size, nothing at the end."""
-    known = _EASY_TO_HARD.index(name.lower()) if name.lower() in _EASY_TO_HARD else len(_EASY_TO_HARD)
-    return not name, known, int(name) if name.isascii() and name.isdigit() else 0, name
+    place = _EASY_TO_HARD.index(name.lower()) if name.lower() in _EASY_TO_HARD else len(_EASY_TO_HARD)
+    return not name, place, int(name) if name.isascii() and name.isdigit() else 0, name
 
 
 def _group(group: Group, ks: Sequence[int], brief: bool) -> list[Cell]:
     """Brief: without intervals, for a line of a hundred characters."""
     points = f"{number(group.points)} of {number(group.max_points)}" if group.max_points else NOTHING
-    values = {one.k: one for one in group.pass_at}
+    values = {estimate.k: estimate for estimate in group.pass_at}
     return [
         f"{group.problems:,}",
         f"{group.problems_solved:,}",
@@ -342,20 +346,20 @@ def by_problem(of: Sequence[Entry], *, linked: bool = False, opened: bool = True
     `linked`: the pages of report/ lie beside it, so a cell opens the submissions that it is made of.
     `opened`: submissions have pages there, too.
     """
-    columns = [{problem.problem_id: problem for problem in one.model.problems} for one in of]
+    columns = [{problem.problem_id: problem for problem in entry.model.problems} for entry in of]
     names = sorted({name for column in columns for name in column})
     rows: list[list[Cell]] = []
     for name in names:
         own = [column.get(name) for column in columns]
         there = [problem for problem in own if problem is not None]
         cells = [
-            NOTHING if problem is None else _square(problem, one.model.model, linked)
-            for problem, one in zip(own, of, strict=True)
+            NOTHING if problem is None else _square(problem, entry.model.model, linked)
+            for problem, entry in zip(own, of, strict=True)
         ]
         opens = linked and any(problem.scored for problem in there)
         first = Link(text=name, href=f"{FOLDER}/{problem_page(name)}") if opens else name
         rows.append([first, whole(there), *cells])
-    heads = ["Problem", "of", *(one.name for one in of)]
+    heads = ["Problem", "of", *(entry.name for entry in of)]
     table = TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
     drawn = figures.subtasks(of, linked=linked and opened)
     return Section(title="Points by problem", figures=drawn, table=table, long=len(rows) > _LONG)
@@ -399,17 +403,19 @@ def whole(problems: Sequence[ProblemSummary]) -> str:
 def uses(of: Sequence[Entry]) -> Section | None:
     """Time and memory against their limits, where the run says these."""
     whats = [
-        what for what in ("time", "memory") if any(use.what == what for one in of for use in one.model.uses)
+        what
+        for what in ("time", "memory")
+        if any(use.what == what for entry in of for use in entry.model.uses)
     ]
     rows = []
-    for one in of:
-        known = {use.what: use for use in one.model.uses}
+    for entry in of:
+        uses = {use.what: use for use in entry.model.uses}
         cells = [
-            share(known[what].within(part), 1) if what in known else NOTHING
+            share(uses[what].within(part), 1) if what in uses else NOTHING
             for what in whats
             for part in (0.5, 1.0)
         ]
-        rows.append([one.name, *cells])
+        rows.append([entry.name, *cells])
     heads = ["Model", *(f"{what.capitalize()}, {part}" for what in whats for part in ("half", "whole"))]
     if not whats:
         return None
@@ -439,11 +445,13 @@ _ENDS: Mapping[str, str] = {
 
 def verdicts(of: Sequence[Entry], total: Mapping[str, int], unscored: int) -> Section:
     statuses = list(total)[::-1]
-    rows = [[one.name, *counts(one.model.verdicts, statuses), f"{one.model.unscored:,}"] for one in of]
+    rows = [
+        [entry.name, *counts(entry.model.verdicts, statuses), f"{entry.model.unscored:,}"] for entry in of
+    ]
     if len(of) > 1:
         rows.append(["All", *counts(total, statuses), f"{unscored:,}"])
     heads = ["Model", *statuses, "Unscored"]
-    meanings = {str(one): _ENDS[one] for one in statuses}
+    meanings = {str(status): _ENDS[status] for status in statuses}
     return Section(
         title="Verdicts",
         text=["How submissions ended, each counted once with the worst verdict of its subtasks."],

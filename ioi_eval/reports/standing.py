@@ -27,16 +27,16 @@ def standing(people: People, problems: Sequence[ProblemSummary]) -> PeopleStandi
     if people.rated:
         return _rated(people, problems)
     scored = {
-        one.problem_id.partition("@")[0]: one.mean_points
-        for one in problems
-        if one.mean_points is not None and one.max_points is not None
+        problem.problem_id.partition("@")[0]: problem.mean_points
+        for problem in problems
+        if problem.mean_points is not None and problem.max_points is not None
     }
-    whole = [one for one in people.contests if set(one.problems) <= scored.keys()]
-    met = [one for one in people.contests if set(one.problems) & scored.keys()]
+    whole = [contest for contest in people.contests if set(contest.problems) <= scored.keys()]
+    met = [contest for contest in people.contests if set(contest.problems) & scored.keys()]
     percentiles, ratings = list[float](), list[float]()
     for contest in whole:
         total = math.fsum(scored[name] for name in contest.problems)
-        percentiles.append(100 * sum(one < total for one in contest.totals) / len(contest.totals))
+        percentiles.append(100 * sum(points < total for points in contest.totals) / len(contest.totals))
         if (rating := _rating(total, contest)) is not None:
             ratings.append(rating)
     place, elo = _mean(percentiles), _mean(ratings)
@@ -68,13 +68,13 @@ def _chance(ability: float, difficulty: float) -> float:
 def _rating(total: float, contest: ContestResults) -> float | None:
     """The rating of whom Codeforces expects at the place of this total, among rated contestants."""
     rated = [
-        (one, rating)
-        for one, rating in zip(contest.totals, contest.ratings, strict=True)
+        (points, rating)
+        for points, rating in zip(contest.totals, contest.ratings, strict=True)
         if rating is not None
     ]
     if not rated:
         return None
-    place = 1 + sum(one > total for one, _ in rated)
+    place = 1 + sum(points > total for points, _ in rated)
     low, high = 0.0, max(rating for _, rating in rated) + 100
     while high - low > 1:
         middle = (low + high) / 2
@@ -89,9 +89,9 @@ def _rated(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding
     Each problem counts once. The interval is that of the estimate over problems.
     """
     pairs = [
-        (float(one.difficulty), one.solved / one.scored)
-        for one in problems
-        if one.scored and one.difficulty.isdecimal()
+        (float(problem.difficulty), problem.solved / problem.scored)
+        for problem in problems
+        if problem.scored and problem.difficulty.isdecimal()
     ]
     number, solved = len(pairs), math.fsum(rate for _, rate in pairs)
     if not pairs or solved in (0, number):

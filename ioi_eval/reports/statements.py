@@ -165,21 +165,23 @@ def _not_understood() -> tuple[type[Exception], ...]:
     """Return what the converter raises for a formula that it cannot make anything of."""
     from latex2mathml import exceptions
 
-    own = [one for one in vars(exceptions).values() if isinstance(one, type)]
+    own = [kind for kind in vars(exceptions).values() if isinstance(kind, type)]
     return (*own, StopIteration, LookupError, ValueError, TypeError, AttributeError, RuntimeError)
 
 
-def _element(one: Element, depth: int) -> str:
+def _element(element: Element, depth: int) -> str:
     """Not the converter's own text: that holds what a formula quotes as HTML."""
     if depth > _MAX_DEPTH:
         raise ValueError("a formula nests too deep")
-    if len(one) != _PARTS.get(one.tag, len(one)):
-        raise ValueError(f"a formula lacks a part of its {one.tag}")
-    tag = one.tag if _ELEMENTS.fullmatch(one.tag) else "mrow"
+    if len(element) != _PARTS.get(element.tag, len(element)):
+        raise ValueError(f"a formula lacks a part of its {element.tag}")
+    tag = element.tag if _ELEMENTS.fullmatch(element.tag) else "mrow"
     more = "".join(
         f' {name}="{html.escape(value)}"'
-        for name, value in one.attrib.items()
+        for name, value in element.attrib.items()
         if _ATTRIBUTES.fullmatch(name) and _VALUE.fullmatch(value)
     )
-    inner = html.escape(html.unescape(one.text or "")) + "".join(_element(part, depth + 1) for part in one)
+    inner = html.escape(html.unescape(element.text or "")) + "".join(
+        _element(part, depth + 1) for part in element
+    )
     return f"<{tag}{more}>{inner}</{tag}>"

@@ -280,14 +280,23 @@ class AttemptIndex:
 
     def noting(self, rows: Iterable[Judged]) -> Iterator[Judged]:
         """Yield the rows as they are, and note each."""
-        for one in rows:
-            if self._opened.has(one.key, one.ending):
-                model = self._models.setdefault(one.model, len(self._models))
-                judged = one.repeats or one.key
-                self._rows.append((one.key, judged, model, one.attempt, one.ending, submission_page(one.key)))
+        for judged_row in rows:
+            if self._opened.has(judged_row.key, judged_row.ending):
+                model = self._models.setdefault(judged_row.model, len(self._models))
+                judged = judged_row.repeats or judged_row.key
+                self._rows.append(
+                    (
+                        judged_row.key,
+                        judged,
+                        model,
+                        judged_row.attempt,
+                        judged_row.ending,
+                        submission_page(judged_row.key),
+                    )
+                )
             else:
                 self._left_out = True
-            yield one
+            yield judged_row
 
     def script(self) -> str:
         equal = Counter(judged for _, judged, *_ in self._rows)

@@ -93,7 +93,7 @@ class Account:
         )
         budgets = _budgets(problems)
         ks, trials = self._options.ks, self._trials(problems)
-        fewest = min((one.scored for one in trials), default=0)  # beyond it there is no number
+        fewest = min((trial.scored for trial in trials), default=0)  # beyond it there is no number
         passes = pass_at(trials, {*ks, *(step for step in _STEPS if step <= fewest)})
         low, high = _sure(problems)
         return ModelSummary(
@@ -122,15 +122,15 @@ class Account:
 
     def _steps(self, worths: Mapping[str, float]) -> Iterator[Step]:
         own = [tally.pool for name, tally in self._tallies.items() if name in worths]
-        every = [pool.chosen(Budget.LIMITED) for pool in own]
+        pools = [pool.chosen(Budget.LIMITED) for pool in own]
         limit = self._options.submissions
 
         @cache
         def worth(place: int, number: int) -> float:
-            return self._worth(every[place][:number])
+            return self._worth(pools[place][:number])
 
         for number in sorted({*(step for step in _STEPS if step < limit), limit} if own else ()):
-            parts = (worth(place, min(number, len(chosen))) for place, chosen in enumerate(every))
+            parts = (worth(place, min(number, len(chosen))) for place, chosen in enumerate(pools))
             yield Step(submissions=number, points=math.fsum(parts))
 
     # --- a problem ---
@@ -161,12 +161,12 @@ class Account:
         )
 
     def _worth(self, chosen: Sequence[Attempt]) -> float:
-        tokened = {one.result.key for one in chosen if one.tokened}
+        tokened = {run.result.key for run in chosen if run.tokened}
         return scoring.points(self._options.mode, results(chosen), tokened)
 
     def _trials(self, problems: Iterable[ProblemSummary]) -> list[Trials]:
         names = [problem.problem_id for problem in problems]
-        return [one for name in names for one in self._tallies[name].trials(name)]
+        return [trials for name in names for trials in self._tallies[name].trials(name)]
 
     def _solved(self, problems: Iterable[ProblemSummary]) -> int:
         return sum(_is_solved(problem, self._options.mode) for problem in problems)
@@ -222,7 +222,7 @@ _KINDS: Mapping[str, _Names] = {
 
 
 def results(chosen: Iterable[Attempt]) -> list[SubmissionResult]:
-    return [one.result for one in chosen]
+    return [run.result for run in chosen]
 
 
 def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions) -> ModelSummary:
@@ -252,10 +252,14 @@ def _mean_score(problems: Iterable[ProblemSummary]) -> float | None:
 
 def _sure(problems: Sequence[ProblemSummary]) -> tuple[float, float] | tuple[None, None]:
     """The interval of a model's share, over the problems that are in it."""
-    worth = [(one.points, one.max_points) for one in problems if one.points is not None and one.max_points]
+    worth = [
+        (problem.points, problem.max_points)
+        for problem in problems
+        if problem.points is not None and problem.max_points
+    ]
     if worth:
         return interval([part / whole for part, whole in worth], weights=[whole for _, whole in worth])
-    return interval([score for one in problems if (score := one.mean_score) is not None])
+    return interval([score for problem in problems if (score := problem.mean_score) is not None])
 
 
 def _is_solved(problem: ProblemSummary, mode: Mode) -> bool:
@@ -351,7 +355,8 @@ class Pass:
         found = self._reading.summary(self._info)
         if (people := read_people(self._folder)) is not None:
             models = (
-                msgspec.structs.replace(one, standing=standing(people, one.problems)) for one in found.models
+                msgspec.structs.replace(model, standing=standing(people, model.problems))
+                for model in found.models
             )
             found = msgspec.structs.replace(found, models=tuple(models))
         warnings = (*map(str, found.suspicious), *(_warnings(self._folder) if self._doubtful else ()))
@@ -361,7 +366,7 @@ class Pass:
 
 def _beside(scores: Scores, models: Sequence[ModelSummary]) -> Iterator[Entrant]:
     """Yield a contest's participants, with their points by the report's rule beside the contest's own."""
-    by_name = {one.model: one for one in models}
+    by_name = {model.model: model for model in models}
     for entrant in scores.entrants():
         model = by_name.get(entrant.participant)
         whole = model is not None and all(problem.budgets for problem in model.problems)
@@ -474,7 +479,9 @@ class _Reading:
             measured_again=self._again,
             saved=self._saved,
             suspicious=tuple(
-                one for model, ends in sorted(self._ends.items()) for one in ends.suspicions(model)
+                suspicion
+                for model, ends in sorted(self._ends.items())
+                for suspicion in ends.suspicions(model)
             ),
             settings=Settings(
                 dump=info.fingerprint.dump,

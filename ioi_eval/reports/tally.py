@@ -163,7 +163,9 @@ class Tally:
     def trials(self, problem: str) -> list[Trials]:
         """Return each thing that was asked for: the whole problem, or one of its subtasks."""
         asked = sorted(self._asked, key=lambda target: target or "")
-        return [Trials(problem=problem, scored=self._asked[one], passed=self._passed[one]) for one in asked]
+        return [
+            Trials(problem=problem, scored=self._asked[name], passed=self._passed[name]) for name in asked
+        ]
 
 
 _MOST = 31  # steps of a use that are counted apart
@@ -183,7 +185,7 @@ def uses(tallies: Iterable[Tally]) -> tuple[Use, ...]:
     total = Counter[tuple[str, int]]()
     for tally in tallies:
         total.update(tally.uses)
-    kinds = [what for what in ("time", "memory") if any(known == what for known, _ in total)]
+    kinds = [what for what in ("time", "memory") if any(kind == what for kind, _ in total)]
     return tuple(
         Use(what=what, counts=tuple(total[what, steps] for steps in range(_MOST + 1))) for what in kinds
     )
@@ -244,7 +246,9 @@ class Facts:
 
     def confinements(self) -> tuple[Mapping[str, Any], ...]:
         """Distinct ones; boxes differ by their uid only, which says nothing."""
-        return tuple(msgspec.json.decode(one) for one in sorted(self._confinements)[:_MAX_DISTINCT])
+        return tuple(
+            msgspec.json.decode(confinement) for confinement in sorted(self._confinements)[:_MAX_DISTINCT]
+        )
 
 
 def _by_number(counter: Counter[str]) -> dict[str, int]:

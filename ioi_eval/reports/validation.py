@@ -297,12 +297,12 @@ def _evidence_lines(solution: SolutionCheck, check: Check) -> Iterator[str]:
 
 
 def evidence_line(test: TestResult) -> str:
-    said = bounded(visible(test.feedback), _MAX_FEEDBACK)
+    words = bounded(visible(test.feedback), _MAX_FEEDBACK)
     what = f"{test.test_name} {test.status} {test.score:g}"
     cpu = "" if test.cpu_time is None else f"{test.cpu_time:.3f} s CPU"
     wall = "" if test.wall_time is None else f"{test.wall_time:.3f} s wall"
     memory = "" if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB"
-    return ", ".join(filter(None, (f"{what}: {said}" if said else what, cpu, wall, memory)))
+    return ", ".join(filter(None, (f"{what}: {words}" if words else what, cpu, wall, memory)))
 
 
 # --- the page ----------------------------------------------------------------------------------------
