@@ -253,10 +253,10 @@ class DumpOptions(Value):
     @property
     def named(self) -> dict[str, str]:
         """The columns that were named, by what they hold."""
-        every = {
+        paths = {
             what: getattr(self, option[:-1]) for what, option in _OPTIONS.items() if what != "generation"
         }
-        return {what: path for what, path in every.items() if path is not None}
+        return {what: path for what, path in paths.items() if path is not None}
 
 
 class Selection(Value):
@@ -333,19 +333,19 @@ class DumpRows:
             if isinstance(row, InputError):
                 yield row.but(where=place.label)
                 continue
-            known = "" if self._options.keys_of_content else f"{content[:16]}-{index}"
+            hashed = "" if self._options.keys_of_content else f"{content[:16]}-{index}"
             shape = shape_of(row.columns)
             if shape is not None:
                 self.noted[f"read as {shape.name}"] += 1
             try:
-                made = [row] if shape is None else list(shape.rows(row, place.label))
+                rows = [row] if shape is None else list(shape.rows(row, place.label))
             except InputError as error:
                 yield error
                 continue
-            for usual in made:
+            for usual in rows:
                 try:
                     for part, columns in self._unrolled(usual, policy, shape):
-                        yield self._entry(columns, place, id_column, (known, part), shape)
+                        yield self._entry(columns, place, id_column, (hashed, part), shape)
                 except InputError as error:
                     yield error
 
@@ -439,16 +439,16 @@ class DumpRows:
             raise InputError(f"no row with the key {min(missing)!r}", where=where, remedy=remedy)
 
     def _entry(
-        self, columns: Columns, place: RowFile, id_column: str, known: tuple[str, str], shape: Shape | None
+        self, columns: Columns, place: RowFile, id_column: str, identity: tuple[str, str], shape: Shape | None
     ) -> UsableRow:
         if self._options.model_column is not None:
             columns.columns[MODEL_COLUMNS[0]] = columns.words(MODEL_COLUMNS[0])
         if place.model and not model_of(columns.columns):
             columns.columns[MODEL_COLUMNS[0]] = place.model
         if id_column:
-            key = columns.name(id_column) + known[1]
+            key = columns.name(id_column) + identity[1]
         else:
-            key = "".join(known) if known[0] else self._key_of_content(columns.columns)
+            key = "".join(identity) if identity[0] else self._key_of_content(columns.columns)
         year = columns.year()
         problem, left_out, named_by = self._problem(columns, year, shape)
         code, generation = self._texts(columns)
@@ -508,18 +508,21 @@ class DumpRows:
     def _asked_in(self, prompt: str) -> Problem | None:
         """Return the problem with the longest statement in a prompt, whatever its white space."""
         if self._statements is None:
-            every = (
+            statements = (
                 (" ".join(problem.statement.read().decode(errors="replace").split()), problem)
                 for problem in self._problems.values()
                 if problem.statement is not None
             )
             self._statements = sorted(
-                (pair for pair in every if len(pair[0]) >= _LEAST_STATEMENT), key=lambda pair: -len(pair[0])
+                (pair for pair in statements if len(pair[0]) >= _LEAST_STATEMENT),
+                key=lambda pair: -len(pair[0]),
             )
         name = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
         if name not in self._asked:
             text = " ".join(prompt.split())
-            self._asked[name] = next((one for said, one in self._statements if said in text), None)
+            self._asked[name] = next(
+                (label for statement, label in self._statements if statement in text), None
+            )
         return self._asked[name]
 
     def _language(self, columns: Columns) -> str | None:
@@ -545,8 +548,8 @@ class DumpRows:
         if not written and (extracted or columns.find("code") is None):
             code = () if extracted else ("code",)
             names = (*code, "generation", "messages")
-            said = ", ".join(f"`{name}`" for name in names[:-1]) + f" or `{names[-1]}`"
-            raise columns.missing(said, "code", (*(USUAL["code"] if code else ()), *USUAL["generation"]))
+            choice = ", ".join(f"`{name}`" for name in names[:-1]) + f" or `{names[-1]}`"
+            raise columns.missing(choice, "code", (*(USUAL["code"] if code else ()), *USUAL["generation"]))
         return None if extracted else columns.words("code"), columns.generation(
             "generation"
         ) if written else None

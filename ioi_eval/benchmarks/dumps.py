@@ -89,11 +89,11 @@ class Understood(Value):
 
     def __str__(self) -> str:
         parts = [f"{what} <- {self._numbered(found)}" for what, found in self.columns.items()]
-        told = (
+        languages = (
             f"{name} ({', '.join(_TOLD[of].format(number) for of, number in found.items())})"
             for name, found in self.languages.items()
         )
-        parts.append(f"language{'s' if len(self.languages) > 1 else ''} {', '.join(told)}")
+        parts.append(f"language{'s' if len(self.languages) > 1 else ''} {', '.join(languages)}")
         parts.append(f"{self.without:,} of {self.rows:,} without a program")
         return ", ".join(parts) + ("" if self.whole else f" (from the first {self.rows:,} rows)")
 
@@ -197,9 +197,9 @@ class Dump(Collection[Submission]):
         """
         if self.grown is None:
             return self
-        known = enumerate(islice(self.problem_ids, self.grown.submissions))
+        numbered = enumerate(islice(self.problem_ids, self.grown.submissions))
         number, open_one = next(
-            ((number, key) for number, key in known if not any(key in each for each in done)), (0, None)
+            ((number, key) for number, key in numbered if not any(key in each for each in done)), (0, None)
         )
         if open_one is None:
             return self._behind(self.grown)
@@ -211,8 +211,8 @@ class Dump(Collection[Submission]):
 
     def _behind(self, before: GrownFrom) -> Dump:
         info, options, selection = self.info, self._options, self._selection
-        known = (self.rejected, self.problem_ids, self.index, before)
-        rest = Dump(info, self._problems, options, selection, *known)
+        earlier = (self.rejected, self.problem_ids, self.index, before)
+        rest = Dump(info, self._problems, options, selection, *earlier)
         rest._passed_over = True
         return rest
 
@@ -393,18 +393,18 @@ class _FirstPass:
 
     def _faults(self) -> Iterator[InputError]:
         """The faults of rows, each missing column of a file once. Requests that failed are no fault."""
-        lacking = Counter((one.where, one.problem) for one in self.bad if isinstance(one, MissingColumn))
+        lacking = Counter((row.where, row.problem) for row in self.bad if isinstance(row, MissingColumn))
         noted = set[tuple[str, str]]()
-        for one in self.bad:
-            place = (one.where, one.problem)
-            if isinstance(one, FailedRequest) or place in noted:
+        for row in self.bad:
+            place = (row.where, row.problem)
+            if isinstance(row, FailedRequest) or place in noted:
                 continue
-            if isinstance(one, MissingColumn) and lacking[place] > 1:
+            if isinstance(row, MissingColumn) and lacking[place] > 1:
                 noted.add(place)
-                problem = f"{one.problem} (in {lacking[place]:,} rows; this is the first)"
-                yield InputError(problem, where=one.where, row=one.row, remedy=one.remedy)
+                problem = f"{row.problem} (in {lacking[place]:,} rows; this is the first)"
+                yield InputError(problem, where=row.where, row=row.row, remedy=row.remedy)
             else:
-                yield one
+                yield row
 
     def _understand(self, entry: UsableRow) -> None:
         assert entry.problem is not None, "rows of other problems are not taken"
@@ -615,7 +615,7 @@ def guessed(dumps: Sequence[str | Path | RowFile], column: str | None = None) ->
     """The name of the benchmark that all ids are of. InputError: none fits, or several do."""
     ids = mentioned(dumps, column) or frozenset()
     columns = {name for place in find_dumps(dumps) for name in column_names(place.path)}
-    fitting = [one.name for one in benchmarks() if fits(one, ids, columns)]
+    fitting = [benchmark.name for benchmark in benchmarks() if fits(benchmark, ids, columns)]
     where = ", ".join(str(getattr(dump, "label", dump)) for dump in dumps)
     if len(fitting) == 1:
         return fitting[0]
@@ -633,7 +633,7 @@ def fits(benchmark: Benchmark, ids: Collection[str], columns: Collection[str]) -
     return (
         bool(pattern and ids)
         and set(benchmark.dump_columns) <= set(columns)
-        and all(re.fullmatch(pattern, one) for one in ids)
+        and all(re.fullmatch(pattern, key) for key in ids)
     )
 
 

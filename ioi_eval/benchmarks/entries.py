@@ -377,7 +377,9 @@ def cases_of(value: Any, function: str = "") -> Cases:
     [kind] = kinds
     pairs = [(_piped(case.get("input"), "stdin"), _piped(case.get("output"), "stdout")) for case in value]
     if kind not in ("functional", "function_call"):
-        return read_cases({"inputs": [one for one, _ in pairs], "outputs": [one for _, one in pairs]})
+        return read_cases(
+            {"inputs": [given for given, _ in pairs], "outputs": [wanted for _, wanted in pairs]}
+        )
     own = (_decoded(value[0].get("metadata")) or {}).get("func_name") or value[0].get("fn_name")
     function = str(own or function)
     if not function:

@@ -100,7 +100,7 @@ def _merged(old: Any, new: Any) -> Any:
     for field in new:
         earlier = merged.get(field.name)
         try:
-            pair = [pyarrow.schema([one]) for one in (earlier, field) if one is not None]
+            pair = [pyarrow.schema([column]) for column in (earlier, field) if column is not None]
             merged[field.name] = pyarrow.unify_schemas(pair, promote_options="permissive")[0]
         except pyarrow.ArrowException:
             merged[field.name] = pyarrow.field(field.name, pyarrow.string())
@@ -111,10 +111,10 @@ def _writable(type_: Any) -> Any:
     """Parquet has no objects without fields; what was always empty is written as text."""
     import pyarrow
 
-    def has_empty(one: Any) -> bool:
-        if pyarrow.types.is_struct(one):
-            return one.num_fields == 0 or any(has_empty(one.field(n).type) for n in range(one.num_fields))
-        return pyarrow.types.is_list(one) and has_empty(one.value_type)
+    def has_empty(kind: Any) -> bool:
+        if pyarrow.types.is_struct(kind):
+            return kind.num_fields == 0 or any(has_empty(kind.field(n).type) for n in range(kind.num_fields))
+        return pyarrow.types.is_list(kind) and has_empty(kind.value_type)
 
     return pyarrow.string() if has_empty(type_) else type_
 

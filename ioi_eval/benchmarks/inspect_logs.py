@@ -92,6 +92,6 @@ def usual_rows(row: FileRow, where: str) -> Iterator[FileRow]:
             remedy="Run `inspect eval-retry`, or leave such rows out",
         )
     metadata = columns.get("metadata") or {}
-    told = {name: metadata[name] for name in _TOLD if metadata.get(name) is not None}
-    added = {**told, "problem_id": problem_of(columns), "solution_number": columns["epoch"]}
+    copied = {name: metadata[name] for name in _TOLD if metadata.get(name) is not None}
+    added = {**copied, "problem_id": problem_of(columns), "solution_number": columns["epoch"]}
     yield row._replace(columns={**added, **columns})

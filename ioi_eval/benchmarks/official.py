@@ -134,14 +134,14 @@ def _case(
     else:
         what = f"{'nothing' if value is None else repr(value)} is neither a score nor a verdict"
         raise _wrong(row, column, what, "Fill it in, or leave the row out")
-    known = expectation is not None and is_known(expectation.word)
+    understood = expectation is not None and is_known(expectation.word)
     return KeyedExpectation(
         key=submission.key,
         problem=submission.problem_id,
         solution=_name(row, column),
         expected=str(value).strip(),
-        words=(expectation,) if expectation is not None and known else (),
-        unknown=(str(value).strip(),) if expectation is not None and not known else (),
+        words=(expectation,) if expectation is not None and understood else (),
+        unknown=(str(value).strip(),) if expectation is not None and not understood else (),
         score=score,
     )
 

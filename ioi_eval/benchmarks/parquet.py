@@ -32,10 +32,10 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
         for number in range(file.num_row_groups):
             group = file.metadata.row_group(number)
             most = machine_memory() if memory is None else memory
-            every = (group.column(index) for index in range(group.num_columns))
+            chunks = (group.column(index) for index in range(group.num_columns))
             wanted = None if columns is None else {*columns}
             parts = [
-                part for part in every if wanted is None or part.path_in_schema.partition(".")[0] in wanted
+                part for part in chunks if wanted is None or part.path_in_schema.partition(".")[0] in wanted
             ]
             dictionary = _check(path, number, parts, most)
             _check_lists(path, number, parts, dictionary, most)

@@ -59,7 +59,7 @@ class Usaco(Benchmark):
         return self.of_row(
             row,
             candidate,
-            lambda one: replace(one, tests=tuple(_tests(row, keep))),
+            lambda problem: replace(problem, tests=tuple(_tests(row, keep))),
             limits=Limits.contest(
                 row.number("runtime_limit", above=0), int(row.number("memory_limit", above=0) * _MB)
             ),
@@ -78,8 +78,8 @@ def _problems(file: Path) -> Iterator[dict[str, Any]]:
         raise InputError(f"broken JSON ({error})", where=str(file), remedy="Fetch it again") from error
     if not isinstance(problems, dict) or not all(isinstance(problem, dict) for problem in problems.values()):
         raise InputError("not an object of problems", where=str(file), remedy="Fetch it again")
-    for name, one in problems.items():
-        yield {**{field: one.get(field) for field in (*_FIELDS, _SOLUTION)}, "problem_id": name}
+    for name, listed in problems.items():
+        yield {**{field: listed.get(field) for field in (*_FIELDS, _SOLUTION)}, "problem_id": name}
 
 
 def _folder(row: Row) -> Path:

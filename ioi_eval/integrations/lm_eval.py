@@ -78,8 +78,8 @@ def _estimates(tasks: Sequence[Sequence[Result]], ks: Sequence[int]) -> dict[str
 
 
 def _estimate(found: Sequence[Result], k: int) -> float:
-    judged = [one for one in found if one["passed"] is not None]
-    value = pass_at_k(len(judged), sum(one["passed"] for one in judged), k)
+    judged = [row for row in found if row["passed"] is not None]
+    value = pass_at_k(len(judged), sum(row["passed"] for row in judged), k)
     return math.nan if value is None else value
 
 

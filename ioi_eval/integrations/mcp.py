@@ -84,7 +84,7 @@ class _Tokens:
 def _tools(session: Callable[[], Session]) -> Iterator[Callable[..., Any]]:
     async def problems() -> dict[str, Any]:
         """List the problems, with your points, attempts and what is left."""
-        return {"problems": [plain(one) for one in session().problems()]}
+        return {"problems": [plain(problem) for problem in session().problems()]}
 
     async def statement(problem: str) -> dict[str, Any]:
         """Read a problem: its text, limits, languages, samples, and files that programs include."""
@@ -192,12 +192,12 @@ async def serving(
         yield f"http://{name}:{listening.getsockname()[1]}{_PATH}"
 
 
-def _worth_a_line(told: logging.LogRecord) -> bool:
+def _worth_a_line(record: logging.LogRecord) -> bool:
     """Tell what need not be logged: clients that leave while they are read, or are left when the server ends.
 
     Each cost a third of a second.
     """
-    return not (told.exc_info and isinstance(told.exc_info[1], ClientDisconnect | asyncio.CancelledError))
+    return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect | asyncio.CancelledError))
 
 
 class _Guests:

@@ -29,8 +29,8 @@ async def together(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(part) for part in parts]
     except ExceptionGroup as errors:
-        known = errors.subgroup(IoiEvalError)
-        raise (known or errors).exceptions[0] from None
+        ours = errors.subgroup(IoiEvalError)
+        raise (ours or errors).exceptions[0] from None
     return [task.result() for task in tasks]
 
 
@@ -45,7 +45,7 @@ class _Misses:
 
     def note(self, error: IoiEvalError) -> None:
         """Count a completion that is not judged because of an error; warn of the first of its kind."""
-        kind = next(words for known, words in _KINDS if isinstance(error, known))
+        kind = next(words for classes, words in _KINDS if isinstance(error, classes))
         with self.lock:
             is_new = kind not in self.counts
             self.counts[kind] += 1

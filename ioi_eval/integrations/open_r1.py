@@ -403,8 +403,8 @@ class PistonClient(ClusterClient):
             except msgspec.DecodeError as error:
                 raise JudgeFailure(f"{url} does not answer as Piston does", phase=_ASKING) from error
             if answer.status != HTTPStatus.OK:
-                said = reply.get("message", reply) if isinstance(reply, Mapping) else reply
-                raise JudgeFailure(f"{url} refuses: {said!s:.500}", phase=_ASKING)
+                words = reply.get("message", reply) if isinstance(reply, Mapping) else reply
+                raise JudgeFailure(f"{url} refuses: {words!s:.500}", phase=_ASKING)
             return reply
 
         servers = self._choice.launch.servers(discovery(self._choice.text))
@@ -422,8 +422,8 @@ def get_piston_client_from_env(session: object = None) -> PistonClient:
     if not choice.remote:
         remedy = "Set it to the addresses of servers, commas between them, or to `slurm`"
         raise InputError("PISTON_ENDPOINTS is not set", remedy=remedy)
-    one = msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1)
-    return PistonClient.of(one)
+    own = msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1)
+    return PistonClient.of(own)
 
 
 class MorphCloudExecutionClient(ClusterClient):

@@ -157,13 +157,13 @@ class Rewards(Value):
 
     def _problems(self, rows: Sequence[RewardRow]) -> list[Problem | CasesError]:
         """Completions of one prompt come with the same tests again and again: they are read once."""
-        known: dict[str, Problem | CasesError] = {}
+        by_key: dict[str, Problem | CasesError] = {}
         found = []
         for row in rows:
             key = repr([_plain(row.values.get(name)) for name in ("problem_id", "year", *CASES_COLUMNS)])
-            if key not in known:
-                known[key] = self._problem_or_error(row)
-            found.append(known[key])
+            if key not in by_key:
+                by_key[key] = self._problem_or_error(row)
+            found.append(by_key[key])
         return found
 
     def _problem_or_error(self, row: RewardRow) -> Problem | CasesError:

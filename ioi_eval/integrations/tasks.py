@@ -131,8 +131,8 @@ def _told(given: Mapping[str, Any]) -> tuple[JudgingOptions, BenchmarkOptions]:
 
     options = {
         kind: {
-            one.name: (get_args(one.type)[0] if get_origin(one.type) is Annotated else one.type)
-            for one in fields(kind)
+            field.name: (get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type)
+            for field in fields(kind)
         }
         for kind in (JudgingOptions, BenchmarkOptions)
     }
@@ -163,4 +163,4 @@ def _fitting(kind: Any, value: Any) -> Any:
     if kind not in (frozenset[str], frozenset[int]):
         return value
     values = value if isinstance(value, list | tuple | set | frozenset) else [value]
-    return [str(one) for one in values] if kind == frozenset[str] else list(values)
+    return [str(value) for value in values] if kind == frozenset[str] else list(values)

@@ -77,7 +77,9 @@ class Reward:
 def _metrics(outcomes: Sequence[RewardOutcome], seconds: float) -> dict[str, float]:
     """Shares of the completions, and the time on the clock."""
     count = max(1, len(outcomes))
-    found = {name: sum(one.verdict == name for one in outcomes) / count for name in (NO_CODE, NOT_JUDGED)}
+    found = {
+        name: sum(outcome.verdict == name for outcome in outcomes) / count for name in (NO_CODE, NOT_JUDGED)
+    }
     solved = sum(outcome.solved for outcome in outcomes) / count
     return {
         "solved": solved,

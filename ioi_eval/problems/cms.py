@@ -162,8 +162,8 @@ def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _FI
             named["inputfile"] = files  # of a wrong type: noted where it is read
     elif isinstance(value, dict):
         prefix = f"task_type_parameters_{task}_"
-        plain = {name.removeprefix(prefix): said for name, said in value.items()}
-        named = {_ALIASES.get(name, name): said for name, said in plain.items()}
+        plain = {name.removeprefix(prefix): value_of for name, value_of in value.items()}
+        named = {_ALIASES.get(name, name): value_of for name, value_of in plain.items()}
     elif value is not None:
         header.fault(field, "neither an object nor a list", "Give it as the contest system exports it")
     return Fields(named, header.file, faults, prefix=f"{field}.")
@@ -383,8 +383,8 @@ def _from_parameters(header: Fields, usual: Subtask, tests: int) -> list[_Group]
     """Read [[points, tests, threshold], ...]; or a number, the points of each test of a sum."""
     value = _parsed(header, _PARAMETERS)
     if usual.score_type is ScoreType.SUM and isinstance(value, int | float):
-        every = header.under(_PARAMETERS, {"tests": ".*"} if tests else {})
-        return [_Group(replace(usual, points=header.number(_PARAMETERS) * tests), every, "tests")]
+        parameters = header.under(_PARAMETERS, {"tests": ".*"} if tests else {})
+        return [_Group(replace(usual, points=header.number(_PARAMETERS) * tests), parameters, "tests")]
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(row, list) and len(row) in (2, 3) for row in value):
@@ -449,9 +449,9 @@ def _by_name(group: _Group, tests: tuple[str, ...]) -> tuple[str, ...]:
     names = group.fields.texts(group.tests_field)
     if not names and group.tests == []:
         group.fields.fault(group.tests_field, "no tests", "List the subtask's tests, or remove this file")
-    known = set(tests)
+    listed = set(tests)
     for name in dict.fromkeys(names):
-        if name not in known:
+        if name not in listed:
             group.fields.fault(
                 group.tests_field, f"names the test {name!r}, which is not in tests/", nearest(name, tests)
             )

@@ -45,8 +45,8 @@ class Problems(Mapping[str, Problem]):
             if problem.year in same:
                 raise twice(problem, same[problem.year].source)
             same[problem.year] = problem
-        every = (problem for same in self._by_id.values() for problem in same.values())
-        self._by_label = {self.label(problem): problem for problem in every}
+        of_all = (problem for same in self._by_id.values() for problem in same.values())
+        self._by_label = {self.label(problem): problem for problem in of_all}
 
     def __getitem__(self, label: str) -> Problem:
         return self._by_label[label]
@@ -87,7 +87,7 @@ class Problems(Mapping[str, Problem]):
 
 
 def _no_year(problem_id: str, year: int | None, same: Mapping[int | None, Problem]) -> InputError:
-    there = ", ".join(str(known or "no year") for known in same)
+    there = ", ".join(str(year or "no year") for year in same)
     if year is None:
         return InputError(
             f"problem {problem_id!r} without a year, and there is one for each of {there}",
@@ -214,7 +214,9 @@ def check_problems(
             folders.extend(there)
             packages.extend(_read(*found) for found in there if not only or _id(*found) in {*only, None})
         if all(package.problem is not None for package in packages):
-            _refuse_missing(only, {one.problem.id for one in packages if one.problem}, folders, source)
+            _refuse_missing(
+                only, {package.problem.id for package in packages if package.problem}, folders, source
+            )
     return tuple(_changed(package, change) for package in _without_twins(packages))
 
 

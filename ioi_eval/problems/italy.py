@@ -113,7 +113,9 @@ class Italy(DeclaredFormat):
         for role in ("generator", "solution"):
             if programs[role] is None and not faults.errors:
                 faults.add(f"no source of the {role}", _MAKERS[role][0], remedy="Add it, in C++ or Python")
-        found = {role: Executable(one, _language(one), True) for role, one in programs.items() if one}
+        found = {
+            role: Executable(source, _language(source), True) for role, source in programs.items() if source
+        }
         main = programs["solution"]
         if main is None or faults.errors or "generator" not in found:
             return None

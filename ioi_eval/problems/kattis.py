@@ -1142,7 +1142,7 @@ class PackageRules:
         """Return what is expected of a place below submissions/, such as accepted/best.py."""
         found = [entry for pattern, entry in self._by_pattern.items() if _matches(pattern, place)]
         return Expected(
-            said=tuple(said for entry in found for said in entry.said),
+            said=tuple(word for entry in found for word in entry.said),
             score=next((entry.score for entry in found if entry.score), None),
             language=next((entry.language for entry in found if entry.language), ""),
             entrypoint=next((entry.entrypoint for entry in found if entry.entrypoint), ""),

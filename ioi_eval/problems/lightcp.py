@@ -70,7 +70,7 @@ class LightCp(DeclaredFormat):
 
 def _cases(header: Fields) -> Iterator[_Case]:
     listed = header.values.get("subtasks")
-    if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
+    if not isinstance(listed, list) or not listed or not all(isinstance(case, dict) for case in listed):
         header.fault("subtasks", "not a list of subtasks", "Give it a list of `n_cases: 3` or of `cases`")
         return
     first = 1
@@ -94,7 +94,7 @@ def _numbered(header: Fields, subtask: Fields, number: int) -> _Case:
 
 def _named(header: Fields, subtask: Fields) -> Iterator[_Case]:
     cases = subtask.values.get("cases")
-    if not isinstance(cases, list) or not all(isinstance(one, dict) for one in cases):
+    if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
         subtask.fault(
             "cases", "neither n_cases nor a list of cases", "Write `cases: [{input: 1.in, output: 1.out}]`"
         )
@@ -124,11 +124,11 @@ def _limit(levels: tuple[Fields, ...], names: tuple[str, ...], usual: str, read:
     return read(usual)
 
 
-def _seconds(said: Any) -> float | None:
+def _seconds(value: Any) -> float | None:
     """Return seconds. A number without a unit counts nanoseconds there, which nobody means: None."""
     found = (
-        re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s)?", said, re.I)
-        if isinstance(said, str)
+        re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s)?", value, re.I)
+        if isinstance(value, str)
         else None
     )
     if found is None:
@@ -136,12 +136,12 @@ def _seconds(said: Any) -> float | None:
     return float(found[1]) / (1000 if (found[2] or "s").lower() == "ms" else 1)
 
 
-def _bytes(said: Any) -> int | None:
-    if isinstance(said, int) and not isinstance(said, bool):
-        return said if 0 < said < 1 << 60 else None
+def _bytes(value: Any) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if 0 < value < 1 << 60 else None
     found = (
-        re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmg]?)", said, re.I)
-        if isinstance(said, str)
+        re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmg]?)", value, re.I)
+        if isinstance(value, str)
         else None
     )
     return round(float(found[1]) * _UNITS[found[2].lower()]) if found else None

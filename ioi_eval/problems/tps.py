@@ -199,9 +199,9 @@ def _line_is_sound(
     if len(words) != 2:
         faults.add(f"{len(words)} words", _MAPPING, row=row, remedy="Expected a subtask and a test")
         return False
-    for name, known, kind in ((words[0], subtasks, "subtask"), (words[1], tests, "test")):
-        if name not in known:
-            faults.add(f"unknown {kind} {name!r}", _MAPPING, row=row, remedy=nearest(name, known))
+    for name, names, kind in ((words[0], subtasks, "subtask"), (words[1], tests, "test")):
+        if name not in names:
+            faults.add(f"unknown {kind} {name!r}", _MAPPING, row=row, remedy=nearest(name, names))
             return False
     return True
 
@@ -218,11 +218,11 @@ def _solutions(
     values = read_mapping(folder, _SOLUTIONS, faults)
     listed = Fields(values or {}, _SOLUTIONS, faults)
     found = (_solution(folder, name, listed, task, tests, faults) for name in listed.values)
-    read = [one for one in found if one is not None]
-    for one in read:
-        for subtask in one.exceptions:
+    read = [reading for reading in found if reading is not None]
+    for reading in read:
+        for subtask in reading.exceptions:
             if subtask not in subtasks:
-                exceptions = listed.inner(one.name).inner("except")
+                exceptions = listed.inner(reading.name).inner("except")
                 exceptions.fault(subtask, "there is no such subtask", nearest(subtask, subtasks))
     return tuple(read)
 

@@ -63,7 +63,9 @@ def grade(group: Grading, results: Mapping[str, TestResult], graded: Graded = NO
     judged = list(_judged(group, results, graded))
     if group.flags is None or not judged:
         return _together(group, judged)
-    ask = GraderQuestion(group.flags, "".join(f"{_WORDS[one.verdict]} {one.points!r}\n" for one in judged))
+    ask = GraderQuestion(
+        group.flags, "".join(f"{_WORDS[result.verdict]} {result.points!r}\n" for result in judged)
+    )
     if ask not in graded:
         raise Ungraded(ask)
     answer = graded[ask]
@@ -96,19 +98,19 @@ def _together(group: Grading, judged: Sequence[Grade]) -> Grade:
         judged = judged[-1:]
     if not judged:
         return Grade(Verdict.AC, 0.0)
-    verdict = _verdict(group, [one.verdict for one in judged])
+    verdict = _verdict(group, [result.verdict for result in judged])
     if group.points is Points.ACCEPTED:
         return Grade(verdict, float(verdict is Verdict.AC))
-    points = _TOGETHER[group.points]([one.points for one in judged])
+    points = _TOGETHER[group.points]([result.points for result in judged])
     earns = group.rejected_earns or verdict is Verdict.AC
     return Grade(verdict, points if earns else 0.0)
 
 
 def _judged(group: Grading, results: Mapping[str, TestResult], graded: Graded) -> Iterator[Grade]:
     for part in group.parts:
-        one = grade(part, results, graded) if isinstance(part, Grading) else _of_test(group, results[part])
-        yield one
-        if group.stops and not one.accepted:
+        result = grade(part, results, graded) if isinstance(part, Grading) else _of_test(group, results[part])
+        yield result
+        if group.stops and not result.accepted:
             return
 
 
@@ -208,7 +210,7 @@ def _extremes(group: Grading, parts: Sequence[Bounds]) -> Iterator[list[tuple[Ve
         # Along a run of equal parts points rise or fall steadily: its two ends are enough, with the second
         # part of all, the first with another one before it. Behind one that is rejected nothing is judged.
         changes = [place for place, (one, next_one) in enumerate(pairwise(parts)) if one != next_one]
-        last = next((place for place, one in enumerate(accepted) if one is None), len(parts) - 1)
+        last = next((place for place, outcome in enumerate(accepted) if outcome is None), len(parts) - 1)
         ends = {0, 1, len(parts) - 1, *changes, *(place + 1 for place in changes)}
         chosen = [
             accepted,
@@ -216,17 +218,19 @@ def _extremes(group: Grading, parts: Sequence[Bounds]) -> Iterator[list[tuple[Ve
         ]
     else:
         pairs = list(zip(accepted, rejected, strict=True))
-        worst = [min((one for one in pair if one), key=lambda one: one[1][0]) for pair in pairs]
-        best = [max((one for one in pair if one), key=lambda one: one[1][1]) for pair in pairs]
+        worst = [
+            min((choice for choice in pair if choice), key=lambda choice: choice[1][0]) for pair in pairs
+        ]
+        best = [max((choice for choice in pair if choice), key=lambda choice: choice[1][1]) for pair in pairs]
         chosen = [[*worst], [*best]]
         if group.acceptance is not Acceptance.ALWAYS:
             chosen += [accepted, rejected]
             kinds = {part: place for place, part in reversed(list(enumerate(parts)))}
             for place in {*kinds.values(), len(parts) - 1}:
                 for rest in (worst, best):
-                    chosen += [[*rest[:place], one, *rest[place + 1 :]] for one in pairs[place]]
+                    chosen += [[*rest[:place], choice, *rest[place + 1 :]] for choice in pairs[place]]
     for outcome in chosen:
-        judged = [one for one in outcome if one is not None]
+        judged = [choice for choice in outcome if choice is not None]
         if len(judged) == len(outcome):
             yield judged
 
@@ -333,14 +337,14 @@ def _judges_all(group: Grading) -> bool:
     """Return True where no part can end the judging of those behind it."""
     inner = (bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
     tests = any(isinstance(part, str) for part in group.parts[:-1])
-    return not group.stops or (not tests and all(one.rejected is None for one in inner))
+    return not group.stops or (not tests and all(part.rejected is None for part in inner))
 
 
 def _nothing_unless_accepted(group: Grading) -> bool:
     """Return True where a part that is rejected has no points."""
     inner = (bounds(part).rejected for part in group.parts if isinstance(part, Grading))
     tests = any(isinstance(part, str) for part in group.parts)
-    return not (tests and group.reject_score) and all(one is None or one[1] == 0 for one in inner)
+    return not (tests and group.reject_score) and all(part is None or part[1] == 0 for part in inner)
 
 
 def all_or_nothing(group: Grading, *, graded_tests: bool) -> bool:
@@ -351,14 +355,14 @@ def all_or_nothing(group: Grading, *, graded_tests: bool) -> bool:
     if has_grader(group):
         return False
     wrong = list(_with_one_wrong(group))
-    return all(one.points[1] == 0 for one in wrong) and (
-        most(group) > 0 or all(one.accepted is None for one in wrong)
+    return all(case.points[1] == 0 for case in wrong) and (
+        most(group) > 0 or all(case.accepted is None for case in wrong)
     )
 
 
 def is_strict(group: Grading) -> bool:
     """Return True where a group is rejected with any of its tests."""
-    return not has_grader(group) and all(one.accepted is None for one in _with_one_wrong(group))
+    return not has_grader(group) and all(case.accepted is None for case in _with_one_wrong(group))
 
 
 def _with_one_wrong(group: Grading) -> Iterator[Bounds]:

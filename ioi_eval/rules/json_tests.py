@@ -82,7 +82,7 @@ def read_cases(written: str | Mapping[str, Any] | None) -> Cases:
     if function := (found.fn_name or "").strip():
         called = tuple(map(_call, inputs, outputs))
         results = [msgspec.Raw(case.output.encode()) for case in called]
-        wrapped = all(_is_list(one) and len(parsed(one, list[msgspec.Raw])) == 1 for one in results)
+        wrapped = all(_is_list(result) and len(parsed(result, list[msgspec.Raw])) == 1 for result in results)
         return Cases(cases=called, function=function, wrapped=wrapped)
     return Cases(cases=tuple(map(Case, map(_text, inputs), map(_text, outputs))))
 

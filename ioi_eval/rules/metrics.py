@@ -60,9 +60,9 @@ def pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
     problem it is their mean.
     """
     of_problems: dict[str, list[Trials]] = {}
-    for one in trials:
-        if one.scored:
-            of_problems.setdefault(one.problem, []).append(one)
+    for trial in trials:
+        if trial.scored:
+            of_problems.setdefault(trial.problem, []).append(trial)
     estimates = list[PassAtK]()
     for k in sorted(set(ks)):
         if k < 1:

@@ -76,8 +76,8 @@ class GeneratedRun(Value):
     unwritten: Mapping[str, str]  # why there is no program, by key
 
     def as_json(self) -> dict[str, Any]:
-        said = {"out": self.out, "this_call": self.call, "instances": self.instances}
-        return {**said, "unwritten": self.unwritten, **self.summary.as_json()}
+        call = {"out": self.out, "this_call": self.call, "instances": self.instances}
+        return {**call, "unwritten": self.unwritten, **self.summary.as_json()}
 
 
 async def run(
@@ -170,7 +170,7 @@ async def _generated(call: _Call, problems: Problems, rejudge: bool) -> Generate
         )
         done = await _judged(work, setup, rejudge)
         found = tuple(sorted(_instances(setup.folder, problems, asked, unwritten), key=_place))
-        replace(setup.folder / INSTANCES, [as_json(one) + b"\n" for one in found])
+        replace(setup.folder / INSTANCES, [as_json(instance) + b"\n" for instance in found])
         whole = write_reports(setup.folder)
     failures = {key: str(row["reason"]) for key, row in read_failures(setup.folder).items()}
     return GeneratedRun(
@@ -310,11 +310,11 @@ async def _submissions(
         _author(call, generations) as author,
         Producing(asked.asks, author, generations, at_once=call.asking.concurrency) as news,
     ):
-        async for one in news:
-            if isinstance(one, Failed):
-                unwritten[one.key] = one.reason
+        async for answer in news:
+            if isinstance(answer, Failed):
+                unwritten[answer.key] = answer.reason
             else:
-                yield _submission(generations.row(one.key), problems, language)
+                yield _submission(generations.row(answer.key), problems, language)
 
 
 def _unasked(problem: Problem, problems: Problems, call: _Call, spoken: ChosenLanguage) -> Submission:

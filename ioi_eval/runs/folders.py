@@ -77,9 +77,9 @@ async def report(
 report_sync = synchronous(report)
 
 
-def _places(every: Sequence[str | Path]) -> list[Path]:
+def _places(places: Sequence[str | Path]) -> list[Path]:
     """Return each folder once, whatever its names."""
-    return list({Path(place).resolve(): Path(place) for place in every}.values())
+    return list({Path(place).resolve(): Path(place) for place in places}.values())
 
 
 def _run_in(place: Path, beside: Path) -> Path:

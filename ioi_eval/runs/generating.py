@@ -43,7 +43,7 @@ async def generate(
     Raises InputError for a package that does not say how, for a program that fails, and for a test that the
     package's validators reject.
     """
-    made = list[Path]()
+    written = list[Path]()
     with ExitStack() as kept:
         async with AsyncExitStack() as opened:
             engine = engine_of(EmbeddedEngine(store=store), store)
@@ -65,8 +65,8 @@ async def generate(
                 for name, content in files.items():
                     (target / name).parent.mkdir(parents=True, exist_ok=True)
                     (target / name).write_bytes(content.read())
-                made.append(target)
-    return tuple(made)
+                written.append(target)
+    return tuple(written)
 
 
 generate_sync = synchronous(generate)

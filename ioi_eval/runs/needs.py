@@ -56,11 +56,12 @@ async def needs(
         found = [need for problem in problems for need in await _of(problem, default, scorer.judge)]
         promises = await _promises(source, choice, scorer.judge)
     unfit = {need.problem for need in found if not need.of_solution}
-    every, good = sum(bool(one.problem or one.errors) for one in packages), len(problems) - len(unfit)
+    number = sum(bool(package.problem or package.errors) for package in packages)
+    good = len(problems) - len(unfit)
     whole = Condition(
         name="problems",
         ok=bool(good) and not broken and all(need.ok is not False for need in found),
-        detail=f"{good} of {counted(every, 'problem')} of {source} can be judged",
+        detail=f"{good} of {counted(number, 'problem')} of {source} can be judged",
     )
     return (whole, *promises, *broken, *_together(found))
 
@@ -90,7 +91,7 @@ async def _of(problem: Problem, default: str, judge: Judge) -> list[Need]:
         needs = [need for need, error in zip(needs, found, strict=True) if not _is_final(error)]
         detail = f"not in {language.name}: only in {' or '.join(others) or 'no language that is here'}"
         needs.append(Need(problem=problem.id, ok=None if others else False, detail=detail))
-    known = {str(error) for error in found}
+    listed = {str(error) for error in found}
     for solution in problem.solutions:
         if solution.code:
             try:
@@ -101,7 +102,7 @@ async def _of(problem: Problem, default: str, judge: Judge) -> list[Need]:
                 )
                 continue
             lacking = await judge.lacks(problem, own, "" if solution.files else solution.code)
-            for need in (_need(problem, error) for error in lacking if str(error) not in known):
+            for need in (_need(problem, error) for error in lacking if str(error) not in listed):
                 detail = f"a solution: {need.detail}"
                 needs.append(msgspec.structs.replace(need, ok=None, detail=detail, of_solution=True))
     return needs

@@ -49,7 +49,7 @@ class Times:
     def _go_on(self) -> None:
         while (place := int((self._clock() - self._begin) / self._step)) >= _STEPS:
             counts = [*self._counts, Counter[str]()]
-            self._counts = [one + other for one, other in zip(counts[::2], counts[1::2], strict=False)]
+            self._counts = [count + other for count, other in zip(counts[::2], counts[1::2], strict=False)]
             self._step *= 2
         self._counts += [Counter[str]() for _ in range(place + 1 - len(self._counts))]
 

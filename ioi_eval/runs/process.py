@@ -134,8 +134,8 @@ class Raised(FromProcess):
 
     @classmethod
     def of(cls, call: int | None, error: IoiEvalError) -> Raised:
-        known = next(kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
-        return cls(call=call, kind=known.__name__, args=tuple(map(str, error.args)), told=vars(error))
+        of_ours = next(kind for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
+        return cls(call=call, kind=of_ours.__name__, args=tuple(map(str, error.args)), told=vars(error))
 
     def error(self) -> IoiEvalError:
         kind: type[IoiEvalError] = getattr(errors, self.kind)
@@ -184,10 +184,10 @@ class Channel(Generic[_Said]):
         """Return None when the other side is gone."""
         try:
             size = int.from_bytes(await self._reader.readexactly(_LENGTH), "big")
-            said: _Said = self._decoder.decode(await self._reader.readexactly(size))
+            message: _Said = self._decoder.decode(await self._reader.readexactly(size))
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
-        return said
+        return message
 
     async def close(self) -> None:
         self._writer.close()
@@ -232,13 +232,13 @@ def on_servers(asked: Open, servers: Named) -> Opening:
 
 async def serve(channel: Channel[ToProcess], opener: Openers = on_servers) -> None:
     """Judge until the other side is gone."""
-    told = asyncio.Queue[ToProcess]()
+    inbox = asyncio.Queue[ToProcess]()
 
     async def read() -> None:
         while (message := await channel.receive()) is not None:
-            told.put_nowait(message)
+            inbox.put_nowait(message)
 
-    reading, working = asyncio.create_task(read()), asyncio.create_task(_work(channel, told, opener))
+    reading, working = asyncio.create_task(read()), asyncio.create_task(_work(channel, inbox, opener))
     try:
         await asyncio.wait((reading, working), return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -249,8 +249,8 @@ async def serve(channel: Channel[ToProcess], opener: Openers = on_servers) -> No
         await channel.close()
 
 
-async def _work(channel: Channel[ToProcess], told: asyncio.Queue[ToProcess], opener: Openers) -> None:
-    asked = await told.get()
+async def _work(channel: Channel[ToProcess], inbox: asyncio.Queue[ToProcess], opener: Openers) -> None:
+    asked = await inbox.get()
     assert isinstance(asked, Open), "nothing comes before"
     servers = Named(asked.servers)
     engine, trusted = opener(asked, servers)
@@ -279,7 +279,7 @@ async def _work(channel: Channel[ToProcess], told: asyncio.Queue[ToProcess], ope
         channel.send(IsOpen(found=found, profile=await engine.profile()))
         await opened.enter_async_context(telling_of_servers(engine, tell))
         async with asyncio.TaskGroup() as group:
-            await _Calls(channel, scorer.judge, servers, group).take(told)
+            await _Calls(channel, scorer.judge, servers, group).take(inbox)
 
 
 class _Calls:
@@ -294,10 +294,10 @@ class _Calls:
         self._asking = dict[int, asyncio.Future[SubmissionResult | None]]()
         self._doing = dict[int, Doing]()
 
-    async def take(self, told: asyncio.Queue[ToProcess]) -> None:
+    async def take(self, inbox: asyncio.Queue[ToProcess]) -> None:
         self._group.create_task(self._tell_of_now())
         while True:
-            match await told.get():
+            match await inbox.get():
                 case UseServers(servers=urls):
                     self._servers.urls = frozenset(urls)
                 case Learn(name=name, problem=problem):
@@ -350,8 +350,8 @@ class _Calls:
         while True:
             await asyncio.sleep(_TELLING)
             steps = {call: now.step for call, now in self._doing.items()}
-            told = {call: (step.kind, step.where) for call, step in steps.items()}
-            self._channel.send(Now(slots=self._judge.slots, steps=told))
+            places = {call: (step.kind, step.where) for call, step in steps.items()}
+            self._channel.send(Now(slots=self._judge.slots, steps=places))
 
 
 class _Asking(Sharing):

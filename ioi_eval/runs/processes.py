@@ -89,12 +89,12 @@ class _Call:
         self.said = asyncio.Queue[FromProcess | Exception]()
 
     async def next(self) -> FromProcess:
-        said = await self.said.get()
-        if isinstance(said, Raised):
-            raise said.error()
-        if isinstance(said, Exception):
-            raise said
-        return said
+        message = await self.said.get()
+        if isinstance(message, Raised):
+            raise message.error()
+        if isinstance(message, Exception):
+            raise message
+        return message
 
 
 class Process:
@@ -128,27 +128,27 @@ class Process:
 
     async def _listen(self) -> None:
         try:
-            while (said := await self._channel.receive()) is not None:
-                self._hear(said)
+            while (message := await self._channel.receive()) is not None:
+                self._hear(message)
         finally:
             self.give_up()
 
-    def _hear(self, said: FromProcess) -> None:
-        match said:
+    def _hear(self, message: FromProcess) -> None:
+        match message:
             case IsOpen():
-                self._opened.set_result(said)
+                self._opened.set_result(message)
             case Raised(call=None):
-                self._opened.set_exception(said.error())
+                self._opened.set_exception(message.error())
             case Now(slots=slots, steps=steps):
                 self.slots = slots
                 for number, (kind, where) in steps.items():
                     if (call := self._calls.get(number)) is not None and call.doing is not None:
                         call.doing.note(kind, where)
             case Told():
-                self._tell(self, said)
+                self._tell(self, message)
             case Ready(call=number) | Again(call=number) | Answered(call=number) | Raised(call=int(number)):
                 if (call := self._calls.get(number)) is not None:
-                    call.said.put_nowait(said)
+                    call.said.put_nowait(message)
 
     def give_up(self) -> None:
         """Judge without it: it ended, or none of its servers answers."""
@@ -283,26 +283,26 @@ class Judges:
                 return _done(await call.next())
 
             while True:
-                said = await call.next()
-                if sharing is not None and turn is not None and isinstance(said, Ready):
+                message = await call.next()
+                if sharing is not None and turn is not None and isinstance(message, Ready):
                     with contextlib.suppress(_Anew):
-                        result = await sharing.once(turn, said.identity, judged)
+                        result = await sharing.once(turn, message.identity, judged)
                         if not result.repeats:
                             return result
                         process.send(GoOn(call=number, found=result))
                         return _done(await call.next())
-                elif not isinstance(said, Again):
-                    return _done(said)
+                elif not isinstance(message, Again):
+                    return _done(message)
                 if sharing is not None:
                     turns.close()
                     turn = turns.enter_context(sharing.turn(problem.id))
 
 
-def _done(said: FromProcess) -> SubmissionResult:
-    if isinstance(said, Again):
+def _done(message: FromProcess) -> SubmissionResult:
+    if isinstance(message, Again):
         raise _Anew
-    assert isinstance(said, Answered) and said.result is not None, "that is the answer"
-    return said.result
+    assert isinstance(message, Answered) and message.result is not None, "that is the answer"
+    return message.result
 
 
 # --- all of them -------------------------------------------------------------------------------------
@@ -340,11 +340,11 @@ class Crew:
         self.tell, self.processes = tell, list[Process]()
         self._ended = asyncio.Queue[Process]()
 
-    def hear(self, process: Process, told: Told) -> None:
+    def hear(self, process: Process, news: Told) -> None:
         """Pass on what a process tells, as if all servers were of one engine."""
         if process not in self.processes:  # it is only being opened
             return
-        if (changed := told.changed) is not None:
+        if (changed := news.changed) is not None:
             process.usable, process.slots = changed.usable, max(1, changed.slots)
             moved = changed.change is Change.GONE and any(changed.url in each.servers for each in self.alive)
             if not moved:
@@ -354,8 +354,8 @@ class Crew:
                     "slots": sum(each.slots for each in usable),
                 }
                 self.tell(msgspec.structs.replace(changed, **sums))
-        if told.now is not None:
-            process.states = told.now.servers
+        if news.now is not None:
+            process.states = news.now.servers
             self.tell(ServersNow(servers=self._states()))
         if not process.alive:
             self._ended.put_nowait(process)
@@ -364,8 +364,8 @@ class Crew:
             for each in self.processes:
                 if not each.usable:
                     each.withdraw()
-        elif told.waits is not None:
-            self.tell(told.waits)
+        elif news.waits is not None:
+            self.tell(news.waits)
 
     @property
     def alive(self) -> list[Process]:
@@ -374,9 +374,9 @@ class Crew:
     def _states(self) -> tuple[ServerState, ...]:
         states = dict[str, ServerState]()
         for process in self.processes:
-            for one in process.states:
-                if one.url in process.servers or one.url not in states:
-                    states[one.url] = one
+            for state in process.states:
+                if state.url in process.servers or state.url not in states:
+                    states[state.url] = state
         return tuple(states[url] for url in sorted(states))
 
     def share_out(self, found: Collection[str]) -> None:

@@ -95,7 +95,7 @@ class References(Value, kw_only=True):
     problems: tuple[ProblemReferences, ...]
 
     def labels(self, reliability: Reliability) -> tuple[str, ...]:
-        return tuple(one.problem for one in self.problems if one.reliability is reliability)
+        return tuple(problem.problem for problem in self.problems if problem.reliability is reliability)
 
 
 def write_references(folder: Path, found: References) -> Path:
@@ -127,7 +127,7 @@ async def judge_references(
         return with_time_factor(problem, timing.factor)
 
     asked = [_Solutions.of(label, problem, solutions, most) for label, problem in problems.items()]
-    submissions = {one.key: one for ask in asked for one in ask.submissions()}
+    submissions = {submission.key: submission for ask in asked for submission in ask.submissions()}
     memory = _Memory(store, _keys(submissions.values(), fingerprint(problems), timing), fresh=fresh)
     if submissions.keys() - memory.done:
         wanted = list(submissions.values())
@@ -155,20 +155,20 @@ def with_references(problems: Loaded, most: int) -> tuple[Problems, dict[str, in
         for label, problem in problems.items()
         if not problem.unusable
     ]
-    left_out.update(f"problems ({one.unusable})" for one in problems.values() if one.unusable)
+    left_out.update(f"problems ({problem.unusable})" for problem in problems.values() if problem.unusable)
     return Problems(taken, packages=problems.packages), dict(left_out)
 
 
 def _taken(solutions: Iterable[Solution], most: int, left_out: Counter[str]) -> Iterator[Solution]:
     kinds = Counter[str]()
-    for one in solutions:
-        if not _is_known(one.language):
+    for solution in solutions:
+        if not _is_known(solution.language):
             left_out["solutions in a language that is not known here"] += 1
-        elif kinds[one.expected] == most:
+        elif kinds[solution.expected] == most:
             left_out[f"solutions beyond the first {most}"] += 1
         else:
-            kinds[one.expected] += 1
-            yield one
+            kinds[solution.expected] += 1
+            yield solution
 
 
 async def check_references(
@@ -205,7 +205,7 @@ async def check_references(
 
 
 def conclusion(found: References, options: ReferenceOptions) -> str:
-    numbers = {one: len(found.labels(one)) for one in Reliability}
+    numbers = {reliability: len(found.labels(reliability)) for reliability in Reliability}
     left_out = " (left out)" if options.skip and numbers[Reliability.UNRELIABLE] else ""
     return (
         f"up to {found.most} of each of {counted(len(found.problems), 'problem')} judged: "
@@ -232,21 +232,21 @@ class _Solutions(Value):
         if problem.unusable:
             return cls(label=label, note=problem.unusable)
         try:
-            right = [one for one in solutions(label) if one.expected == _RIGHT]
+            right = [solution for solution in solutions(label) if solution.expected == _RIGHT]
         except InputError as error:  # of this row alone
             return cls(label=label, note=str(error))
-        chosen = tuple(one for one in right if _is_known(one.language))[:most]
+        chosen = tuple(solution for solution in right if _is_known(solution.language))[:most]
         why = _OTHER_LANGUAGES if right else _NONE
         others = len(right) - len(chosen)
         return cls(label=label, solutions=chosen, others=others, note="" if chosen else why)
 
     def submissions(self) -> Iterator[Submission]:
-        for one in self.solutions:
-            key = _key(self.label, one)
-            yield Submission(key=key, problem_id=self.label, code=one.code, language=one.language)
+        for solution in self.solutions:
+            key = _key(self.label, solution)
+            yield Submission(key=key, problem_id=self.label, code=solution.code, language=solution.language)
 
     def outcome(self, memory: _Memory) -> ProblemReferences:
-        found = tuple(memory.reference(_key(self.label, one), one) for one in self.solutions)
+        found = tuple(memory.reference(_key(self.label, solution), solution) for solution in self.solutions)
         return ProblemReferences(
             problem=self.label,
             reliability=reliability(found),
@@ -269,7 +269,7 @@ def _is_known(language: str) -> bool:
 
 
 def reliability(references: Iterable[Reference]) -> Reliability:
-    statuses = {one.status for one in references if one.status is not None}
+    statuses = {reference.status for reference in references if reference.status is not None}
     if not statuses:
         return Reliability.UNKNOWN
     passes = Verdict.AC in statuses and not statuses & _WRONG
@@ -283,7 +283,10 @@ def _keys(
     submissions: Iterable[Submission], fingerprints: Mapping[str, str], timing: Timing
 ) -> dict[str, str]:
     """Return the key in the store of each submission's outcome."""
-    return {one.key: _place(one, fingerprints[one.problem_id], timing) for one in submissions}
+    return {
+        submission.key: _place(submission, fingerprints[submission.problem_id], timing)
+        for submission in submissions
+    }
 
 
 def _place(submission: Submission, problem: str, timing: Timing) -> str:

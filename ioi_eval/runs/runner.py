@@ -230,20 +230,20 @@ class _Run:
         return list(needed.values())
 
     def _survey_known(self, submissions: LookedThrough) -> list[Problem]:
-        known, done = submissions.problem_ids, self._journal.done
+        ids, done = submissions.problem_ids, self._journal.done
         left, needed = 0, dict[str, Problem]()
-        for key in known:
+        for key in ids:
             if key not in done:
                 left += 1
-                name = known[key]
+                name = ids[key]
                 needed[name] = self._problems[name]
-        self._surveyed, self._numbers["skipped"] = True, len(known) - left
+        self._surveyed, self._numbers["skipped"] = True, len(ids) - left
         self.languages |= {
             submission.language
             for submission in islice(submissions, _SURVEYED)
             if submission.code is not None and submission.key not in done
         }
-        self._tell(RunStarted(total=len(known), skipped=len(known) - left))
+        self._tell(RunStarted(total=len(ids), skipped=len(ids) - left))
         return list(needed.values())
 
     def _problem(self, submission: Submission) -> Problem:
@@ -327,8 +327,8 @@ class _Run:
                 other.waiting.append(submission)
                 return None
             await other.over.wait()
-        if (known := self._known(submission, identity)) is not None:
-            self._record(problem, submission, known, repeated=True, known=True)
+        if (row := self._known(submission, identity)) is not None:
+            self._record(problem, submission, row, repeated=True, known=True)
             await asyncio.sleep(0)
             return None
         if self._share:
@@ -387,22 +387,22 @@ class _Run:
 
 def submissions_now(doings: Collection[Doing]) -> SubmissionsNow:
     """`doings`: in the order in which they began."""
-    steps = [one.step for one in doings]
+    steps = [now.step for now in doings]
     longest = (
         UnderWay(
-            key=rows.bounded(one.key, _MAX_NAME),
-            problem=rows.bounded(one.problem, _MAX_NAME),
+            key=rows.bounded(of.key, _MAX_NAME),
+            problem=rows.bounded(of.problem, _MAX_NAME),
             step=now.kind,
             where=now.where,
-            since=round(one.since, 1),
+            since=round(of.since, 1),
         )
-        for one, now in zip(doings, steps, strict=True)
+        for of, now in zip(doings, steps, strict=True)
     )
     return SubmissionsNow(
         at=time.time(),
         number=len(steps),
-        building=sum(one.kind == BUILD for one in steps),
-        builds_waiting=sum(one.kind == BUILD and not one.where for one in steps),
+        building=sum(step.kind == BUILD for step in steps),
+        builds_waiting=sum(step.kind == BUILD and not step.where for step in steps),
         longest=tuple(islice(longest, _TOLD)),
     )
 

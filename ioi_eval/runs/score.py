@@ -96,11 +96,11 @@ class ScoredDump(Value):
         return Results.open(self.out).tests_frame()
 
     def as_json(self) -> dict[str, Any]:
-        told = ("left_out", "rejected", "noted", "understood")
-        rows = {name: getattr(self.dump, name) for name in told}
-        said = {"out": self.out, "report": f"{self.out}/report.md", "this_call": self.call, "dump": rows}
+        names = ("left_out", "rejected", "noted", "understood")
+        rows = {name: getattr(self.dump, name) for name in names}
+        json = {"out": self.out, "report": f"{self.out}/report.md", "this_call": self.call, "dump": rows}
         references = {} if self.references is None else {"references": self.references}
-        return {**said, **references, **self.summary.as_json()}
+        return {**json, **references, **self.summary.as_json()}
 
 
 async def score_dump(
@@ -132,11 +132,11 @@ async def score_dump(
         paths = tuple(map(called, named))
         setup = RunSetup.of(out or Path("runs") / run_name(paths[0]), engine, options, store, on_event)
         rows = Rows.of(named, reading, selection, problems, setup)
-        with opened(problems, choice, setup.store, rows.mentioned) as every:
-            dump = (early := rows.beginning(every, setup)) or looked_through(rows, every, setup)
+        with opened(problems, choice, setup.store, rows.mentioned) as loaded:
+            dump = (early := rows.beginning(loaded, setup)) or looked_through(rows, loaded, setup)
             setup.tell(RowsUnderstood(rows=dump.info.understood))
-            usable, found = await check_references(every, references, setup)
-            if usable is not every:
+            usable, found = await check_references(loaded, references, setup)
+            if usable is not loaded:
                 dump = (early := rows.beginning(usable, setup)) or rows.open(usable)
             matter = {**(references.matter if references else {}), **setup.matter}
             asked = {"dumps": list(paths), "problems": source_name(problems)}
@@ -192,7 +192,7 @@ class Behind:
     async def _check(self, judge: Judge | Judges) -> None:
         """Try the beginning's problems and languages before anything is judged."""
         names = dict.fromkeys(self._beginning.problem_ids.values())
-        languages = {one.language for one in self._beginning if one.code is not None}
+        languages = {row.language for row in self._beginning if row.code is not None}
         await judge.keep_promises(self._problems.packages, languages)
         await prepare_all(judge.prepare, [self._problems[name] for name in names])
 
@@ -395,21 +395,23 @@ def forecast_dump(
     with as_files(dumps) as named:
         setup = RunSetup.of(out or Path("runs") / run_name(called(named[0])), engine, options, store, ignore)
         rows = Rows.of(named, reading, selection, problems, setup)
-        with opened(problems, choice, setup.store, rows.mentioned) as every:
-            dump = rows.open(every)
-            work = rows.work(dump, every, setup.matter, {})
+        with opened(problems, choice, setup.store, rows.mentioned) as loaded:
+            dump = rows.open(loaded)
+            work = rows.work(dump, loaded, setup.matter, {})
             with journal_of(work, setup) as journal:
                 again = superseded_results(work, journal)
                 new = _to_judge(work, journal)
                 factor = setup.options.timing.factor
-                limits = [_most(with_time_factor(every[one.problem_id], factor)) for one in new]
+                limits = [
+                    _most(with_time_factor(loaded[submission.problem_id], factor)) for submission in new
+                ]
                 return Forecast(
                     out=str(setup.folder),
                     rows=len(dump),
                     known=len(dump) - len(new),
                     judged=len(new),
-                    tests=sum(len(every[one.problem_id].tests) for one in new),
-                    problems=len({one.problem_id for one in new}),
+                    tests=sum(len(loaded[submission.problem_id].tests) for submission in new),
+                    problems=len({submission.problem_id for submission in new}),
                     cpu_hours=None if None in limits else math.fsum(filter(None, limits)) / _HOUR,
                     expected_cpu_hours=_expected(journal, new),
                     rejected=dump.info.rejected,
@@ -421,10 +423,14 @@ def forecast_dump(
 def _to_judge(work: Work, journal: Journal) -> list[Submission]:
     """The submissions without a result, equal ones once, without their texts."""
     found: dict[str, Submission] = {}
-    for one in work.submissions if isinstance(work.submissions, Iterable) else ():
-        same = identity(work.problems[one.problem_id], one)
-        if one.key not in journal.done and same not in found and not journal.find(same, one.problem_id):
-            found[same] = Submission(key=one.key, problem_id=one.problem_id, code=None)
+    for submission in work.submissions if isinstance(work.submissions, Iterable) else ():
+        same = identity(work.problems[submission.problem_id], submission)
+        if (
+            submission.key not in journal.done
+            and same not in found
+            and not journal.find(same, submission.problem_id)
+        ):
+            found[same] = Submission(key=submission.key, problem_id=submission.problem_id, code=None)
     return list(found.values())
 
 
@@ -436,9 +442,9 @@ def _most(problem: Problem) -> float | None:
 def _expected(journal: Journal, new: Iterable[Submission]) -> float | None:
     """Return the expected hours: a problem's mean so far, or the mean of all where it has none."""
     took: Mapping[str, list[float]] = journal.cpu_times()
-    every = [seconds for one in took.values() for seconds in one]
-    if not every:
+    times = [seconds for own in took.values() for seconds in own]
+    if not times:
         return None
-    usual = math.fsum(every) / len(every)
+    usual = math.fsum(times) / len(times)
     means = {problem: math.fsum(own) / len(own) for problem, own in took.items()}
-    return math.fsum(means.get(one.problem_id, usual) for one in new) / _HOUR
+    return math.fsum(means.get(submission.problem_id, usual) for submission in new) / _HOUR

@@ -180,23 +180,29 @@ def _of_packages(
     setup: RunSetup,
 ) -> Iterator[_Plan]:
     where, wanted = source_name(source), selection.keys if selection else frozenset()
-    with opened(source, choice, setup.store) as every:
-        problems, left_out = with_references(every, most) if isinstance(every, Loaded) else (every, {})
-        submissions, known = of_packages(problems)
-        if not known:
+    with opened(source, choice, setup.store) as loaded:
+        problems, left_out = with_references(loaded, most) if isinstance(loaded, Loaded) else (loaded, {})
+        submissions, cases_of_all = of_packages(problems)
+        if not cases_of_all:
             raise InputError("no solutions in it", where=where, remedy="Is it the right source?")
-        cases = _selected(known, wanted, where)
+        cases = _selected(cases_of_all, wanted, where)
         keys = {case.key for case in cases}
         hopeless = {
-            one.key: why for one in submissions if one.key in keys and (why := _unknown_language(one))
+            submission.key: why
+            for submission in submissions
+            if submission.key in keys and (why := _unknown_language(submission))
         }
-        chosen = [one for one in submissions if one.key in keys and one.key not in hopeless]
+        chosen = [
+            submission
+            for submission in submissions
+            if submission.key in keys and submission.key not in hopeless
+        ]
         work = Work(
             trusted=True,
             problems=problems,
             submissions=chosen,
-            keys=tuple(one.key for one in chosen),
-            others=frozenset(case.key for case in known) - keys,
+            keys=tuple(submission.key for submission in chosen),
+            others=frozenset(case.key for case in cases_of_all) - keys,
             made_of=fingerprint_of(_digest(submissions), problems, setup.matter),
             settings={"solutions": where},
         )
@@ -214,12 +220,12 @@ def _selected(
     found = tuple(case for case in cases if names & {case.key, case.solution})
     if missing := sorted(names - {name for case in found for name in (case.key, case.solution)}):
         # What is there and close: keys to who asked for one, else files.
-        known = dict.fromkeys(case.key if "/" in missing[0] else case.solution for case in cases)
+        given = dict.fromkeys(case.key if "/" in missing[0] else case.solution for case in cases)
         raise InputError(
             f"no solution {', '.join(map(repr, missing))} in it",
             where=where,
             field="selection.keys",
-            remedy=nearest(missing[0], tuple(known)),
+            remedy=nearest(missing[0], tuple(given)),
         )
     return found
 
@@ -236,9 +242,9 @@ def _unknown_language(submission: Submission) -> str:
 
 def _digest(submissions: Iterable[Submission]) -> str:
     digest = hashlib.sha256()
-    for one in submissions:
-        files = [(file.name, file.content.sha256) for file in (*one.outputs, *one.files)]
-        digest.update(msgspec.json.encode([one.key, one.language, one.code, files]))
+    for submission in submissions:
+        files = [(file.name, file.content.sha256) for file in (*submission.outputs, *submission.files)]
+        digest.update(msgspec.json.encode([submission.key, submission.language, submission.code, files]))
     return digest.hexdigest()
 
 
@@ -281,7 +287,7 @@ async def compare_checkers(
 
 def _solved(outcome: ValidatedSolutions) -> dict[str, tuple[str, bool]]:
     checks = outcome.validation.solutions
-    return {one.key: (one.problem, one.status is Verdict.AC) for one in checks}
+    return {check.key: (check.problem, check.status is Verdict.AC) for check in checks}
 
 
 def _differing(

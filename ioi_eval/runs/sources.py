@@ -89,11 +89,15 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
         cache = store.root / "packages"
         return check_problems(source, cache=cache, only=options.problems, change=options.limited)
     with opened(source, options, store) as problems:
-        good = [Package(where=source, format=benchmark.name, problem=one) for one in problems.values()]
+        good = [
+            Package(where=source, format=benchmark.name, problem=problem) for problem in problems.values()
+        ]
         left_out = problems.left_out
     if not good and not left_out:
         raise no_problem(source)
-    broken = Counter(one.problem.unusable for one in good if one.problem and one.problem.unusable)
+    broken = Counter(
+        package.problem.unusable for package in good if package.problem and package.problem.unusable
+    )
     notes = tuple(f"{counted(number, 'problem')} left out: {reason}" for reason, number in left_out.items())
     notes += tuple(
         f"{counted(number, 'problem')} that cannot be judged: {why}" for why, number in broken.items()
@@ -126,9 +130,9 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
     try:
         return find_benchmark(source)
     except InputError as error:
-        known = tuple(benchmark.name for benchmark in benchmarks())
+        names = tuple(benchmark.name for benchmark in benchmarks())
         problem = f"no folder or file {source!r}, and no benchmark of that name"
-        raise InputError(problem, remedy=nearest(source, known)) from error
+        raise InputError(problem, remedy=nearest(source, names)) from error
 
 
 def language_of(source: Source | None) -> str:

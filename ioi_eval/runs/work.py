@@ -272,28 +272,28 @@ async def describe_problems(
     `limited` gives a problem its limits; None: nothing is judged, so that only limits of its own are known.
     """
     factor = setup.options.timing.factor
-    known, hashes = read_tasks(setup.folder), work.made_of.problems
+    before, hashes = read_tasks(setup.folder), work.made_of.problems
     new = [
         name
         for name in sorted(journal.problems)
-        if name not in known or known[name].sha256 != hashes.get(name)
+        if name not in before or before[name].sha256 != hashes.get(name)
     ]
-    tasks = dict(known)
+    tasks = dict(before)
     for name in new:
         if (problem := work.problems.get(name)) is not None:
             with contextlib.suppress(JudgeFailure):  # no limit could be measured: the rows say so
                 problem = await limited(problem) if limited else with_time_factor(problem, factor)
             tasks[name] = Task.of(problem, hashes.get(name, ""))
-    if tasks != known:
+    if tasks != before:
         write_tasks(setup.folder, tasks)
-    told = read_people(setup.folder)
-    if isinstance(work.problems, Loaded) and (told is None or told.missing):
+    people_before = read_people(setup.folder)
+    if isinstance(work.problems, Loaded) and (people_before is None or people_before.missing):
         people: People | None
         try:
             people = work.problems.people()
         except InputError as error:
             people = People(source="the benchmark", missing=f"no results of people: {error.problem}")
-        if people is not None and people != told:
+        if people is not None and people != people_before:
             write_people(setup.folder, people)
 
 
@@ -315,8 +315,8 @@ def superseded_results(work: Work, journal: Journal) -> JudgedAgain | None:
     if not (journal.done or journal.failed or journal.edited or journal.wrongly_shared):
         return None
     if isinstance(work.submissions, AsyncGenerator):
-        known = {*journal.done, *journal.failed, *journal.superseded}
-        return superseded(journal, work.problems, (), known)
+        keys = {*journal.done, *journal.failed, *journal.superseded}
+        return superseded(journal, work.problems, (), keys)
     if isinstance(work.submissions, Dump) and (rest := added(work.submissions, journal)) is not None:
         return superseded(journal, work.problems, rest, {*work.others, *rest.before})
     return superseded(journal, work.problems, work.submissions, work.others)
@@ -400,15 +400,15 @@ async def judging_together(
 
 def time_limits(judge: Judge | Judges, setup: RunSetup, journal: Journal) -> TimeLimits:
     """Measured limits are remembered in the run's folder: a run that is continued keeps its limits."""
-    known = {} if setup.options.fresh else read_limits(setup.folder)
+    limits = {} if setup.options.fresh else read_limits(setup.folder)
 
     def remember(identity: str, limit: MeasuredLimit) -> None:
-        known[identity] = limit
+        limits[identity] = limit
         journal.begin()
-        write_limits(setup.folder, known)
+        write_limits(setup.folder, limits)
         setup.tell(LimitMeasured(limit=limit))
 
-    return TimeLimits(judge.but(trusts=True), known, remember, factor=setup.options.timing.factor)
+    return TimeLimits(judge.but(trusts=True), limits, remember, factor=setup.options.timing.factor)
 
 
 # --- results of earlier calls that count no longer ---------------------------------------------------
