@@ -146,8 +146,10 @@ def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Sta
     right = (
         solution for solution in problem.solutions if must_be_right(solution.expected) and not solution.files
     )
-    if (known := next((one for one in right if one.language in statement.languages), None)) is not None:
-        written |= {f"solution/{SOLUTIONS[known.language]}": known.code}
+    if (
+        shown := next((answer for answer in right if answer.language in statement.languages), None)
+    ) is not None:
+        written |= {f"solution/{SOLUTIONS[shown.language]}": shown.code}
         ours |= {"solution/solve.sh": "solve.sh"}
     written |= {path: (_FILES / name).read_bytes() for path, name in ours.items()}
     for path, content in written.items():

@@ -63,10 +63,10 @@ async def _answers(
     asked = Problem(
         id=problem.id, limits=limits, tests=tests, checker=Checker(kind=CheckerKind.EXACT), subtasks=()
     )
-    told = msgspec.structs.replace(options, echo=_LONGEST, borderline=None)
+    telling = msgspec.structs.replace(options, echo=_LONGEST, borderline=None)
     lines: dict[str, Line] = {}
     while left := [test for test in distinct_tests(asked) if test.test.name not in lines]:
-        batch = Batch(problem=asked, program=program, tests=tuple(left), options=told)
+        batch = Batch(problem=asked, program=program, tests=tuple(left), options=telling)
         lines |= (await engine.judge(batch)).lines
     return {ask: _grade(ask, lines[str(number)]) for number, ask in enumerate(todo)}
 

@@ -50,8 +50,8 @@ class Callers:
         """Return the owner of a token; None: nobody's."""
         if self._file is not None and time.monotonic() - self._looked > _LOOKED_EVERY:
             self.look(self._file)
-        told = token.encode(errors="surrogateescape")  # a header may hold any bytes
-        found = [one for one in self._every if hmac.compare_digest(told, one.token.encode())]
+        given = token.encode(errors="surrogateescape")  # a header may hold any bytes
+        found = [caller for caller in self._every if hmac.compare_digest(given, caller.token.encode())]
         return found[0] if found else None
 
     def look(self, file: Path) -> None:
@@ -65,7 +65,7 @@ class Callers:
         except InputError as error:
             self._tell(Event(name="tokens", words=f"The tokens stay as they were: {error}"))
         else:
-            names = ", ".join(one.name for one in self._every if one.name)
+            names = ", ".join(caller.name for caller in self._every if caller.name)
             self._tell(Event(name="tokens", words=f"Tokens are read again{f': {names}' if names else ''}"))
 
     def _now(self) -> tuple[int, int, int] | None:
@@ -82,13 +82,13 @@ def read_callers(path: Path) -> tuple[Caller, ...]:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("cannot be read as text", where=str(path), remedy=_EXPECTED) from error
-    every = list(_lines(path, text))
-    names, tokens = {name for name, _, _ in every}, {token for _, token, _ in every}
-    if not every or len(names) < len(every) or len(tokens) < len(every):
-        problem = "a name or a token is there twice" if every else "the file is empty"
+    named = list(_lines(path, text))
+    names, tokens = {name for name, _, _ in named}, {token for _, token, _ in named}
+    if not named or len(names) < len(named) or len(tokens) < len(named):
+        problem = "a name or a token is there twice" if named else "the file is empty"
         raise InputError(problem, where=str(path), remedy=_EXPECTED)
-    whole = math.fsum(share for _, _, share in every)
-    return tuple(Caller(name=name, token=Secret(token), part=share / whole) for name, token, share in every)
+    whole = math.fsum(share for _, _, share in named)
+    return tuple(Caller(name=name, token=Secret(token), part=share / whole) for name, token, share in named)
 
 
 def _lines(path: Path, text: str) -> Iterator[tuple[str, str, float]]:

@@ -65,12 +65,16 @@ class Contents:
         stayed = dict[str, Blob]()
         try:
             for name, path in result.kept.items():
-                made = Blob.of_file(Path(path))
-                if self._depot is not None and made.size <= self.largest and self._depot.reserve(made.size):
-                    self._depot.release(made.size)
-                    self._depot.add(made)
-                    self._made.add(made.sha256)
-                    stayed[name] = msgspec.structs.replace(made, path=None)
+                content = Blob.of_file(Path(path))
+                if (
+                    self._depot is not None
+                    and content.size <= self.largest
+                    and self._depot.reserve(content.size)
+                ):
+                    self._depot.release(content.size)
+                    self._depot.add(content)
+                    self._made.add(content.sha256)
+                    stayed[name] = msgspec.structs.replace(content, path=None)
             if self._depot is not None and len(self._made) > _NAMES:
                 self._made = {name for name in self._made if self._depot.has(name)}
         finally:

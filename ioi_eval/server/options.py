@@ -225,8 +225,8 @@ def check_hosts(headers: CIMultiDictProxy[str], options: ServerOptions) -> None:
         return  # which no foreign page knows
     hosts = {_name(f"//{host}") for host in headers.getall("Host", [])}
     for host in hosts:
-        known = host in {options.host.lower(), *options.allow_hosts} or is_loopback(host)
-        if not known and (is_loopback(options.host) or not _is_address(host)):
+        served = host in {options.host.lower(), *options.allow_hosts} or is_loopback(host)
+        if not served and (is_loopback(options.host) or not _is_address(host)):
             raise _foreign("the host", host, options)
     for origin in headers.getall("Origin", []):
         page = _name(origin)

@@ -87,7 +87,7 @@ def install(folder: Path, *, compiler: Path | None = None, headers: Sequence[str
         raise InputError("there is no bin/ in it", where=os.fspath(compiler), remedy=remedy)
     brought_before = place / _COMPILER if (place / _COMPILER).is_dir() else None
     try:
-        with _precompiled(compiler or brought_before, headers) as made:
+        with _precompiled(compiler or brought_before, headers) as precompiled:
             place.mkdir(parents=True, exist_ok=True)
             (place / INSTALLED).unlink(missing_ok=True)
             for name, content in _files(info):
@@ -96,7 +96,7 @@ def install(folder: Path, *, compiler: Path | None = None, headers: Sequence[str
                 _replace(place / _COMPILER, compiler)
                 shutil.rmtree(place / _HEADERS, ignore_errors=True)  # another compiler's
             if headers:
-                _replace(place / _HEADERS, made)
+                _replace(place / _HEADERS, precompiled)
         brings = [name for name in (_COMPILER, _HEADERS) if (place / name).is_dir()]
         _write(place / ".env", _environment(f"{SERVERS_PLACE}/{below}", brings))
         _write(place / INSTALLED, str(time.time_ns() // 1_000_000).encode())
@@ -113,8 +113,8 @@ def publish(
     name = f"{info['language']}-{info['version']}.pkg.tar.gz"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _precompiled(compiler, headers) as made:
-            archive = _archive(info, {_COMPILER: compiler, _HEADERS: made if headers else None})
+        with _precompiled(compiler, headers) as precompiled:
+            archive = _archive(info, {_COMPILER: compiler, _HEADERS: precompiled if headers else None})
         line = IndexLine(
             language=info["language"],
             version=info["version"],
@@ -124,9 +124,9 @@ def publish(
         _write(folder / name, archive)
         # The lines of other packages stay.
         path = folder / "index"
-        known = path.read_text().splitlines() if path.is_file() else []
+        listed = path.read_text().splitlines() if path.is_file() else []
         ours = f"{line.language},{line.version},"
-        others = [each for each in known if each.strip() and not each.startswith(ours)]
+        others = [each for each in listed if each.strip() and not each.startswith(ours)]
         _write(folder / "index", "".join(f"{each}\n" for each in (*others, str(line))).encode())
     except OSError as error:
         raise InputError(f"the index cannot be written: {error}", where=os.fspath(folder)) from error
@@ -201,13 +201,13 @@ class _Headers:
         )
 
     def add_usual(self) -> None:
-        made, words = self._make(header_recipe(self._recipe))
-        if made is None:
+        header, words = self._make(header_recipe(self._recipe))
+        if header is None:
             short = " ".join(words.split())[:400]
             raise InputError(
                 f"{self._tool} cannot precompile {self._language.header}: {short}", field="headers"
             )
-        self._add(f"{self._language.header}.gch/{self._language.standard}", made)
+        self._add(f"{self._language.header}.gch/{self._language.standard}", header)
         self._add(self._language.header, f"#include_next <{self._language.header}>\n".encode())
 
     def add_early(self) -> None:
@@ -256,9 +256,9 @@ class _Headers:
                 errors="replace",
                 check=False,
             )
-            made = Path(folder, recipe.output)
-            there = done.returncode == 0 and made.is_file()
-            return made.read_bytes() if there else None, done.stdout + done.stderr
+            output = Path(folder, recipe.output)
+            there = done.returncode == 0 and output.is_file()
+            return output.read_bytes() if there else None, done.stdout + done.stderr
 
     def _add(self, name: str, content: bytes) -> None:
         place = self._folder / name
@@ -266,8 +266,8 @@ class _Headers:
         place.write_bytes(content)
 
 
-def _silent(made: bytes | None, words: str) -> Blob | None:
-    return None if made is None or words else Blob.of(made)
+def _silent(content: bytes | None, words: str) -> Blob | None:
+    return None if content is None or words else Blob.of(content)
 
 
 def _replace(target: Path, source: Path) -> None:

@@ -158,9 +158,9 @@ class Routes:
     async def _health(self, request: web.Request) -> web.Response:
         if self._admission.draining:
             return _json(b'{"status":"draining"}', status=HTTPStatus.SERVICE_UNAVAILABLE)
-        told = {"status": "ok", "slots": self._engine.slots}
+        health = {"status": "ok", "slots": self._engine.slots}
         keeps = {"contents": self._contents.room, "keeps_programs": True} if self._contents.room else {}
-        return _json(msgspec.json.encode(told | keeps))
+        return _json(msgspec.json.encode(health | keeps))
 
     async def _counts(self, request: web.Request) -> web.Response:
         text = self._metrics.text(
@@ -330,10 +330,10 @@ async def pieces_of(
     encoding = request.headers.get("Content-Encoding", "").strip().lower()
     if encoding not in _ENCODINGS:
         raise _broken(f'UnsupportedMediaTypeError: unsupported content encoding "{encoding}"')
-    told = request.content_length or 0
-    if told > limit:
+    announced = request.content_length or 0
+    if announced > limit:
         raise too_large(limit)
-    bring(told)
+    bring(announced)
     size, begun = 0, time.monotonic()
     while piece := await _next(request):
         size += len(piece)
@@ -341,8 +341,8 @@ async def pieces_of(
             raise too_large(limit)
         if time.monotonic() - begun > _GRACE + size / _SLOWEST:
             raise RefusedRequest("the request's body comes too slowly", status=408)
-        bring(max(0, size - told))
-        told = max(told, size)
+        bring(max(0, size - announced))
+        announced = max(announced, size)
         yield piece
 
 

@@ -238,26 +238,26 @@ class _Program:
         """Return the build job; None for interpreted languages."""
         if self._is_script:
             return None
-        made = self.language.artifact_name
-        command = self.language.build((self._main,), made, tool=self._builder)
+        name = self.language.artifact_name
+        command = self.language.build((self._main,), name, tool=self._builder)
         return Job(
             files=(*self._files(), _file("compile", f"exec {shlex.join(command)} < /dev/null\n")),
             runtime=_RUNTIME,
             compile_timeout=_milliseconds("compile_timeout", self._asked.compile_timeout),
             compile_cpu_time=_milliseconds("compile_timeout", self._asked.compile_timeout),
-            keep=(made,),
+            keep=(name,),
         )
 
-    def to_run(self, given: str, made: tuple[JobFile, ...]) -> Job:
+    def to_run(self, given: str, program: tuple[JobFile, ...]) -> Job:
         command: tuple[str, ...] = (self._runner, self._main)
         if not self._is_script:
             command = self.language.run(self._runner, self._memory)
-            if not made:
+            if not program:
                 raise FailedInside("the compiler made no program")
         started = command[0] if command[0].startswith("/") else f"./{command[0]}"
         line = f"exec {shlex.join((started, *command[1:]))} < {_STDIN}\n"
         return Job(
-            files=(*self._files(), *made, _file(_STDIN, given), _file("run", line)),
+            files=(*self._files(), *program, _file(_STDIN, given), _file("run", line)),
             runtime=_RUNTIME,
             run_timeout=_milliseconds("run_timeout", self._asked.run_timeout),
             run_cpu_time=_milliseconds("run_timeout", self._asked.run_timeout),
@@ -332,13 +332,13 @@ def _command(stage: Stage) -> CommandResult:
 
 
 def _signal(stage: Stage) -> int:
-    known = stage.signal in signal.Signals.__members__
-    return signal.Signals[stage.signal or ""] if known else signal.SIGKILL
+    named = stage.signal in signal.Signals.__members__
+    return signal.Signals[stage.signal or ""] if named else signal.SIGKILL
 
 
 def _told(reply: RunCodeReply) -> RunCodeReply:
     """With the status that its commands make."""
-    for result in (one for one in (reply.compile_result, reply.run_result) if one is not None):
+    for result in (stage for stage in (reply.compile_result, reply.run_result) if stage is not None):
         if result.status == "Error":
             reply.status, reply.message = _BROKEN, result.stderr or ""
             break

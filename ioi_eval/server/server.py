@@ -205,8 +205,8 @@ async def starting(options: ServerOptions) -> AsyncIterator[None]:
     async def answer(request: web.Request) -> web.Response:
         if request.path == "/":
             return web.json_response({"message": HELLO})
-        told = {"status": "starting", "message": "this worker is starting", "building": work.now}
-        return web.json_response(told, status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": "1"})
+        health = {"status": "starting", "message": "this worker is starting", "building": work.now}
+        return web.json_response(health, status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": "1"})
 
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", answer)

@@ -125,7 +125,7 @@ class View:
 
     def _known(self, request: web.Request) -> bool:
         given = (request.cookies.get(_COOKIE, ""), request.headers.get("Authorization", "")[len("Bearer ") :])
-        return any(_same(one, self._options.token) for one in given)
+        return any(_same(candidate, self._options.token) for candidate in given)
 
     # --- what there is to see ---
 
@@ -152,8 +152,8 @@ class View:
                 if self._state is last:
                     await self._another()
                 now = self._state
-                told = b":" if now is None or now is last else b"data: " + news(now, last)
-                await answer.write(told + b"\n\n")
+                event = b":" if now is None or now is last else b"data: " + news(now, last)
+                await answer.write(event + b"\n\n")
                 last = now
         return answer
 
@@ -273,11 +273,11 @@ class RunState(Activity, kw_only=True):
 
 def news(now: RunState, before: RunState | None) -> bytes:
     """The fields that a viewer does not know yet, as JSON."""
-    every = msgspec.structs.asdict(now)
+    values = msgspec.structs.asdict(now)
     return msgspec.json.encode(
-        every
+        values
         if before is None
-        else {name: value for name, value in every.items() if value != getattr(before, name)}
+        else {name: value for name, value in values.items() if value != getattr(before, name)}
     )
 
 
@@ -380,13 +380,13 @@ class Watch:
         return changed
 
     def _counted(self) -> RunState:
-        failing = [one for key, one in self._failures.items() if key not in self._keys]
+        failing = [failure for key, failure in self._failures.items() if key not in self._keys]
         progress = self._progress
         judged, total, rate = len(self._keys), progress.total, self._rate()
         waiting = None if total is None else max(0, total - judged - len(failing))
-        unscored = Counter(_model(one) for one in failing)
+        unscored = Counter(_model(failure) for failure in failing)
         shown = {name: getattr(progress, name) for name in Activity.__struct_fields__}
-        shown["standings"] = tuple(sorted(progress.standings, key=lambda one: one.state == _WELL))
+        shown["standings"] = tuple(sorted(progress.standings, key=lambda standing: standing.state == _WELL))
         return RunState(
             **shown,
             name=self._folder.resolve().name,
@@ -401,7 +401,7 @@ class Watch:
                 for name in sorted(self._verdicts.keys() | unscored.keys())
             ),
             latest=tuple(self._latest),
-            failures=tuple(_shown(one) for one in failing[: -_SHOWN - 1 : -1]),
+            failures=tuple(_shown(failure) for failure in failing[: -_SHOWN - 1 : -1]),
             alive=progress.at,
         )
 
@@ -451,10 +451,10 @@ def _shown(failure: _Failure) -> Unscored:
 def prometheus(state: RunState) -> str:
     """The state as Prometheus reads it."""
     lines = ["# TYPE ioi_eval_run_submissions gauge"]
-    for one in state.models:
-        counted = {**one.verdicts, "unscored": one.unscored}
+    for model in state.models:
+        counted = {**model.verdicts, "unscored": model.unscored}
         lines += [
-            f"ioi_eval_run_submissions{{model={as_label(one.model)},verdict={as_label(verdict)}}} {number}"
+            f"ioi_eval_run_submissions{{model={as_label(model.model)},verdict={as_label(verdict)}}} {number}"
             for verdict, number in counted.items()
         ]
     numbers = {
@@ -478,6 +478,6 @@ def prometheus(state: RunState) -> str:
 def _of_servers(standings: Sequence[ServerState]) -> Iterator[str]:
     for name in ("up", "slots", "busy", "errors") if standings else ():
         yield f"# TYPE ioi_eval_run_server_{name} gauge"
-        for one in standings:
-            value = int(one.state == _WELL) if name == "up" else getattr(one, name)
-            yield f"ioi_eval_run_server_{name}{{server={as_label(one.url)}}} {value}"
+        for server in standings:
+            value = int(server.state == _WELL) if name == "up" else getattr(server, name)
+            yield f"ioi_eval_run_server_{name}{{server={as_label(server.url)}}} {value}"

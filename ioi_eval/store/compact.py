@@ -30,8 +30,8 @@ _OWN = "uid"  # of a box, which says nothing
 def compact(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, Any]]]:
     """Return the row as it is written, and its confinement by the name that stands in it."""
     short, named = dict(row), dict[str, Mapping[str, Any]]()
-    if isinstance(said := row.get(_CONFINEMENT), Mapping) and said:
-        same = {name: value for name, value in said.items() if name != _OWN}
+    if isinstance(confinement := row.get(_CONFINEMENT), Mapping) and confinement:
+        same = {name: value for name, value in confinement.items() if name != _OWN}
         name = hashlib.sha256(msgspec.json.encode(same, order="sorted")).hexdigest()[:12]
         short[_CONFINEMENT], named[name] = name, same
     if TEST_COLUMNS in row:  # as `rows.short_row` makes it
@@ -171,7 +171,9 @@ def _columns(tests: list[_Row]) -> _Row:
 def folded(values: list[Any]) -> Any:
     """Fold equal values of all tests into one; a value that is a list itself stays in a list."""
     first, *more = values
-    same = not isinstance(first, list) and all(one == first and type(one) is type(first) for one in more)
+    same = not isinstance(first, list) and all(
+        value == first and type(value) is type(first) for value in more
+    )
     return first if same else values
 
 

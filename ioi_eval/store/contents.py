@@ -262,8 +262,8 @@ class Store:
         descriptor = _opened(self.root / "total")
         try:
             _flock(descriptor, fcntl.LOCK_EX)
-            told = os.read(descriptor, 32)
-            total = change(int(told) if told.isdigit() else math.inf)
+            digits = os.read(descriptor, 32)
+            total = change(int(digits) if digits.isdigit() else math.inf)
             if total < math.inf:
                 os.pwrite(descriptor, b"%032d" % total, 0)
             return total

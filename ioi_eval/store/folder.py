@@ -109,13 +109,13 @@ def write_rejected(folder: Path, errors: Sequence[InputError]) -> Path:
     make_folder(folder)
     rows = (
         {
-            "file": one.where,
-            "line": one.row,
-            "column": one.field,
-            "problem": one.problem,
-            "remedy": one.remedy,
+            "file": fault.where,
+            "line": fault.row,
+            "column": fault.field,
+            "problem": fault.problem,
+            "remedy": fault.remedy,
         }
-        for one in errors
+        for fault in errors
     )
     replace(path, (as_json(row) + b"\n" for row in rows))
     return path
@@ -142,18 +142,18 @@ def placed(
     folder: Path, start: int = 0, wanted: Callable[[ResultHead], bool] | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The same with the offset of each row."""
-    known = confinements(folder)
+    confined = confinements(folder)
     for place, row in decoded(folder / RESULTS, dict[str, Any], start, wanted):
         named = row.get("confinement")
-        if isinstance(named, str) and named not in known:  # of a row that was written meanwhile
-            known = confinements(folder)
-        yield place, with_confinement(row, known)
+        if isinstance(named, str) and named not in confined:  # of a row that was written meanwhile
+            confined = confinements(folder)
+        yield place, with_confinement(row, confined)
 
 
-def row_at(folder: Path, place: int, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def row_at(folder: Path, place: int, confined: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the row of results.jsonl at an offset, with its tests written out; `known`: confinements."""
     for _, row in decoded(folder / RESULTS, dict[str, Any], place):
-        return whole(with_confinement(row, known), {})
+        return whole(with_confinement(row, confined), {})
     raise InputError("a row is gone", where=str(folder / RESULTS), remedy="Make the report again")
 
 
@@ -273,7 +273,9 @@ def changes(old: Fingerprint, new: Fingerprint) -> tuple[str, ...]:
         for kind, before, after in kinds
         for name in sorted({*before, *after} - _READING)
     )
-    return tuple(f"{what}: {_value(one)} -> {_value(other)}" for what, one, other in values if one != other)
+    return tuple(
+        f"{what}: {_value(before)} -> {_value(other)}" for what, before, other in values if before != other
+    )
 
 
 def _value(value: Any) -> str:
@@ -331,7 +333,9 @@ def accepted(problem: Problem) -> Iterator[Solution]:
     """Yield the solutions that nothing but full marks agrees with."""
     for solution in problem.solutions:
         if any(
-            map(must_be_right, (solution.expected, *(one.word for one in solution.said if not one.subtask)))
+            map(
+                must_be_right, (solution.expected, *(word.word for word in solution.said if not word.subtask))
+            )
         ):
             yield solution
 
@@ -349,8 +353,13 @@ def identity(problem: Problem) -> str:
         ),
         [test.input.sha256 for test in problem.tests],
         [
-            (one.name, one.language, one.code, *(file.content.sha256 for file in one.files))
-            for one in accepted(problem)
+            (
+                solution.name,
+                solution.language,
+                solution.code,
+                *(file.content.sha256 for file in solution.files),
+            )
+            for solution in accepted(problem)
         ],
     ]
     return hashlib.sha256(msgspec.json.encode(plain(content))).hexdigest()
@@ -365,9 +374,9 @@ def read_limits(folder: Path) -> dict[str, MeasuredLimit]:
 
 def limits_of(folder: Path, problems: Mapping[str, Problem]) -> dict[str, MeasuredLimit]:
     """The measured limits of a run's problems, by label."""
-    known = read_limits(folder)
+    limits = read_limits(folder)
     keys = {label: identity(problem) for label, problem in problems.items() if is_measured(problem)}
-    return {label: known[key] for label, key in keys.items() if key in known}
+    return {label: limits[key] for label, key in keys.items() if key in limits}
 
 
 def write_limits(folder: Path, limits: Mapping[str, MeasuredLimit]) -> None:

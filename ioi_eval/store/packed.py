@@ -46,26 +46,26 @@ class Packed(Collection[bytes]):
     def kept(self) -> PackedContent:
         return PackedContent(memoryview(self._content), memoryview(self._ends), memoryview(self._slots))
 
-    def find(self, one: bytes) -> int:
+    def find(self, item: bytes) -> int:
         """Return the place; -1 where it is not in the set."""
         content, ends, slots, mask = self._content, self._ends, self._slots, self._mask
-        slot = crc32(one) & mask
+        slot = crc32(item) & mask
         while place := slots[slot]:
-            if content[ends[place - 1] : ends[place]] == one:
+            if content[ends[place - 1] : ends[place]] == item:
                 return place - 1
             slot = (slot + 1) & mask
         return -1
 
-    def add(self, one: bytes) -> bool:
+    def add(self, item: bytes) -> bool:
         """Return True if it is new; its place is the last one then."""
         content, ends, slots, mask = self._content, self._ends, self._slots, self._mask
-        slot = crc32(one) & mask
+        slot = crc32(item) & mask
         while place := slots[slot]:
-            if content[ends[place - 1] : ends[place]] == one:
+            if content[ends[place - 1] : ends[place]] == item:
                 return False
             slot = (slot + 1) & mask
         slots[slot] = place = len(ends)
-        content += one
+        content += item
         ends.append(len(content))
         if 3 * place > 2 * len(slots):
             self._grow()
@@ -74,14 +74,14 @@ class Packed(Collection[bytes]):
     def _grow(self) -> None:
         size = 2 * len(self._slots)
         self._slots, self._mask = slots, mask = array("I", bytes(4 * size)), size - 1
-        for place, one in enumerate(self, start=1):
-            slot = crc32(one) & mask
+        for place, item in enumerate(self, start=1):
+            slot = crc32(item) & mask
             while slots[slot]:
                 slot = (slot + 1) & mask
             slots[slot] = place
 
-    def __contains__(self, one: object) -> bool:
-        return isinstance(one, bytes) and self.find(one) >= 0
+    def __contains__(self, item: object) -> bool:
+        return isinstance(item, bytes) and self.find(item) >= 0
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -123,7 +123,7 @@ class Keys(Collection[str]):
         return len(self.packed)
 
     def __iter__(self) -> Iterator[str]:
-        return (one.decode(errors="surrogatepass") for one in self.packed)
+        return (item.decode(errors="surrogatepass") for item in self.packed)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Keys) and self.packed.kept == other.packed.kept

@@ -121,7 +121,9 @@ def _row(
     """`listed`: what stands in the places of tests, as it is after JSON."""
     own = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
     # A target that is not one of the problem's subtasks has no score: null, not 0.
-    target = next((one for one in result.subtasks if one.subtask == submission.target_subtask), None)
+    target = next(
+        (subtask for subtask in result.subtasks if subtask.subtask == submission.target_subtask), None
+    )
     verdict = scoring.submission_status(result)
     beginning = {
         **own,
@@ -133,7 +135,7 @@ def _row(
         "reason": scoring.reason(result),
         "solved": verdict is Verdict.AC,
         "points": result.points,
-        "max_points": math.fsum(one.points for one in result.subtasks) if result.subtasks else 1.0,
+        "max_points": math.fsum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0,
         "submission_sha256": identity(problem, submission),
         "program_sha256": result.program_sha256 or None,
         "repeats": result.repeats or None,
@@ -184,14 +186,14 @@ class DistinctTests:
         return [self._place(test) for test in tests]
 
     def _place(self, test: TestResult) -> int:
-        known = self._named.setdefault(test.test_name, [])
-        for place in known:
+        places = self._named.setdefault(test.test_name, [])
+        for place in places:
             found = self._found[place]
             if found is test or found == test or _test_row(found) == _test_row(test):
                 return place
-        known.append(len(self._found))
+        places.append(len(self._found))
         self._found.append(test)
-        return known[-1]
+        return places[-1]
 
     def columns(self) -> dict[str, Any]:
         """Return a list for each field that a test has, or one value for all. Empty where there is none."""

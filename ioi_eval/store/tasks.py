@@ -59,12 +59,12 @@ class Task(Value, kw_only=True):
             memory=problem.limits.memory,
             tests=len(problem.tests),
             subtasks=tuple(
-                TaskSubtask(name=one.name, points=one.points, tests=len(one.tests))
-                for one in problem.subtasks
+                TaskSubtask(name=subtask.name, points=subtask.points, tests=len(subtask.tests))
+                for subtask in problem.subtasks
             ),
             solutions=tuple(
-                TaskSolution(name=one.name, language=one.language, expected=one.expected)
-                for one in problem.solutions
+                TaskSolution(name=solution.name, language=solution.language, expected=solution.expected)
+                for solution in problem.solutions
             ),
             statement=_text(problem.statement),
             document=problem.document,

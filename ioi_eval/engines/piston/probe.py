@@ -143,7 +143,7 @@ def height(steps: int) -> int:
 def seen(words: str) -> Mapping[str, Any]:
     """Fields of a report. A line that is cut off or unknown says nothing."""
     lines = [line.split(" ") for line in words.split("\n")[:-1]]
-    told = {line[0]: line[1] for line in lines if len(line) == 2}
+    values = {line[0]: line[1] for line in lines if len(line) == 2}
     tools = (line for line in lines if line[0] == "tool" and len(line) == 5 and all(line))
     modules = {line[1]: tuple(filter(None, line[2:])) for line in lines if line[0] == "modules" and line[2:]}
     linkers = {
@@ -153,17 +153,17 @@ def seen(words: str) -> Mapping[str, Any]:
         tuple(sorted(line[1] for line in lines if line[0] == kind and len(line) == 2))
         for kind in ("header", "early")
     )
-    kib = _number(told.get("file_kib"))
+    kib = _number(values.get("file_kib"))
     return {
-        "architecture": told.get("machine", ""),
-        "cores": _number(told.get("cores")),
+        "architecture": values.get("machine", ""),
+        "cores": _number(values.get("cores")),
         "max_file": kib and kib * 1024,
-        "max_processes": _number(told.get("processes")),
-        "max_open_files": _number(told.get("open_files")),
-        "cpp_standard": told.get("standard", ""),
+        "max_processes": _number(values.get("processes")),
+        "max_open_files": _number(values.get("open_files")),
+        "cpp_standard": values.get("standard", ""),
         "headers": headers,
         "early_headers": early,
-        "static": told["static"] == "yes" if "static" in told else None,
+        "static": values["static"] == "yes" if "static" in values else None,
         "toolchains": {
             command: Toolchain(
                 command=command,
@@ -335,8 +335,8 @@ class Prober:
             try:
                 decode_reply(answer.status, answer.body, endpoint=url)
             except JobTooLarge as error:
-                told = _LIMIT_IN_STACK.search(str(error))
-                return int(told[1]) if told else taken
+                match = _LIMIT_IN_STACK.search(str(error))
+                return int(match[1]) if match else taken
             except JobRejected:
                 taken = size
         return None

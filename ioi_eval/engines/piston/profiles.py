@@ -108,8 +108,8 @@ def _one_for(tools: Sequence[Toolchain]) -> Toolchain:
 
 def _in_all(tools: Iterable[Toolchain]) -> tuple[str, ...] | None:
     """Return the Python packages that all interpreters have which tell theirs; None where none does."""
-    told = [set(tool.modules) for tool in tools if tool.modules is not None]
-    return tuple(sorted(set.intersection(*told))) if told else None
+    modules = [set(tool.modules) for tool in tools if tool.modules is not None]
+    return tuple(sorted(set.intersection(*modules))) if modules else None
 
 
 def _most_common(words: Iterable[str]) -> str:
@@ -140,8 +140,8 @@ def why_not(profile: Profile, report: EndpointReport, begun_with: Profile | None
         there = report.toolchains[command]
         if lacking := set(_in_all(profile.offered(command)) or ()) - set(there.modules or ()):
             return f"its {command} has no {', '.join(sorted(lacking))}, and the run may count on that"
-        known = begun_with.offered(command) if begun_with is not None else ()
-        if known and there.identity not in {tool.identity for tool in known}:
+        offered = begun_with.offered(command) if begun_with is not None else ()
+        if offered and there.identity not in {tool.identity for tool in offered}:
             return f"its {command} {there.version} is none of those that the run began with"
     return ""
 

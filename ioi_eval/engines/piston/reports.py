@@ -170,8 +170,8 @@ def _runtimes(report: EndpointReport) -> Condition:
     if "ioi_eval" in report.runtimes or "bash" in report.runtimes:
         used = "ioi_eval" if "ioi_eval" in report.runtimes else "bash"
         return Condition(name="runtime", ok=True, detail=f"{used}, for jobs of many tests")
-    known = {"cms_ioi": "cms_ioi", CODEFORCES: "codeforces"}
-    classic = [package for name, package in known.items() if name in report.runtimes]
+    languages = {"cms_ioi": "cms_ioi", CODEFORCES: "codeforces"}
+    classic = [package for name, package in languages.items() if name in report.runtimes]
     if classic:
         detail = f"only {' and '.join(classic)}: one test a job, and everything compiled for each"
         return Condition(name="runtime", ok=None, detail=detail, remedy=install)
