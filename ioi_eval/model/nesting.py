@@ -29,30 +29,25 @@ class NestedTooDeep(msgspec.DecodeError, ValueError):
 
 
 def shallow(text: Text) -> Text:
-    """The text as it is, or NestedTooDeep. Whether it is JSON at all is the decoder's to say."""
-    if _has_many(text):
-        nesting = Nesting()
-        for start in range(0, len(text), _CHUNK):
-            nesting.feed(text[start : start + _CHUNK])
-    return text
+    """The text as it is, or NestedTooDeep. Whether it is JSON at all is the decoder's to say.
 
-
-def _has_many(text: bytes | str) -> bool:
-    """Return True for more opening brackets than may be in each other.
-
-    A search for one goes through a program in base64, which has none, many times as fast as counting does.
+    Only one with more opening brackets than may be in each other is followed. A search for one goes through a
+    program in base64, which has none, many times as fast as counting does; rows have some.
     """
-    if len(text) < _SHORT:  # as rows are, with some brackets
-        if isinstance(text, bytes):
-            return text.count(b"[") + text.count(b"{") > DEEPEST
-        return text.count("[") + text.count("{") > DEEPEST
-    found = 0
-    for bracket in "[{" if isinstance(text, str) else (b"[", b"{"):
+    found, brackets = 0, "[{" if isinstance(text, str) else (b"[", b"{")
+    for bracket in brackets:
+        if len(text) < _SHORT:
+            found += text.count(bracket)  # type: ignore[arg-type]
+            continue
         place = text.find(bracket)  # type: ignore[arg-type]
         while place >= 0 and found <= DEEPEST:
             found += 1
             place = text.find(bracket, place + 1)  # type: ignore[arg-type]
-    return found > DEEPEST
+    if found > DEEPEST:
+        nesting = Nesting()
+        for start in range(0, len(text), _CHUNK):
+            nesting.feed(text[start : start + _CHUNK])
+    return text
 
 
 class Nesting:

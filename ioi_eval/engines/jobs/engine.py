@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -23,14 +25,15 @@ from ioi_eval.engines.contract import (
     Rejected,
     Stall,
 )
-from ioi_eval.engines.jobs.build import Builds
-from ioi_eval.engines.jobs.carrier import Carrier, execute
+from ioi_eval.engines.jobs.build import Builds, compiling, sources
+from ioi_eval.engines.jobs.carrier import Carrier, Made, execute, persist
 from ioi_eval.engines.jobs.parcels import Parcels, Shipping
-from ioi_eval.engines.jobs.paths import Paths
-from ioi_eval.engines.jobs.run import Fitting, JobTests, Learned, read_answers, without_lines
+from ioi_eval.engines.jobs.run import Fitting, JobTests, Learned, read_answers, run_job, without_lines
 from ioi_eval.model.errors import JudgeFailure
-from ioi_eval.model.job import Ended, Job, JobResult
+from ioi_eval.model.job import Ended, Job, JobFile, JobResult
 from ioi_eval.model.options import BuildOptions
+from ioi_eval.model.values import Blob
+from ioi_eval.rules.limits import milliseconds
 from ioi_eval.store import Store
 
 _TRIES_WITHOUT_LINES = 2
@@ -66,6 +69,53 @@ class TurnTaking:
             self._busy -= 1
             if not self._busy:
                 self._idle.set()
+
+
+class Paths:
+    """The carrier to boxes on this machine. Files stay where they are, and a box's report is the outcome."""
+
+    is_here = True
+
+    def __init__(self, transport: LocalTransport) -> None:
+        self._transport = transport
+
+    async def build(
+        self,
+        recipe: Recipe,
+        ahead: Sequence[JobFile] | None,
+        profile: Profile,
+        *,
+        alone: bool,
+        may_stay: bool,
+        attempts: int,
+    ) -> Made:
+        tool, limits = profile.tool(recipe.tool, f"building a {recipe.kind}"), recipe.limits
+        ahead = ahead or ()
+        job = Job(
+            files=(
+                JobFile(name="compile", content=Blob.of(compiling(recipe, tool, ahead))),
+                *ahead,
+                *sources(recipe),
+            ),
+            compile_timeout=milliseconds(limits.wall_time),
+            compile_cpu_time=milliseconds(limits.cpu_time),
+            compile_memory_limit=limits.memory,
+            keep=(recipe.output,),
+            alone=alone,
+            made_for={recipe.tool: tuple(each.identity for each in profile.offered(recipe.tool))},
+        )
+        ended = await persist(partial(self._transport.run, job), attempts=attempts, phase="compiling")
+        made = ended.kept.get(recipe.output)
+        content = None if made is None else await asyncio.to_thread(Blob.of_file, Path(made))
+        return Made(ended=ended, tool=tool, content=content)
+
+    async def refusal(self, program: Blob, profile: Profile) -> str:
+        return ""
+
+    job = staticmethod(run_job)
+
+    async def run(self, job: Job, profile: Profile, *, attempts: int, phase: str) -> Ended:
+        return await persist(partial(self._transport.run, job), attempts=attempts, phase=phase)
 
 
 class JobEngine:

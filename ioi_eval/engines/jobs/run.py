@@ -68,6 +68,15 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
     read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
     plan = _plan(batch, program, chosen, brought, read)
     tests = tuple(file for files in brought.values() for file in files.values())
+    # How long it may take: what does not fit in goes on in a next job.
+    manager, options = program.manager, batch.options
+    idling = run_time(
+        batch.problem.limits,
+        len(chosen.tests) * batch.problem.checker.passes,
+        manager=None if manager is None else manager.limits,
+        checker=options.checker.wall_time if program.checker.argv else 0.0,
+    )
+    most = math.inf if profile.max_run_time is None else profile.max_run_time / 1000
     return Job(
         files=(
             JobFile(name="run", content=Blob.of(RUN_SCRIPT)),
@@ -76,7 +85,7 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
             *program.files,
             *tests,
         ),
-        run_timeout=milliseconds(_job_time(batch, len(chosen.tests), profile)),
+        run_timeout=milliseconds(min(idling, options.max_job_time, most)),
         stands=_stands(batch, program, tests),
         made_for=_made_for(batch.program, profile),
     )
@@ -179,20 +188,6 @@ def contents(program: Program, planned: PlannedTest) -> dict[str, Blob]:
     test, handed = planned.test, program.outputs.get(planned.test.name)
     given = {"in": test.input, "out": test.answer, _HANDED: handed}
     return {role: content for role, content in given.items() if content is not None}
-
-
-# --- how long a job may take -------------------------------------------------------------------------
-
-
-def _job_time(batch: Batch, tests: int, profile: Profile) -> float:
-    """Bounded: what does not fit in goes on in a next job."""
-    options, program = batch.options, batch.program
-    checker = options.checker.wall_time if program.checker.argv else 0.0
-    manager = program.manager.limits if program.manager is not None else None
-    bound = math.inf if profile.max_run_time is None else profile.max_run_time / 1000
-    passes = tests * batch.problem.checker.passes
-    worst = run_time(batch.problem.limits, passes, manager=manager, checker=checker)
-    return min(worst, options.max_job_time, bound)
 
 
 # --- what came of it ---------------------------------------------------------------------------------
