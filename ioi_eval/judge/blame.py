@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ioi_eval.engines.contract import Answers, Batch, Built, Engine
-from ioi_eval.judge.programs import Artifacts, Compiled, ProblemPrograms, program
+from ioi_eval.judge.programs import Artifacts, ProblemPrograms, program
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import Line
@@ -58,9 +58,8 @@ class Partner:
         built = await self._artifacts.submission(problem, own)
         if not isinstance(built, Built):
             return None
-        compiled = Compiled(language=language, built=built)
         limited = msgspec.structs.replace(problem, limits=language.limits(problem.limits))
-        honest = program(limited, own, compiled, self._ours, options=self._options)
+        honest = program(limited, own, built, self._ours, options=self._options)
         return msgspec.structs.replace(batch, problem=limited, program=honest)
 
 

@@ -18,7 +18,6 @@ from ioi_eval.judge.grading import grades
 from ioi_eval.judge.needs import lacks, refuse_language, refuse_promises
 from ioi_eval.judge.programs import (
     Artifacts,
-    Compiled,
     ProblemPrograms,
     checker_name,
     is_empty,
@@ -177,9 +176,8 @@ class Judge:
                 name = checker_name(problem)
                 result = submission_result(problem, submission, {}, compiles=False, checker=name)
                 return _with_build(result, submission, built)
-            compiled = Compiled(language=find(submission.language), built=built)
-            limited = _limited(Same(problem), compiled.language)
-            taking_part = program(limited, submission, compiled, ours, options=self._options)
+            limited = _limited(Same(problem), find(submission.language))
+            taking_part = program(limited, submission, built, ours, options=self._options)
             managed = ours.manager is not None
             partner = Partner(self._artifacts, problem, ours, self._options) if managed else None
             judging = partial(self._judged, limited, submission, taking_part, ours, {}, partner)

@@ -236,26 +236,21 @@ _NOTHING_RUNS = PlanSubmission(argv=("/bin/false",))  # a plan wants a program, 
 _BY_FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 
 
-class Compiled(Value):
-    """A submission's program: what its build made, and the language that says how to start that."""
-
-    language: Language
-    built: Built
-
-
 def program(
     problem: Problem,
     submission: Submission,
-    compiled: Compiled | None,
+    built: Built | None,
     ours: ProblemPrograms,
     *,
     options: JudgeOptions,
 ) -> Program:
     """Return everything that judging the submission takes. `problem` has the language's limits."""
     files = [trusted.file for trusted in (ours.checker, ours.manager) if trusted is not None]
+    runs = PlanSubmission() if problem.task_type is TaskType.OUTPUT_ONLY else _NOTHING_RUNS
     interpreter = ""
-    if compiled is not None:
-        language, built = compiled.language, compiled.built
+    if built is not None:
+        language = find(submission.language)
+        runs = _submission(problem, language)
         if language.run() != (language.artifact_name,) and not language.runner:
             interpreter = built.toolchain  # what took the source has to run it
         if problem.task_type is TaskType.FUNCTION:
@@ -263,7 +258,7 @@ def program(
         files.insert(0, JobFile(name=language.artifact_name, content=built.artifact, executable=True))
     return Program(
         proctor=ours.proctor,
-        submission=_submission(problem, compiled),
+        submission=runs,
         interpreter=interpreter,
         checker=_checker(problem, ours.checker, options.checker),
         manager=_manager(problem, ours.manager, options.manager),
@@ -287,10 +282,7 @@ def is_empty(problem: Problem, submission: Submission) -> bool:
 # --- the submission ----------------------------------------------------------------------------------
 
 
-def _submission(problem: Problem, compiled: Compiled | None) -> PlanSubmission:
-    if compiled is None:
-        return PlanSubmission() if problem.task_type is TaskType.OUTPUT_ONLY else _NOTHING_RUNS
-    language = compiled.language
+def _submission(problem: Problem, language: Language) -> PlanSubmission:
     online = problem.options.online_judge
     argv = language.run(memory=problem.limits.memory, online=online)
     if problem.options.line_buffered and language.syntax == "python":

@@ -360,7 +360,7 @@ def encode_request(
     if job.keep:
         raise JobRejected("a Piston server hands over no files by path")
     check_names(file.name for file in job.files)
-    files = tuple(_by_name(file, named) or _file(file) for file in job.files)
+    files = tuple(_sent(file, named) for file in job.files)
     if not any(isinstance(file, _File) and file.encoding == _TEXT for file in files):
         raise JobRejected("files must include at least one utf8 encoded file")
     limits = {name: getattr(job, name) for name in LIMITS}
@@ -377,14 +377,10 @@ def encode_request(
     )
 
 
-def _by_name(file: JobFile, named: Collection[str]) -> _Named | None:
+def _sent(file: JobFile, named: Collection[str]) -> _File | _Named:
     origin = file.origin or file
-    if origin.content.sha256 not in named:
-        return None
-    return _Named(origin.name, origin.content.sha256, origin.executable)
-
-
-def _file(file: JobFile) -> _File:
+    if origin.content.sha256 in named:
+        return _Named(origin.name, origin.content.sha256, origin.executable)
     data = file.content.read()
     if file.text is not False:
         try:
