@@ -48,7 +48,7 @@ _INCLUDES = rf"{_DIRECTIVE}(?:include|include_next|import)\b"
 _TELLS = re.compile(
     rf"{_ASSEMBLES}|\b(?:dependency|pch_preprocess|embed|__has_embed)\b|__REDIRECT|ioi-eval|{_PASTES}"
     rf"|(?:{_INCLUDES}|__has_include(?:_next)?[ \t]*\()(?![ \t]*{_NAME})"
-    rf"|{_DIRECTIVE}(?:line\b[^\n]*\"|\d)|\.\./|\?\?[=/]"
+    rf"|{_DIRECTIVE}(?:line\b(?![ \t]*\d+[ \t]*\r?\n)|\d)|\.\./|\?\?[=/]"
 )
 _LOOKS = re.compile(
     r"\b(?:__FILE__|__BASE_FILE__|__FILE_NAME__|__builtin_FILE|__builtin_COLUMN|\w*source_location"
@@ -60,9 +60,8 @@ _LOOKS = re.compile(
 _COMMENTS = r"(?:\s|//(?:[^\n\\]|\\[^\n])*\n|/\*.*?\*/)*+"
 _JOIN = re.compile(r"\\[ \t\f\v\0]*\r?\n")
 _MACRO = re.compile(r"(?:#|%:)[ \t]*define[ \t]+(\w+)(.*)")
-_NAMESPACE = re.compile(
-    rf"(?<!using )\bnamespace\b{_COMMENTS}(?:\[\[.*?\]\]{_COMMENTS})?([A-Za-z_]\w*)", re.DOTALL
-)
+# An attribute, or a comment, may hide the name behind it.
+_NAMESPACE = re.compile(r"(?<!using )\bnamespace\b\s*+([A-Za-z_]\w*|[\[/<])")
 _INCLUDE = re.compile(rf"{_COMMENTS}#[ \t]*include[ \t]*<([\w./+]+)>(?=[ \t]*(?:[\r\n/]|\Z))", re.DOTALL)
 _MOST_INCLUDES = 64
 # Headers that say the same when they are read again.
@@ -98,9 +97,9 @@ def adds_to_std(text: str) -> bool:
     """
     plain = _JOIN.sub("", text)
     macros = dict(_MACRO.findall(plain))
-    opened = {found[1] for found in _NAMESPACE.finditer(plain)}
+    opened = set(_NAMESPACE.findall(plain))
     hidden = any("namespace" in body for body in macros.values()) or not opened.isdisjoint(macros)
-    return hidden or any(name == "std" or name.startswith("_") for name in opened)
+    return hidden or any(name == "std" or name[0] in "_[/<" for name in opened)
 
 
 def only_compiles(text: str) -> bool:

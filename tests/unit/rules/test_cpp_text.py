@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -106,6 +107,20 @@ def test_any_text_is_read_in_no_time(long: str) -> None:
     without_comments(long, "gnu++20")
 
 
+_READ = """import sys
+from ioi_eval.rules.cpp_text import *
+text = sys.argv[1] * 500_000
+only_compiles(text), adds_to_std(text), leading_includes(text)
+"""
+
+
+@pytest.mark.parametrize("part", ["#line ", "namespace/*", "namespace[[ "])
+def test_what_a_text_tells_is_read_in_no_time(part: str) -> None:
+    """Megabytes, in 20 s of CPU, which a search that starts again and again has spent on a tenth."""
+    command = ["bash", "-c", 'ulimit -t 20; exec "$@"', "bash", sys.executable, "-c", _READ, part]
+    assert subprocess.run(command, check=False).returncode == 0
+
+
 # --- beside the preprocessor itself ------------------------------------------------------------------
 
 _PIECES = (
@@ -162,6 +177,8 @@ def test_the_preprocessor_sees_the_same_of_many() -> None:
         ("namespace std { void f(); }\n", True),
         ("namespace std::chrono {}\n", True),
         ("namespace /* a\n */ [[x]] std{}\n", True),
+        ("namespace [[]] [[]] std {}\n", True),
+        ("namespace <::> std {}\n", True),
         ("namespace __gnu_cxx {}\n", True),
         ("name\\\nspace std {}\n", True),
         ("#define S std\nnamespace S {}\n", True),
