@@ -148,12 +148,14 @@ def _tests(body: list[ast.stmt], called: set[str], draws: bool) -> Iterator[tupl
             values[node.targets[0].id] = _Names(values).visit(copy.deepcopy(node.value))
         elif isinstance(node, ast.Assert):
             # Nobody is told the message, and names in it are often of what is not known here.
-            replaced = _Result(called)
+            replaced = Result(lambda name, _: name in called)
             statement = replaced.visit(_Names(values).visit(copy.deepcopy(ast.Assert(node.test, None))))
-            if len({ast.dump(ast.List(each, ast.Load())) for each in replaced.calls}) > 1:
+            if named := next((call for call in replaced.calls if call.keywords), None):
+                raise broken(f"{ast.unparse(named)[:60]!r} names its arguments")
+            if len({ast.dump(ast.List(call.args, ast.Load())) for call in replaced.calls}) > 1:
                 raise broken(f"{ast.unparse(node)[:60]!r} calls the function with several arguments")
             if replaced.calls:
-                yield [literal(_Folded().visit(item)) for item in replaced.calls[0]], statement
+                yield [literal(_Folded().visit(item)) for item in replaced.calls[0].args], statement
 
 
 def _unrolled(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -185,20 +187,19 @@ class _Names(ast.NodeTransformer):
         return copy.deepcopy(self._known.get(node.id, node))
 
 
-class _Result(ast.NodeTransformer):
-    """Puts `out` where the function is called, and remembers the arguments."""
+class Result(ast.NodeTransformer):
+    """Puts `out` where a function is called, and remembers the calls and its names."""
 
-    def __init__(self, called: set[str]) -> None:
-        self._called, self.calls = called, list[list[ast.expr]]()
+    def __init__(self, is_meant: Callable[[str, ast.Call], bool]) -> None:
+        """`is_meant`: of a call of a function by its name, which may be another one."""
+        self._is_meant, self.calls, self.names = is_meant, list[ast.Call](), list[str]()
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name not in self._called:
+        if not isinstance(node.func, ast.Name) or not self._is_meant(node.func.id, node):
             return node
-        if node.keywords:
-            raise broken(f"{ast.unparse(node)[:60]!r} names its arguments")
-        self.calls.append(node.args)
+        self.calls.append(node)
+        self.names.append(node.func.id)
         return ast.Name("out", ast.Load())
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import datetime
 from typing import ClassVar
 
+from ioi_eval.benchmarks.assertions import python_checker
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, Unusable
 from ioi_eval.benchmarks.tables import Row, Tables
-from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, TaskOptions, Test
+from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, TaskOptions, Test
 from ioi_eval.store.people import People
 
 INTERACTIVE = "interactive, and the dataset has no interactor"
@@ -139,8 +140,7 @@ def _checker(row: Row) -> Checker:
     source = row.text("generated_checker", "")
     if not source.strip():
         return Checker(kind=CheckerKind.TOKENS)
-    file = NamedBlob(name="checker.py", content=Blob.of(source))
-    return Checker(kind=CheckerKind.CODEFORCES, sources=(file,), language="python")
+    return python_checker(source)
 
 
 def _statement(row: Row) -> str:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.assertions import READ_VALUES, parsed, python_checker
+from ioi_eval.benchmarks.assertions import READ_VALUES, Result, parsed, python_checker
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.nesting import shallow
@@ -123,9 +123,11 @@ class EvalPlus(_Plus):
             inputs = [given for column in columns for given in _inputs(row, column)]
             if not inputs:
                 raise CasesError(NO_CASES)
-            if is_mbpp:
-                shape = _SHAPES.get(int(row.name("task_id").rpartition("/")[2]), "")
-                inputs = [_shaped(given, shape) for given in inputs]
+            if is_mbpp and (shape := _SHAPES.get(int(row.name("task_id").rpartition("/")[2]))):
+                inputs = [
+                    [_MAKE[shape[min(n, len(shape) - 1)]](argument) for n, argument in enumerate(given)]
+                    for given in inputs
+                ]
             function = row.text("entry_point")
             cases = tuple(Case(as_arguments(given), "null") for given in inputs)
             oracle = (_MBPP if is_mbpp else _HUMANEVAL).get(function, "out == exp")
@@ -186,14 +188,6 @@ _MAKE: Mapping[str, Callable[[Any], Any]] = {
     "f": float,
     "c": complex,
 }
-
-
-def _shaped(given: list[Any], shape: str) -> list[Any]:
-    return (
-        [_MAKE[shape[min(n, len(shape) - 1)]](argument) for n, argument in enumerate(given)]
-        if shape
-        else given
-    )
 
 
 # The problems that EvalPlus compares otherwise, by their functions.
@@ -274,28 +268,15 @@ def read_test(source: str, function: str) -> HiddenTest:
     results = literal(lists["results"]) if "results" in lists else [None] * len(inputs)
     if not inputs or len(inputs) != len(results):
         raise broken(f"{len(inputs)} inputs and {len(results)} results")
-    asserted = _Result()
+    asserted = Result(
+        lambda name, call: name != _REFERENCE and [*map(ast.unparse, call.args)] == [_ARGUMENTS]
+    )
     statement = asserted.visit(loops[-1].body[-1])
     checker = _compared(defined.get("assertion"), statement, results)
     if checker is None:
         checker = _checker([node for node in module.body if _helps(node)], statement)
-    return HiddenTest(function or asserted.function, inputs, results, checker)
-
-
-class _Result(ast.NodeTransformer):
-    """Puts `out` where the submission is called, and remembers how it is called there."""
-
-    function = ""
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        is_ours = [ast.unparse(item) for item in node.args] == [_ARGUMENTS] and isinstance(
-            node.func, ast.Name
-        )
-        if not is_ours or ast.unparse(node.func) == _REFERENCE:
-            return node
-        self.function = ast.unparse(node.func)
-        return ast.Name("out", ast.Load())
+    called = next(reversed(asserted.names), "")
+    return HiddenTest(function or called, inputs, results, checker)
 
 
 def _compared(assertion: ast.FunctionDef | None, statement: ast.AST, results: list[Any]) -> Checker | None:

@@ -156,20 +156,26 @@ def test_a_row_that_is_no_object(tmp_path: Path, name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "words"),
+    ("name", "text", "line", "words"),
     [
-        ('[\n{"a": 1},\n{"a" 2}\n]', 3, "Expecting ':'"),
-        ('[\n{"a": 1}\n{"a": 2}\n]', 3, "expected ','"),
-        ('[\n{"a": 1},\n]', 3, "comma with nothing behind"),
-        ('[\n{"a": 1}\n', 3, "ends too early"),
-        ('[\n{"a": 1},\n{"a": "', 3, "Unterminated string"),
-        ('[{"a": 1}]\n\nmore', 3, "behind the end"),
-        ("", 1, "ends too early"),
-        ("5", 1, "expected '['"),
+        ("x.json", '[\n{"a": 1},\n{"a" 2}\n]', 3, "Expecting ':'"),
+        ("x.json", '[\n{"a": 1}\n{"a": 2}\n]', 3, "expected ','"),
+        ("x.json", '[\n{"a": 1},\n]', 3, "comma with nothing behind"),
+        ("x.json", '[\n{"a": 1}\n', 3, "ends too early"),
+        ("x.json", '[\n{"a": 1},\n{"a": "', 3, "Unterminated string"),
+        ("x.json", '[{"a": 1}]\n\nmore', 3, "behind the end"),
+        ("x.json", "", 1, "ends too early"),
+        ("x.json", "5", 1, "expected '['"),
+        ("x.csv", "a,b\n1,2\n3\n", 3, "1 fields where the header has 2"),
+        ("x.csv", 'a,b\n1,2\n"x,2\n3,4\n', 4, "broken CSV"),
+        ("x.csv", 'a,b\n1,2\n"x"y,2\n', 3, "broken CSV"),
+        ("x.csv", "a,a\n1,2\n", 1, "two columns are called 'a'"),
     ],
 )
-def test_a_broken_list_is_named_with_its_line(tmp_path: Path, text: str, line: int, words: str) -> None:
-    path = tmp_path / "x.json"
+def test_what_is_broken_is_named_with_its_line(
+    tmp_path: Path, name: str, text: str, line: int, words: str
+) -> None:
+    path = tmp_path / name
     path.write_text(text)
     error = failing(path)
     assert error.row == line
@@ -188,23 +194,6 @@ def test_bytes_that_are_no_text(
     path.write_bytes("zwölf\n".encode() * 4 + b"here " + damage)
     error = failing(path)
     assert (error.row, words in str(error)) == (5, True)
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "words"),
-    [
-        ("a,b\n1,2\n3\n", 3, "1 fields where the header has 2"),
-        ('a,b\n1,2\n"x,2\n3,4\n', 4, "broken CSV"),
-        ('a,b\n1,2\n"x"y,2\n', 3, "broken CSV"),
-        ("a,a\n1,2\n", 1, "two columns are called 'a'"),
-    ],
-)
-def test_a_broken_table(tmp_path: Path, text: str, line: int, words: str) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text(text)
-    error = failing(path)
-    assert error.row == line
-    assert words in str(error)
 
 
 @pytest.mark.parametrize("keep", [0, 3, 40, -1])

@@ -14,15 +14,16 @@ from ioi_eval import Scorer, Store
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Submission, SubmissionResult
 from ioi_eval.models import Verdict as V
+from ioi_eval.reports.records import write_json
 from ioi_eval.runs import Timing
 from ioi_eval.runs.references import (
+    REFERENCES,
     ProblemReferences,
     Reference,
     References,
     Reliability,
     judge_references,
     reliability,
-    write_references,
 )
 from ioi_eval.runs.runner import Judging
 
@@ -183,7 +184,8 @@ def test_what_is_written_is_json(tmp_path: Path) -> None:
     one = ProblemReferences(problem="p", reliability=Reliability.RELIABLE)
     found = References(most=3, problems=(one,))
     assert found.labels(Reliability.RELIABLE) == ("p",)
-    written = json.loads(write_references(tmp_path, found).read_text())
+    write_json(tmp_path / REFERENCES, found)
+    written = json.loads((tmp_path / REFERENCES).read_text())
     assert (written["most"], written["problems"][0]["reliability"]) == (3, "reliable")
 
 
