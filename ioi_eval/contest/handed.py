@@ -20,7 +20,7 @@ from ioi_eval.model.values import (
     TaskType,
     Test,
 )
-from ioi_eval.reports.document import visible
+from ioi_eval.reports.document import fence_for, visible
 from ioi_eval.rules.expectations import max_points
 from ioi_eval.rules.languages import admitted
 
@@ -218,6 +218,5 @@ def as_markdown(statement: Statement) -> str:
 
 
 def _fenced(text: str) -> str:
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = fence_for(text)
     return f"{fence}\n{text.rstrip()}\n{fence}"

@@ -33,7 +33,7 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import Results, Summary
 from ioi_eval.rules.extraction import extract
-from ioi_eval.runs.authors import Asking, Requests, author_name
+from ioi_eval.runs.authors import Asking, Requests, author_name, opened_author
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, ignore
 from ioi_eval.runs.runner import first_input_error
@@ -185,18 +185,17 @@ async def _writing(
     key: Secret,
 ) -> AsyncIterator[Author]:
     if isinstance(author, ModelOptions):
-        from ioi_eval.generate.chat import ChatModel
-
-        async with ChatModel(author, spending, key=key) as model:
+        async with opened_author(author, folder, spending, key) as model:
             yield model
         return
     if serving is None:
         remedy = "Give serving=ioi_eval.integrations.mcp.serving"
         raise InputError("nothing serves the contest to agents", field="serving", remedy=remedy)
-    own = msgspec.structs.replace(author, folder=author.folder or str((folder / "agents").absolute()))
     tokens = {name: secrets.token_urlsafe(24) for name in names}
     async with serving(contest, tokens) as address:
-        yield Agent(own, Access(address=address, tokens=tuple(tokens.values())))
+        access = Access(address=address, tokens=tuple(tokens.values()))
+        async with opened_author(author, folder, spending, key, access) as agent:
+            yield agent
 
 
 class _Competing(NamedTuple):

@@ -18,7 +18,7 @@ from ioi_eval.reports.records import (
     Summary,
 )
 from ioi_eval.reports.results import Results
-from ioi_eval.reports.summary import summary, write_summary
+from ioi_eval.reports.summary import summary
 
 __all__ = [
     "ComparedRun",
@@ -39,5 +39,4 @@ __all__ = [
     "summary",
     "write_comparison",
     "write_reports",
-    "write_summary",
 ]

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Value
-from ioi_eval.reports import paired, sections
-from ioi_eval.reports.differences import Differences, sections_of, write_differences
+from ioi_eval.reports import sections
+from ioi_eval.reports.differences import (
+    DIFFERENCES,
+    Differences,
+    paired_sections,
+    ranks,
+    sections_of,
+)
 from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlock, counted, number, share
 from ioi_eval.reports.page import write_document
-from ioi_eval.reports.records import Group, ModelSummary, Summary
+from ioi_eval.reports.records import Group, ModelSummary, Summary, write_json
 from ioi_eval.reports.sections import Entry
 from ioi_eval.reports.tally import worst_first
-from ioi_eval.store.files import make_folder, replace
+from ioi_eval.store.files import make_folder
 
 _NAME = "comparison"
 _SHOWN = 5  # names in a sentence
@@ -45,8 +50,8 @@ def write_comparison(runs: Sequence[ComparedRun], folder: Path, differ: Differen
     """Writes comparison.json, comparison.md and comparison.html; returns the last one's path."""
     make_folder(folder)
     if differ is not None:
-        write_differences(differ, folder)
-    replace(folder / f"{_NAME}.json", [as_json(runs, indented=True), b"\n"])
+        write_json(folder / DIFFERENCES, differ)
+    write_json(folder / f"{_NAME}.json", runs)
     write_document(comparison(runs, differ), folder, markdown_name=f"{_NAME}.md", html_name=f"{_NAME}.html")
     return folder / f"{_NAME}.html"
 
@@ -61,7 +66,7 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
         text=[*(["No score or average counts them."] if unscored else []), *warnings(runs)],
         sections=[
             _runs(runs),
-            *(_of_two(runs, differ) if differ is not None else ()),
+            *([] if differ is None else _of_two(runs, differ)),
             *([sections.board(of)] if len(of) > 1 else []),
             Section(title="Models", table=sections.models(of)),
             *_models_by_runs(runs),
@@ -75,8 +80,8 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
 
 
 def _of_two(runs: Sequence[ComparedRun], differ: Differences) -> Iterator[Section]:
-    yield from paired.sections_of(differ.paired)
-    yield from filter(None, [paired.ranks(*(run.summary for run in runs))])
+    yield from paired_sections(differ.paired)
+    yield from filter(None, [ranks(*(run.summary for run in runs))])
     yield from sections_of(differ)
 
 

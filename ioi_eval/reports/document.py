@@ -67,9 +67,13 @@ def inline(value: Any) -> Markdown:
 def block(text: str) -> Markdown:
     """Lines to be copied, in a fence that they cannot close."""
     shown = "\n".join(visible(line) for line in text.split("\n"))
-    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = fence_for(shown)
     return Markdown(f"{fence}sh\n{shown}\n{fence}")
+
+
+def fence_for(text: str) -> str:
+    """Return a fence that no run of backticks in a text can end."""
+    return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
 def table(heads: Sequence[Any], rows: Iterable[Sequence[Any]], align: str) -> Markdown:
@@ -251,16 +255,13 @@ def _markdown_template() -> jinja2.Template:
         autoescape=False,  # that is for HTML: `finalize` escapes for Markdown
     )
     source = importlib.resources.files("ioi_eval.reports").joinpath("report.md.j2").read_text("utf-8")
-    helpers = {"block": block, "table": table, "paragraphs": _paragraphs, "hashes": _hashes}
+    helpers = {
+        "block": block,
+        "table": table,
+        "paragraphs": lambda text: Markdown("\n\n".join(map(inline, text))),
+        "hashes": lambda level: Markdown("#" * level),
+    }
     return environment.from_string(source, globals=helpers)
-
-
-def _paragraphs(text: Sequence[str]) -> Markdown:
-    return Markdown("\n\n".join(map(inline, text)))
-
-
-def _hashes(level: int) -> Markdown:
-    return Markdown("#" * level)
 
 
 STYLE, SCRIPT = "style.css", "script.js"  # as they lie beside pages
@@ -287,25 +288,16 @@ def asset(name: str) -> str:
     return "".join((_FOLDER / part).read_text("utf-8") for part in _PARTS[name])
 
 
-def html(document: Document) -> str:
-    """Return the page as one file that needs no other."""
-    return HtmlPages()(document)
+def html(document: Document, *, beside: bool = False) -> str:
+    """Return the page. Everything that is put into it is escaped but for what is ours.
 
-
-class HtmlPages:
-    """Makes pages of documents. Everything that is put into one is escaped but for what is ours.
-
-    `beside`: style and script lie beside the pages; otherwise they are in each.
+    `beside`: style and script lie beside it; otherwise they are in it, and it needs no other file.
     """
-
-    def __init__(self, *, beside: bool = False) -> None:
-        self._template = _html_template(beside)
-
-    def __call__(self, document: Document) -> str:
-        sections = enumerate(document.sections, start=1)
-        # Numbers, because titles are text of others.
-        anchors = [(section.anchor or f"s{number}", section) for number, section in sections]
-        return self._template.render(document=document, anchors=anchors) + "\n"
+    # Numbers, because titles are text of others.
+    anchors = [
+        (section.anchor or f"s{number}", section) for number, section in enumerate(document.sections, start=1)
+    ]
+    return _html_template(beside).render(document=document, anchors=anchors) + "\n"
 
 
 @cache

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ioi_eval.model.values import Value
 from ioi_eval.reports import sections
 from ioi_eval.reports.addresses import ALL, FOLDER, model_page, problem_page, submission_page
 from ioi_eval.reports.document import (
@@ -26,10 +29,12 @@ from ioi_eval.reports.document import (
     number,
     share,
 )
-from ioi_eval.reports.kept import INDEX, ROWS, FirstPass
 from ioi_eval.reports.pages import (
     LONGEST_LIST,
     Counted,
+    Covered,
+    KeptLists,
+    Lists,
     MadeOf,
     OnProgress,
     Opened,
@@ -46,14 +51,17 @@ from ioi_eval.reports.records import (
     Summary,
     Validation,
     read_validation,
+    write_json,
 )
 from ioi_eval.reports.scoreboard import section as scoreboard
-from ioi_eval.reports.summary import SUMMARY, Each, Pass, check_run, summary, write_summary
+from ioi_eval.reports.summary import SUMMARY, Each, Pass, PassCounts, check_run, summary
+from ioi_eval.reports.tally import from_plain, to_plain
 from ioi_eval.reports.tests_table import TESTS, KeptTests, writing_tests
 from ioi_eval.reports.validation import sections as validation_sections
 from ioi_eval.rules.scoring import Mode
-from ioi_eval.store.files import read_value, replace, sweep_drafts
-from ioi_eval.store.tasks import read_tasks
+from ioi_eval.store.files import draft_of, read_value, replace, sweep_drafts
+from ioi_eval.store.folder import RESULTS
+from ioi_eval.store.tasks import Task, read_tasks
 
 _COMMAND = "command"  # the setting that says how the run was started
 _LONG, _MANY = 40, 150  # rows
@@ -156,15 +164,13 @@ def _overview(run: Summary, *, apart: bool, pages: PagesOf) -> Iterator[Section]
         yield sections.by_problem(of, linked=True, opened=pages is not PagesOf.NONE)
     verdicts = sections.verdicts(of, run.verdicts, run.unscored)
     yield from filter(None, [sections.uses(of)])
-    yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_repeated(run), *_near(run)])
+    yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_notes(run)])
 
 
-def _repeated(run: Summary) -> Iterator[str]:
+def _notes(run: Summary) -> Iterator[str]:
+    """Yield how many results are shared, and how many tests ran again."""
     if run.repeated:
         yield f"{counted(run.repeated, 'submission')} repeat another program and share its result."
-
-
-def _near(run: Summary) -> Iterator[str]:
     if run.measured_again:
         yield (
             f"{counted(run.measured_again, 'test')} took as long as the time limit or a little longer, and "
@@ -350,6 +356,9 @@ def _layers(report: Mapping[str, Any]) -> str:
     return ", ".join(layers)
 
 
+# --- the files ---------------------------------------------------------------------------------------
+
+
 REPORT, PAGE = "report.md", "report.html"
 
 
@@ -407,7 +416,7 @@ def _written(
         if place == folder:
             tests = table.kept
         kept, run = reading.kept, reading.summary()
-        write_summary(place, run)
+        write_json(place / SUMMARY, run)
         pages = options.pages or PagesOf.of_so_many(run.scored)
         validation, more = read_validation(folder), _of_models(run, pages is not PagesOf.NONE)
         shown = document(run, validation, apart=bool(more), pages=pages)
@@ -435,3 +444,110 @@ def write_document(
     """`shown`: what a browser gets, where it is another one."""
     replace(folder / markdown_name, [markdown(of).encode()])
     replace(folder / html_name, [html(shown or of).encode()])
+
+
+# --- what a report leaves for the next one -----------------------------------------------------------
+# The next one of the same run reads only rows that came since. It holds for results.jsonl that begins with
+# the same bytes, for the same options, problems and sources of the package, and for the files that it names
+# by their hashes. Otherwise all is read anew.
+
+
+INDEX, ROWS = ".report.index", ".report.rows"
+LARGE = 1 << 20  # bytes of results.jsonl; smaller ones are read anew
+_PIECE = 1 << 20
+
+
+class ReportIndex(Value):
+    """`.report.index`."""
+
+    covered: Covered
+    made_of: str  # a hash of all else that it depends on
+    rows: str  # a hash of the file with the lists' rows
+    reading: PassCounts
+    lists: KeptLists
+    tests: KeptTests
+
+
+class FirstPass:
+    """Finds what the last report left, and leaves something for the next."""
+
+    def __init__(self, folder: Path, place: Path, made_of: str) -> None:
+        self._place, self._made_of = place, made_of
+        self._draft = draft_of(place / ROWS)
+        found = read_value(
+            place / INDEX, ReportIndex, decode=partial(msgspec.msgpack.decode, dec_hook=from_plain)
+        )
+        index = found if found is not None and found.made_of == made_of else None
+        pages = MadeOf.read(place / FOLDER)
+        olds = {part.covered for part in (index, pages) if part is not None}
+        self.covered, proven = _covered(folder / RESULTS, olds)
+        if index is not None and not (index.covered in proven and self._has_files(index)):
+            index = None
+        self.made = pages if pages is not None and pages.covered in proven else None
+        """The sources of the last report's pages, where the rows are still there."""
+        self.known, self._large = index, self.covered.size >= LARGE
+
+    def _has_files(self, index: ReportIndex) -> bool:
+        try:
+            with (self._place / ROWS).open("rb") as stream:
+                rows = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError:
+            return False
+        return rows == index.rows and index.tests.begins(self._place / TESTS)
+
+    @contextlib.contextmanager
+    def lists(self, tasks: dict[str, Task]) -> Iterator[Lists]:
+        """Yield lists, with the rows of the last report where they hold."""
+        try:
+            if self.known is not None:
+                shutil.copyfile(self._place / ROWS, self._draft)
+            begin, kept = (0, None) if self.known is None else (self.known.covered.size, self.known.lists)
+            lists = Lists(tasks, self._draft if self._large else "", begin, kept)
+            try:
+                yield lists
+            finally:
+                lists.close()
+        finally:
+            self._draft.unlink(missing_ok=True)
+
+    def write(self, reading: PassCounts | None, lists: Lists, tests: KeptTests) -> None:
+        """Leave the whole for the next report, or nothing. The lists take no more rows."""
+        if reading is None or not self._large:
+            (self._place / INDEX).unlink(missing_ok=True)
+            (self._place / ROWS).unlink(missing_ok=True)
+            return
+        lists.close()
+        with self._draft.open("rb") as stream:
+            rows = hashlib.file_digest(stream, "sha256").hexdigest()
+        kept = ReportIndex(
+            covered=self.covered,
+            made_of=self._made_of,
+            rows=rows,
+            reading=reading,
+            lists=lists.kept,
+            tests=tests,
+        )
+        self._draft.replace(self._place / ROWS)
+        replace(self._place / INDEX, [msgspec.msgpack.encode(kept, enc_hook=to_plain)])
+
+
+def _covered(path: Path, olds: Collection[Covered]) -> tuple[Covered, set[Covered]]:
+    """Hash all whole lines, and return which of the old beginnings they still have."""
+    digest, size, proven = hashlib.sha256(), 0, set[Covered]()
+    whole = Covered(size=0, sha256=digest.hexdigest())
+    stops = sorted({covered.size for covered in olds})
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
+        while True:
+            proven |= {
+                covered for covered in olds if covered == Covered(size=size, sha256=digest.hexdigest())
+            }
+            stop = next((stop for stop in stops if stop > size), size + _PIECE)
+            if not (piece := stream.read(min(_PIECE, stop - size))):
+                return whole, proven
+            cut = piece.rfind(b"\n") + 1
+            digest.update(piece[:cut])
+            if cut:
+                whole = Covered(size=size + cut, sha256=digest.hexdigest())
+            digest.update(piece[cut:])
+            size += len(piece)
+    return whole, proven

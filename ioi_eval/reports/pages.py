@@ -11,7 +11,7 @@ import os
 import shutil
 import sqlite3
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -41,13 +41,13 @@ from ioi_eval.reports.document import (
     Cell,
     Document,
     Figure,
-    HtmlPages,
     Link,
     Meter,
     Section,
     TableBlock,
     asset,
     counted,
+    html,
     number,
 )
 from ioi_eval.reports.plots import Square, as_csv, grid
@@ -106,26 +106,29 @@ class Opened:
         return hashlib.sha256(msgspec.json.encode((self.pages, self.step, sorted(self.named)))).hexdigest()
 
 
-class KeptLists(Value):
+class KeptLists(msgspec.Struct):
     """The knowledge of a report's lists beside their rows, for those of the next report."""
 
-    bests: tuple[tuple[str, str, float, str], ...]
-    tests: Mapping[str, PackedTests]
+    bests: dict[tuple[str, str], tuple[float, str]] = {}  # by problem and model
+    tests: dict[str, Tests] = {}  # by problem
 
 
 class Lists:
     """The material of all pages but those of submissions, gathered row by row in a file of SQLite."""
 
-    def __init__(self, tasks: Mapping[str, Task], file: Path | str = "", begin: int = 0) -> None:
-        """`file`: one that has all rows before `begin` already, or a new one; without one it goes away."""
-        self.tasks = tasks
+    def __init__(
+        self, tasks: Mapping[str, Task], file: Path | str = "", begin: int = 0, kept: KeptLists | None = None
+    ) -> None:
+        """`file`: one that has all rows before `begin` already, or a new one; without one it goes away.
+
+        `kept`: of the rows before `begin`.
+        """
+        self.tasks, self.kept = tasks, kept or KeptLists()
         self._rows, self._begin = sqlite3.connect(file), begin
         self._rows.execute("PRAGMA journal_mode = OFF")
         self._rows.execute("PRAGMA synchronous = OFF")
         self._rows.execute(f"CREATE TABLE IF NOT EXISTS rows ({_COLUMNS}, place, draw)")
         self._held = list[tuple[Any, ...]]()
-        self._bests: dict[tuple[str, str], tuple[float, str]] = {}  # by problem and model
-        self._tests = defaultdict[str, Tests](Tests)
 
     def add(self, row: Mapping[str, Any], result: SubmissionResult, place: int) -> None:
         if place < self._begin:
@@ -135,8 +138,9 @@ class Lists:
         if len(self._held) == _HELD:
             self._keep()
         best, whose = (-judged.points, judged.key), (judged.problem, judged.model)
-        self._bests[whose] = min(self._bests.get(whose, best), best)
-        self._tests[result.problem_id].add(result, judged.model, self.tasks.get(result.problem_id))
+        self.kept.bests[whose] = min(self.kept.bests.get(whose, best), best)
+        tests = self.kept.tests.setdefault(judged.problem, Tests())
+        tests.add(result, judged.model, self.tasks.get(judged.problem))
 
     def _keep(self) -> None:
         self._rows.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._held)
@@ -162,24 +166,15 @@ class Lists:
         self._rows.execute("DROP TABLE asked")
         return colours
 
-    @property
-    def kept(self) -> KeptLists:
-        bests = tuple((*whose, *best) for whose, best in self._bests.items())
-        return KeptLists(bests=bests, tests={name: tests.packed for name, tests in self._tests.items()})
-
-    def go_on(self, kept: KeptLists) -> None:
-        self._bests = {(problem, model): (points, key) for problem, model, points, key in kept.bests}
-        self._tests.update({name: Tests.unpacked(tests) for name, tests in kept.tests.items()})
-
     def coloured(self) -> frozenset[str] | None:
         """The submissions whose code has colours; None: all."""
         [[number]] = self._rows.execute("SELECT count(*) FROM rows")
         if number <= _COLOURED:
             return None
-        if len(self._bests) <= _BESTS:
-            return frozenset(key for _, key in self._bests.values())
+        if len(self.kept.bests) <= _BESTS:
+            return frozenset(key for _, key in self.kept.bests.values())
         of_problems = dict[str, tuple[float, str]]()
-        for (problem, _), best in self._bests.items():
+        for (problem, _), best in self.kept.bests.items():
             of_problems[problem] = min(of_problems.get(problem, best), best)
         return frozenset(key for _, key in of_problems.values())
 
@@ -196,11 +191,8 @@ class Lists:
         yield from self._rows.execute(f"SELECT place, key, repeats FROM rows WHERE {where} ORDER BY place")
         self._rows.execute("DROP TABLE named")
 
-    def write(self, draft: Path, page_of: HtmlPages, opened: Opened, before: Before) -> None:
+    def write(self, draft: Path, opened: Opened, before: Before) -> None:
         """`before`: pages of it that would be the same are linked."""
-
-        def keep(name: str, page: Document) -> None:
-            (draft / name).write_text(page_of(page), "utf-8")
 
         def same(names: Sequence[str]) -> bool:
             return all(before.link(name, draft) for name in names)
@@ -208,7 +200,9 @@ class Lists:
         counts = dict(self._rows.execute(_COUNTS, (_WITHOUT_PAGE,)))
         earlier = dict(self._rows.execute(_COUNTS, (before.lists,)))
         if sum(counts.values()) <= LONGEST_LIST:
-            keep(ALL, all_submissions([judged for name in counts for judged in self._of(name)], opened))
+            _write(
+                draft / ALL, all_submissions([judged for name in counts for judged in self._of(name)], opened)
+            )
         else:
             parts, parts_before = parts_of(counts), parts_of(earlier)
             for number, part in enumerate(parts):
@@ -222,8 +216,8 @@ class Lists:
                         for part_of in part
                         for row in islice(self._of(part_of.problem), part_of.begin, part_of.end)
                     ]
-                    keep(name, part_of_all(own, number, part, is_last, opened))
-            keep(ALL, index_of_parts(parts, counts))
+                    _write(draft / name, part_of_all(own, number, part, is_last, opened))
+            _write(draft / ALL, index_of_parts(parts, counts))
         for problem in counts:
             names = [problem_page(problem)]
             names += [attempts_script(problem)] if opened.pages is not PagesOf.NONE else []
@@ -232,15 +226,20 @@ class Lists:
             index = AttemptIndex(opened)
             noted = groupby(index.noting(self._of(problem)), lambda judged: judged.model)
             of_models = {model: _first(own) for model, own in noted}
-            page = problem_document(problem, of_models, self._tests[problem], self.tasks.get(problem), opened)
+            tests, task = self.kept.tests[problem], self.tasks.get(problem)
+            page = problem_document(problem, of_models, tests, task, opened)
             for name in names:  # they may be linked: they are another report's, too
                 (draft / name).unlink(missing_ok=True)
-            keep(problem_page(problem), page)
+            _write(draft / problem_page(problem), page)
             if opened.pages is not PagesOf.NONE:
                 (draft / attempts_script(problem)).write_text(index.script(), "utf-8")
 
     def _of(self, problem: str) -> Iterator[Judged]:
         return map(Judged._make, self._rows.execute(_OF_PROBLEM, (problem,)))
+
+
+def _write(place: Path, page: Document) -> None:
+    place.write_text(html(page, beside=True), "utf-8")
 
 
 class PartOfProblem(NamedTuple):
@@ -315,14 +314,13 @@ def write_pages(
     `old`: what its pages were made of, if the rows that it covers are the same still.
     """
     draft = draft_of(into / FOLDER)
-    page_of, tasks = HtmlPages(beside=True), lists.tasks
     try:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
         for name in (STYLE, SCRIPT):
             (draft / name).write_text(asset(name), "utf-8")
         for name, page in more.items():
-            (draft / name).write_text(page_of(page), "utf-8")
+            _write(draft / name, page)
         coloured, boxes = lists.coloured(), confinements(folder)
         made_of = MadeOf(
             stamp=stamp,
@@ -333,7 +331,7 @@ def write_pages(
             coloured=coloured,
         )
         before = Before(into / FOLDER, old, made_of)
-        lists.write(draft, page_of, opened, before)
+        lists.write(draft, opened, before)
         for place, key, repeats in lists.opened(opened):
             rows.add_page()
             name = submission_page(key)
@@ -341,9 +339,9 @@ def write_pages(
                 continue
             row = row_at(folder, place, boxes)
             bright = coloured is None or key in coloured
-            task, result = tasks.get(row["problem_id"]), result_of_row(row)
+            task, result = lists.tasks.get(row["problem_id"]), result_of_row(row)
             shown = submission_document(row, result, task, opened, coloured=bright)
-            (draft / name).write_text(page_of(shown), "utf-8")
+            _write(draft / name, shown)
         made_of.write(draft)
         shutil.rmtree(into / FOLDER, ignore_errors=True)
         draft.rename(into / FOLDER)
@@ -431,42 +429,15 @@ def _feedback(result: SubmissionResult) -> str:
     return "" if first is None else bounded(f"{first.test_name}: {first.feedback}", MAX_FEEDBACK)
 
 
-class PackedTests(Value):
-    """The counts of `Tests`."""
+class Tests(msgspec.Struct):
+    """Counts of a problem's submissions by test, model and time."""
 
-    ends: Mapping[str, Mapping[Verdict, int]]
-    decided: Mapping[str, int]
-    judged: Mapping[str, int]
-    solved: Mapping[str, int]
-    times: tuple[tuple[int, bool, int], ...]
-
-
-class Tests:
-    """Counts a problem's submissions by test, model and time."""
-
-    def __init__(self) -> None:
-        self.ends = defaultdict[str, Counter[Verdict]](Counter)
-        self.decided: Counter[str] = Counter()  # subtasks that a test alone was not passed of
-        self.judged: Counter[str] = Counter()  # by model
-        self.solved: Counter[str] = Counter()
-        self.times: Counter[tuple[int, bool]] = Counter()  # steps of the time limit, and whether it is solved
-
-    @property
-    def packed(self) -> PackedTests:
-        times = tuple((*use, number) for use, number in self.times.items())
-        return PackedTests(
-            ends=self.ends, decided=self.decided, judged=self.judged, solved=self.solved, times=times
-        )
-
-    @classmethod
-    def unpacked(cls, packed: PackedTests) -> Tests:
-        tests = cls()
-        tests.ends.update({name: Counter(ends) for name, ends in packed.ends.items()})
-        tests.decided.update(packed.decided)
-        tests.judged.update(packed.judged)
-        tests.solved.update(packed.solved)
-        tests.times.update({(steps, solved): number for steps, solved, number in packed.times})
-        return tests
+    ends: dict[str, Counter[Verdict]] = {}
+    decided: Counter[str] = msgspec.field(default_factory=Counter)  # subtasks that failed by a test alone
+    judged: Counter[str] = msgspec.field(default_factory=Counter)  # by model
+    solved: Counter[str] = msgspec.field(default_factory=Counter)
+    # By steps of the time limit, and whether it is solved.
+    times: Counter[tuple[int, bool]] = msgspec.field(default_factory=Counter)
 
     def add(self, result: SubmissionResult, model: str, task: Task | None) -> None:
         solved = submission_status(result) is Verdict.AC
@@ -476,7 +447,7 @@ class Tests:
             if what == "time":
                 self.times[steps, solved] += 1
         for test in result.tests:
-            self.ends[test.test_name][test.status] += 1
+            self.ends.setdefault(test.test_name, Counter())[test.status] += 1
         if not result.compiles or solved:
             return
         for tests in [part.test_results for part in result.subtasks] or [result.tests]:

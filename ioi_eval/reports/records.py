@@ -303,9 +303,9 @@ class Validation(Value, kw_only=True):
 VALIDATION = "validation.json"
 
 
-def write_validation(folder: Path, found: Validation) -> Path:
-    replace(folder / VALIDATION, [as_json(found, indented=True), b"\n"])
-    return folder / VALIDATION
+def write_json(path: Path, value: object) -> None:
+    """Write a file of a run's folder: JSON that people can read, too."""
+    replace(path, [as_json(value, indented=True), b"\n"])
 
 
 def read_validation(folder: Path) -> Validation | None:
@@ -356,29 +356,14 @@ class Suspicion(Value):
         return f"This table can hardly be true: {some}. {self.remedy}."
 
 
-PackedEnds = tuple[int, tuple[tuple[Reason | None, str, int], ...]]
-
-
-class Ends:
+class Ends(msgspec.Struct):
     """The endings of one model's rows that no test could tell apart. Rows come one by one."""
 
-    def __init__(self) -> None:
-        self._scored = 0
-        self._alike = Counter[tuple[Reason | None, str]]()
-
-    @property
-    def packed(self) -> PackedEnds:
-        return self._scored, tuple((*end, number) for end, number in self._alike.items())
-
-    @classmethod
-    def unpacked(cls, packed: PackedEnds) -> Ends:
-        ends = cls()
-        ends._scored, alike = packed
-        ends._alike.update({(why, line): number for why, line, number in alike})
-        return ends
+    scored: int = 0
+    alike: Counter[tuple[Reason | None, str]] = msgspec.field(default_factory=Counter)
 
     def add(self, result: SubmissionResult) -> None:
-        self._scored += 1
+        self.scored += 1
         why = reason(result)
         words = result.compile_output if why is Reason.NOT_COMPILED else ""
         if why is None:
@@ -387,11 +372,11 @@ class Ends:
                 return
         first = next((line for line in words.splitlines() if line.strip()), "")
         end = (why, bounded(visible(first), _MAX_LINE))
-        if end in self._alike or len(self._alike) < _MAX_LINES:
-            self._alike[end] += 1
+        if end in self.alike or len(self.alike) < _MAX_LINES:
+            self.alike[end] += 1
 
     def suspicions(self, model: str) -> Iterator[Suspicion]:
-        for (why, line), rows in self._alike.items():
-            if self._scored >= LEAST_ROWS and rows >= LEAST_SHARE * self._scored:
+        for (why, line), rows in self.alike.items():
+            if self.scored >= LEAST_ROWS and rows >= LEAST_SHARE * self.scored:
                 remedy = _CRASHED if why is None else _REMEDIES[why]
-                yield Suspicion(model=model, rows=rows, of=self._scored, reason=why, line=line, remedy=remedy)
+                yield Suspicion(model=model, rows=rows, of=self.scored, reason=why, line=line, remedy=remedy)

@@ -161,13 +161,11 @@ def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
         return
     name, given, output, expected = kept["test_name"], kept.get("input"), kept["output"], kept["expected"]
     if given is not None:
-        cut = f", its first {MAX_OUTPUT:,} bytes" if len(given.encode()) >= MAX_OUTPUT else ""
-        yield Section(title=f"Input of test {name}{cut}", lines=[_lines(given)])
+        yield _text(f"Input of test {name}", given)
     title = f"Output of test {name}"
     if output is None:  # empty, or the test ended early
         if expected is not None:
-            cut = f", its first {MAX_OUTPUT:,} bytes" if len(expected.encode()) >= MAX_OUTPUT else ""
-            yield Section(title=f"Expected output of test {name}{cut}", lines=[_lines(expected)])
+            yield _text(f"Expected output of test {name}", expected)
         return
     if expected is None:
         yield Section(title=title, lines=[CodeLines(lines=output.splitlines())])
@@ -182,8 +180,9 @@ def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
     yield Section(title=title, outputs=Outputs(output=output, expected=expected), notes=[*notes, _BLANKS])
 
 
-def _lines(text: str) -> CodeLines:
-    return CodeLines(lines=text.removesuffix("\n").split("\n"))
+def _text(title: str, text: str) -> Section:
+    cut = f", its first {MAX_OUTPUT:,} bytes" if len(text.encode()) >= MAX_OUTPUT else ""
+    return Section(title=title + cut, lines=[CodeLines(lines=text.removesuffix("\n").split("\n"))])
 
 
 def _compiled(result: SubmissionResult) -> Iterator[Section]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import math
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,8 +18,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.quoting import as_json
-from ioi_eval.model.values import SubmissionResult, Value, Verdict
+from ioi_eval.model.values import SubmissionResult, Verdict
 from ioi_eval.reports.document import counted
 from ioi_eval.reports.medals import award, known_contests, problems_of
 from ioi_eval.reports.records import (
@@ -29,10 +27,8 @@ from ioi_eval.reports.records import (
     Failures,
     Group,
     ModelSummary,
-    PackedEnds,
     ProblemSummary,
     ReportOptions,
-    Settings,
     Step,
     Summary,
 )
@@ -40,8 +36,6 @@ from ioi_eval.reports.scoreboard import Entrant, Scores
 from ioi_eval.reports.standing import standing
 from ioi_eval.reports.tally import (
     Facts,
-    PackedFacts,
-    PackedTally,
     Tally,
     Traits,
     candidate_of,
@@ -53,8 +47,7 @@ from ioi_eval.reports.tally import (
 from ioi_eval.rules import scoring
 from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, Mode
-from ioi_eval.rules.selection import Attempt, Budget
-from ioi_eval.store.files import replace
+from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool
 from ioi_eval.store.folder import (
     RunInfo,
     is_doubtful,
@@ -229,7 +222,7 @@ def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions
     """Return what reports say of one model's scored submissions, each with its problem's label."""
     tallies: dict[str, Tally] = {}
     for label, candidate in submissions:
-        tallies.setdefault(label, Tally(options.submissions)).add(candidate)
+        tallies.setdefault(label, Tally(SubmissionPool(options.submissions))).add(candidate)
     bests = {label: best_subtasks(tally) for label, tally in tallies.items()}
     worths = {label: math.fsum(part.points for part in parts) for label, parts in bests.items() if parts}
     return Account("", tallies, options).summary(worths, {})
@@ -276,11 +269,6 @@ SUMMARY = "summary.json"
 _MAX_REASONS, _MAX_EXAMPLES = 100, 5
 
 
-def write_summary(folder: Path, of: Summary) -> Path:
-    replace(folder / SUMMARY, [as_json(of, indented=True), b"\n"])
-    return folder / SUMMARY
-
-
 def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> Summary:
     """Reads a run's folder, also one that a process still writes. `more` see each row on the way."""
     reading = Pass(folder, options or ReportOptions())
@@ -288,29 +276,27 @@ def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> 
     return reading.summary()
 
 
-class KeptPass(Value):
-    """The counts of a pass over a run's first rows, for one that goes on from there."""
+class PassCounts(msgspec.Struct):
+    """The counts of a pass over a run's rows, which another one may go on from."""
 
-    tallies: tuple[tuple[str, str, PackedTally], ...]
-    traits: Mapping[str, Traits]
-    facts: PackedFacts
-    ends: Mapping[str, PackedEnds]
-    repeated: int
-    again: int
-    saved: int
+    tallies: dict[tuple[str, str], Tally] = {}  # by model and problem
+    traits: dict[str, Traits] = {}
+    facts: Facts = msgspec.field(default_factory=Facts)
+    ends: dict[str, Ends] = {}  # by model
+    repeated: int = 0
+    again: int = 0
+    saved: int = 0
 
 
 class Pass:
     """A pass over a run's rows, and its numbers."""
 
-    def __init__(self, folder: Path, options: ReportOptions, before: KeptPass | None = None) -> None:
+    def __init__(self, folder: Path, options: ReportOptions, before: PassCounts | None = None) -> None:
         """`before`: of the rows before those that `go` counts."""
         self._folder = folder
-        self._reading = _Reading(read_failures(folder), options, read_tasks(folder))
+        self._reading = _Reading(read_failures(folder), options, read_tasks(folder), before or PassCounts())
         self._info = check_run(folder)
         self._scores, self._doubtful = Scores(self._info), False
-        if before is not None:
-            self._reading.go_on(before)
 
     def go(
         self,
@@ -346,12 +332,12 @@ class Pass:
             self._reading.failures.pop(key, None)
 
     @property
-    def kept(self) -> KeptPass | None:
+    def kept(self) -> PassCounts | None:
         """Return the state to go on from; None where later rows depend on the rows themselves."""
-        return None if self._doubtful or self._scores.is_contest else self._reading.kept
+        return None if self._doubtful or self._scores.is_contest else self._reading.counts
 
     def summary(self) -> Summary:
-        """Return the numbers, once. What was kept before has no submission that could not be judged."""
+        """Return the numbers. Those that are kept count no submission that could not be judged."""
         found = self._reading.summary(self._info)
         if (people := read_people(self._folder)) is not None:
             models = (
@@ -410,104 +396,76 @@ class _Reading:
     """The one pass: rows go through it one by one, and leave their counts and what selections need."""
 
     def __init__(
-        self, failures: dict[str, dict[str, Any]], options: ReportOptions, tasks: Mapping[str, Task]
+        self,
+        failures: dict[str, dict[str, Any]],
+        options: ReportOptions,
+        tasks: Mapping[str, Task],
+        counts: PassCounts,
     ) -> None:
-        self._tasks = tasks
+        """`counts`: of the rows before."""
+        self._options, self._tasks, self.counts = options, tasks, counts
         self.failures = failures  # what is left after the pass has no row
-        self._options = options
-        self._tallies: dict[tuple[str, str], Tally] = {}
-        self._traits: dict[str, Traits] = {}
-        self._facts = Facts()
-        self._ends = defaultdict[str, Ends](Ends)  # by model
-        self._repeated = self._again = self._saved = 0
 
-    @property
-    def kept(self) -> KeptPass:
-        return KeptPass(
-            tallies=tuple((*whose, tally.packed) for whose, tally in self._tallies.items()),
-            traits=self._traits,
-            facts=self._facts.packed,
-            ends={model: ends.packed for model, ends in self._ends.items()},
-            repeated=self._repeated,
-            again=self._again,
-            saved=self._saved,
-        )
-
-    def go_on(self, kept: KeptPass) -> None:
-        self._tallies = {(model, problem): Tally.unpacked(tally) for model, problem, tally in kept.tallies}
-        self._traits, self._facts = dict(kept.traits), Facts.unpacked(kept.facts)
-        self._ends.update({model: Ends.unpacked(ends) for model, ends in kept.ends.items()})
-        self._repeated, self._again, self._saved = kept.repeated, kept.again, kept.saved
+    def _new_tally(self) -> Tally:
+        return Tally(SubmissionPool(self._options.submissions))
 
     def add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         self.failures.pop(row["key"], None)
-        self._know(result.problem_id, row)
-        tally = self._tally(model_of(row), result.problem_id)
+        counts, model, problem = self.counts, model_of(row), result.problem_id
+        counts.traits[problem] = counts.traits.get(problem, Traits()).joined(traits_of(row))
+        tally = counts.tallies.setdefault((model, problem), self._new_tally())
         tally.add(candidate_of(row, result))
-        if (task := self._tasks.get(result.problem_id)) is not None:
+        if (task := self._tasks.get(problem)) is not None:
             tally.uses.update(uses_of(result, task))
-        self._facts.add(result)
-        self._ends[model_of(row)].add(result)
-        self._repeated += bool(result.repeats)
+        counts.facts.add(result)
+        counts.ends.setdefault(model, Ends()).add(result)
+        counts.repeated += bool(result.repeats)
         again = [test for test in result.tests if test.cpu_times]
-        self._again += len(again)
-        self._saved += sum(test.status is not Verdict.TLE for test in again)
-
-    def _know(self, problem: str, row: Mapping[str, Any]) -> None:
-        self._traits[problem] = self._traits.get(problem, Traits()).joined(traits_of(row))
-
-    def _tally(self, model: str, problem: str) -> Tally:
-        return self._tallies.setdefault((model, problem), Tally(self._options.submissions))
+        counts.again += len(again)
+        counts.saved += sum(test.status is not Verdict.TLE for test in again)
 
     def summary(self, info: RunInfo) -> Summary:
+        counts = self.counts
+        tallies, traits = dict(counts.tallies), dict(counts.traits)
         for row in self.failures.values():
             problem = str(row.get("problem_id", ""))
-            self._know(problem, row)
-            self._tally(model_of(row), problem).unscored += 1
-        models = self._models(str(info.settings.get("problems", "")))
+            traits[problem] = traits.get(problem, Traits()).joined(traits_of(row))
+            tally = tallies.get((model_of(row), problem)) or self._new_tally()
+            tallies[model_of(row), problem] = msgspec.structs.replace(tally, unscored=tally.unscored + 1)
+        models = self._models(tallies, traits, str(info.settings.get("problems", "")))
         return Summary(
             mode=self._options.mode,
             submission_limit=self._options.submissions,
             submissions=sum(model.submissions for model in models),
             scored=sum(model.scored for model in models),
             unscored=len(self.failures),
-            problems=len({problem for _, problem in self._tallies}),
+            problems=len({problem for _, problem in tallies}),
             verdicts=worst_first(model.verdicts for model in models),
             models=models,
             failures=_failures(self.failures.values()),
-            repeated=self._repeated,
-            measured_again=self._again,
-            saved=self._saved,
+            repeated=counts.repeated,
+            measured_again=counts.again,
+            saved=counts.saved,
             suspicious=tuple(
                 suspicion
-                for model, ends in sorted(self._ends.items())
+                for model, ends in sorted(counts.ends.items())
                 for suspicion in ends.suspicions(model)
             ),
-            settings=Settings(
-                dump=info.fingerprint.dump,
-                problems=info.fingerprint.problems,
-                options=info.fingerprint.options,
-                versions=info.fingerprint.versions,
-                given=info.settings,
-                compilers=self._facts.compilers_by_name(),
-                checkers=self._facts.checkers_by_problem(),
-                confinements=self._facts.confinements(),
-                repairs=self._facts.repairs_by_name(),
-            ),
+            settings=counts.facts.settings(info),
         )
 
-    def _models(self, source: str) -> tuple[ModelSummary, ...]:
+    def _models(
+        self, tallies: Mapping[tuple[str, str], Tally], traits: Mapping[str, Traits], source: str
+    ) -> tuple[ModelSummary, ...]:
         # Points of every problem with subtasks of which any model's submission has a result.
-        parts = ((problem, best_subtasks(tally)) for (_, problem), tally in self._tallies.items())
+        parts = ((problem, best_subtasks(tally)) for (_, problem), tally in tallies.items())
         worths = {problem: math.fsum(best.points for best in bests) for problem, bests in parts if bests}
         # Over all problems of the run, so that models are compared over the same ones.
-        problems = {problem for _, problem in self._tallies}
+        problems = {problem for _, problem in tallies}
         models = list[ModelSummary]()
-        for model in {model for model, _ in self._tallies}:
-            tallies = {
-                name: self._tallies.get((model, name), Tally(self._options.submissions)) for name in problems
-            }
-            models.append(Account(model, tallies, self._options, source).summary(worths, self._traits))
+        for model in {model for model, _ in tallies}:
+            own = {name: tallies.get((model, name)) or self._new_tally() for name in problems}
+            models.append(Account(model, own, self._options, source).summary(worths, traits))
         return tuple(sorted(models, key=lambda model: (-model.points, -model.problems_solved, model.model)))
 
 

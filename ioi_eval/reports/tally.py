@@ -6,17 +6,18 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import msgspec
 
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
-from ioi_eval.reports.records import Use
+from ioi_eval.reports.records import Settings, Use
 from ioi_eval.rules.metrics import Trials
 from ioi_eval.rules.scoring import ending, pass_rate, submission_status
-from ioi_eval.rules.selection import SUBMISSIONS, Attempt, SubmissionPool, aim
+from ioi_eval.rules.selection import Attempt, SubmissionPool, aim
 from ioi_eval.rules.verdicts import ENDINGS
+from ioi_eval.store.folder import RunInfo
 from ioi_eval.store.rows import as_number
 from ioi_eval.store.tasks import Task
 
@@ -26,8 +27,8 @@ _TRUE = frozenset({"true", "yes", "1"})
 
 
 def candidate_of(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
-    target, metadata = row.get("target_subtask"), _part(row, "metadata")
-    time, usage = metadata.get("timestamp"), _part(metadata, "usage")
+    target, metadata = row.get("target_subtask"), _mapping(row.get("metadata"))
+    time, usage = metadata.get("timestamp"), _mapping(metadata.get("usage"))
     counted = (number for name in _TOKENS if (number := as_number(usage.get(name))) is not None)
     texts = (text for name in _TEXTS if isinstance(text := row.get(name), str) and text)
     return Attempt(
@@ -41,15 +42,17 @@ def candidate_of(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
     )
 
 
-def _part(row: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A structured column, also where a table made JSON of it."""
-    value = row.get(name)
-    if isinstance(value, str):
-        try:
-            value = msgspec.json.decode(shallow(value))
-        except msgspec.DecodeError:
-            return {}
-    return value if isinstance(value, Mapping) else {}
+def structured(value: Any) -> Any:
+    """Return a structured column, also where a table made JSON of it; None where that is broken."""
+    try:
+        return msgspec.json.decode(shallow(value)) if isinstance(value, str) else value
+    except msgspec.DecodeError:
+        return None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    found = structured(value)
+    return found if isinstance(found, Mapping) else {}
 
 
 # --- what a problem is like --------------------------------------------------------------------------
@@ -87,58 +90,20 @@ def traits_of(row: Mapping[str, Any]) -> Traits:
 _MAX_DISTINCT = 20  # machines and repairs that a report names
 
 
-class PackedTally(Value):
-    """The counts of a tally, but for submissions that could not be judged."""
-
-    scored: int
-    compiled: int
-    solved: int
-    verdicts: Mapping[str, int]
-    best_pass_rate: float | None
-    uses: tuple[tuple[str, int, int], ...]
-    pool: bytes
-    points: tuple[str, str]  # numerator and denominator
-    asked: tuple[tuple[str | None, int, int], ...]  # and how many passed
-
-
-class Tally:
+class Tally(msgspec.Struct):
     """The outcomes of one model's submissions for one problem."""
 
-    def __init__(self, submissions: int = SUBMISSIONS) -> None:
-        self.scored = self.unscored = self.compiled = self.solved = 0
-        self.verdicts: Counter[str] = Counter()
-        self.best_pass_rate: float | None = None
-        self.uses: Counter[tuple[str, int]] = Counter()
-        self.pool = SubmissionPool(submissions)
-        self._points = Fraction()  # exact, so that the order of adding does not show
-        self._asked: Counter[str | None] = Counter()  # by what was asked for
-        self._passed: Counter[str | None] = Counter()
-
-    @property
-    def packed(self) -> PackedTally:
-        return PackedTally(
-            scored=self.scored,
-            compiled=self.compiled,
-            solved=self.solved,
-            verdicts=self.verdicts,
-            best_pass_rate=self.best_pass_rate,
-            uses=tuple((*use, number) for use, number in self.uses.items()),
-            pool=self.pool.packed(),
-            points=(str(self._points.numerator), str(self._points.denominator)),
-            asked=tuple((target, asked, self._passed[target]) for target, asked in self._asked.items()),
-        )
-
-    @classmethod
-    def unpacked(cls, packed: PackedTally) -> Tally:
-        tally = cls()
-        tally.scored, tally.compiled, tally.solved = packed.scored, packed.compiled, packed.solved
-        tally.verdicts, tally.best_pass_rate = Counter(packed.verdicts), packed.best_pass_rate
-        tally.uses = Counter({(what, steps): number for what, steps, number in packed.uses})
-        tally.pool = SubmissionPool.unpacked(packed.pool)
-        tally._points = Fraction(*map(int, packed.points))
-        tally._asked = Counter({target: asked for target, asked, _ in packed.asked})
-        tally._passed = Counter({target: passed for target, _, passed in packed.asked})
-        return tally
+    pool: SubmissionPool
+    scored: int = 0
+    unscored: int = 0
+    compiled: int = 0
+    solved: int = 0
+    verdicts: Counter[str] = msgspec.field(default_factory=Counter)
+    best_pass_rate: float | None = None
+    uses: Counter[tuple[str, int]] = msgspec.field(default_factory=Counter)
+    points: Fraction = Fraction()  # exact, so that the order of adding does not show
+    asked: Counter[str | None] = msgspec.field(default_factory=Counter)  # by what was asked for
+    passed: Counter[str | None] = msgspec.field(default_factory=Counter)
 
     def add(self, candidate: Attempt) -> None:
         result = candidate.result
@@ -148,24 +113,34 @@ class Tally:
         self.solved += status is Verdict.AC
         self.verdicts[ending(result)] += 1
         self.best_pass_rate = max(self.best_pass_rate or 0.0, pass_rate(result).pass_rate)
-        self._points += Fraction(result.points)
+        self.points += Fraction(result.points)
         # Full marks on what was asked for: the whole problem, or one of its subtasks.
         target = aim(candidate)
         asked = (part.exact_score >= 1 for part in result.subtasks if part.subtask == target)
-        self._asked[target] += 1
-        self._passed[target] += status is Verdict.AC if target is None else any(asked)
+        self.asked[target] += 1
+        self.passed[target] += status is Verdict.AC if target is None else any(asked)
         self.pool.add(candidate)
 
     @property
     def mean_points(self) -> float | None:
-        return float(self._points / self.scored) if self.scored else None
+        return float(self.points / self.scored) if self.scored else None
 
     def trials(self, problem: str) -> list[Trials]:
         """Return each thing that was asked for: the whole problem, or one of its subtasks."""
-        asked = sorted(self._asked, key=lambda target: target or "")
-        return [
-            Trials(problem=problem, scored=self._asked[name], passed=self._passed[name]) for name in asked
-        ]
+        asked = sorted(self.asked, key=lambda target: target or "")
+        return [Trials(problem=problem, scored=self.asked[name], passed=self.passed[name]) for name in asked]
+
+
+def to_plain(value: object) -> Any:
+    """Return what msgspec can write in the place of a pool or a fraction."""
+    return value.packed() if isinstance(value, SubmissionPool) else str(value)
+
+
+def from_plain(kind: Any, value: Any) -> Any:
+    """Return the pool, the fraction or the counter that msgspec has read as something plain."""
+    if get_origin(kind) is Counter:
+        return Counter(msgspec.convert(value, dict[get_args(kind)[0], int]))  # type: ignore[misc]
+    return SubmissionPool.unpacked(value) if kind is SubmissionPool else Fraction(value)
 
 
 _MOST = 31  # steps of a use that are counted apart
@@ -191,63 +166,34 @@ def uses(tallies: Iterable[Tally]) -> tuple[Use, ...]:
     )
 
 
-class PackedFacts(Value):
-    """The findings of `Facts`."""
-
-    compilers: Mapping[str, int]
-    repairs: Mapping[str, int]
-    checkers: Mapping[str, frozenset[str]]
-    confinements: frozenset[bytes]
-
-
-class Facts:
+class Facts(msgspec.Struct):
     """The settings that the rows name."""
 
-    def __init__(self) -> None:
-        self._compilers: Counter[str] = Counter()
-        self._repairs: Counter[str] = Counter()
-        self._checkers: dict[str, set[str]] = {}
-        self._confinements: set[bytes] = set()
-
-    @property
-    def packed(self) -> PackedFacts:
-        checkers = {problem: frozenset(found) for problem, found in self._checkers.items()}
-        return PackedFacts(
-            compilers=self._compilers,
-            repairs=self._repairs,
-            checkers=checkers,
-            confinements=frozenset(self._confinements),
-        )
-
-    @classmethod
-    def unpacked(cls, packed: PackedFacts) -> Facts:
-        facts = cls()
-        facts._compilers, facts._repairs = Counter(packed.compilers), Counter(packed.repairs)
-        facts._checkers = {problem: set(found) for problem, found in packed.checkers.items()}
-        facts._confinements = set(packed.confinements)
-        return facts
+    compilers: Counter[str] = msgspec.field(default_factory=Counter)
+    repairs: Counter[str] = msgspec.field(default_factory=Counter)
+    checkers: dict[str, set[str]] = {}  # by problem
+    confinements: set[bytes] = set()  # but for their uids: boxes differ by these, which says nothing
 
     def add(self, result: SubmissionResult) -> None:
-        self._compilers[result.compiler] += 1
-        self._repairs.update(set(result.repairs))
-        self._checkers.setdefault(result.problem_id, set()).add(result.checker)
+        self.compilers[result.compiler] += 1
+        self.repairs.update(set(result.repairs))
+        self.checkers.setdefault(result.problem_id, set()).add(result.checker)
         if result.confinement:
             same = {name: value for name, value in result.confinement.items() if name != "uid"}
-            self._confinements.add(msgspec.json.encode(same, order="sorted"))
+            self.confinements.add(msgspec.json.encode(same, order="sorted"))
 
-    def compilers_by_name(self) -> dict[str, int]:
-        return _by_number(self._compilers)
-
-    def repairs_by_name(self) -> dict[str, int]:
-        return _by_number(self._repairs)
-
-    def checkers_by_problem(self) -> dict[str, tuple[str, ...]]:
-        return {problem: tuple(sorted(found - {""})) for problem, found in sorted(self._checkers.items())}
-
-    def confinements(self) -> tuple[Mapping[str, Any], ...]:
-        """Distinct ones; boxes differ by their uid only, which says nothing."""
-        return tuple(
-            msgspec.json.decode(confinement) for confinement in sorted(self._confinements)[:_MAX_DISTINCT]
+    def settings(self, info: RunInfo) -> Settings:
+        """Return them, beside what the run says itself."""
+        return Settings(
+            dump=info.fingerprint.dump,
+            problems=info.fingerprint.problems,
+            options=info.fingerprint.options,
+            versions=info.fingerprint.versions,
+            given=info.settings,
+            compilers=_by_number(self.compilers),
+            checkers={name: tuple(sorted(found - {""})) for name, found in sorted(self.checkers.items())},
+            confinements=tuple(map(msgspec.json.decode, sorted(self.confinements)[:_MAX_DISTINCT])),
+            repairs=_by_number(self.repairs),
         )
 
 

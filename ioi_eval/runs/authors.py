@@ -29,6 +29,7 @@ from ioi_eval.generate import (
     key_of,
     name_of,
 )
+from ioi_eval.generate.agents import Access
 from ioi_eval.judge import Judge
 from ioi_eval.judge.needs import refuse_language
 from ioi_eval.model.errors import InputError, JudgeFailure
@@ -278,17 +279,21 @@ def _settings(author: ModelOptions | AgentOptions) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def _author(call: _Call, generations: Generations) -> AsyncIterator[Author]:
-    if isinstance(call.author, AgentOptions):
-        folder = str((call.setup.folder / "agents").absolute())
-        yield Agent(msgspec.structs.replace(call.author, folder=call.author.folder or folder))
+async def opened_author(
+    author: ModelOptions | AgentOptions,
+    folder: Path,
+    budget: Spending,
+    key: Secret,
+    access: Access | None = None,
+) -> AsyncIterator[Author]:
+    """Yield what writes programs: a model, or an agent whose folders lie in the run's `folder`."""
+    if isinstance(author, AgentOptions):
+        own = author.folder or str((folder / "agents").absolute())
+        yield Agent(msgspec.structs.replace(author, folder=own), access)
         return
-    budget = Spending(call.budget)
-    for row in generations:
-        budget.spend(row.get("metadata", {}).get("usage", {}))
     from ioi_eval.generate.chat import ChatModel  # loads what talks to servers: as much as all the rest
 
-    async with ChatModel(call.author, budget, key=call.key) as model:
+    async with ChatModel(author, budget, key=key) as model:
         yield model
 
 
@@ -306,8 +311,11 @@ async def _submissions(
     language = Requests(call.source, call.asking, agent=isinstance(call.author, AgentOptions)).language
     for label in asked.refused:
         yield _unasked(problems[label], problems, call, language(problems[label]))
+    budget = Spending(call.budget)
+    for row in generations if isinstance(call.author, ModelOptions) else ():
+        budget.spend(row.get("metadata", {}).get("usage", {}))
     async with (
-        _author(call, generations) as author,
+        opened_author(call.author, call.setup.folder, budget, call.key) as author,
         Producing(asked.asks, author, generations, at_once=call.asking.concurrency) as news,
     ):
         async for answer in news:

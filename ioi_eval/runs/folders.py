@@ -14,7 +14,6 @@ import msgspec
 from ioi_eval.benchmarks.row_files import bare_name, read_rows, scan
 from ioi_eval.benchmarks.shapes import PROBLEM_COLUMNS
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import (
     ComparedRun,
@@ -27,6 +26,7 @@ from ioi_eval.reports import (
 )
 from ioi_eval.reports.differences import Differences, differences
 from ioi_eval.reports.pages import OnProgress
+from ioi_eval.reports.tally import structured
 from ioi_eval.runs.events import OnEvent, ReportFinished, ReportProgress, ReportStarted, RunReported, ignore
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.work import synchronous
@@ -59,9 +59,13 @@ async def report(
     Runs that may only be read are compared, and not written to. A file of rows that were judged elsewhere
     becomes a run's folder beside `out`.
     """
-    places = _places([folders] if isinstance(folders, str | Path) else folders)
+    named_places = map(Path, [folders] if isinstance(folders, str | Path) else folders)
+    places = {place.resolve(): place for place in named_places}.values()  # each once, whatever its names
     on_event(ReportStarted(runs=len(places)))
-    runs = [await asyncio.to_thread(_run_in, place, Path(out).parent) for place in places]
+    runs = [
+        await asyncio.to_thread(run_of_rows, place, Path(out).parent) if place.is_file() else place
+        for place in places
+    ]
     summaries = dict[Path, Summary]()
     for folder in runs:
         asked = options or ReportOptions()
@@ -75,15 +79,6 @@ async def report(
 
 
 report_sync = synchronous(report)
-
-
-def _places(places: Sequence[str | Path]) -> list[Path]:
-    """Return each folder once, whatever its names."""
-    return list({Path(place).resolve(): Path(place) for place in places}.values())
-
-
-def _run_in(place: Path, beside: Path) -> Path:
-    return run_of_rows(place, beside) if place.is_file() else place
 
 
 def _compared(summaries: Mapping[Path, Summary], out: Path) -> Reported:
@@ -170,7 +165,7 @@ def _result_rows(file: Path) -> Iterator[dict[str, Any]]:
 def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str, Any]:
     """A row as results.jsonl has it. Raise InputError that names what is missing."""
     columns = whole(dict(columns), {})  # also of a results.jsonl
-    row = {**_UNSAID, **columns, **{name: _part(columns[name]) for name in _NESTED if name in columns}}
+    row = {**_UNSAID, **columns, **{name: structured(columns[name]) for name in _NESTED if name in columns}}
     problem = next((columns[name] for name in PROBLEM_COLUMNS if columns.get(name)), None)
     if problem is None:
         raise _missing(columns, where, number, PROBLEM_COLUMNS)
@@ -194,16 +189,6 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise InputError(f"is no result: {error}", where=where, row=number) from error
     return row
-
-
-def _part(value: Any) -> Any:
-    """A structured column, also where a table made JSON of it."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return msgspec.json.decode(shallow(value))
-    except msgspec.DecodeError:
-        return None
 
 
 def _worth(columns: Mapping[str, Any], where: str, number: int) -> tuple[float, float]:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Set
 from enum import StrEnum
 from importlib.metadata import version
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -21,7 +20,6 @@ from ioi_eval.benchmarks.loaded import Loaded
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Count, Said
-from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Value, Verdict
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports.document import counted
@@ -31,7 +29,6 @@ from ioi_eval.runs.events import Event, ReferencesStarted
 from ioi_eval.runs.runner import Judging, judge_all
 from ioi_eval.runs.work import RunSetup, Timing, judging_together
 from ioi_eval.store import Store
-from ioi_eval.store.files import replace
 from ioi_eval.store.memory import recalled, remembered
 from ioi_eval.store.rows import bounded, result_of
 
@@ -96,11 +93,6 @@ class References(Value, kw_only=True):
 
     def labels(self, reliability: Reliability) -> tuple[str, ...]:
         return tuple(problem.problem for problem in self.problems if problem.reliability is reliability)
-
-
-def write_references(folder: Path, found: References) -> Path:
-    replace(folder / REFERENCES, [as_json(found, indented=True), b"\n"])
-    return folder / REFERENCES
 
 
 async def judge_references(

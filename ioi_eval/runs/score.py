@@ -37,6 +37,7 @@ from ioi_eval.model.values import Problem, Submission, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
+from ioi_eval.reports.records import write_json
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import (
@@ -51,11 +52,11 @@ from ioi_eval.runs.events import (
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.processes import Judges
 from ioi_eval.runs.references import (
+    REFERENCES,
     ReferenceOptions,
     References,
     check_references,
     conclusion,
-    write_references,
 )
 from ioi_eval.runs.runner import prepare_all
 from ioi_eval.runs.sources import Source, language_of, opened, source_name
@@ -242,7 +243,7 @@ def _remarks(dump: Dump, found: References | None, references: ReferenceOptions 
 
 def _scored(setup: RunSetup, call: RunSummary, dump: DumpInfo, found: References | None) -> ScoredDump:
     if found is not None:
-        write_references(setup.folder, found)
+        write_json(setup.folder / REFERENCES, found)
     folder = str(setup.folder)
     summary = write_reports(
         setup.folder,

@@ -18,7 +18,7 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.values import CheckerKind, Submission, Value, Verdict
 from ioi_eval.problems import Problems
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.records import Validation, write_validation
+from ioi_eval.reports.records import VALIDATION, Validation, write_json
 from ioi_eval.reports.validation import conclusion, differences, validation
 from ioi_eval.rules.expectations import KeyedExpectation, of_packages
 from ioi_eval.runs.engine import AnyEngine
@@ -138,7 +138,7 @@ def _compared(plan: _Plan, setup: RunSetup) -> Validation:
 
 
 def _written(setup: RunSetup, call: RunSummary, plan: _Plan, found: Validation) -> ValidatedSolutions:
-    write_validation(setup.folder, found)
+    write_json(setup.folder / VALIDATION, found)
     write_reports(setup.folder)
     return ValidatedSolutions(
         out=str(setup.folder), call=call, validation=found, note=plan.note, rejected=len(plan.rejected)

@@ -29,7 +29,7 @@ from ioi_eval.models import (
     TestResult,
     Verdict,
 )
-from ioi_eval.reports.records import Validation, read_validation, write_validation
+from ioi_eval.reports.records import VALIDATION, Validation, read_validation, write_json
 from ioi_eval.reports.validation import compared, conclusion, numbers, validation
 from ioi_eval.rules.expectations import ExpectedScore, KeyedExpectation, max_points, of_packages
 from ioi_eval.runs.time_limits import TimeLimits
@@ -262,7 +262,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     problem = with_solutions(solution("a.cpp", "correct"), solution("lost.cpp", "correct"))
     found = validated(problem, {"a.cpp": {"2-a": WA}})
     assert read_validation(tmp_path) is None
-    write_validation(tmp_path, found)
+    write_json(tmp_path / VALIDATION, found)
     assert read_validation(tmp_path) == found
 
 

@@ -17,6 +17,7 @@ import httpx
 import pytest
 from missing import lacks
 from support.command_line import CommandLine
+from support.waits import until
 from test_contest import PROBLEMS, SECRET, Clock, outcome
 
 from ioi_eval import InputError, Scorer
@@ -144,9 +145,7 @@ async def test_clients_that_are_lost_leave_nothing(caplog: pytest.LogCaptureFixt
             await engine.started.wait()
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
-        async with asyncio.timeout(60):
-            while engine.running:  # noqa: ASYNC110 - the engine tells nobody
-                await asyncio.sleep(0.01)
+        await until(lambda: not engine.running)
         engine.delay = 0
         async with client(address, TOKENS["otter"]) as otter:
             assert (await told(otter, "submit", problem="sum", code=CODE))["number"] == 1
@@ -206,11 +205,10 @@ pathlib.Path("solution.cpp").write_text("int main() { return 0; }")
 """
 
 
-def test_the_command_with_an_agent_that_submits_while_it_works(shared_cache: Path, tmp_path: Path) -> None:
+def test_the_command_with_an_agent_that_submits_while_it_works(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text(AGENT)
     agent = f"{sys.executable} {tmp_path}/agent.py"
     words = ("run", "-b", LANTERNS, "--command", agent, "--out", "cup", "--turns")
-    cli = CommandLine(tmp_path, shared_cache)
     done = cli(*words, "2")
     (folder,) = (tmp_path / "cup" / "agents").iterdir()
     assert done.returncode == 0, done.stderr + (folder / "agent.log").read_text()
@@ -237,51 +235,62 @@ async def test_the_command_over_standard_input(shared_cache: Path, tmp_path: Pat
     assert [row["participant"] for row in rows] == ["otter"]
 
 
-async def test_the_command_over_http_killed_and_started_again(shared_cache: Path, tmp_path: Path) -> None:
+async def one_life(cache: Path, folder: Path, number: int, ending: signal.Signals) -> tuple[int, str]:
+    """Serve a contest for its `number`-th submission, and end it. Return the exit code and last words."""
+    options = command("--participants", folder / "names", "--out", folder / "cup", "--port", "0")
+    server = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *options,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment(cache),
+    )
+    assert server.stdout is not None and server.stderr is not None
+    try:
+        line = (await server.stdout.readline()).decode()
+        address = re.findall(r"contest at (\S+),", line)[0]
+        async with client(address, "chosen-token") as otter:
+            words = await told(otter, "submit", problem="lanterns", code=f"int main() {{}} // {number}")
+            assert words["number"] == number
+        # In the middle of a request: its client is not waited for, and nobody is told.
+        port = httpx.URL(address).port
+        reader, half = await asyncio.open_connection("127.0.0.1", port)
+        for line in (
+            *("POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{port}", "Authorization: Bearer chosen-token"),
+            *("Content-Length: 9", "Expect: 100-continue", ""),
+        ):
+            half.write(f"{line}\r\n".encode())
+        assert b" 100 " in await reader.readline()
+    finally:
+        server.send_signal(ending)
+        rest = (await server.stdout.read()).decode()
+        complaints = (await server.stderr.read()).decode()
+        await server.wait()
+    half.close()
+    assert "Traceback" not in complaints and "ERROR" not in complaints, complaints
+    assert server.returncode is not None
+    return server.returncode, rest
+
+
+@pytest.fixture
+async def killed(shared_cache: Path, tmp_path: Path) -> Path:
+    """The folder of a contest that was killed."""
     (tmp_path / "names").write_text("# who\notter chosen-token\nheron\n")
-    options = command("--participants", tmp_path / "names", "--out", tmp_path / "cup", "--port", "0")
-    for number, ending in ((1, signal.SIGKILL), (2, signal.SIGTERM)):
-        server = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *options,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment(shared_cache),
-        )
-        assert server.stdout is not None and server.stderr is not None
-        try:
-            line = (await server.stdout.readline()).decode()
-            address = re.findall(r"contest at (\S+),", line)[0]
-            async with client(address, "chosen-token") as otter:
-                words = await told(otter, "submit", problem="lanterns", code=f"int main() {{}} // {number}")
-                assert words["number"] == number
-            # In the middle of a request: its client is not waited for, and nobody is told.
-            port = httpx.URL(address).port
-            reader, half = await asyncio.open_connection("127.0.0.1", port)
-            for line in (
-                *("POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{port}", "Authorization: Bearer chosen-token"),
-                *("Content-Length: 9", "Expect: 100-continue", ""),
-            ):
-                half.write(f"{line}\r\n".encode())
-            assert b" 100 " in await reader.readline()
-        finally:
-            server.send_signal(ending)
-            rest = (await server.stdout.read()).decode()
-            complaints = (await server.stderr.read()).decode()
-            await server.wait()
-        half.close()
-        assert "Traceback" not in complaints and "ERROR" not in complaints, complaints
-    assert server.returncode == 0 and "report.md" in rest
-    tokens = (tmp_path / "cup" / "tokens.tsv").read_text()
-    assert (
-        tokens.startswith("otter\tchosen-token\nheron\t")
-        and (tmp_path / "cup" / "tokens.tsv").stat().st_mode & 0o077 == 0
-    )
-    assert not any(
-        "chosen-token" in path.read_text(errors="replace")
-        for path in (tmp_path / "cup").rglob("*")
-        if path.is_file() and path.name != "tokens.tsv"
-    )
+    await one_life(shared_cache, tmp_path, 1, signal.SIGKILL)
+    return tmp_path / "cup"
+
+
+async def test_the_command_over_http_killed_and_started_again(shared_cache: Path, killed: Path) -> None:
+    code, rest = await one_life(shared_cache, killed.parent, 2, signal.SIGTERM)
+    assert code == 0 and "report.md" in rest
+    tokens = killed / "tokens.tsv"
+    assert tokens.read_text().startswith("otter\tchosen-token\nheron\t")
+    assert tokens.stat().st_mode & 0o077 == 0
+    assert files_with("chosen-token", killed) == [tokens]
+
+
+def files_with(text: str, folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
 
 
 @pytest.mark.parametrize(
@@ -295,8 +304,6 @@ async def test_the_command_over_http_killed_and_started_again(shared_cache: Path
         (("--participants", "2", "--allow-language", "klingon"), "klingon"),
     ],
 )
-def test_what_the_command_cannot_mean(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
-    done = CommandLine(tmp_path, tmp_path / "cache")(
-        "contest", "serve", LANTERNS, "--out", str(tmp_path / "cup"), *arguments
-    )
+def test_what_the_command_cannot_mean(cli: CommandLine, arguments: tuple[str, ...], words: str) -> None:
+    done = cli("contest", "serve", LANTERNS, "--out", "cup", *arguments)
     assert done.returncode == 2 and words in done.stderr

@@ -156,8 +156,7 @@ async def test_samples_are_participants_and_budgets_end_them(tmp_path: Path, ask
     ]
 
 
-def test_the_command(shared_cache: Path, tmp_path: Path) -> None:
-    cli = CommandLine(tmp_path, shared_cache)
+def test_the_command(cli: CommandLine, tmp_path: Path) -> None:
     right = (examples() / "problems" / "tide" / "solutions" / "model_solution" / "backwards.cpp").read_text()
     answers = says("```cpp\nint main() {}\n```"), says(f"```cpp\n{right}\n```")
     tide = str(examples() / "problems" / "tide")

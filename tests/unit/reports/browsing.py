@@ -13,6 +13,16 @@ from ioi_eval.reports.addresses import ALL
 AXE = Path(sys.prefix) / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 
 
+ENDED = set[str]()
+"""The addresses of servers that tests have ended. A page may hear of that late, and after it was left."""
+
+
+def errors(browser: Any) -> list[str]:
+    """Return what the browser calls an error since the last call, but for what it says of an ended server."""
+    severe = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    return [message for message in severe if not message.startswith(tuple(ENDED))]
+
+
 def media(browser: Any, kind: str = "", scheme: str = "light") -> None:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": kind, "features": features})

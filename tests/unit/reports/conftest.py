@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import media
+from browsing import errors, media
 from support.browsers import chromium
 from test_html_page import HOSTILE
 from test_pages import run
@@ -30,7 +30,7 @@ def nothing_went_wrong(browser: Any) -> Iterator[None]:
     """No page says an error, and none asks anything but the disk."""
     yield
     media(browser)
-    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    assert errors(browser) == []
     asked = set(re.findall(r'"url\\?":\\?"([a-z]+:)(//[^/]*)', str(browser.get_log("performance"))))
     beyond = {host for kind, host in asked if kind == "http:" and not host.startswith("//127.0.0.1:")}
     kinds = {kind for kind, _ in asked}

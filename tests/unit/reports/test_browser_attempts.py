@@ -127,7 +127,7 @@ def test_many_equal_programs_fit_a_phone(tmp_path: Path, browser: Any, scheme: s
 @pytest.mark.long
 def test_the_live_page_serves_them(tmp_path: Path, browser: Any) -> None:
     folder = written(tmp_path / "run", range(3))
-    with serving(folder) as server:
+    with serving(folder, browser) as server:
         browser.get(f"{server}/report/{submission_page(f'k1{TEXT}')}")
         assert said(browser) == ["Attempt 2 of 3 of this model:", "← k0 (AC)", "→ k2 (AC)"]
         browser.get("about:blank")  # before the server ends

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import ENTER, check_tabs, column, find, media, pages, press, reach, violations
+from browsing import ENDED, ENTER, check_tabs, column, errors, find, media, pages, press, reach, violations
 from run_samples import submission, write_run
 from support.runs import failure_row, read_rows
 from test_html_page import HOSTILE
@@ -64,13 +64,18 @@ def test_a_folded_table_is_opened_by_keyboard(tmp_path: Path, browser: Any) -> N
 
 
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """The address of `ioi-eval view`."""
+def serving(folder: Path, browser: Any) -> Iterator[str]:
+    """The address of `ioi-eval view`. No page says an error as long as it is there."""
     command = [sys.executable, "-m", "ioi_eval.cli", "view", str(folder), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as viewing:
         try:
             assert viewing.stdout is not None
-            yield viewing.stdout.readline().rpartition(" ")[2].strip()
+            address = viewing.stdout.readline().rpartition(" ")[2].strip()
+            page = address.rstrip("/") + "/"
+            ENDED.discard(page)
+            yield address
+            assert errors(browser) == []
+            ENDED.add(page)
             viewing.terminate()
             assert viewing.wait(60) == 0
         finally:
@@ -100,7 +105,7 @@ def wait_for(browser: Any, rows: int) -> None:
 def test_the_live_page_shows_each_new_row(tmp_path: Path, browser: Any) -> None:
     folder = run(tmp_path / "run", text=HOSTILE[0])
     browser.set_window_size(400, 900)
-    with serving(folder) as address:
+    with serving(folder, browser) as address:
         browser.get(address)
         wait_for(browser, 18)
         assert HOSTILE[0] in find(browser, "#verdicts").text
@@ -139,7 +144,7 @@ def test_a_run_is_watched_while_it_goes_on(tmp_path: Path, browser: Any) -> None
             while scoring.poll() is None and not (out / PROGRESS).exists():
                 time.sleep(0.05)
             assert scoring.poll() is None, scoring.stderr and scoring.stderr.read()
-            with serving(out) as address:
+            with serving(out, browser) as address:
                 browser.get(address)
                 slow = (
                     "[...document.querySelectorAll('#doing tr')].find((one) => /slow/.test(one.textContent))"
@@ -174,7 +179,7 @@ def test_one_is_said_of_one(tmp_path: Path, browser: Any) -> None:
     timeline = Timeline(begin=time.time() - 5, step=5.0, counts=({"AC": 1},))
     state = Progress(total=40, servers=1, slots=1, under_way=1, submissions=(doing,), timeline=timeline)
     write_progress(folder, state)
-    with serving(folder) as address:
+    with serving(folder, browser) as address:
         browser.get(address)
         wait_for(browser, 18)
         text = find(browser, "#now-text").text
@@ -199,7 +204,7 @@ def test_a_run_that_is_silent_is_said_to_be(failing: Path, browser: Any) -> None
         timeline=timeline,
     )
     write_progress(failing, state)
-    with serving(failing) as address:
+    with serving(failing, browser) as address:
         for width, scheme in ((400, "dark"), (1400, "light")):
             browser.set_window_size(width, 900)
             media(browser, scheme=scheme)
@@ -221,7 +226,7 @@ def test_a_run_that_is_silent_is_said_to_be(failing: Path, browser: Any) -> None
 
 
 def test_the_live_page_is_used_by_keyboard_alone(failing: Path, browser: Any) -> None:
-    with serving(failing) as address:
+    with serving(failing, browser) as address:
         browser.get(address)
         wait_for(browser, 19)
         check_tabs(browser)

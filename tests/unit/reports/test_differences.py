@@ -12,8 +12,7 @@ from run_samples import SUM, problem, result, submission, write_run
 from support.runs import Fingerprint, result_row
 
 from ioi_eval.models import Problem, Verdict
-from ioi_eval.reports.differences import Differences, differences, sentence
-from ioi_eval.reports.paired import paired, sections_of
+from ioi_eval.reports.differences import Differences, differences, paired, paired_sections, sentence
 from ioi_eval.runs import report_sync
 
 pytestmark = pytest.mark.once
@@ -90,7 +89,7 @@ def test_two_models_are_paired_where_each_run_has_one() -> None:
     assert (pair.name, pair.mean, pair.low) == ("old -> new", 0.375, None)
     assert [one.name for one in paired(scores(a=[0], b=[0]), scores(b=[0], c=[0]), {})] == ["b"]
     assert paired(scores(a=[0], b=[0]), scores(c=[0]), {}) == ()
-    assert list(sections_of([])) == []
+    assert list(paired_sections([])) == []
 
 
 def test_reasons_beside_the_tests(tmp_path: Path) -> None:

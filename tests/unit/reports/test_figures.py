@@ -18,7 +18,6 @@ from support.runs import ReportOptions, result_row, summary
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import figures, sections
-from ioi_eval.reports.board import Board
 from ioi_eval.reports.document import STYLE, Figure, asset
 from ioi_eval.reports.plots import (
     SERIES,
@@ -91,14 +90,14 @@ def test_a_curve_of_pass_at_k_is_over_the_same_problems_throughout(of: list[sect
 
 
 def test_grids_have_the_shares_of_the_tables(of: list[sections.Entry]) -> None:
-    board = Board.of(of, linked=True)
+    board = sections.Board.of(of, linked=True)
     assert board.problems == ("other", "sum")
     assert [(row.name, row.shares, row.solved) for row in board.rows] == [
         ("down", (None, 1.0), 1),
         ("up", (0.75, 1.0), 1),
     ]
     assert len(re.findall(r'<a href="report/problem-[0-9a-f]{16}\.html"', board.html())) == 2
-    assert "<a " not in Board.of(of, linked=False).html()
+    assert "<a " not in sections.Board.of(of, linked=False).html()
     found = numbers(figures.subtasks(of, linked=False))
     assert found[1:] == [["sum", part.name, "1.0", "1.0"] for part in SUM.subtasks]
 

@@ -31,7 +31,7 @@ from ioi_eval.reports.document import (
     visible,
 )
 from ioi_eval.reports.plots import Axis, Series, Square, as_csv, bars, curves, grid, stacked
-from ioi_eval.reports.records import write_validation
+from ioi_eval.reports.records import VALIDATION, write_json
 from ioi_eval.reports.validation import validation
 from ioi_eval.rules.expectations import KeyedExpectation, expectations
 
@@ -238,7 +238,7 @@ def test_hostile_feedback_models_and_names_in_all_three_files(tmp_path: Path) ->
         folder = write_run(tmp_path / str(n), [row], [failure], settings={"command": text})
         words = expectations(SUM, Solution(name="s", expected="correct"))
         case = KeyedExpectation(key="k", problem="sum", solution=plain(text), expected="correct", words=words)
-        write_validation(folder, validation([case], {"sum": SUM}, {"k": result_of(row)}, {}))
+        write_json(folder / VALIDATION, validation([case], {"sum": SUM}, {"k": result_of(row)}, {}))
         write_reports(folder)
         page = read((folder / "report.html").read_text())
         assert sum(visible(plain(text)) in piece for piece in page.text) >= 12

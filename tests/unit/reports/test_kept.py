@@ -16,7 +16,7 @@ from support.runs import Fingerprint, Journal, ReportOptions, failure_row, resul
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Problem, Submission
-from ioi_eval.reports import kept, pages, summary, tests_table, write_reports
+from ioi_eval.reports import page, pages, summary, tests_table, write_reports
 from ioi_eval.reports.records import PagesOf
 from ioi_eval.reports.summary import Pass
 from ioi_eval.store.tasks import Task, write_tasks
@@ -25,15 +25,15 @@ pytestmark = pytest.mark.once
 
 MADE_OF = Fingerprint(dump="d" * 64)
 PROBLEMS = [problem("sum"), problem("tree"), problem("plain", subtasks=False)]
-OWN = {kept.INDEX, kept.ROWS, ".lock"}  # what the next report needs is no part of this one
+OWN = {page.INDEX, page.ROWS, ".lock"}  # what the next report needs is no part of this one
 
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Make small runs large ones; list how many rows each report counts."""
     for module, name, value in (
-        (kept, "LARGE", 1),
-        (kept, "_PIECE", 1000),
+        (page, "LARGE", 1),
+        (page, "_PIECE", 1000),
         (tests_table, "_HELD", 10),
         (tests_table, "_PIECE", 100),
         (pages, "LONGEST_LIST", 7),
@@ -244,10 +244,10 @@ def other_confinement(folder: Path) -> None:
 
 DOUBTS = {
     "an early row changed": changed_early,
-    "rows of lists changed": flipped(kept.ROWS, 0.9),
-    "rows of lists are gone": gone(kept.ROWS),
-    "the index is no index": flipped(kept.INDEX, 0),
-    "the index is gone": gone(kept.INDEX),
+    "rows of lists changed": flipped(page.ROWS, 0.9),
+    "rows of lists are gone": gone(page.ROWS),
+    "the index is no index": flipped(page.INDEX, 0),
+    "the index is gone": gone(page.INDEX),
     "the table changed": flipped("tests.parquet", 0.2),
     "the table is gone": gone("tests.parquet"),
     "a problem is described": lambda folder: write_tasks(folder, {"sum": Task.of(PROBLEMS[0], "s")}),
@@ -275,4 +275,4 @@ def test_other_sources_make_everything_anew(
 def test_a_small_run_leaves_nothing_for_the_next_report(tmp_path: Path) -> None:
     grown(tmp_path / "run")
     assert summary(tmp_path / "run").scored == 23
-    assert not {path.name for path in (tmp_path / "run").iterdir()} & {kept.INDEX, kept.ROWS}
+    assert not {path.name for path in (tmp_path / "run").iterdir()} & {page.INDEX, page.ROWS}

@@ -15,7 +15,9 @@ from support.runs import Fingerprint, Journal, Summary, failure_row, result_row,
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
-from ioi_eval.reports import write_reports, write_summary
+from ioi_eval.reports import write_reports
+from ioi_eval.reports.records import write_json
+from ioi_eval.reports.summary import SUMMARY
 from ioi_eval.rules.scoring import best_of_subtasks
 
 pytestmark = pytest.mark.once
@@ -183,7 +185,7 @@ def test_summary_json_is_the_summary(tmp_path: Path) -> None:
     run = write_reports(written(tmp_path / "run", [scored("a", model="m")], [unscored("b")]))
     content = (tmp_path / "run" / "summary.json").read_bytes()
     assert msgspec.json.decode(content, type=Summary) == run
-    write_summary(tmp_path / "run", run)
+    write_json(tmp_path / "run" / SUMMARY, run)
     assert (tmp_path / "run" / "summary.json").read_bytes() == content
 
 

@@ -1,0 +1,13 @@
+"""Fixtures for tests of contests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command_line import CommandLine
+
+
+@pytest.fixture
+def cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
+    return CommandLine(folder=tmp_path, cache=shared_cache)
