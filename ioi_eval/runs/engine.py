@@ -21,6 +21,14 @@ _LOOK = 5.0  # seconds between two looks at the servers
 AnyEngine = EngineChoice | Engine | Transport | Scorer
 
 
+async def stop(*tasks: asyncio.Task[None]) -> None:
+    """Cancel tasks, and wait until each has ended. Raises what one failed with."""
+    for task in tasks:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
 def watch(engine: Engine | Transport, tell: OnServer) -> None:
     """Have an engine tell of its servers while it works, if it has any."""
     if (cluster := cluster_of(engine)) is not None:
@@ -63,9 +71,7 @@ async def telling_of_servers(engine: Engine | Transport, tell: OnEvent) -> Async
     try:
         yield
     finally:
-        watching.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watching
+        await stop(watching)
         tell(ServersNow(servers=cluster.servers().now()))
 
 

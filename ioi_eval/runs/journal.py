@@ -15,8 +15,7 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import as_json
-from ioi_eval.runs.done_rows import DoneRows, KnownResults, KnownRows
-from ioi_eval.runs.rows_index import ROWS_INDEX, RowsSoFar
+from ioi_eval.runs.done_rows import ROWS_INDEX, DoneRows, KnownResults, KnownRows, RowsSoFar
 from ioi_eval.store.compact import compact
 from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
 from ioi_eval.store.folder import (

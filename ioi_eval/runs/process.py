@@ -25,7 +25,7 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
-from ioi_eval.runs.engine import servers_found, telling_of_servers, watch
+from ioi_eval.runs.engine import servers_found, stop, telling_of_servers, watch
 from ioi_eval.runs.events import Event, ServersFound, ServersNow
 from ioi_eval.runs.scorer import Scorer
 from ioi_eval.store import Store
@@ -242,10 +242,7 @@ async def serve(channel: Channel[ToProcess], opener: Openers = on_servers) -> No
     try:
         await asyncio.wait((reading, working), return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (reading, working):
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await stop(reading, working)
         await channel.close()
 
 

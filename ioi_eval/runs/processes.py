@@ -29,6 +29,7 @@ from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError, Ju
 from ioi_eval.model.languages import Language
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import Problem, ServerState, Submission, SubmissionResult
+from ioi_eval.runs.engine import stop
 from ioi_eval.runs.events import OnEvent, ServersFound, ServersNow
 from ioi_eval.runs.process import (
     Again,
@@ -187,9 +188,7 @@ class Process:
 
     async def close(self) -> None:
         await self._channel.close()
-        self._listening.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._listening
+        await stop(self._listening)
         if self._opened.done() and not self._opened.cancelled():
             self._opened.exception()  # who asked has it already
 
@@ -455,13 +454,17 @@ async def judges(
         launch = msgspec.structs.replace(choice.launch, neighbours=choice.launch.neighbours * size)
         asked = [
             Open(
-                choice=msgspec.structs.replace(choice, slots=slots, launch=launch),
+                choice=msgspec.structs.replace(
+                    choice,
+                    slots=None if choice.slots is None else (choice.slots + number_of) // size,
+                    launch=launch,
+                ),
                 servers=tuple(sorted(part)),
                 store=(str(store.root), store.limit),
                 how=how,
                 packages=tuple(packages),
             )
-            for part, slots in zip(parts, _slots(choice.slots, size), strict=True)
+            for number_of, part in enumerate(parts)
         ]
         opened = await _opened(crew, asked)
         tell(together(opened, choice))
@@ -472,14 +475,7 @@ async def judges(
         try:
             yield Judges(crew.processes)
         finally:
-            for task in meanwhile:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
-
-
-def _slots(total: int | None, size: int) -> list[int | None]:
-    return [None if total is None else (total + part) // size for part in range(size)]
+            await stop(*meanwhile)
 
 
 async def _opened(crew: Crew, asked: Sequence[Open]) -> list[IsOpen]:

@@ -31,6 +31,7 @@ from ioi_eval.model.doing import BUILD, Doing, doing
 from ioi_eval.model.errors import EngineError, InputError, IoiEvalError, JudgeFailure, ProgramBroken
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.rules import scoring
+from ioi_eval.runs.engine import stop
 from ioi_eval.runs.events import (
     Event,
     Overloaded,
@@ -270,9 +271,7 @@ class _Run:
                     again = None if isinstance(workers, int) else _HIRING
                     await asyncio.wait(crew, timeout=again, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            telling.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await telling
+            await stop(telling)
 
     async def _tell_of_now(self) -> None:
         while True:

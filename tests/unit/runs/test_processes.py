@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from support.waits import settle
 
 from ioi_eval import InputError, Store, load_problems, score_dump
 from ioi_eval.engines.contract import Change, JobsWait, OnServer, ServerChanged, Servers, ignore
@@ -197,8 +198,7 @@ async def test_another_process_takes_the_place_of_one_that_dies(tmp_path: Path, 
                 await judged.wait()
             result = await run(job)
             if number == 2:
-                for _ in range(100):  # turns of the loop
-                    await asyncio.sleep(0)
+                await settle(100)
                 shares.append((spawned.servers(1), spawned.servers(2)))
                 judged.set()
             return result
@@ -344,8 +344,7 @@ async def test_what_is_lacking_is_asked_of_another_process_where_one_has_no_serv
     assert isinstance(channels[0].sent[-1], Lack)
     first.usable = 0
     first.withdraw()
-    for _ in range(5):  # turns of the loop
-        await asyncio.sleep(0)
+    await settle()
     asked = channels[1].sent[-1]
     assert isinstance(asked, Lack)
     second._hear(Answered(call=asked.call, result=None))

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from journal_rows import MADE_OF, keys, row
 
 from ioi_eval.errors import InputError
+from ioi_eval.runs import done_rows
 from ioi_eval.runs import journal as journal_module
-from ioi_eval.runs import rows_index
+from ioi_eval.runs.done_rows import ROWS_INDEX
 from ioi_eval.runs.journal import Journal
-from ioi_eval.runs.rows_index import ROWS_INDEX
 from ioi_eval.store.folder import Fingerprint, ResultHead, decoded
 
 
@@ -33,9 +33,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             yield place, head
 
     monkeypatch.setattr(journal_module, "decoded", reading)
-    monkeypatch.setattr(rows_index, "_LEAST", 1)
-    monkeypatch.setattr(rows_index, "_STEP", 1)
-    monkeypatch.setattr(rows_index, "_GROWTH", 1)
+    monkeypatch.setattr(done_rows, "_LEAST", 1)
+    monkeypatch.setattr(done_rows, "_STEP", 1)
+    monkeypatch.setattr(done_rows, "_GROWTH", 1)
     return found
 
 
@@ -146,7 +146,7 @@ def test_what_the_index_does_not_hold_for_is_read(
             info["fingerprint"]["problems"]["sum"] = "e" * 64
             (folder / "run.json").write_text(json.dumps(info))
         case "code":
-            monkeypatch.setattr(rows_index, "code_digest", lambda: "of another checkout")
+            monkeypatch.setattr(done_rows, "code_digest", lambda: "of another checkout")
     results.write_bytes(b"".join(lines))
     if change in ("another byte", "another problem"):
         with Journal.open(folder, MADE_OF) as journal:
