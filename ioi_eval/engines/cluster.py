@@ -8,7 +8,7 @@ import random
 import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from enum import StrEnum
 from itertools import chain
@@ -69,12 +69,6 @@ class Endpoint:
         return self.state in (State.HEALTHY, State.TRIAL)
 
     @property
-    def works(self) -> bool:
-        """True while there is hope: it is healthy, or has a job on one of its first trials."""
-        on_trial = self.state is State.TRIAL and self.busy > 0 and self.trials < _FAILED_TRIALS
-        return self.state is State.HEALTHY or on_trial
-
-    @property
     def standing(self) -> ServerState:
         """The state of the server now, for people."""
         return ServerState(
@@ -92,7 +86,7 @@ class Endpoint:
         """The number of jobs that it may have at a time."""
         if self.state is State.TRIAL:
             return 1
-        return self.slots if self.usable else 0
+        return self.slots if self.state is State.HEALTHY else 0
 
     def __repr__(self) -> str:
         return f"Endpoint({self.url}, {self.state.value}, {self.busy}/{self.slots})"
@@ -125,12 +119,13 @@ class Pool(Generic[E]):
     def __init__(self, *, total: int | None, patience: float, tell: OnServer = ignore) -> None:
         """`tell`: hears when a drought begins, and what `changed` says."""
         self._total, self._patience, self._tell = total, patience, tell
-        self._usable: dict[E, None] = {}
-        self._with_room: list[dict[E, None]] = [{}]  # by the number of jobs there
+        self.usable: dict[E, None] = {}
+        self._with_room: list[dict[E, None]] = [{}]  # by the number of jobs there; longest idle first
+        self._is_full = True
         self._waiting: OrderedDict[asyncio.Future[E], Collection[E]] = OrderedDict()  # and whom each avoids
         self._lingering: dict[E, OrderedDict[asyncio.Future[E], Collection[E]]] = {}  # by whom they prefer
         self._leaving = set[asyncio.Future[E]]()  # of those who linger, who take another's slot that is left
-        self._working: dict[E, None] = {}
+        self._working: dict[E, None] = {}  # while there is hope: healthy, or with a job on a first trial
         self._dry: asyncio.TimerHandle | None = None
         self._dry_since = self._dry_for = 0.0  # since when the clock runs, and the seconds before that
         self._refusal = ""  # what everybody is told who asks
@@ -139,17 +134,13 @@ class Pool(Generic[E]):
 
     @property
     def slots(self) -> int:
-        found = sum(endpoint.slots for endpoint in self._usable)
+        found = sum(endpoint.slots for endpoint in self.usable)
         return max(1, found if self._total is None else min(found, self._total))
-
-    @property
-    def usable(self) -> Set[E]:
-        return self._usable.keys()
 
     def changed(self, url: str, change: Change, reason: str = "") -> None:
         """Tell of an endpoint, and how many are usable now."""
-        slots = sum(endpoint.slots for endpoint in self._usable)
-        event = ServerChanged(url=url, change=change, reason=reason, usable=len(self._usable), slots=slots)
+        slots = sum(endpoint.slots for endpoint in self.usable)
+        event = ServerChanged(url=url, change=change, reason=reason, usable=len(self.usable), slots=slots)
         self._tell(event)
 
     # --- taking and giving back ----------------------------------------------------------------------
@@ -161,7 +152,7 @@ class Pool(Generic[E]):
         """
         if self._refusal:
             raise EngineUnavailable(self._refusal)
-        if prefer is not None and (prefer in avoid or prefer not in self._usable):
+        if prefer is not None and (prefer in avoid or prefer not in self.usable):
             prefer = None
         if (endpoint := self.spare(avoid, prefer)) is not None:
             return endpoint
@@ -177,7 +168,6 @@ class Pool(Generic[E]):
                 loop.call_later(_LINGERING, self._go_first, answer, prefer),
             ]
         self._serve()
-        self._watch_for_drought()
         try:
             return await answer
         except asyncio.CancelledError:
@@ -198,7 +188,7 @@ class Pool(Generic[E]):
         waited_for = self._waiting or self._leaving or (prefer is not None and self._lingering)
         endpoint = None if waited_for else self._choose(avoid, prefer)
         if endpoint is not None:
-            self._move(endpoint, +1)
+            self._place(endpoint, +1)
         return endpoint
 
     def _may_leave(self, answer: asyncio.Future[E]) -> None:
@@ -224,55 +214,53 @@ class Pool(Generic[E]):
         return self._waiting.pop(answer, None)
 
     def give_back(self, endpoint: E) -> None:
-        self._move(endpoint, -1)
+        self._place(endpoint, -1)
         self._serve()
-        self._watch_for_drought()
 
-    def _move(self, endpoint: E, jobs: int) -> None:
-        self._with_room[endpoint.busy].pop(endpoint, None)
+    def _place(self, endpoint: E, jobs: int = 0) -> None:
+        """Count so many jobs more, and note what an endpoint of that state and number of jobs is good for."""
+        if jobs:
+            self._with_room[endpoint.busy].pop(endpoint, None)
         endpoint.busy += jobs
         self.busy += jobs
-        self._place(endpoint)
-
-    def _place(self, endpoint: E) -> None:
         while len(self._with_room) <= endpoint.busy:
             self._with_room.append({})
         if endpoint.busy < endpoint.room:
             self._with_room[endpoint.busy][endpoint] = None
         else:
             self._with_room[endpoint.busy].pop(endpoint, None)
-        if endpoint.works:
+        on_trial = endpoint.state is State.TRIAL and endpoint.busy > 0
+        if endpoint.state is State.HEALTHY or (on_trial and endpoint.trials < _FAILED_TRIALS):
             self._working[endpoint] = None
         else:
             self._working.pop(endpoint, None)
-
-    def _is_full(self) -> bool:
-        return (self._total is not None and self.busy >= self._total) or not any(self._with_room)
+        all_taken = self._total is not None and self.busy >= self._total
+        self._is_full = all_taken or not any(self._with_room)
 
     def _choose(self, avoid: Collection[E], prefer: E | None = None) -> E | None:
         """Return an endpoint with room: the preferred one, or the one with the fewest jobs, longest idle."""
-        if self._is_full():
+        if self._is_full:
             return None
-        if prefer is not None and prefer.busy < prefer.room:
+        if prefer is not None and prefer in self._with_room[prefer.busy]:
             return prefer
         free = (endpoint for level in self._with_room for endpoint in level)
-        if not avoid or (len(self._usable) <= len(avoid) and all(each in avoid for each in self._usable)):
+        if not avoid or (len(self.usable) <= len(avoid) and all(each in avoid for each in self.usable)):
             return next(free, None)
         return next((endpoint for endpoint in free if endpoint not in avoid), None)
 
     def _serve(self) -> None:
-        """Hands out what is free: to who prefers it, else first come, first served.
+        """Hand out what is free: to who prefers it, else first come, first served.
 
         A job that avoids what is free, or prefers what is not, lets others pass.
         """
-        while not self._is_full():
-            served = next(self._servable(), None)
-            if served is None:
-                return
+        if not self._waiting and not self._lingering:
+            return
+        while not self._is_full and (served := next(self._servable(), None)) is not None:
             answer, endpoint = served
             self._waiting.pop(answer, None)
-            self._move(endpoint, +1)
+            self._place(endpoint, +1)
             answer.set_result(endpoint)
+        self._watch_for_drought()
 
     def _servable(self) -> Iterator[tuple[asyncio.Future[E], E]]:
         """Generate those who wait and can have a slot now, with the endpoint that has it, in their order."""
@@ -297,16 +285,15 @@ class Pool(Generic[E]):
         endpoint.state = state
         self.known[endpoint.url] = endpoint
         if endpoint.usable:
-            self._usable[endpoint] = None
+            self.usable[endpoint] = None
             if self._refusal != _CLOSED:
                 self._refusal = ""
         else:
-            self._usable.pop(endpoint, None)
+            self.usable.pop(endpoint, None)
             for answer in [*self._lingering.get(endpoint, ())]:
                 self._go_first(answer, endpoint)
         self._place(endpoint)
         self._serve()
-        self._watch_for_drought()
         if state is State.HEALTHY:
             endpoint.trials, self._dry_for = 0, 0.0
 
@@ -328,9 +315,7 @@ class Pool(Generic[E]):
     def _out_of_patience(self) -> None:
         self._dry, self._dry_for = None, self._patience
         out = [each for _, each in sorted(self.known.items()) if each.state is not State.HEALTHY]
-        names = [f"{each.url}{f' ({each.why})' if each.why else ''}" for each in out[:_NAMED]]
-        more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
-        gone = ", ".join(names) + more if names else "all"
+        gone = _some(f"{each.url}{f' ({each.why})' if each.why else ''}" for each in out) or "all"
         self._refuse(f"no server has been usable for {self._patience:g} s; gone: {gone}")
 
     def _refuse(self, reason: str) -> None:
@@ -344,6 +329,13 @@ class Pool(Generic[E]):
 
     def close(self) -> None:
         self._refuse(_CLOSED)
+
+
+def _some(names: Iterable[str]) -> str:
+    """Return the first of the names, and how many more there are."""
+    listed = [*names]
+    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    return ", ".join(listed[:_NAMED]) + more
 
 
 # --- tools of many machines --------------------------------------------------------------------------
@@ -435,7 +427,7 @@ class Members(ABC, Generic[E]):
         self.endpoints: dict[str, E] = {}
         self.left_out: dict[str, str] = {}  # and why
         self.begun = False  # from then on it tells who is left out
-        self.offered: Profile | None = None
+        self.profile = Profile(name="", architecture="")  # what jobs may count on, from the first endpoint on
         self.found: frozenset[str] = frozenset()
         self._joining = set[str]()
         self._tasks = set[asyncio.Task[None]]()
@@ -467,23 +459,24 @@ class Members(ABC, Generic[E]):
     def offer(self) -> None:
         """Bring the profile up to date with the endpoints that are in."""
 
-    @property
-    def profile(self) -> Profile:
-        """The abilities that jobs may count on."""
-        assert self.offered is not None, "a cluster begins with an endpoint"
-        return self.offered
-
     # --- jobs ----------------------------------------------------------------------------------------
 
     async def execute(self, job: Any, prefer: E | None = None) -> Any:
         """Return the answer of a good endpoint, if possible of the preferred one. Raises AttemptsUsedUp."""
         tries = Tries[E](self._attempts, self._waits)
         while True:
+            unfit = self.unfit(job)
+            if unfit and len(unfit) == len(self.pool.usable):
+                raise ToolchainGone(f"no server has the {', '.join(job.made_for)} that a job was made for")
+            fitting = [each for each in self.pool.usable if each not in unfit] if unfit else self.pool.usable
             try:
-                endpoint = await self._take(job, tries, prefer)
+                endpoint = await self.pool.take([*unfit, *tries.to_avoid(fitting)], prefer)
             except EngineUnavailable as error:
                 out = "".join(f"; {name} is left out: {why}" for name, why in self.left_out.items())
                 raise AttemptsUsedUp(f"{error}{out}{tries.last_words()}") from error
+            if endpoint in self.unfit(job):  # the others went meanwhile
+                self.pool.give_back(endpoint)
+                continue
             try:
                 with at(endpoint.url):
                     return await self.answer(endpoint, job, tries)
@@ -493,17 +486,6 @@ class Members(ABC, Generic[E]):
             finally:
                 self.pool.give_back(endpoint)
             await asyncio.sleep(self._waits.wait_before(len(tries.tried)))
-
-    async def _take(self, job: Any, tries: Tries[E], prefer: E | None) -> E:
-        while True:
-            unfit = self.unfit(job)
-            if unfit and len(unfit) == len(self.pool.usable):
-                raise ToolchainGone(f"no server has the {', '.join(job.made_for)} that a job was made for")
-            fitting = [each for each in self.pool.usable if each not in unfit] if unfit else self.pool.usable
-            endpoint = await self.pool.take([*unfit, *tries.to_avoid(fitting)], prefer)
-            if endpoint not in self.unfit(job):
-                return endpoint
-            self.pool.give_back(endpoint)  # the others went meanwhile
 
     async def answer(self, endpoint: E, job: Any, tries: Tries[E]) -> Any:
         """Send once. How it went is noted before the slot is anybody else's."""
@@ -748,9 +730,7 @@ class Tries(Generic[E]):
         """Raise AttemptsUsedUp after too many attempts, or after being turned away for too long."""
         away = now() - self._turned_away if self._turned_away is not None else 0.0
         if self._left <= 0 or (isinstance(error, EngineOverloaded) and away > self._waits.drought):
-            named = list(dict.fromkeys(endpoint.url for endpoint in self.tried))
-            more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-            where = ", ".join(named[:_NAMED]) + more
+            where = _some(dict.fromkeys(endpoint.url for endpoint in self.tried))
             raise AttemptsUsedUp(
                 f"{len(self.tried)} attempts failed, on {where}{self.last_words()}"
             ) from error

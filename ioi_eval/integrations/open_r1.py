@@ -381,14 +381,15 @@ class PistonClient(ClusterClient):
         """Return what each server says of its runtimes. JudgeFailure where one says nothing."""
         from ioi_eval.engines.piston.sending import API
 
-        return await self._ask_all(lambda wire, url: wire.get(url, f"{API}/runtimes", _ANSWER))
+        return await self._ask_all(lambda wire, url: wire.ask("GET", url, f"{API}/runtimes", _ANSWER))
 
     async def install_package(self, language: str, version: str) -> list[Any]:
         """Let each server install a package of Piston. JudgeFailure where one refuses."""
-        from ioi_eval.engines.piston.sending import Request
+        from ioi_eval.engines.piston.sending import API, Request
 
         request = Request(body=msgspec.json.encode({"language": language, "version": version}))
-        return await self._ask_all(lambda wire, url: wire.post(url, "/packages", request, _INSTALLED))
+        path = f"{API}/packages"
+        return await self._ask_all(lambda wire, url: wire.ask("POST", url, path, _INSTALLED, request))
 
     async def _ask_all(self, ask: Callable[[Wire, str], Coroutine[Any, Any, Answer]]) -> list[Any]:
         from ioi_eval import discovery

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 import msgspec
 
 from ioi_eval.engines.contract import Answers, Batch, Built, Engine
-from ioi_eval.judge.programs import Artifacts, ProblemPrograms, program
+from ioi_eval.judge.programs import Artifacts, ProblemPrograms, Terms
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import Line
-from ioi_eval.model.values import Problem, Solution, Submission
+from ioi_eval.model.values import Problem, Submission
 from ioi_eval.rules.expectations import must_be_right
 
 
@@ -41,13 +41,11 @@ class Partner:
 
     async def _instead_of(self, batch: Batch) -> Batch | None:
         """The batch with that solution in the submission's place; None where there is none that compiles."""
-        for solution in self._problem.solutions:
-            if solution.code and must_be_right(solution.expected) and not solution.exceptions:
-                return await self._with(solution, batch)
-        return None
-
-    async def _with(self, solution: Solution, batch: Batch) -> Batch | None:
-        problem, language = self._problem, find(solution.language)
+        problem = self._problem
+        right = (each for each in problem.solutions if must_be_right(each.expected) and not each.exceptions)
+        if (solution := next((each for each in right if each.code), None)) is None:
+            return None
+        terms = Terms(problem, find(solution.language), self._options)
         own = Submission(
             key=solution.name,
             problem_id=problem.id,
@@ -58,9 +56,8 @@ class Partner:
         built = await self._artifacts.submission(problem, own)
         if not isinstance(built, Built):
             return None
-        limited = msgspec.structs.replace(problem, limits=language.limits(problem.limits))
-        honest = program(limited, own, built, self._ours, options=self._options)
-        return msgspec.structs.replace(batch, problem=limited, program=honest)
+        honest = terms.program(own, built, self._ours)
+        return msgspec.structs.replace(batch, problem=terms.problem, program=honest)
 
 
 def _provoked(batch: Batch, lines: Mapping[str, Line]) -> list[str]:

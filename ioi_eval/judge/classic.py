@@ -30,10 +30,9 @@ from ioi_eval.model.values import (
     TestResult,
     Verdict,
 )
-from ioi_eval.rules.builds import Ending, ending
 from ioi_eval.rules.plan import PlannedTest, live, share
 from ioi_eval.rules.scoring import submission_result
-from ioi_eval.rules.verdicts import classic_outcome, classic_result
+from ioi_eval.rules.verdicts import Ending, classic_outcome, classic_result, ending
 from ioi_eval.store.resources import classic_scripts
 
 CONFIG = "graders/grader_config.json"
@@ -226,22 +225,18 @@ class _Run:
         profile, objection = self._profile, codeforces.objection(self._problem, self._submission)
         cms = next((name for name in (OWN, *CLASSIC) if name in profile.runtimes), None)
         there = codeforces.is_there(profile)
-        if cms is not None and not (there and not objection and self._objection(cms)):
-            for test in self._problem.tests[:1]:
-                self._job(cms, test)  # raises where this contract cannot judge
-            return cms
+        if cms is not None:
+            try:
+                for test in self._problem.tests[:1]:
+                    self._job(cms, test)  # raises where this contract cannot judge
+                return cms
+            except JudgeFailure:
+                if objection or not there:
+                    raise
         if there and not objection:
             return "codeforces"
         words = objection if there else f"engine {profile.name} has no package for classic jobs"
         raise JudgeFailure(words, phase="preparing", remedy=_REMEDY)
-
-    def _objection(self, contract: str) -> str:
-        try:
-            for test in self._problem.tests[:1]:
-                self._job(contract, test)
-        except JudgeFailure as failure:
-            return failure.reason
-        return ""
 
     def _job(self, contract: str, test: Test) -> Job:
         if contract == "codeforces":

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack, suppress
-from functools import lru_cache, partial
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,14 +19,13 @@ from ioi_eval.judge.needs import lacks, refuse_language, refuse_promises
 from ioi_eval.judge.programs import (
     Artifacts,
     ProblemPrograms,
+    Terms,
     checker_name,
     is_empty,
     made,
-    program,
     runs_code,
 )
 from ioi_eval.judge.sharing import Sharing, program_identity
-from ioi_eval.model.digests import Same
 from ioi_eval.model.doing import TESTS, step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
 from ioi_eval.model.languages import Language, find
@@ -40,25 +39,19 @@ from ioi_eval.model.values import (
     Problem,
     Submission,
     SubmissionResult,
-    TaskType,
     Test,
     TestResult,
     Verdict,
 )
 from ioi_eval.rules.grading import NOTHING_GRADED, Graded
-from ioi_eval.rules.limits import RUNS, is_open, processes_of, settled, stretched
-from ioi_eval.rules.plan import is_by_file, live, share
+from ioi_eval.rules.limits import RUNS, is_open, settled
+from ioi_eval.rules.plan import is_by_file, share
 from ioi_eval.rules.scoring import submission_result
-from ioi_eval.rules.verdicts import (
-    Company,
-    counted,
-    not_submitted,
-    not_tried,
-    rescaled,
-    test_result,
-)
+from ioi_eval.rules.verdicts import counted, not_submitted, not_tried, rescaled, test_result
+from ioi_eval.store.memory import Bounded
 
 _BUILD = "build"
+_KNOWN = 256  # problems, each in one language
 _TRIES = 8  # of a submission whose interpreter no server has any more
 
 
@@ -76,9 +69,13 @@ class Judge:
         sharing: Sharing | None = None,
         *,
         trusts: bool = False,
+        known: Bounded[Terms] | None = None,
     ) -> None:
+        """`known`: of a judge with the same options, what it has worked out of problems."""
         self._engine, self._artifacts, self._sharing = engine, artifacts, sharing
         self._options, self._trusts = options or JudgeOptions(), trusts
+        # By problem, which they hold, so that no other one gets its number.
+        self._known = Bounded[Terms](_KNOWN) if known is None else known
 
     @property
     def slots(self) -> int:
@@ -93,7 +90,8 @@ class Judge:
         """
         sharing, trusts = changes.pop("sharing", self._sharing), changes.pop("trusts", self._trusts)
         options = replace(self._options, **changes)
-        return Judge(self._engine, self._artifacts, options, sharing, trusts=trusts)
+        known = self._known if options == self._options else None
+        return Judge(self._engine, self._artifacts, options, sharing, trusts=trusts, known=known)
 
     async def keep_promises(self, packages: Collection[str], languages: Collection[str]) -> None:
         """Raise InputError where submissions in these languages may count on packages that are missing."""
@@ -126,25 +124,34 @@ class Judge:
         """Return what the submission is worth. JudgeFailure where that cannot be said."""
         if problem.unusable:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
-        of_reply = submission.language_from is LanguageFrom.REPLY and submission.code is not None
-        if of_reply and (unspoken := await self._not_spoken(problem, submission)):
-            without = replace(submission, code=None)
-            result = submission_result(problem, without, {}, compiles=False, checker=checker_name(problem))
-            return replace(result, compile_output=unspoken)
-        if runs_code(problem, submission):
-            language = find(submission.language, where=problem.source or problem.id)
-            refuse_language(problem, language)
-            if self._trusts and not submission.files:
-                for error in await self.lacks(problem, language, submission.code or ""):
-                    raise error
-        elif is_empty(problem, submission):
-            return submission_result(problem, submission, {}, compiles=False, checker=checker_name(problem))
+        unspoken = ""
+        if submission.language_from is LanguageFrom.REPLY and submission.code is not None:
+            unspoken = await self._not_spoken(problem, submission)
+        runs = runs_code(problem, submission)
+        if unspoken or (not runs and is_empty(problem, submission)):
+            return submission_result(
+                problem,
+                replace(submission, code=None),
+                {},
+                compiles=False,
+                compile_output=unspoken,
+                checker=checker_name(problem),
+            )
+        key = f"{id(problem)} {submission.language if runs else ''}"
+        if (terms := self._known.get(key)) is None:
+            language = find(submission.language, where=problem.source or problem.id) if runs else None
+            if language is not None:
+                refuse_language(problem, language)
+            self._known.keep(key, terms := Terms(problem, language, self._options))
+        if runs and self._trusts and not submission.files:
+            for error in await self.lacks(problem, terms.language, submission.code or ""):
+                raise error
         if await self._is_classic():
             with step(TESTS):
                 return await judge_one_by_one(self._engine, problem, submission, self._options)
         for _ in range(_TRIES):
             with suppress(ToolchainGone):  # begun anew with what is there now: no mixed results
-                return await self._built_and_judged(problem, submission)
+                return await self._built_and_judged(terms, submission)
         raise JudgeFailure("servers changed their interpreter again and again", phase="judging")
 
     async def _is_classic(self) -> bool:
@@ -154,14 +161,15 @@ class Judge:
         profile = await self._engine.profile()
         return not profile.has_shell and has_packages(profile)
 
-    async def _built_and_judged(self, problem: Problem, submission: Submission) -> SubmissionResult:
-        if not runs_code(problem, submission):
+    async def _built_and_judged(self, terms: Terms, submission: Submission) -> SubmissionResult:
+        engine, problem = self._engine, terms.given
+        if terms.language is None:
             ours = await self._artifacts.of_problem(problem)
-            taking_part = program(problem, submission, None, ours, options=self._options)
+            program = terms.program(submission, None, ours)
             # The tests that ask for a program, for a submission that has only files.
             named = (test.name for test in problem.tests if not is_by_file(problem, test.name))
-            missing = {name: not_submitted(name) for name in named if name not in taking_part.outputs}
-            return await self._judged(problem, submission, taking_part, ours, missing)
+            missing = {name: not_submitted(name) for name in named if name not in program.outputs}
+            return await _Judging(engine, terms, submission, program, ours).result(missing)
         with ExitStack() as held:
             turn = None if self._sharing is None else held.enter_context(self._sharing.turn(problem.id))
             programs, built = await asyncio.gather(
@@ -173,18 +181,17 @@ class Judge:
             if isinstance(built, BaseException):
                 raise built
             if isinstance(built, Rejected):
-                name = checker_name(problem)
-                result = submission_result(problem, submission, {}, compiles=False, checker=name)
+                judged_by = terms.judged_by
+                result = submission_result(problem, submission, {}, compiles=False, checker=judged_by)
                 return _with_build(result, submission, built)
-            limited = _limited(Same(problem), find(submission.language))
-            taking_part = program(limited, submission, built, ours, options=self._options)
+            program = terms.program(submission, built, ours)
             managed = ours.manager is not None
             partner = Partner(self._artifacts, problem, ours, self._options) if managed else None
-            judging = partial(self._judged, limited, submission, taking_part, ours, {}, partner)
+            judging = _Judging(engine, terms, submission, program, ours, partner)
             if turn is None or self._sharing is None:
-                return _with_build(await judging(), submission, built)
-            identity = program_identity(limited, taking_part, built)
-            result = await self._sharing.once(turn, identity, judging)
+                return _with_build(await judging.result(), submission, built)
+            identity = program_identity(terms.problem, program, built)
+            result = await self._sharing.once(turn, identity, judging.result)
             return _with_build(replace(result, program_sha256=identity), submission, built)
 
     async def _not_spoken(self, problem: Problem, submission: Submission) -> str:
@@ -196,85 +203,91 @@ class Judge:
             there = profile.toolchains.keys() >= {*language.tools}
         return "" if there else f"the reply holds a program in {language.name}, which the engine cannot run"
 
-    async def _judged(
+
+class _Judging:
+    """The judging of one submission on its tests."""
+
+    def __init__(
         self,
-        problem: Problem,
+        engine: Engine,
+        terms: Terms,
         submission: Submission,
-        taking_part: Program,
+        program: Program,
         ours: ProblemPrograms,
-        known: Mapping[str, TestResult],
         partner: Partner | None = None,
-    ) -> SubmissionResult:
+    ) -> None:
+        self._engine, self._terms, self._submission = engine, terms, submission
+        self._program, self._ours, self._partner = program, ours, partner
+
+    async def result(self, known: Mapping[str, TestResult] = MappingProxyType({})) -> SubmissionResult:
         """Ask for what can still change a score, until nothing can. Every answer is final.
 
         A program that stalled once goes on alone, where each test ends in time. One that stalled again has
         failed all tests to come.
         """
-        results: dict[str, TestResult] = dict(known)
-        options = self._options
+        terms, outputs, results = self._terms, self._program.outputs, dict(known)
         confinement: Mapping[str, Any] = {}
-        as_run = stretched(problem, options.borderline)
         stall, at = Stall.NONE, ""
         with step(TESTS):
-            while todo := live(problem, results, all_tests=options.all_tests, in_order=options.in_order):
-                programs = [each for each in todo if each.test.name not in taking_part.outputs]
+            todo = terms.schedule.live(results) if results else terms.schedule.first
+            while todo:
+                programs = [each for each in todo if each.test.name not in outputs]
                 if stall is Stall.AGAIN and programs:
                     for planned in programs:
                         results |= share(planned, not_tried(planned.test.name, at))
-                    continue
-                alone = stall is not Stall.NONE
-                batch = Batch(problem=as_run, program=taking_part, tests=todo, options=options, alone=alone)
-                answers, found = await self._answers(batch, partner)
-                if as_run is not problem:
-                    found = await self._measured_again(batch, problem, found, partner)
-                results |= found
-                if answers.stall is not Stall.NONE:
-                    stall, at = answers.stall, [*answers.lines][-1]
-                confinement = answers.confinement or confinement
+                else:
+                    batch = Batch(
+                        problem=terms.as_run,
+                        program=self._program,
+                        tests=todo,
+                        options=terms.options,
+                        alone=stall is not Stall.NONE,
+                    )
+                    answers, found = await self._answers(batch)
+                    if terms.as_run is not terms.problem:
+                        found = await self._measured_again(batch, found)
+                    results |= found
+                    if answers.stall is not Stall.NONE:
+                        stall, at = answers.stall, [*answers.lines][-1]
+                    confinement = answers.confinement or confinement
+                todo = terms.schedule.live(results)
         graded: Graded = NOTHING_GRADED
-        if ours.grader is not None:
-            graded = await grades(self._engine, problem, results, ours, options)
+        if self._ours.grader is not None:
+            graded = await grades(self._engine, terms.problem, results, self._ours, terms.options)
         return submission_result(
-            problem,
-            submission,
+            terms.problem,
+            self._submission,
             results,
-            checker=checker_name(problem),
+            checker=terms.judged_by,
             confinement=confinement,
             graded=graded,
         )
 
-    async def _measured_again(
-        self, batch: Batch, problem: Problem, found: Mapping[str, TestResult], partner: Partner | None
-    ) -> dict[str, TestResult]:
+    async def _measured_again(self, batch: Batch, found: Mapping[str, TestResult]) -> dict[str, TestResult]:
         """Run tests again, alone, that were over the limit by a little."""
-        results: dict[str, TestResult] = {}
+        results, problem = dict[str, TestResult](), self._terms.problem
         for planned in (planned for planned in batch.tests if planned.test.name in found):
             name, runs = planned.test.name, [found[planned.test.name]]
             while is_open(min(runs, key=lambda run: run.cpu_time or 0.0), problem) and len(runs) <= RUNS:
                 again = replace(batch, tests=(planned,), alone=True)
-                _, measured = await self._answers(again, partner)
+                _, measured = await self._answers(again)
                 runs.append(measured[name])
             results |= share(planned, settled(runs, problem))
         return results
 
-    async def _answers(self, batch: Batch, partner: Partner | None) -> tuple[Answers, dict[str, TestResult]]:
+    async def _answers(self, batch: Batch) -> tuple[Answers, dict[str, TestResult]]:
         """Return what the engine says of a batch, and the results by the tests' names, twins' too.
 
         JudgeFailure where an answer says that we failed.
         """
         answers = await self._engine.judge(batch)
-        if partner is not None:
-            answers = await partner.tried(self._engine, batch, answers)
+        if self._partner is not None:
+            answers = await self._partner.tried(self._engine, batch, answers)
         results: dict[str, TestResult] = {}
         for planned in batch.tests:
             if (line := answers.lines.get(planned.test.name)) is not None:
-                results |= share(planned, _result(batch.problem, planned.test, line))
+                results |= share(planned, _result(self._terms, planned.test, line))
         return answers, results
-
-
-@lru_cache(256)  # one and the same for all submissions, as its digest is made once
-def _limited(problem: Same[Problem], language: Language) -> Problem:
-    return replace(problem.value, limits=language.limits(problem.value.limits))
 
 
 def _with_build(
@@ -299,13 +312,12 @@ def _with_build(
 # --- what an engine's answers mean for the problem ---------------------------------------------------
 
 
-def _result(problem: Problem, test: Test, line: Line) -> TestResult:
+def _result(terms: Terms, test: Test, line: Line) -> TestResult:
+    problem = terms.as_run
     if line.failure is not None:
-        phase = f"judging with {checker_name(problem)}"
+        phase = f"judging with {terms.judged_by}"
         raise JudgeFailure(line.failure, phase=phase, test=test.name, remedy=_remedy(problem.checker))
-    two_steps = problem.task_type is TaskType.TWO_STEPS
-    company = Company(processes=processes_of(problem), each=two_steps)
-    result = test_result(test.name, line, limits=problem.limits, company=company)
+    result = test_result(test.name, line, limits=problem.limits, company=terms.company)
     judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
     if judge.full == RAW_POINTS and test.full is None:
         return counted(result)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TypeVar
 
@@ -17,10 +18,9 @@ from ioi_eval.judge.recipes import (
     CHECKER,
     GRADER,
     MANAGER,
-    check_sources,
+    Sources,
     proctor_recipe,
     scripts_recipe,
-    submission_recipe,
     trusted_recipe,
 )
 from ioi_eval.model.doing import BUILD, step
@@ -47,7 +47,10 @@ from ioi_eval.model.values import (
     TaskType,
     Value,
 )
-from ioi_eval.rules.limits import manager_limits, plan_limits
+from ioi_eval.rules.limits import manager_limits, plan_limits, processes_of, stretched
+from ioi_eval.rules.plan import Schedule
+from ioi_eval.rules.verdicts import Company
+from ioi_eval.store.memory import Bounded
 from ioi_eval.store.resources import graders, proctor_sources
 
 T = TypeVar("T")
@@ -115,6 +118,39 @@ class ProblemPrograms(Value):
     grader: Trusted | None = None
 
 
+class _OwnProgram:
+    """A program of a problem's own, of one kind, before it is built. `program`: None where it needs none."""
+
+    def __init__(self, problem: Problem, kind: str, limits: BuildLimits) -> None:
+        self.problem, self.kind = problem, kind
+        self.program = trusted_programs(problem).get(kind)
+        self.recipe: Recipe | None = None  # None: it runs as it is written
+        if self.program is None:
+            return
+        where = problem.source or problem.id
+        language = find(self.program.language, where=where, field=kind)
+        self.is_script = is_script(self.program)
+        if self.is_script:
+            file = JobFile(name=f"{kind}.py", content=Blob.of(""))
+            if has_scripts(self.program):
+                packer = Blob.of_file(graders() / "python" / "scripts.py")
+                self.recipe = scripts_recipe(self.program, kind, limits, packer)
+            else:
+                file = JobFile(name=file.name, content=script_of(self.program))
+            self.ready = Trusted(file=file, argv=(language.command, file.name))
+        else:
+            if language.run() != (language.artifact_name,):
+                raise InputError(
+                    f"a {kind} in {language.name} cannot be run", where=where, remedy=_WRITE_IT_IN
+                )
+            self.recipe = trusted_recipe(problem, self.program, kind, limits)
+            file = JobFile(name=kind, content=Blob.of(""), executable=True, recurs=True)
+            self.ready = Trusted(file=file, argv=(kind,))
+
+
+_PREPARED = 256  # problems in a language, and programs of problems
+
+
 class Artifacts:
     """Asks an engine for what is to be built.
 
@@ -127,6 +163,8 @@ class Artifacts:
     ) -> None:
         self.engine, self._other, self._limits = engine, trusted, limits or BuildLimits()
         self._proctor: Recipe | None = None
+        # By problem, which they hold, so that no other one gets its number.
+        self._own, self._sources = Bounded[_OwnProgram](_PREPARED), Bounded[Sources](_PREPARED)
 
     async def of_problem(self, problem: Problem) -> ProblemPrograms:
         """Build everything that does not depend on a submission, side by side. Raises `ProgramBroken`."""
@@ -156,43 +194,35 @@ class Artifacts:
         return built.artifact
 
     async def trusted(self, problem: Problem, kind: str) -> Trusted | None:
-        """Return a program of the problem's own, ready to run; None where it needs none of that kind."""
-        needed, where = trusted_programs(problem), problem.source or problem.id
-        if kind not in needed:
-            return None
-        program = needed[kind]
-        language = find(program.language, where=where, field=kind)
-        if is_script(program):
-            refuse_script(program, kind, await self.engine.profile())
-            content = (
-                await self._built(problem, program, kind) if has_scripts(program) else script_of(program)
-            )
-            file = JobFile(name=f"{kind}.py", content=content)
-            return Trusted(file=file, argv=(language.command, file.name))
-        if language.run() != (language.artifact_name,):
-            raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_WRITE_IT_IN)
-        content = await self._built(problem, program, kind)
-        file = JobFile(name=kind, content=content, executable=True, recurs=True)
-        return Trusted(file=file, argv=(kind,))
+        """Return a program of the problem's own, ready to run; None where it needs none of that kind.
 
-    async def _built(self, problem: Problem, program: Checker | Manager, kind: str) -> Blob:
-        if has_scripts(program):
-            packer = Blob.of_file(graders() / "python" / "scripts.py")
-            recipe = scripts_recipe(program, kind, self._limits, packer)
-        else:
-            recipe = trusted_recipe(problem, program, kind, self._limits)
-        built = await (await self.builder()).build(recipe)
+        The engine is asked each time, for it knows whether what it built is still there.
+        """
+        key = f"{id(problem)} {kind}"
+        if (own := self._own.get(key)) is None:
+            self._own.keep(key, own := _OwnProgram(problem, kind, self._limits))
+        if own.program is None:
+            return None
+        if own.is_script:
+            refuse_script(own.program, kind, await self.engine.profile())
+        if own.recipe is None:
+            return own.ready
+        built = await (await self.builder()).build(own.recipe)
         if isinstance(built, Rejected):
-            raise _broken(problem, program, kind, built)
-        return built.artifact
+            raise _broken(problem, own.program, kind, built)
+        file = msgspec.structs.replace(own.ready.file, content=built.artifact)
+        return Trusted(file=file, argv=own.ready.argv)
 
     async def submission(self, problem: Problem, submission: Submission) -> Built | Rejected:
         """Build a submission; sources that no compiler can be given are rejected."""
-        helper = find(submission.language, where=problem.source or problem.id).helper
-        helpers = [NamedBlob(name=helper, content=Blob.of_file(graders() / helper))] if helper else []
+        key = f"{id(problem)} {submission.language}"
         try:
-            recipe = submission_recipe(problem, submission, self._limits, helpers)
-            check_sources(submission, recipe)
+            if (sources := self._sources.get(key)) is None:
+                language = find(submission.language, where=problem.source or problem.id)
+                helper = language.helper
+                helpers = [NamedBlob(name=helper, content=Blob.of_file(graders() / helper))] if helper else []
+                self._sources.keep(key, sources := Sources(problem, language, self._limits, helpers))
+            recipe = sources.recipe(submission)
         except JobRejected as refused:
             return Rejected(log=str(refused))
         with step(BUILD):
@@ -236,35 +266,86 @@ _NOTHING_RUNS = PlanSubmission(argv=("/bin/false",))  # a plan wants a program, 
 _BY_FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 
 
-def program(
-    problem: Problem,
-    submission: Submission,
-    built: Built | None,
-    ours: ProblemPrograms,
-    *,
-    options: JudgeOptions,
-) -> Program:
-    """Return everything that judging the submission takes. `problem` has the language's limits."""
-    files = [trusted.file for trusted in (ours.checker, ours.manager) if trusted is not None]
-    runs = PlanSubmission() if problem.task_type is TaskType.OUTPUT_ONLY else _NOTHING_RUNS
-    interpreter = ""
-    if built is not None:
-        language = find(submission.language)
-        runs = _submission(problem, language)
-        if language.run() != (language.artifact_name,) and not language.runner:
-            interpreter = built.toolchain  # what took the source has to run it
+class Terms:
+    """The terms of judging that are the same for all submissions to a problem in one language.
+
+    `language`: None for submissions of files alone.
+    """
+
+    def __init__(self, problem: Problem, language: Language | None, options: JudgeOptions) -> None:
+        self.given, self.language, self.options = problem, language, options
+        self.problem = problem  # with the language's limits
+        if language is not None:
+            self.problem = msgspec.structs.replace(problem, limits=language.limits(problem.limits))
+        self.as_run = stretched(self.problem, options.borderline)
+        self.judged_by = checker_name(problem)
+        self.company = Company(processes=processes_of(problem), each=problem.task_type is TaskType.TWO_STEPS)
+        self._judges: tuple[PlanChecker, PlanManager | None] | None = None
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The tests. InputError where the problem names one that it does not have."""
+        return Schedule(self.problem, all_tests=self.options.all_tests, in_order=self.options.in_order)
+
+    def program(self, submission: Submission, built: Built | None, ours: ProblemPrograms) -> Program:
+        """Return everything that judging the submission takes."""
+        if self._judges is None:
+            self._judges = (
+                _checker(self.problem, ours.checker, self.options.checker),
+                _manager(self.problem, ours.manager, self.options.manager),
+            )
+        files = [trusted.file for trusted in (ours.checker, ours.manager) if trusted is not None]
+        interpreter, (runs, beside) = "", self._runs
+        if built is not None and self.language is not None:
+            if runs.argv[0] != self.language.artifact_name and not self.language.runner:
+                interpreter = built.toolchain  # what took the source has to run it
+            program = JobFile(name=self.language.artifact_name, content=built.artifact, executable=True)
+            files = [program, *beside, *files]
+        return Program(
+            proctor=ours.proctor,
+            submission=runs,
+            interpreter=interpreter,
+            checker=self._judges[0],
+            manager=self._judges[1],
+            files=tuple(files),
+            outputs=handed_in(self.problem, submission) if submission.outputs else {},
+        )
+
+    @cached_property
+    def _runs(self) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
+        """The submission as a plan starts it, and the files of ours beside it."""
+        problem, language = self.problem, self.language
+        if language is None:
+            output_only = problem.task_type is TaskType.OUTPUT_ONLY
+            return PlanSubmission() if output_only else _NOTHING_RUNS, ()
+        online, beside = problem.options.online_judge, tuple[JobFile, ...]()
+        argv = language.run(memory=problem.limits.memory, online=online)
+        if problem.options.line_buffered and language.syntax == "python":
+            argv = (argv[0], "-u", *argv[1:])
         if problem.task_type is TaskType.FUNCTION:
-            files.insert(0, JobFile(name=_HARNESS, content=Blob.of_file(graders() / "python" / _HARNESS)))
-        files.insert(0, JobFile(name=language.artifact_name, content=built.artifact, executable=True))
-    return Program(
-        proctor=ours.proctor,
-        submission=runs,
-        interpreter=interpreter,
-        checker=_checker(problem, ours.checker, options.checker),
-        manager=_manager(problem, ours.manager, options.manager),
-        files=tuple(files),
-        outputs=dict(_outputs(problem, submission)),
-    )
+            # The interpreter starts the harness, which loads the submission. A descriptor is appended.
+            argv = (*argv[:-1], _HARNESS, argv[-1], problem.options.function)
+            beside = (JobFile(name=_HARNESS, content=Blob.of_file(graders() / "python" / _HARNESS)),)
+        # Several processes where a file of the package starts some.
+        starting = [name for name in problem.forks_by if name.partition("/")[0] in ("default", language.name)]
+        if starting and problem.options.forks is None:
+            raise JudgeFailure(
+                f"{starting[0]} of the package starts processes, and how many is not measured",
+                phase="judging",
+                remedy="Runs, validate and judge measure it on accepted solutions; else set options.forks",
+            )
+        runs = PlanSubmission(
+            argv=argv,
+            files=tuple(word for word in argv[1:] if word in (language.artifact_name, _HARNESS)),
+            env=_ENVIRONMENT
+            | (_ONE_THREAD if language.syntax == "python" else {})
+            | dict(language.online_environment if online else ()),
+            threads=language.threads,
+            processes=1 + (problem.options.forks or 0) if starting else 1,
+            proc=language.proc,
+            address_space=language.address_space,
+        )
+        return runs, beside
 
 
 def runs_code(problem: Problem, submission: Submission) -> bool:
@@ -276,47 +357,13 @@ def is_empty(problem: Problem, submission: Submission) -> bool:
     """Return True if there is nothing to judge. Where files are asked for, a missing one is worth 0."""
     if submission.code is not None or problem.task_type is TaskType.OUTPUT_ONLY:
         return False
-    return not any(True for _ in _outputs(problem, submission))
+    return not handed_in(problem, submission)
 
 
-# --- the submission ----------------------------------------------------------------------------------
-
-
-def _submission(problem: Problem, language: Language) -> PlanSubmission:
-    online = problem.options.online_judge
-    argv = language.run(memory=problem.limits.memory, online=online)
-    if problem.options.line_buffered and language.syntax == "python":
-        argv = (argv[0], "-u", *argv[1:])
-    if problem.task_type is TaskType.FUNCTION:
-        # The interpreter starts the harness, which loads the submission. The proctor appends a descriptor.
-        argv = (*argv[:-1], _HARNESS, argv[-1], problem.options.function)
-    # Several processes where a file of the package starts some.
-    starting = [name for name in problem.forks_by if name.partition("/")[0] in ("default", language.name)]
-    if starting and problem.options.forks is None:
-        raise JudgeFailure(
-            f"{starting[0]} of the package starts processes, and how many is not measured",
-            phase="judging",
-            remedy="Runs, validate and judge measure it on accepted solutions; else set options.forks",
-        )
-    return PlanSubmission(
-        argv=argv,
-        files=tuple(word for word in argv[1:] if word in (language.artifact_name, _HARNESS)),
-        env=_ENVIRONMENT
-        | (_ONE_THREAD if language.syntax == "python" else {})
-        | dict(language.online_environment if online else ()),
-        threads=language.threads,
-        processes=1 + (problem.options.forks or 0) if starting else 1,
-        proc=language.proc,
-        address_space=language.address_space,
-    )
-
-
-def _outputs(problem: Problem, submission: Submission) -> Iterator[tuple[str, Blob]]:
-    """Yield the files that were handed in. They count before a program where either would do."""
+def handed_in(problem: Problem, submission: Submission) -> dict[str, Blob]:
+    """Return the files that were handed in. They count before a program where either would do."""
     names = {test.name for test in problem.tests if problem.task_type in _BY_FILES}
-    for file in submission.outputs:
-        if file.name in names:
-            yield file.name, file.content
+    return {file.name: file.content for file in submission.outputs if file.name in names}
 
 
 # --- those who judge ---------------------------------------------------------------------------------

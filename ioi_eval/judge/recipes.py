@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
+
+import msgspec
 
 from ioi_eval.engines.contract import DRIVERS, HEADER, SUBMISSION, WRAPPER, Recipe, check_names
 from ioi_eval.model.errors import InputError, JobRejected, JudgeFailure
@@ -53,76 +55,123 @@ _JUDGES_OWN = frozenset(
 )
 
 
-def submission_recipe(
-    problem: Problem, submission: Submission, limits: BuildLimits, helpers: Iterable[NamedBlob] = ()
-) -> Recipe:
-    """The grader in its language first, then the submission, headers beside them. No test is in it.
+class Sources:
+    """The builds of all submissions to a problem in one language; only their own sources are still to come.
 
+    The grader in its language first, then the submission, headers beside them. No test is in it.
     `helpers`: the language's own, see `Language.helper`.
     """
-    language, options = find(submission.language, where=problem.source or problem.id), problem.options
-    further = _further_sources(problem, submission, language)
-    grader, standard = linked_grader(problem, language), _standard(problem, language)
 
-    # The main source lies where the grader's header does. An id that is no name of a file gives way.
-    usual = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
-    name, suffix = f"graders/{next(iter(options.source_names), usual)}", suffixes(language)[0]
-    if any(file.name == name + suffix for file in further):
-        name += "-main"
-    text, prelude = submission.code or "", options.prelude
-    prelude += _LINE_BUFFERED if options.line_buffered else ""
-    if prelude and language.command in DRIVERS:
-        text = f"{prelude}#line 1\n{text}"  # its own lines keep their numbers
-    source = NamedBlob(name=name + suffix, content=Blob.of(text.encode(errors="surrogatepass")))
+    def __init__(
+        self, problem: Problem, language: Language, limits: BuildLimits, helpers: Iterable[NamedBlob] = ()
+    ) -> None:
+        self._problem, self._language, self._limits, self._helpers = problem, language, limits, helpers
+        options, included = problem.options, dict[str, NamedBlob]()
+        # The problem's files beside submissions; of its own those for the language replace their namesakes.
+        for wanted in ("default", language.name):
+            for file in problem.included:
+                of, _, rest = file.name.partition("/")
+                if of == wanted:
+                    included[rest] = NamedBlob(name=f"graders/{rest}", content=file.content)
+        self._included = tuple(included.values())
+        self._grader = linked_grader(problem, language)
+        self._standard = problem.cpp_standard if language.command == "g++" else ""
+        self._prelude = ""
+        if language.command in DRIVERS:
+            self._prelude = options.prelude + (_LINE_BUFFERED if options.line_buffered else "")
+        self._usual = self._with(())
 
-    beside = tuple(
-        file
-        for file in problem.grader_files
-        if file.name != source.name
-        and PurePosixPath(file.name).suffix in _SOURCES
-        and (PurePosixPath(file.name).name not in _JUDGES_OWN or file.name == grader)
-    )
-    units = [] if language.finds_sources else [file.name for file in further if _is_unit(file, language)]
-    if grader and language.syntax == "python":  # a grader may import what lies beside it
-        units += [file.name for file in beside if _is_unit(file, language) and file.name != grader]
-    sources = (*beside, *further, source)
-    plain = None
-    if language.command == "g++" and not submission.files:
-        plain = without_comments(text, language.standard or standard or language.default_standard)
-    return Recipe(
-        kind=SUBMISSION,
-        output=language.artifact_name,
-        command=language.build(
-            [*([grader] if grader else []), source.name, *units],
-            language.artifact_name,
-            standard,
-            extra=language.online_flags if options.online_judge else (),
-        ),
-        sources=(*helpers, *sources),
-        control=_control(language),
-        limits=limits,
-        refusals=language.refusals,
-        header=language.header,
-        precompile=language.precompile(WRAPPER, HEADER, standard) if language.precompile_template else (),
-        shared="" if submission.files or language.command not in DRIVERS else grader,
-        any_linker=language.command in DRIVERS
-        and all(only_compiles(file.content.read().decode(errors="replace")) for file in sources),
-        uncommented=None if plain is None or plain == text else Blob.of(plain),
-    )
+    def recipe(self, submission: Submission) -> Recipe:
+        """Return the build of a submission.
+
+        Raises JobRejected for sources that no compiler can be given: too many bytes, or names of no files.
+        A submission has both in its hand, so neither may make the judge fail.
+        """
+        recipe = self._with(submission.files) if submission.files else self._usual
+        text = submission.code or ""
+        if self._prelude:
+            text = f"{self._prelude}#line 1\n{text}"  # its own lines keep their numbers
+        data = text.encode(errors="surrogatepass")
+        size = sum(file.content.size for file in submission.files) + len(data)
+        if size > MOST_SOURCE:
+            raise JobRejected(f"the source has {size} bytes, and {MOST_SOURCE} are the most that is taken")
+        plain = None
+        if self._language.command == "g++" and not submission.files:
+            standard = self._language.standard or self._standard or self._language.default_standard
+            plain = without_comments(text, standard)
+        return msgspec.structs.replace(
+            recipe,
+            sources=(*recipe.sources[:-1], NamedBlob(name=recipe.main.name, content=Blob.of(data))),
+            any_linker=recipe.any_linker and only_compiles(data.decode(errors="replace")),
+            uncommented=None if plain is None or plain == text else Blob.of(plain),
+        )
+
+    def _with(self, files: Sequence[NamedBlob]) -> Recipe:
+        """Return the build with these files of a submission and an empty source, which is the last."""
+        problem, language, grader = self._problem, self._language, self._grader
+        further = (*self._own(files), *self._included)
+
+        # The main source lies where the grader's header does. An id that is no name of a file gives way.
+        usual = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
+        suffix = suffixes(language)[0]
+        name = f"graders/{next(iter(problem.options.source_names), usual)}"
+        if any(file.name == name + suffix for file in further):
+            name += "-main"
+        name += suffix
+        beside = tuple(
+            file
+            for file in problem.grader_files
+            if file.name != name
+            and PurePosixPath(file.name).suffix in _SOURCES
+            and (PurePosixPath(file.name).name not in _JUDGES_OWN or file.name == grader)
+        )
+        units = [] if language.finds_sources else [file.name for file in further if _is_unit(file, language)]
+        if grader and language.syntax == "python":  # a grader may import what lies beside it
+            units += [file.name for file in beside if _is_unit(file, language) and file.name != grader]
+        sources = (*self._helpers, *beside, *further, NamedBlob(name=name, content=Blob.of("")))
+        _check_places([file.name for file in sources])
+        return Recipe(
+            kind=SUBMISSION,
+            output=language.artifact_name,
+            command=language.build(
+                [*([grader] if grader else []), name, *units],
+                language.artifact_name,
+                self._standard,
+                extra=language.online_flags if problem.options.online_judge else (),
+            ),
+            sources=sources,
+            control=_control(language),
+            limits=self._limits,
+            refusals=language.refusals,
+            header=language.header,
+            precompile=language.precompile(WRAPPER, HEADER, self._standard)
+            if language.precompile_template
+            else (),
+            shared="" if files or language.command not in DRIVERS else grader,
+            any_linker=language.command in DRIVERS
+            and all(
+                only_compiles(file.content.read().decode(errors="replace")) for file in (*beside, *further)
+            ),
+        )
+
+    def _own(self, files: Sequence[NamedBlob]) -> Iterator[NamedBlob]:
+        """Yield a submission's files that the problem has no file in the place of."""
+        if files and self._problem.task_type is TaskType.FUNCTION:
+            raise JobRejected("a function is called in one source, and this submission has several")
+        taken = {file.name for file in (*self._problem.grader_files, *self._included)}
+        for file in files:
+            path = PurePosixPath(file.name)
+            if path.is_absolute() or ".." in path.parts or not path.parts:
+                raise JobRejected(f"{file.name!r} is no name of a source")
+            if (name := f"graders/{path.as_posix()}") not in taken:
+                yield NamedBlob(name=name, content=file.content)
 
 
-def check_sources(submission: Submission, recipe: Recipe) -> None:
-    """Raise JobRejected for sources that no compiler can be given: too many bytes, or names of no files.
-
-    A submission has both in its hand, so neither may make the judge fail.
-    """
-    size = sum(file.content.size for file in submission.files) + recipe.main.content.size
-    if size > MOST_SOURCE:
-        raise JobRejected(f"the source has {size} bytes, and {MOST_SOURCE} are the most that is taken")
-    names = {file.name for file in recipe.sources}
-    check_names(file.name for file in recipe.sources)
+def _check_places(names: Sequence[str]) -> None:
+    """Raise JobRejected for files that cannot lie beside each other."""
+    check_names(names)
     folders = {folder.as_posix() for name in names for folder in PurePosixPath(name).parents}
-    for name in sorted(names & folders):
+    for name in sorted(folders.intersection(names)):
         raise JobRejected(f"{name!r} is a file and a folder at once")
 
 
@@ -150,7 +199,9 @@ def trusted_recipe(problem: Problem, program: Checker | Manager, kind: str, limi
     return Recipe(
         kind=kind,
         output=kind + _PROGRAM,
-        command=language.build(units, kind + _PROGRAM, _standard(problem, language)),
+        command=language.build(
+            units, kind + _PROGRAM, problem.cpp_standard if language.command == "g++" else ""
+        ),
         sources=(*others, first),
         control=_control(language),
         limits=limits.at_least(TRUSTED_SECONDS),
@@ -179,33 +230,6 @@ def proctor_recipe(sources: Iterable[NamedBlob], limits: BuildLimits) -> Recipe:
         control=_control(find("c++")),
         limits=limits.at_least(TRUSTED_SECONDS),
     )
-
-
-def _standard(problem: Problem, language: Language) -> str:
-    return problem.cpp_standard if language.command == "g++" else ""
-
-
-def _further_sources(problem: Problem, submission: Submission, language: Language) -> tuple[NamedBlob, ...]:
-    """Return the submission's sources but the main one, and the problem's files beside submissions.
-
-    The problem's replace their namesakes, and of its own those for the language do.
-    """
-    if submission.files and problem.task_type is TaskType.FUNCTION:
-        raise JobRejected("a function is called in one source, and this submission has several")
-    own, included = list[NamedBlob](), dict[str, NamedBlob]()
-    for wanted in ("default", language.name):
-        for file in problem.included:
-            of, _, rest = file.name.partition("/")
-            if of == wanted:
-                included[rest] = NamedBlob(name=f"graders/{rest}", content=file.content)
-    taken = {file.name for file in (*problem.grader_files, *included.values())}
-    for file in submission.files:
-        path = PurePosixPath(file.name)
-        if path.is_absolute() or ".." in path.parts or not path.parts:
-            raise JobRejected(f"{file.name!r} is no name of a source")
-        if (name := f"graders/{path.as_posix()}") not in taken:
-            own.append(NamedBlob(name=name, content=file.content))
-    return (*own, *included.values())
 
 
 def _is_unit(file: NamedBlob, language: Language) -> bool:

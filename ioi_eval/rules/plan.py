@@ -15,7 +15,7 @@ The judge goes round this loop (the proctor follows the same rule within a job):
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -90,19 +90,10 @@ def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[Planne
     Tests with the same input and answer are one; so are several mentions of one name. Where there are
     subtasks, a test in none of them counts only with `all_tests`.
     """
-    return _planned(problem, all_tests, _distinct)
-
-
-def _distinct(
-    tests: Same[tuple[Test, ...]],
-    subtasks: Same[tuple[Subtask, ...]],
-    by_name: bool,
-    all_tests: bool,
-    where: str,
-) -> tuple[PlannedTest, ...]:
-    waiting = _waiting(tests.value, subtasks.value, where)
+    waiting = _waiting(problem.tests, problem.subtasks, problem.source or problem.id)
+    by_name = problem.task_type in _ANSWERED_BY_NAME
     twins: dict[object, list[Test]] = {}
-    for test in tests.value:
+    for test in problem.tests:
         content = (test.input.sha256, test.answer and test.answer.sha256, test.full, test.arguments)
         twins.setdefault(test.name if by_name else content, []).append(test)
     found = ((same, tuple(dict.fromkeys(test.name for test in same))) for same in twins.values())
@@ -114,7 +105,7 @@ def _distinct(
         )
         for same, names in found
     )
-    return tuple(test for test in planned if test.groups or all_tests or not subtasks.value)
+    return tuple(test for test in planned if test.groups or all_tests or not problem.subtasks)
 
 
 def _waiting(tests: Sequence[Test], subtasks: Sequence[Subtask], where: str) -> dict[str, list[int]]:
@@ -133,53 +124,66 @@ def _waiting(tests: Sequence[Test], subtasks: Sequence[Subtask], where: str) -> 
     return waiting
 
 
-# Asked for several times for each submission. Not for tests that are made for one submission alone.
-_kept = lru_cache(256)(_distinct)
+class Schedule:
+    """The tests of a problem, and which to run next: worked out once for all submissions.
+
+    `in_order`: as the problem has them, as they also are with `all_tests`.
+    """
+
+    def __init__(self, problem: Problem, *, all_tests: bool = False, in_order: bool = False) -> None:
+        self._problem, self._as_given = problem, all_tests or in_order
+        self._groups = () if all_tests else problem.subtasks
+        self.tests = distinct_tests(problem, all_tests=all_tests)
+        self.first = self.live({})
+
+    def live(self, results: Mapping[str, TestResult]) -> tuple[PlannedTest, ...]:
+        """The tests without a result that can still change a reported score, in the order to run them.
+
+        A SKIPPED result is no result. The subtasks that are settled already are left out of each test's
+        `groups`, so that a next job, which does not know of them, stops as early as it can.
+        """
+        found = [(test, outcome(test, results)) for test in self.tests]
+        waiting = [test for test, result in found if result is None]
+        if not waiting:
+            return ()
+        if not self._groups:
+            return order(self._problem, waiting, as_given=self._as_given)
+        ran = [(test, result) for test, result in found if result is not None]
+        settled_groups = {
+            index
+            for test, result in ran
+            for index in test.groups
+            if settles(self._groups[index], result.score)
+        }
+        shared = {name: result for test, result in ran for name in test.names}
+        trees = {
+            index: set(grading.needed(subtask.grading, shared))
+            for index, subtask in enumerate(self._groups)
+            if subtask.grading is not None
+        }
+        left = list[PlannedTest]()
+        for test in waiting:
+            waits = tuple(
+                group
+                for group in test.groups
+                if group not in settled_groups
+                and (group not in trees or not trees[group].isdisjoint(test.names))
+            )
+            if waits:
+                left.append(msgspec.structs.replace(test, groups=waits))
+        return order(self._problem, left, as_given=self._as_given)
 
 
-def _planned(
-    problem: Problem, all_tests: bool, make: Callable[..., tuple[PlannedTest, ...]] = _kept
-) -> tuple[PlannedTest, ...]:
-    by_name, where = problem.task_type in _ANSWERED_BY_NAME, problem.source or problem.id
-    return make(Same(problem.tests), Same(problem.subtasks), by_name, all_tests, where)
+@lru_cache(256)  # asked for after each job of each submission
+def _scheduled(problem: Same[Problem], all_tests: bool, in_order: bool) -> Schedule:
+    return Schedule(problem.value, all_tests=all_tests, in_order=in_order)
 
 
 def live(
     problem: Problem, results: Mapping[str, TestResult], *, all_tests: bool = False, in_order: bool = False
 ) -> tuple[PlannedTest, ...]:
-    """The tests without a result that can still change a reported score, in the order to run them.
-
-    A SKIPPED result is no result. The subtasks that are settled already are left out of each test's `groups`,
-    so that a next job, which does not know of them, stops as early as it can.
-    """
-    tests = _planned(problem, all_tests)
-    found = [(test, outcome(test, results)) for test in tests]
-    waiting = [test for test, result in found if result is None]
-    if not problem.subtasks or all_tests:
-        return order(problem, waiting, as_given=all_tests or in_order)
-    settled_groups = {
-        index
-        for test, result in found
-        if result is not None
-        for index in test.groups
-        if settles(problem.subtasks[index], result.score)
-    }
-    shared = {name: result for test, result in found if result is not None for name in test.names}
-    trees = {
-        index: set(grading.needed(subtask.grading, shared))
-        for index, subtask in enumerate(problem.subtasks)
-        if subtask.grading is not None
-    }
-    left = list[PlannedTest]()
-    for test in waiting:
-        waits = tuple(
-            group
-            for group in test.groups
-            if group not in settled_groups and (group not in trees or not trees[group].isdisjoint(test.names))
-        )
-        if waits:
-            left.append(msgspec.structs.replace(test, groups=waits))
-    return order(problem, left, as_given=in_order)
+    """The tests that can still change a reported score: see `Schedule.live`."""
+    return _scheduled(Same(problem), all_tests, in_order).live(results)
 
 
 def outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> TestResult | None:
@@ -221,7 +225,7 @@ def share(planned: PlannedTest, result: TestResult) -> dict[str, TestResult]:
 def spread(problem: Problem, results: Mapping[str, TestResult]) -> dict[str, TestResult]:
     """The results that there are, with those of twins filled in, in the problem's order."""
     shared = dict[str, TestResult]()
-    for planned in _planned(problem, True):
+    for planned in _scheduled(Same(problem), True, True).tests:
         if (found := outcome(planned, results)) is not None:
             shared.update(share(planned, found))
     return {test.name: shared[test.name] for test in problem.tests if test.name in shared}

@@ -120,8 +120,10 @@ def submission_result(
     """
     judged = problem.subtasks
     if compiles:
-        shared = plan.spread(problem, tests)
-        complete = {test.name: shared.get(test.name) or verdicts.skipped(test.name) for test in problem.tests}
+        complete = {test.name: tests.get(test.name) or verdicts.skipped(test.name) for test in problem.tests}
+        if any(result.status is Verdict.SKIPPED for result in complete.values()):
+            shared = plan.spread(problem, tests)
+            complete = {name: shared.get(name) or verdicts.skipped(name) for name in complete}
     else:
         feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
         complete = {test.name: verdicts.not_compiled(test.name, feedback) for test in problem.tests}

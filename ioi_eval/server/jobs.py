@@ -17,8 +17,8 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from ioi_eval.engines.contract import Profile, check_names
+from ioi_eval.engines.embedded.engine import WaitingLine
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
-from ioi_eval.engines.embedded.slots import WaitingLine
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected
 from ioi_eval.model.job import Job, JobResult

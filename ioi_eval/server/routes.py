@@ -17,7 +17,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from ioi_eval.engines.embedded.packages import satisfies
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
-from ioi_eval.engines.piston.identity import HEADER
+from ioi_eval.engines.piston.sending import HEADER
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.server.builds import SharedBuilds
 from ioi_eval.server.callers import NOBODY, Caller, Callers

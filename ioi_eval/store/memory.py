@@ -137,7 +137,8 @@ class Bounded(Generic[T]):
         return self._values[key][0]
 
     def keep(self, key: str, value: T, size: int = 1) -> None:
-        self.forget([key])
+        if key in self._values:
+            self.forget([key])
         self._values[key] = value, size
         self._used += size
         while self._used > self._most and len(self._values) > 1:
@@ -189,7 +190,16 @@ class Shared(Generic[T]):
             return await asyncio.shield(call.task)
         finally:
             call.waiting -= 1
-            await self._leave(key, call)
+            is_over = call.task.done()
+            if self._lasting and not is_over and not call.waiting:
+                call.alone = asyncio.get_running_loop().call_later(self._lasting, self._end, key, call)
+                call.task.add_done_callback(lambda task: self._over(key, call))
+            elif is_over or not call.waiting:
+                if self._calls.get(key) is call:  # nobody is to join what is over or being cancelled
+                    del self._calls[key]
+                if not is_over:
+                    call.task.cancel()
+                    await asyncio.wait([call.task])
 
     async def close(self) -> None:
         """Cancel all work."""
@@ -197,18 +207,6 @@ class Shared(Generic[T]):
         for call in calls.values():
             call.task.cancel()
         await asyncio.gather(*(call.task for call in calls.values()), return_exceptions=True)
-
-    async def _leave(self, key: str, call: _Call[T]) -> None:
-        if not call.task.done() and (call.waiting or self._lasting):
-            if not call.waiting:
-                call.alone = asyncio.get_running_loop().call_later(self._lasting, self._end, key, call)
-                call.task.add_done_callback(lambda task: self._over(key, call))
-            return
-        if self._calls.get(key) is call:  # a new caller must not join what is over or being cancelled
-            del self._calls[key]
-        if not call.task.done():
-            call.task.cancel()
-            await asyncio.wait([call.task])
 
     def _end(self, key: str, call: _Call[T]) -> None:
         if self._calls.get(key) is call:  # a new caller must not join what is being cancelled

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 SECRET = "CANARY-5d1f0c4e"  # in the answers, the environment, the home folder and the neighbour's box
 FORGED = "forged by the submission"
@@ -71,6 +72,12 @@ class Attack:
     needs: str = ""  # root, own-user: where it can succeed at all
     not_alone: tuple[str, ...] = ()  # layers that stop it together with another one only
     only: Way | None = None  # where it can succeed; None: both ways
+
+
+def attack_program(heading: str, name: str, layers: str, body: str, **more: Any) -> Attack:
+    """An attack in C++ that gets WA or RE, unless `more` says otherwise; its layers are words of one text."""
+    fields = {"verdicts": (WA, RE), **more}
+    return Attack(heading=heading, name=name, layers=tuple(layers.split()), body=body, **fields)
 
 
 @dataclass(frozen=True)

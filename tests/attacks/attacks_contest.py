@@ -252,11 +252,11 @@ class Flood:
     name: str
     tool: str
     code: str  # NUMBER is another one in each
-    calls: int = 200
+    calls: int = 60  # three times as many as are let in
 
 
 FLOODS = (
-    Flood(name="submissions", tool="submit", code="print(NUMBER)"),
+    Flood(name="submissions", tool="submit", code="print(NUMBER)", calls=200),
     Flood(name="equal-submissions", tool="submit", code="print(0)"),
     Flood(name="loops", tool="run", code="# NUMBER\nwhile True: pass"),
     Flood(name="sleepers", tool="test", code="import time\ntime.sleep(NUMBER + 60)"),

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from attack import RE, WA, Attack
+from functools import partial
+
+from attack import attack_program
 from pairs import pair
 
-
-def _cpp(name: str, layers: str, body: str, **more: object) -> Attack:
-    return Attack(
-        name=name, heading="talking", body=body, layers=tuple(layers.split()), **{"verdicts": (WA, RE), **more}
-    )  # type: ignore[arg-type]  # fmt: skip
-
-
-def _python(name: str, layers: str, body: str) -> Attack:
-    return _cpp(name, layers, body, language="python")
-
+_cpp = partial(attack_program, "talking")
+_python = partial(attack_program, "talking", language="python")
 
 # Who is killed by a signal of its own has not waited for it.
 _BLOCKED = "sigset_t s; sigemptyset(&s); sigaddset(&s, 40); sigprocmask(SIG_BLOCK, &s, 0);"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from attack import FORGED, NONCE, PLANTED, RE, WA, Attack, Win
+from functools import partial
+
+from attack import FORGED, NONCE, PLANTED, RE, WA, Win, attack_program
 
 _LINE = (
     rf"{{\"v\":2,\"nonce\":\"{NONCE}\",\"test\":0,\"end\":\"ok\",\"score\":1,\"feedback\":\"{FORGED}\"}}\n"
 )
 
 
-def _cpp(name: str, layers: str, body: str, **more: object) -> Attack:
-    return Attack(
-        name=name, heading="forging", body=body, layers=tuple(layers.split()), **{"verdicts": (WA, RE), **more}
-    )  # type: ignore[arg-type]  # fmt: skip
-
+_cpp = partial(attack_program, "forging")
 
 FORGING = (
     _cpp(

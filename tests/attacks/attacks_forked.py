@@ -5,15 +5,11 @@ They are tried on programs that are started, too, but for those that need what o
 
 from __future__ import annotations
 
-from attack import ANY, MLE, PLANTED, RE, TLE, WA, Attack, Way, Win
+from functools import partial
 
+from attack import ANY, MLE, PLANTED, RE, TLE, WA, Way, Win, attack_program
 
-def _python(heading: str, name: str, layers: str, body: str, **more: object) -> Attack:
-    return Attack(
-        name=name, heading=heading, language="python", body=body, layers=tuple(layers.split()), **{"verdicts": (WA, RE), **more}
-    )  # type: ignore[arg-type]  # fmt: skip
-
-
+_python = partial(attack_program, language="python")
 _FORKED = {"only": Way.FORKED}
 _LIBC = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
 

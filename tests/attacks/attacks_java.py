@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 
-from attack import MLE, PLANTED, RE, TLE, WA, Attack, Win, java_program
+from attack import MLE, PLANTED, RE, TLE, Attack, Win, attack_program, java_program
 from support.engines import find
 from support.places import graders
 from support.plans import PlanSubmission
@@ -18,12 +19,7 @@ HERE = shutil.which("java") is not None
 _JAVA = find("java")
 
 
-def in_java(heading: str, name: str, layers: str, body: str, **more: object) -> Attack:
-    return Attack(
-        name=name, heading=heading, body=body, layers=tuple(layers.split()), language="java",
-        **{"verdicts": (WA, RE), **more},
-    )  # type: ignore[arg-type]  # fmt: skip
-
+in_java = partial(attack_program, language="java")
 
 JAVAS = (
     in_java(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from attack import RE, TLE, WA, Attack
+from functools import partial
+
+from attack import TLE, attack_program
 from attacks_java import in_java
 from pairs import pair
 
-
-def _cpp(name: str, layers: str, body: str, **more: object) -> Attack:
-    usual = {"heading": "talking", "verdicts": (WA, RE)}
-    return Attack(
-        name=name, body=body, layers=tuple(layers.split()), **{**usual, **more}
-    )  # type: ignore[arg-type]  # fmt: skip
-
+_cpp = partial(attack_program, "talking")
 
 # Who waits for a disk gives its processor away, and is told how often.
 _WAITED = 'rusage a, b; getrusage(RUSAGE_SELF, &a); for (int i = 0; i < 40; i++) { FLUSH; } getrusage(RUSAGE_SELF, &b); if (b.ru_nvcsw - a.ru_nvcsw > 20) won("flushed");'
@@ -46,12 +42,12 @@ KERNEL = (
         "seccomp",
         f'{_ZEROS} {_WAITERS} {_SOON} if (syscall(449, all, 10, 0, &t, CLOCK_MONOTONIC) == -1 && errno == ETIMEDOUT) won("waited");',
     ),
-    _cpp(
+    attack_program(
+        "cheating time",
         "burns-as-another-program",
         "polling accounting",
         # 0.8 s in all by the clock of the kernel's own limit, which leaves it 2 s: a number of turns lasts longer on a slow machine.
         'burn(0.3); fflush(stdout); itimerval t = {{0, 0}, {0, 500000}}; setitimer(ITIMER_PROF, &t, nullptr); execl("/bin/sh", "sh", "-c", "trap \'echo CANARY-time; exit\' PROF; while :; do :; done", (char*)0);',
-        heading="cheating time",
         verdicts=(TLE,),
     ),
     in_java(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from attack import RE, WA, Attack
+from functools import partial
+
+from attack import attack_program
 from attacks_java import in_java
 from pairs import pair
 
-
-def _cpp(name: str, layers: str, body: str, **more: object) -> Attack:
-    return Attack(
-        name=name, heading="talking", body=body, layers=tuple(layers.split()), **{"verdicts": (WA, RE), **more}
-    )  # type: ignore[arg-type]  # fmt: skip
-
+_cpp = partial(attack_program, "talking")
 
 # Files that programs rarely have in memory, in an order that everybody finds. `fault` says whether the first page had to be read.
 _COLD = """struct Cold {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attack import RE, WA, Attack
+from attack import attack_program
 
 # Of which nobody asks the kernel in a program that computes. A younger libc tries some, and does without.
 _YOUNGER = ", ".join(
@@ -32,43 +32,39 @@ for (size_t at = 0; at < all; at += step) if (p[at] != (char)(1 + at / step)) re
 won("twice the limit");"""
 
 
-def _cpp(heading: str, name: str, layers: str, body: str) -> Attack:
-    return Attack(name=name, heading=heading, body=body, layers=tuple(layers.split()), verdicts=(WA, RE))
-
-
 MORE = (
-    _cpp(
+    attack_program(
         "stopping",
         "memory-out-of-sight",
         "seccomp",
         f"char* p = (char*)mmap(0, 160 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);\n{_KEPT}",
     ),
-    _cpp(
+    attack_program(
         "stopping",
         "memory-of-zeroes",
         "landlock namespaces",
         f'char* p = (char*)mmap(0, 160 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, open("/dev/zero", O_RDWR), 0);\n{_KEPT}',
     ),
-    _cpp(
+    attack_program(
         "talking",
         "clocks-of-others",
         "seccomp namespaces",
         'for (int p : elders()) { timespec t; if (p != getpid() && p > 1 && syscall(SYS_clock_gettime, ~p << 3 | 2, &t) == 0) won("watched"); }',
     ),
-    _cpp(
+    attack_program(
         "talking",
         "calls-of-younger-kernels",
         "seccomp",
         f'for (int call : {{{_YOUNGER}}}) if (syscall(call, 0, 0, 0, 0, 0, 0) >= 0 || (errno != ENOSYS && errno != EPERM)) won("heard");',
     ),
-    _cpp(
+    attack_program(
         "stopping",
         "another-personality",
         "seccomp",
         # How its addresses are chosen, who may look into it, who gets its orphans, how exact its timers are.
         'if (syscall(SYS_personality, 0x0040000) >= 0 || prctl(PR_SET_DUMPABLE, 1) == 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 || prctl(PR_SET_TIMERSLACK, 1) == 0 || prctl(PR_SET_PDEATHSIG, 9) == 0) won("changed");',
     ),
-    _cpp(
+    attack_program(
         "stopping",
         "a-filter-of-its-own",
         "seccomp",

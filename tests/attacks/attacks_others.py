@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from attack import ANY, RE, TLE, WA, Attack, Win
-
-
-def _cpp(heading: str, name: str, layers: str, body: str, **more: object) -> Attack:
-    return Attack(
-        name=name, heading=heading, body=body, layers=tuple(layers.split()), **{"verdicts": (WA, RE), **more}
-    )  # type: ignore[arg-type]  # fmt: skip
-
+from attack import ANY, RE, TLE, WA, Attack, Win, attack_program
 
 _TIME, _TALKING, _CONFUSING = "cheating time", "talking", "confusing"
 
 TIME = (
-    _cpp(
+    attack_program(
         _TIME,
         "an-answer-then-sleep",
         "polling accounting",
@@ -22,21 +15,21 @@ TIME = (
         sleeps=True,
         verdicts=(TLE,),
     ),
-    _cpp(
+    attack_program(
         _TIME,
         "an-answer-then-work",
         "polling accounting rlimit-cpu",
         'won("answered"); fflush(stdout); burn(enough);',
         verdicts=(TLE,),
     ),
-    _cpp(
+    attack_program(
         _TIME,
         "work-in-a-child",
         "seccomp accounting",
         'int p = fork_it(); if (p == 0) { burn(0.6); _exit(0); } if (p > 0) { waitpid(p, 0, 0); won("by a child"); }',
         verdicts=(WA, TLE),
     ),
-    _cpp(
+    attack_program(
         _TIME,
         "work-in-an-orphan",
         "seccomp polling accounting",
@@ -44,7 +37,7 @@ TIME = (
         'int ends[2]; if (pipe(ends)) return; int p = fork_it(); if (p == 0) { if (fork_it() == 0) { burn(0.6); _exit(0); } _exit(0); } close(ends[1]); char b; if (p > 0 && read(ends[0], &b, 1) == 0) { rest(3); won("by an orphan"); }',
         verdicts=(WA, TLE),
     ),
-    _cpp(
+    attack_program(
         _TIME,
         "work-in-threads",
         "polling accounting rlimit-cpu",
@@ -68,83 +61,83 @@ _IPC = (
 ).replace("shmctl_(a)", "syscall(SYS_shmctl, a, 0, 0)")
 
 TALKING = (
-    _cpp(
+    attack_program(
         _TALKING,
         "sockets",
         "seccomp",
         'for (int family : {1, 2, 10, 16, 17, 38, 40}) for (int type : {1, 2, 3}) { int s = socket(family, type, 0); if (s >= 0) { won("socket"); close(s); } } int p[2]; if (socketpair(1, 1, 0, p) == 0) won("pair");',
     ),
-    _cpp(
+    attack_program(
         _TALKING,
         "a-server-on-this-machine",
         "seccomp landlock namespaces",
         'int s = socket(AF_INET, SOCK_STREAM, 0); sockaddr_in to = {}; to.sin_family = AF_INET; to.sin_port = htons(port); to.sin_addr.s_addr = htonl(INADDR_LOOPBACK); if (s >= 0 && connect(s, (sockaddr*)&to, sizeof to) == 0) won("connected");',
     ),
-    _cpp(
+    attack_program(
         _TALKING,
         "an-abstract-name",
         "seccomp landlock namespaces",
         'int s = socket(AF_UNIX, SOCK_STREAM, 0); sockaddr_un to = {}; to.sun_family = AF_UNIX; strcpy(to.sun_path + 1, mark); if (s >= 0 && connect(s, (sockaddr*)&to, 2 + 1 + strlen(mark)) == 0) won("connected");',
     ),
-    _cpp(_TALKING, "system-v-ipc", "seccomp", _IPC),
-    _cpp(
+    attack_program(_TALKING, "system-v-ipc", "seccomp", _IPC),
+    attack_program(
         _TALKING,
         "message-queues",
         "seccomp landlock rlimit-msgqueue",
         'mq_attr small = {}; small.mq_maxmsg = 1; small.mq_msgsize = 8; string n = string("/") + mark; mqd_t q = mq_open(n.c_str(), O_CREAT | O_RDWR, 0600, &small); if (q >= 0) { won("queue"); mq_unlink(n.c_str()); }',
     ),
-    _cpp(
+    attack_program(
         _TALKING,
         "files-in-shared-memory",
         "landlock namespaces",
         'for (string d : {"/dev/shm/", "/dev/mqueue/"}) { string p = d + mark; if (open(p.c_str(), O_CREAT | O_RDWR, 0600) >= 0) { won("shared"); unlink(p.c_str()); } }',
     ),
-    _cpp(
+    attack_program(
         _TALKING,
         "io-uring",
         "seccomp rlimit-memlock",
         'char b[512] = {}; if (syscall(425, 8, b) >= 0) won("ring");',
     ),
-    _cpp(
+    attack_program(
         _TALKING,
         "keyrings",
         "seccomp",
         'if (syscall(SYS_keyctl, 0, -3, 1) >= 0 || syscall(SYS_add_key, "user", "x", "y", 1, -2) >= 0) won("key");',
     ),
-    _cpp(
+    attack_program(
         _TALKING,
         "bpf-perf-and-faults",
         "seccomp",
         'char b[512] = {}; b[4] = 64; if (syscall(SYS_bpf, 0, b, 72) >= 0 || syscall(SYS_perf_event_open, b, 0, -1, -1, 0) >= 0) won("watching"); if (syscall(SYS_userfaultfd, 1) >= 0) won("fault");',
     ),
-    _cpp(
+    attack_program(
         _TALKING,
         "the-other-tables-of-calls",
         "seccomp",
         'asm volatile("mov $20, %%eax; int $0x80" ::: "eax", "memory"); won("compat");',
         verdicts=(RE,),
     ),
-    _cpp(_TALKING, "x32-calls", "seccomp", 'syscall(0x40000000 + 39); won("x32");', verdicts=(RE,)),
-    _cpp(
+    attack_program(_TALKING, "x32-calls", "seccomp", 'syscall(0x40000000 + 39); won("x32");', verdicts=(RE,)),
+    attack_program(
         _TALKING,
         "ioctl",
         "seccomp",
         'long size; for (int fd = 0; fd < 3; fd++) for (unsigned long c : {0x5460ul, 0x5412ul, 0x541Cul, 0x40086602ul}) if (syscall(SYS_ioctl, fd, c, &size) == 0) won("ioctl");',
     ),
-    _cpp(
+    attack_program(
         _TALKING,
         "locks-on-files-of-the-system",
         "seccomp",
         # Whoever else reads the file sees the lock: two processes, two boxes, two users.
         'int fd = open("/bin/sh", O_RDONLY); struct flock read_lock = {}; read_lock.l_type = F_RDLCK; read_lock.l_len = 1; if (fcntl(fd, F_SETLK, &read_lock) == 0 || flock(fd, LOCK_SH | LOCK_NB) == 0 || fcntl(fd, F_GETLK, &read_lock) == 0) won("locked"); if (fcntl(fd, 37, &read_lock) == 0) won("description lock"); if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) won("lease"); if (fcntl(fd, F_NOTIFY, 1) == 0) won("notified");',
     ),
-    _cpp(
+    attack_program(
         _TALKING,
         "waking-who-waits-on-a-file-of-the-system",
         "seccomp",
         'int fd = open("/bin/sh", O_RDONLY); void* p = mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); if (syscall(SYS_futex, p, FUTEX_WAKE, 1, 0, 0, 0) >= 0 || syscall(SYS_futex, p, FUTEX_WAKE_BITSET, 1, 0, 0, 1) >= 0) won("woke");',
     ),
-    _cpp(
+    attack_program(
         _TALKING,
         "what-others-have-read",
         "seccomp",
@@ -153,13 +146,13 @@ TALKING = (
 )
 
 CONFUSING = (
-    _cpp(_CONFUSING, "bytes-of-every-kind", "cleaning", "for (int i = 0; i < 100000; i++) putchar(i * 7 % 256);", verdicts=(WA,), win=Win.FEEDBACK),
-    _cpp(_CONFUSING, "nothing-but-nul", "cleaning", "for (int i = 0; i < 100000; i++) putchar(0);", verdicts=(WA,), win=Win.FEEDBACK),
-    _cpp(_CONFUSING, "broken-utf-8", "cleaning", 'for (int i = 0; i < 9999; i++) fputs("\\xf0\\x9f\\xff\\xc0\\xaf\\xed\\xa0\\x80", stdout);', verdicts=(WA,), win=Win.FEEDBACK),
-    _cpp(_CONFUSING, "one-long-line", "cleaning", "static char b[1 << 20]; memset(b, 'x', sizeof b); for (int i = 0; i < 3; i++) fwrite(b, 1, sizeof b, stdout);", verdicts=(WA,), win=Win.FEEDBACK),
-    _cpp(_CONFUSING, "no-output", "apart", "", verdicts=(WA,)),
-    _cpp(_CONFUSING, "closing-everything", "apart", "for (int fd = 0; fd < 256; fd++) close(fd);", verdicts=(WA,)),
-    _cpp(
+    attack_program(_CONFUSING, "bytes-of-every-kind", "cleaning", "for (int i = 0; i < 100000; i++) putchar(i * 7 % 256);", verdicts=(WA,), win=Win.FEEDBACK),
+    attack_program(_CONFUSING, "nothing-but-nul", "cleaning", "for (int i = 0; i < 100000; i++) putchar(0);", verdicts=(WA,), win=Win.FEEDBACK),
+    attack_program(_CONFUSING, "broken-utf-8", "cleaning", 'for (int i = 0; i < 9999; i++) fputs("\\xf0\\x9f\\xff\\xc0\\xaf\\xed\\xa0\\x80", stdout);', verdicts=(WA,), win=Win.FEEDBACK),
+    attack_program(_CONFUSING, "one-long-line", "cleaning", "static char b[1 << 20]; memset(b, 'x', sizeof b); for (int i = 0; i < 3; i++) fwrite(b, 1, sizeof b, stdout);", verdicts=(WA,), win=Win.FEEDBACK),
+    attack_program(_CONFUSING, "no-output", "apart", "", verdicts=(WA,)),
+    attack_program(_CONFUSING, "closing-everything", "apart", "for (int fd = 0; fd < 256; fd++) close(fd);", verdicts=(WA,)),
+    attack_program(
         _CONFUSING,
         "terminal-escapes",
         "cleaning",
@@ -168,15 +161,15 @@ CONFUSING = (
         win=Win.FEEDBACK,
     ),
     *(
-        _cpp(_CONFUSING, name, "status", f'fputs("{words}\\n", stderr); exit(1);', verdicts=(RE,), win=Win.VERDICT)
+        attack_program(_CONFUSING, name, "status", f'fputs("{words}\\n", stderr); exit(1);', verdicts=(RE,), win=Win.VERDICT)
         for name, words in (
             ("says-it-had-no-resources", "bash: fork: retry: Resource temporarily unavailable"),
             ("says-it-does-not-compile", "Compilation error"),
             ("says-it-took-too-long", "Time limit exceeded"),
         )
     ),
-    _cpp(_CONFUSING, "says-it-is-right", "apart", 'for (FILE* out : {stdout, stderr}) fputs("Output is correct\\n1\\n100\\n", out);', verdicts=(WA,)),
-    _cpp(
+    attack_program(_CONFUSING, "says-it-is-right", "apart", 'for (FILE* out : {stdout, stderr}) fputs("Output is correct\\n1\\n100\\n", out);', verdicts=(WA,)),
+    attack_program(
         _CONFUSING,
         "a-name-like-a-line-of-proc",
         "polling accounting rlimit-cpu",

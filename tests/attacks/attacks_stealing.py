@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from attack import ANY, RE, WA, Attack, Way
+from functools import partial
 
+from attack import ANY, Way, attack_program
 
-def _cpp(name: str, layers: str, body: str, **more: object) -> Attack:
-    return Attack(
-        name=name, heading="stealing", body=body, layers=tuple(layers.split()),
-        **{"verdicts": (WA, RE), **more},
-    )  # type: ignore[arg-type]  # fmt: skip
-
-
-def _python(name: str, layers: str, body: str, **more: object) -> Attack:
-    return _cpp(name, layers, body, language="python", **more)
-
+_cpp = partial(attack_program, "stealing")
+_python = partial(attack_program, "stealing", language="python")
 
 STEALING = (
     _cpp(

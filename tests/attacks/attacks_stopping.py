@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from attack import ANY, MLE, OLE, RE, TLE, WA, Attack, Win
+from functools import partial
 
+from attack import ANY, MLE, OLE, RE, TLE, WA, Win, attack_program
 
-def _cpp(name: str, layers: str, body: str, **more: object) -> Attack:
-    return Attack(
-        name=name, heading="stopping", body=body, layers=tuple(layers.split()), **{"verdicts": ANY, **more}
-    )  # type: ignore[arg-type]  # fmt: skip
-
-
-def _python(name: str, layers: str, body: str, **more: object) -> Attack:
-    return _cpp(name, layers, body, language="python", **more)
-
+_cpp = partial(attack_program, "stopping", verdicts=ANY)
+_python = partial(_cpp, language="python")
 
 STOPPING = (
     _cpp(

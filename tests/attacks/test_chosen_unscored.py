@@ -17,6 +17,8 @@ from support.servers import Fixed
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store, load_problems
 from ioi_eval.models import (
     Blob,
+    BuildLimits,
+    BuildOptions,
     Checker,
     CheckerKind,
     Limits,
@@ -49,7 +51,6 @@ PYTHON = {
     "blocks in blocks": "".join(f"{' ' * n}try:\n" for n in range(19))
     + f"{' ' * 19}pass\n"
     + "".join(f"{' ' * n}finally: pass\n" for n in reversed(range(19))),
-    "a list of six megabytes": f"all = [{'[0],' * 1_500_000}]\n",
     "an end by the compiler's own code": "raise SystemExit(137)\n",
 }
 CPP = {
@@ -118,6 +119,7 @@ int morning(std::vector<int>, int stick) { SECOND return stick; }
 # Each takes twice its size while it is built.
 LARGE = "static char data[60 << 20] = {NUMBER};\n" + ECHO.replace("{ int", "{ data[1] = 1; int", 1)
 REFUSED = (Verdict.CE, Verdict.MLE, Verdict.TLE)  # by a compiler, or by the check of a source
+SCORED = (*REFUSED, Verdict.WA, Verdict.RE)
 NAMES = {
     "a name that is too long": ("b" * 300 + ".h",),
     "a name with a zero": ("b\0.h",),
@@ -139,21 +141,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-async def scorer(place: str, cache: Store, tmp_path: Path) -> AsyncIterator[Scorer]:
+def builds(request: pytest.FixtureRequest) -> BuildOptions:
+    """The limits of builds: a test's parameter, else the usual ones."""
+    return getattr(request, "param", BuildOptions())
+
+
+@pytest.fixture
+async def scorer(place: str, cache: Store, tmp_path: Path, builds: BuildOptions) -> AsyncIterator[Scorer]:
     if "=" in place:
         engine = PistonEngine(Fixed([place.partition("=")[2]]))
-        async with Scorer(engine, store=Store(tmp_path / "store")) as opened:
+        async with Scorer(engine, store=Store(tmp_path / "store"), builds=builds) as opened:
             yield opened
         return
     here = EmbeddedEngine(store=cache, slots=1)
     if place == "here":
-        async with Scorer(here, store=cache) as opened:
+        async with Scorer(here, store=cache, builds=builds) as opened:
             yield opened
         return
     async with (
         here,
         Server(here, ServerOptions(port=0)) as server,
-        Scorer(PistonEngine(Fixed([server.url])), store=Store(tmp_path / "store")) as opened,
+        Scorer(PistonEngine(Fixed([server.url])), store=Store(tmp_path / "store"), builds=builds) as opened,
     ):
         yield opened
 
@@ -169,7 +177,20 @@ async def verdict(
 
 @pytest.mark.parametrize("name", PYTHON)
 async def test_no_python_is_unscored(scorer: Scorer, name: str) -> None:
-    assert await verdict(scorer, PYTHON[name], "python") in (*REFUSED, Verdict.WA, Verdict.RE)
+    assert await verdict(scorer, PYTHON[name], "python") in SCORED
+
+
+@pytest.mark.parametrize(
+    ("number", "builds"),
+    [
+        pytest.param(1_500_000, BuildOptions(), marks=pytest.mark.long, id="of six megabytes"),
+        pytest.param(500_000, BuildOptions(limits=BuildLimits(memory=512 << 20)), id="of two"),
+    ],
+    indirect=["builds"],
+)
+async def test_no_list_that_fills_a_compilers_memory_is_unscored(scorer: Scorer, number: int) -> None:
+    """A parser takes 1,400 bytes for each element."""
+    assert await verdict(scorer, f"all = [{'[0],' * number}]\n", "python") in SCORED
 
 
 async def test_no_cpp_is_unscored(scorer: Scorer) -> None:

@@ -14,17 +14,17 @@ from typing import NamedTuple
 import msgspec
 import pytest
 from missing import lacks
-from support.builds import plain_problem, submitted
+from support.builds import lay_out, plain_problem, submitted
+from support.engines import submission_recipe
 
 from ioi_eval.engines.contract import Recipe
 from ioi_eval.engines.embedded.toolchains import find_linking
 from ioi_eval.engines.jobs import build
 from ioi_eval.engines.jobs.build import compile_script
 from ioi_eval.engines.linking import LINKING
-from ioi_eval.judge.recipes import submission_recipe
 from ioi_eval.model.job import Ended
 from ioi_eval.models import BuildLimits
-from ioi_eval.rules.builds import log_of
+from ioi_eval.rules.verdicts import log_of
 
 pytestmark = pytest.mark.alike
 
@@ -115,9 +115,7 @@ def outcome(box: Path, recipe: Recipe, *, quickly: bool) -> Outcome:
         lacks("there is no gold that links programs: apt-get install binutils")
     if not quickly:
         tool = msgspec.structs.replace(tool, linker="")
-    for file in (recipe.control, *recipe.sources):
-        (box / file.name).parent.mkdir(parents=True, exist_ok=True)
-        (box / file.name).write_bytes(file.content.read())
+    lay_out(box, recipe)
     script = compile_script(recipe, tool=tool)
     done = subprocess.run(
         ["bash", "-c", script],

@@ -13,6 +13,7 @@ from ioi_eval import Store
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import (
     Blob,
+    BuildLimits,
     BuildOptions,
     Checker,
     CheckerKind,
@@ -22,11 +23,12 @@ from ioi_eval.models import (
     TaskOptions,
 )
 from ioi_eval.testing import FakeEngine
+from support.engines import Recipe, submission_recipe
 
 HELLO = '#include <bits/stdc++.h>\nint main() { std::cout << "hello\\n"; }\n'
 
 
-def named(name: str, text: str = "") -> NamedBlob:
+def named(name: str, text: str = "x") -> NamedBlob:
     return NamedBlob(name=name, content=Blob.of(text))
 
 
@@ -52,6 +54,18 @@ def checked_problem(text: str = "int main() {}\n") -> Problem:
 
 def submitted(code: str | None = HELLO, language: str = "c++", key: str = "1") -> Submission:
     return Submission(key=key, problem_id="sum", code=code, language=language)
+
+
+def recipe(source: str, problem: Problem | None = None, language: str = "c++") -> Recipe:
+    """Return how the source is built: for the plain problem, where no other is named."""
+    return submission_recipe(problem or plain_problem(), submitted(source, language), BuildLimits())
+
+
+def lay_out(box: Path, recipe: Recipe) -> None:
+    """Write the files of a build as they lie in its box."""
+    for file in (recipe.control, *recipe.sources):
+        (box / file.name).parent.mkdir(parents=True, exist_ok=True)
+        (box / file.name).write_bytes(file.content.read())
 
 
 @asynccontextmanager

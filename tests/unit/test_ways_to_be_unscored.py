@@ -19,11 +19,20 @@ PACKAGE, TOP = Path(ioi_eval.__file__).parent, Path(__file__).parents[2]
 FAILS = re.compile(r"\b(?:fail|fail_errno|mount_or_fail)\(|\blines\.(?:failed|fatal)\(")
 
 
-def errors_of_the_judge() -> set[str]:
+@pytest.fixture(scope="module")
+def sources() -> dict[str, list[ast.AST]]:
+    """The nodes of each file of the package."""
+    return {
+        path.relative_to(PACKAGE).as_posix(): list(ast.walk(ast.parse(path.read_text())))
+        for path in PACKAGE.rglob("*.py")
+    }
+
+
+def errors_of_the_judge(sources: dict[str, list[ast.AST]]) -> set[str]:
     """Their names: JudgeFailure, EngineError, and all classes made of them, wherever they are."""
     found, classes = {"JudgeFailure", "EngineError"}, dict[str, set[str]]()
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for nodes in sources.values():
+        for node in nodes:
             if isinstance(node, ast.ClassDef):
                 classes[node.name] = {base.id for base in node.bases if isinstance(base, ast.Name)}
     while more := {name for name, bases in classes.items() if bases & found} - found:
@@ -31,10 +40,9 @@ def errors_of_the_judge() -> set[str]:
     return found
 
 
-def places() -> Counter[str]:
-    kinds, found = errors_of_the_judge(), Counter[str]()
-    for path in PACKAGE.rglob("*.py"):
-        nodes = list(ast.walk(ast.parse(path.read_text())))
+def places(sources: dict[str, list[ast.AST]]) -> Counter[str]:
+    kinds, found = errors_of_the_judge(sources), Counter[str]()
+    for path, nodes in sources.items():
         # A contest refuses its participants by an error of that name, too, which is none of the judge.
         others = {
             name.name
@@ -44,10 +52,10 @@ def places() -> Counter[str]:
         }
         for node in nodes:
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in kinds - others:
-                found[path.relative_to(PACKAGE).as_posix()] += 1
-    for path in (graders() / "proctor").glob("*.[ch]pp"):
-        if number := len(FAILS.findall(path.read_text())):
-            found[path.name] = number
+                found[path] += 1
+    for source in (graders() / "proctor").glob("*.[ch]pp"):
+        if number := len(FAILS.findall(source.read_text())):
+            found[source.name] = number
     return found
 
 
@@ -64,9 +72,9 @@ def section() -> str:
     return text.partition("## Ways to be unscored\n")[2].partition("\n## ")[0]
 
 
-def test_every_way_to_be_unscored_is_listed() -> None:
-    assert {"ModuleMissing", "BrokenReply", "TooLarge"} < errors_of_the_judge()
-    there = places()
+def test_every_way_to_be_unscored_is_listed(sources: dict[str, list[ast.AST]]) -> None:
+    assert {"ModuleMissing", "BrokenReply", "TooLarge"} < errors_of_the_judge(sources)
+    there = places(sources)
     cells = [line.split("|")[1] for line in section().splitlines() if line.startswith("| `")]
     listed = [name for cell in cells for name in re.findall(r"`([\w/.]+)`", cell)]
     assert len(set(listed)) == len(listed), "a file stands in one row"

@@ -1,28 +1,31 @@
-"""A stage in the box that `proctor box` makes: its spec, its report, and what that means.
+"""A stage in the box that `proctor box` makes: its spec, its report, what that means, and the box's files.
 
 docs/protocol.md, "Box spec", is the reference.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import io
 import os
 import selectors
+import shutil
 import signal
+import stat
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Any
 
 import msgspec
 
-from ioi_eval.model.errors import BrokenReply, EngineOverloaded, EngineUnavailable
-from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED, OWN_LIMITS, Ended, Stage, StageStatus
+from ioi_eval.model.errors import BrokenReply, EngineOverloaded, EngineUnavailable, JobRejected
+from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED, OWN_LIMITS, Ended, JobFile, Stage, StageStatus
 from ioi_eval.model.protocol import Message
 from ioi_eval.rules.limits import GRACE
 
@@ -194,6 +197,126 @@ class Leash:
         """Gives the descriptors back. Only for who made it, when nothing hangs on it any more."""
         self.cut()
         os.close(self.end)
+
+
+# --- files into a box before anything runs in it, and out of it when all in it is dead ---------------
+
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_LARGE = 16 << 20  # bytes; a precompiled header has 120 MB
+# Such a descriptor only names the folder, which closed modes cannot refuse us.
+BY_PATH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def fill(box: Path, files: Iterable[JobFile], uid: int | None, starting: Lock) -> tuple[BoxFile, ...]:
+    """Writes what the job holds and gives what the box shall open by itself.
+
+    A process that another thread starts has our descriptors until it has become its program. One of a file
+    that we are writing would make that file busy, and a busy file cannot be run: no program is written then.
+    """
+    placed = []
+    for file in files:
+        with starting if file.executable else contextlib.nullcontext():
+            placed.append(_place(box, file, uid))
+    return tuple(file for file in placed if file is not None)
+
+
+def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:
+    target = box / file.name
+    for place in reversed(PurePosixPath(file.name).parents[:-1]):
+        folder = box / place
+        if not folder.is_dir():
+            folder.mkdir(mode=0o755)
+            if uid is not None:
+                os.chown(folder, uid, uid)
+    source = file.content.path
+    if source is not None and file.content.data is None:
+        # Whether a descriptor of the file serves inside: it keeps the file's own mode.
+        try:
+            mode = Path(source).stat().st_mode
+        except OSError as error:
+            raise JobRejected(f"{source} cannot be read: {error.strerror}") from error
+        if not stat.S_ISREG(mode):
+            raise JobRejected(f"{source} is not a regular file")
+        needed = 0o5 if file.executable else 0o4
+        # What is too large to be copied for each job is shown to users who may not change it.
+        shown = not file.copied or (uid is not None and file.content.size >= _LARGE)
+        if shown and (mode & needed == needed or (uid is None and not file.executable)):
+            return BoxFile(name=file.name, path=source)
+        shutil.copyfile(source, target)
+    else:
+        with target.open("xb") as stream:
+            stream.write(file.content.data or b"")
+    target.chmod(0o755 if file.executable else 0o644)
+    if uid is not None:
+        os.chown(target, uid, uid)
+    return None
+
+
+@contextlib.contextmanager
+def room_for_files(box: Path | None = None) -> Iterator[None]:
+    """Tells apart whose fault it is that files cannot be made: names that clash are the job's."""
+    try:
+        yield
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        name = os.path.relpath(error.filename, box)  # where boxes lie is nothing that a job's sender is told
+        raise JobRejected(f"{name!r} is a file and a folder at once") from error
+    except OSError as error:
+        if error.errno in _FULL:
+            raise EngineOverloaded(f"no room for the job's files: {error.strerror}") from error
+        raise
+
+
+def unlink(box: Path, files: Iterable[BoxFile]) -> tuple[BoxFile, ...]:
+    """Removes the links of a stage, for the next to have its own; leaves out what the programs replaced."""
+    return tuple(file for file in files if _removed(box, file.name))
+
+
+def _removed(box: Path, name: str) -> bool:
+    with _found(box, name, stat.S_ISLNK) as (place, last):
+        if place is not None:
+            os.unlink(last, dir_fd=place)
+        return place is not None
+
+
+def take_out(box: Path, name: str, target: Path) -> bool:
+    """Moves a regular file out of the box and makes it ours; False when there is none under that name."""
+    with _found(box, name, stat.S_ISREG) as (place, last):
+        if place is None:
+            return False
+        os.rename(last, target, src_dir_fd=place)
+    # Only we can reach it now. It has the owner and the mode that it was left with.
+    handle = os.open(target, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        mode, itself = os.fstat(handle).st_mode, f"/proc/self/fd/{handle}"
+        if not stat.S_ISREG(mode):
+            target.unlink()
+            return False
+        os.chown(itself, os.geteuid(), os.getegid())
+        Path(itself).chmod(0o755 if mode & stat.S_IXUSR else 0o644)
+        return True
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _found(box: Path, name: str, kind: Callable[[int], bool]) -> Iterator[tuple[int | None, str]]:
+    """The folder that a file of the box is in, and the last part of its name; None where there is none.
+
+    The programs are dead, but what they left is not to be trusted: no link is followed on the way.
+    """
+    *folders, last = name.split("/")
+    with contextlib.ExitStack() as opened:
+        place: int | None = None
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            handle = os.open(box, BY_PATH)
+            opened.callback(os.close, handle)
+            for folder in folders:
+                handle = os.open(folder, BY_PATH, dir_fd=handle)
+                opened.callback(os.close, handle)
+            if kind(os.stat(last, dir_fd=handle, follow_symlinks=False).st_mode):
+                place = handle
+        yield place, last
 
 
 # --- a stage, from its start to its end --------------------------------------------------------------

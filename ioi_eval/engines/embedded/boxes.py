@@ -1,4 +1,4 @@
-"""The folder of an engine's boxes, and their uids; no crash keeps either taken.
+"""The folder of an engine's boxes, its removal, and their uids; no crash keeps either taken.
 
 The engine holds a lock on the file `owner` in its folder for as long as it lives. A folder whose lock is free
 belongs to an engine that was killed: the next engine that starts removes it. The file says how many bytes of
@@ -15,13 +15,13 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import msgspec
 
+from ioi_eval.engines.embedded.box import BY_PATH
 from ioi_eval.engines.embedded.commands import everybody_may_enter
-from ioi_eval.engines.embedded.placing import remove_tree
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.store import private_folder
 
@@ -271,6 +271,83 @@ def _locked(path: Path, flags: int = 0, mode: int = 0o600) -> int | None:
 
 def _prefix() -> str:
     return f"ioi-eval-{os.geteuid()}-"
+
+
+# --- removing folders in which hostile programs did what they liked ----------------------------------
+
+
+_ALL_OF_THE_OWNER = 0o700
+
+
+def remove_tree(path: Path, *, last: str = "") -> None:
+    """Removes a folder and all in it; a folder that is gone is fine. Raises OSError when something stays.
+
+    The file named `last` stays until nothing else is there. Every folder below is emptied of its files, its
+    own folders are moved up beside it, and then it is removed. So nothing recurses, no path grows, and three
+    descriptors do for any depth.
+    """
+    try:
+        top = _open_folder(path)
+    except FileNotFoundError:
+        return
+    try:
+        names = (f".rm-{number}" for number in count())
+        while folders := _remove_files(top, but=last):
+            for folder in folders:
+                _raise_children(top, folder, names)
+        _remove_files(top)
+    finally:
+        os.close(top)
+    with contextlib.suppress(FileNotFoundError):
+        path.rmdir()
+
+
+def _raise_children(top: int, folder: str, names: Iterator[str]) -> None:
+    """Moves the folder's folders up to the top and removes it."""
+    inside = _open_folder(folder, top)
+    try:
+        for child in _remove_files(inside):
+            os.close(_open_folder(child, inside))  # moving a folder needs the right to write in it
+            os.rename(child, _free(names, top), src_dir_fd=inside, dst_dir_fd=top)
+    finally:
+        os.close(inside)
+    os.rmdir(folder, dir_fd=top)
+
+
+def _free(names: Iterator[str], top: int) -> str:
+    """A name that nothing has: the program may have guessed ours."""
+    for name in names:
+        try:
+            os.lstat(name, dir_fd=top)
+        except FileNotFoundError:
+            return name
+    raise AssertionError("the names do not end")
+
+
+def _remove_files(folder: int, *, but: str = "") -> list[str]:
+    """Removes what is no folder; gives the names of the folders."""
+    with os.scandir(folder) as entries:
+        listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in listed:
+        if not is_folder and name != but:
+            os.unlink(name, dir_fd=folder)
+    return [name for name, is_folder in listed if is_folder]
+
+
+def _open_folder(name: str | Path, parent: int | None = None) -> int:
+    """A descriptor that reads a folder, whatever its mode.
+
+    Never through a link, even one that something alive put there between two of our steps.
+    """
+    handle = os.open(name, BY_PATH, dir_fd=parent)
+    try:
+        mine = f"/proc/self/fd/{handle}"
+        mode = stat.S_IMODE(os.fstat(handle).st_mode)
+        if mode & _ALL_OF_THE_OWNER != _ALL_OF_THE_OWNER:
+            Path(mine).chmod(mode | _ALL_OF_THE_OWNER)
+        return os.open(mine, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    finally:
+        os.close(handle)
 
 
 # --- uids --------------------------------------------------------------------------------------------

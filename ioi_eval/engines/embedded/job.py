@@ -11,11 +11,22 @@ from threading import Lock
 import msgspec
 
 from ioi_eval.engines.contract import check_names
-from ioi_eval.engines.embedded.box import BoxEnd, BoxFile, BoxLimits, BoxSpec, Caps, Leash, run_stage
-from ioi_eval.engines.embedded.boxes import Boxes
+from ioi_eval.engines.embedded.box import (
+    BoxEnd,
+    BoxFile,
+    BoxLimits,
+    BoxSpec,
+    Caps,
+    Leash,
+    fill,
+    room_for_files,
+    run_stage,
+    take_out,
+    unlink,
+)
+from ioi_eval.engines.embedded.boxes import Boxes, remove_tree
 from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
-from ioi_eval.engines.embedded.placing import fill, remove_tree, room_for_files, take_out, unlink
 from ioi_eval.engines.embedded.standing import Order, StandingProctor, Ward
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Job, JobFile, JobResult, Stands
@@ -98,22 +109,21 @@ _Command = tuple[str, ...]
 def _commands(
     job: Job, package: LanguagePackage, texts: list[str]
 ) -> tuple[_Command | None, _Command | None]:
-    """Return both stages' commands. Compile gets all texts' names, run the first and the arguments."""
+    """Return both stages' commands. Compile gets all texts' names, run the first and the arguments.
+
+    Where the package has no scripts, the job brings its own; one of the two may be missing.
+    """
+    given = (texts[0], *job.args)
     if package.folder:
         compiling = (_BASH, f"{package.folder}/compile", *texts) if package.compiles else None
-        return compiling, (_BASH, f"{package.folder}/run", texts[0], *job.args)
+        return compiling, (_BASH, f"{package.folder}/run", *given)
     if package.language == "bash":
-        return None, (*_BASH_WITHIN, texts[0], *job.args)
-    return _own_scripts(job, texts)
-
-
-def _own_scripts(job: Job, texts: list[str]) -> tuple[_Command | None, _Command | None]:
-    """The job brings its own scripts; one of the two may be missing."""
+        return None, (*_BASH_WITHIN, *given)
     names = {file.name for file in job.files}
     if not names & {"compile", "run"}:
         raise JobRejected(f"a job for {job.runtime} needs a file `compile` or a file `run`")
     compiling = (_BASH, "compile", *texts) if "compile" in names else None
-    return compiling, (_BASH, "run", texts[0], *job.args) if "run" in names else None
+    return compiling, (_BASH, "run", *given) if "run" in names else None
 
 
 def _is_text(file: JobFile) -> bool:
@@ -172,7 +182,7 @@ class Ground(msgspec.Struct, frozen=True):
     proctor: Path
     caps: Caps
     room: Room
-    starting: Lock  # held while a process is started or a program is written, see placing.fill
+    starting: Lock  # held while a process is started or a program is written, see `fill`
     layers: tuple[str, ...] | None
     allow_unconfined: bool
     read: tuple[str, ...] = ()  # what all jobs may look into, for their interpreter

@@ -29,10 +29,11 @@ from ioi_eval.engines.embedded.box import (
     Caps,
     Leash,
     Streams,
+    fill,
+    room_for_files,
     start,
 )
-from ioi_eval.engines.embedded.boxes import Boxes
-from ioi_eval.engines.embedded.placing import fill, remove_tree, room_for_files
+from ioi_eval.engines.embedded.boxes import Boxes, remove_tree
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import JobFile
 from ioi_eval.rules.limits import GRACE

@@ -1,6 +1,6 @@
 """Builds on one transport: what is compiled once is never compiled again. A build job never holds a test.
 
-rules/builds.py reads the ending.
+rules/verdicts.py reads the ending.
 
 """
 
@@ -14,7 +14,7 @@ import secrets
 import shlex
 import shutil
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -72,8 +72,8 @@ from ioi_eval.model.job import Ahead, Job, JobFile, Stands, Toolchain
 from ioi_eval.model.options import TRUSTED_SECONDS, BuildOptions
 from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines, encode_plan
 from ioi_eval.model.values import Blob, Value
-from ioi_eval.rules.builds import MACHINE_AT_FAULT, Ending, ending, lacked_room, log_of
 from ioi_eval.rules.limits import milliseconds, plan_limits
+from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, Ending, ending, lacked_room, log_of
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin
 from ioi_eval.store.memory import Bounded, Notes, Shared, recalled, remembered
@@ -230,7 +230,7 @@ def object_recipe(recipe: Recipe) -> Recipe:
         command=(recipe.command[0], "-c", *words),
         sources=tuple(sorted(recipe.sources[:-1], key=lambda source: source.name == recipe.shared)),
         control=recipe.control,
-        limits=recipe.limits.at_least(TRUSTED_SECONDS),
+        limits=recipe.limits,
         proctor=recipe.proctor,
     )
 
@@ -243,10 +243,10 @@ _LONGEST = 1 << 10  # bytes of an answer
 async def check(carrier: Carrier, recipe: Recipe, profile: Profile, *, attempts: int) -> Built | None:
     """Return what a build would make; None where it takes a build to say.
 
-    It does not for a program in Python: what builds it, and one source.
+    It does not for a program in Python of one source, beside what builds it.
     """
-    checked = recipe.kind == SUBMISSION and recipe.tool == COMMAND and len(recipe.sources) == 2
-    if not checked or profile.waiting is None or profile.proctor is None:
+    alone = recipe.kind == SUBMISSION and len(recipe.sources) == 2
+    if not alone or profile.waiting is None or profile.proctor is None:
         return None
     tool, nonce = profile.tool(COMMAND, "checking a source"), secrets.token_hex(16)
     job = _job(recipe, tool, nonce, proctor=profile.proctor, library=profile.waiting)
@@ -532,10 +532,10 @@ class Builds:
             with contextlib.suppress(ToolchainGone):  # servers have changed since: the next job is for these
                 together = " ".join(keys)
                 outcome = await self._under_way.call(together, partial(self._find_or_make, recipe, profile))
-                if isinstance(outcome, Rejected) or recipe.kind != SUBMISSION:
+                refusal = self._carrier.refusal if recipe.kind == SUBMISSION else None
+                if isinstance(outcome, Rejected) or refusal is None:
                     return outcome
-                reason = await self._carrier.refusal(outcome.artifact, profile)  # to travel with tests
-                if not reason:
+                if not (reason := await refusal(outcome.artifact, profile)):
                     return outcome
                 confinement = outcome.confinement
                 return Rejected(log=reason, compiler=outcome.compiler, confinement=confinement, lasting=False)
@@ -545,10 +545,11 @@ class Builds:
         found = await self._found(recipe, profile)
         if found is not None:
             return found
-        checked = await check(self._carrier, recipe, profile, attempts=self._attempts)
-        if checked is not None:
-            key = recipe.key(profile.architecture, profile.toolchains[recipe.tool])
-            return await asyncio.to_thread(self._shelf.keep, key, checked)
+        if recipe.tool == COMMAND:
+            checked = await check(self._carrier, recipe, profile, attempts=self._attempts)
+            if checked is not None:
+                key = recipe.key(profile.architecture, profile.toolchains[recipe.tool])
+                return await asyncio.to_thread(self._shelf.keep, key, checked)
         ahead = await self._ahead(recipe, profile)
         build = partial(
             self._carrier.build,
@@ -557,13 +558,14 @@ class Builds:
         )
         made = await build(recipe, ahead, profile, alone=False)
         end = ending(made.ended, recipe.refusals)
-        # With a header made ahead, or a quicker linker, a source may be built twice under the limits of one.
-        headers = {f"{INCLUDED}.gch", header_name(recipe)}
-        begun = not self._carrier.is_here or any(file.name in headers for file in ahead)
-        begun = begun and (serves(recipe) or bool(own_includes(recipe)))
         linker = recipe.linker(profile.toolchains[recipe.tool])
-        cut_short = end is Ending.CUT_SHORT and (begun or bool(linker))
-        if end not in _ONCE_MORE and not cut_short:
+        once_more = end in _ONCE_MORE
+        if end is Ending.CUT_SHORT:
+            # With a header made ahead, or a quicker linker, it may be built twice under the limits of one.
+            headers = {f"{INCLUDED}.gch", header_name(recipe)}
+            begun = not self._carrier.is_here or any(file.name in headers for file in ahead)
+            once_more = bool(linker) or (begun and (serves(recipe) or bool(own_includes(recipe))))
+        if not once_more:
             return await self._take(recipe, profile, made, lasting=True, linker=linker)
         made.discard()
         # Once more, with nothing made ahead and the compiler's own linker. What crashes or is stopped twice
@@ -581,11 +583,12 @@ class Builds:
             found = await asyncio.to_thread(self._shelf.find, *places)
             if found is not None:
                 return found
-        if self._carrier.is_here or recipe.main.content.sha256 in self._come_here:
+        refusal = self._carrier.refusal
+        if refusal is None or recipe.main.content.sha256 in self._come_here:
             return None
         stays = self._shelf.stays(recipe, *keys)
         # Where servers take less at a time than before, it may fit when it is packed.
-        return None if stays and await self._carrier.refusal(stays.artifact, profile) else stays
+        return None if stays and await refusal(stays.artifact, profile) else stays
 
     async def _take(
         self, recipe: Recipe, profile: Profile, made: Made, *, lasting: bool, linker: str = ""
@@ -685,9 +688,8 @@ class Builds:
         if proof is None and key not in self._background:
             shipped = early_key in shipped_proofs()
             if shipped or self._proofs.pays(key):
-                proving = self.prove(wanted, islice(trials(recipe), 1 if shipped else None), profile, files)
-                task = self._background[key] = asyncio.create_task(proving)
-                task.add_done_callback(_look_at)
+                programs = islice(trials(recipe), 1 if shipped else None)
+                self._begin(key, self.prove(wanted, programs, profile, files))
         return dict(files) if isinstance(proof, Built) else {}
 
     async def _checker_at_workers(self, recipe: Recipe, profile: Profile) -> Built | None:
@@ -707,12 +709,17 @@ class Builds:
         [key] = _keys(recipe, profile)
         found = await asyncio.to_thread(self._shelf.find, key)
         if found is None and demand.pays(key) and key not in self._background:
-            task = self._background[key] = asyncio.create_task(self.build(recipe))
-            task.add_done_callback(_look_at)
+            patient = recipe.limits.at_least(TRUSTED_SECONDS)
+            self._begin(key, self.build(msgspec.structs.replace(recipe, limits=patient)))
         if found is None and wait and key in self._background:
             await asyncio.wait({self._background[key]})
             found = await asyncio.to_thread(self._shelf.find, key)
         return found if isinstance(found, Built) else None
+
+    def _begin(self, key: str, work: Coroutine[Any, Any, Built | Rejected]) -> None:
+        """Make something in the background. Where it fails, builds do without it, and do not try again."""
+        task = self._background[key] = asyncio.create_task(work)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 def _under_limits(key: str, recipe: Recipe) -> str:
@@ -723,9 +730,3 @@ def _under_limits(key: str, recipe: Recipe) -> str:
 def _keys(recipe: Recipe, profile: Profile) -> tuple[str, ...]:
     """Return the key of the artifact for each toolchain that may build it."""
     return tuple(recipe.key(profile.architecture, tool) for tool in profile.offered(recipe.tool))
-
-
-def _look_at(task: asyncio.Task[Built | Rejected]) -> None:
-    """Swallow the failure of a part made ahead: builds do without it, and do not try again."""
-    if not task.cancelled():
-        task.exception()

@@ -77,8 +77,12 @@ class Carrier(Protocol):
         """
         ...
 
-    async def refusal(self, program: Blob, profile: Profile) -> str:
-        """Return why a submission's program cannot travel with its tests. Empty: it can."""
+    @property
+    def refusal(self) -> Callable[[Blob, Profile], Awaitable[str]] | None:
+        """A function that returns why a submission's program cannot travel with its tests; empty: it can.
+
+        None where programs need not travel.
+        """
         ...
 
     def job(self, batch: Batch, chosen: JobTests, profile: Profile) -> Job:

@@ -35,9 +35,11 @@ from ioi_eval.model.options import BuildOptions
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.limits import milliseconds
 from ioi_eval.store import Store
+from ioi_eval.store.memory import Bounded
 
 _TRIES_WITHOUT_LINES = 2
 _OTHERS_FIRST = 600.0  # seconds
+_FITTINGS = 64  # problems under way at the same time, and more
 
 
 class TurnTaking:
@@ -75,6 +77,7 @@ class Paths:
     """The carrier to boxes on this machine. Files stay where they are, and a box's report is the outcome."""
 
     is_here = True
+    refusal = None
 
     def __init__(self, transport: LocalTransport) -> None:
         self._transport = transport
@@ -104,13 +107,10 @@ class Paths:
             alone=alone,
             made_for={recipe.tool: tuple(each.identity for each in profile.offered(recipe.tool))},
         )
-        ended = await persist(partial(self._transport.run, job), attempts=attempts, phase="compiling")
+        ended = await self.run(job, profile, attempts=attempts, phase="compiling")
         made = ended.kept.get(recipe.output)
         content = None if made is None else await asyncio.to_thread(Blob.of_file, Path(made))
         return Made(ended=ended, tool=tool, content=content)
-
-    async def refusal(self, program: Blob, profile: Profile) -> str:
-        return ""
 
     job = staticmethod(run_job)
 
@@ -133,11 +133,15 @@ class JobEngine:
     ) -> None:
         self.transport, self.packing = transport, packing or Shipping()
         builds = builds or BuildOptions()
-        self._carrier: Carrier = Parcels(transport, self.packing, builds.precompile_after)
-        if isinstance(transport, LocalTransport):
-            self._carrier = Paths(transport)
+        self._carrier: Carrier = (
+            Paths(transport)
+            if isinstance(transport, LocalTransport)
+            else Parcels(transport, self.packing, builds.precompile_after)
+        )
         self.builds = Builds(transport, self._carrier, store, builds)
         self._learned, self._turns = Learned(), TurnTaking()
+        # By problem, options and profile, which they hold, so that no other one gets the number of any.
+        self._fittings = Bounded[Fitting](_FITTINGS)
         self._open = AsyncExitStack()
 
     @property
@@ -202,15 +206,16 @@ class JobEngine:
 
     async def _ran(self, batch: Batch) -> tuple[JobTests, Ended]:
         """Execute a job that the transport takes: one that it refuses as too large is made smaller."""
-        profile = await self.transport.profile()
-        fitting = Fitting(batch, profile, self.packing.weight, self._learned)
+        profile, problem, options = await self.transport.profile(), batch.problem, batch.options
+        key = f"{id(problem)} {id(options)} {id(profile)}"
+        if (fitting := self._fittings.get(key)) is None:
+            fitting = Fitting(problem, options, profile, self.packing.weight, self._learned)
+            self._fittings.keep(key, fitting)
         while True:
-            chosen = JobTests.of(batch.problem, await fitting.first(), secrets.token_hex(16))
+            chosen = fitting.frame.job_tests(await fitting.first(batch), secrets.token_hex(16))
             job = fitting.fits(self._carrier.job(batch, chosen, profile))
             try:
-                ended = await self._carrier.run(
-                    job, profile, attempts=batch.options.attempts, phase="judging"
-                )
+                ended = await self._carrier.run(job, profile, attempts=options.attempts, phase="judging")
             except JudgeFailure as failure:
                 if not fitting.adapt(failure, job, len(chosen.tests)):
                     raise

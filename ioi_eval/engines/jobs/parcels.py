@@ -18,7 +18,7 @@ import binascii
 import gzip
 import shlex
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -63,10 +63,9 @@ from ioi_eval.engines.jobs.run import (
 )
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
 from ioi_eval.model.job import Ahead, Ended, Job, JobFile, JobResult, Stage, StageStatus, Toolchain
-from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import Blob, Value
-from ioi_eval.rules.builds import Ending, ending
 from ioi_eval.rules.limits import build_idle, hard_stop, milliseconds, processes_of
+from ioi_eval.rules.verdicts import Ending, ending
 from ioi_eval.store.memory import Bounded, Shared
 
 
@@ -114,7 +113,8 @@ class Parcels:
             if recipe.kind != SUBMISSION:
                 raise
             return Made(ended=Ended(killed="size", words=failure.reason), tool=tool, by_transport=True)
-        _check_limits(recipe, made, profile)
+        if not made.confinement and ending(made.ended) in _BY_LIMITS:
+            _check_limits(recipe, profile)
         if isinstance(made.content, Far) and await self.refusal(made.content, profile):
             # It may fit when it is packed, which is done where it was made.
             return await self.build(recipe, ahead, profile, alone=alone, may_stay=False, attempts=attempts)
@@ -163,7 +163,8 @@ class Parcels:
         unknown = [place for place in places if place.startswith(WHICH)]
         changes = "".join(f' -e "s#{place}#$(command -v {place.removeprefix(WHICH)})#"' for place in unknown)
         finding = f"sed -i{changes} {PLAN}\n" if changes else ""
-        script = _room_for_output(problem.limits.output) + finding + RUN_SCRIPT
+        output = problem.limits.output
+        checking = "" if output is None else _CHECK_ROOM.format(blocks=-(-output // 1024))
         # The server's limit is for the proctor, those who judge and the submission together: a backstop.
         # Servers before isolate limit the address space by it. So there is room for what the proctor itself
         # lets programs reserve, and no limit for those that reserve as they like.
@@ -176,7 +177,7 @@ class Parcels:
         together = None if job.run_timeout is None else job.run_timeout * (processes_of(problem) + 1)
         return msgspec.structs.replace(
             job,
-            files=(JobFile(name="run", content=Blob.of(script)), *job.files[1:]),
+            files=(JobFile(name="run", content=Blob.of(checking + finding + RUN_SCRIPT)), *job.files[1:]),
             run_cpu_time=least(together, profile.max_run_cpu_time),
             run_memory_limit=memory,
         )
@@ -225,11 +226,19 @@ def _made(recipe: Recipe, tool: Toolchain, profile: Profile, result: JobResult) 
     return made, delivery.packed
 
 
-def _check_limits(recipe: Recipe, made: Made, profile: Profile) -> None:
-    """A build that a server's own limit cut short, not ours, says nothing about its source."""
-    if made.confinement or ending(made.ended) not in _BY_LIMITS:
-        return
-    for most, wanted, variable in _server_limits(recipe.limits, profile):
+def _check_limits(recipe: Recipe, profile: Profile) -> None:
+    """Raise JudgeFailure where it was a server's own limit that cut a build short: the source may be good."""
+    limits, wall = recipe.limits, recipe.limits.wall_time
+    if profile.shell() == OWN:
+        needed = hard_stop(wall) if wall is not None and profile.strict else wall
+        variables = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME"
+        on_time = (profile.max_compile_time, needed, variables)
+        on_cpu = (profile.max_compile_time, limits.cpu_time, variables)
+    else:
+        needed = None if wall is None else hard_stop(wall) + DELIVERY_SECONDS
+        on_time = (profile.max_run_time, needed, "PISTON_RUN_TIMEOUT")
+        on_cpu = (profile.max_run_cpu_time, limits.cpu_time, "PISTON_RUN_CPU_TIME")
+    for most, wanted, variable in (on_time, on_cpu):
         if most is not None and (wanted is None or most < wanted * 1000):
             raise JudgeFailure(
                 f"the server stopped the build of a {recipe.kind} after {most / 1000:g} s at the latest",
@@ -238,34 +247,14 @@ def _check_limits(recipe: Recipe, made: Made, profile: Profile) -> None:
             )
 
 
-def _server_limits(limits: BuildLimits, profile: Profile) -> tuple[tuple[int | None, float | None, str], ...]:
-    wall = limits.wall_time
-    if profile.shell() == OWN:
-        variables = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME"
-        needed = hard_stop(wall) if wall is not None and profile.strict else wall
-        return (
-            (profile.max_compile_time, needed, variables),
-            (profile.max_compile_time, limits.cpu_time, variables),
-        )
-    needed = None if wall is None else hard_stop(wall) + DELIVERY_SECONDS
-    return (
-        (profile.max_run_time, needed, "PISTON_RUN_TIMEOUT"),
-        (profile.max_run_cpu_time, limits.cpu_time, "PISTON_RUN_CPU_TIME"),
-    )
-
-
 # --- batches -----------------------------------------------------------------------------------------
 
 
 _RESERVED = 4 << 30  # bytes of address space beyond a program's limit, as graders/proctor has it
 
 
-def _room_for_output(most: int | None) -> str:
-    """On servers, files that programs write have a limit that nobody tells and no job can raise."""
-    if most is None:
-        return ""
-    blocks = -(-most // 1024)
-    return f"""most=$(ulimit -H -f)
+# On servers, files that programs write have a limit that nobody tells and no job can raise.
+_CHECK_ROOM = """most=$(ulimit -H -f)
 if [ "$most" != unlimited ] && [ "$most" -lt {blocks} ]; then
     echo "programs may write $most kB here, the problem allows {blocks}: raise PISTON_MAX_FILE_SIZE" >&2
     exit 93
@@ -306,34 +295,32 @@ def build_job(
         log = max(0, min(recipe.limits.log, profile.max_output // 2))
         recipe = msgspec.structs.replace(recipe, limits=msgspec.structs.replace(recipe.limits, log=log))
     if recipe.proctor is not None:
-        script = compiling(recipe, tool, ahead, brought=brought)
-        return _job_in_a_box(recipe, tool, profile, recipe.proctor, (_script("compile", script), *ahead))
-    if profile.shell() == OWN:
-        return _job_of_two_stages(recipe, tool, profile, ahead, headers)
-    return _job_of_one_stage(recipe, tool, profile, ahead)
-
-
-def _job_of_two_stages(
-    recipe: Recipe, tool: Toolchain, profile: Profile, ahead: Sequence[JobFile], headers: Sequence[Ahead]
-) -> Job:
-    limits, beside = recipe.limits, (file for header in headers for file in header.beside)
+        return _job_in_a_box(recipe, tool, profile, recipe.proctor, ahead, brought=brought)
+    # Pistons before isolate limit the address space. Other compilers reserve what they never use of it.
+    memory = recipe.limits.memory if profile.confines or tool.command in DRIVERS else None
+    if profile.shell() != OWN:
+        return _job_of_one_stage(recipe, tool, profile, ahead, memory)
+    beside = (file for header in headers for file in header.beside)
+    script = _ENVIRONMENT + compiling(recipe, tool, (*ahead, *headers, *beside))
     delivering = least(milliseconds(DELIVERY_SECONDS), profile.max_run_time)
     return Job(
         files=(
-            _script("compile", _ENVIRONMENT + compiling(recipe, tool, (*ahead, *headers, *beside))),
-            _script("run", hand_over(recipe.output, profile.max_output)),
+            JobFile(name="compile", content=Blob.of(script)),
+            JobFile(name="run", content=Blob.of(hand_over(recipe.output, profile.max_output))),
             *ahead,
             *sources(recipe),
         ),
-        compile_timeout=least(milliseconds(limits.wall_time), profile.max_compile_time),
-        compile_cpu_time=least(milliseconds(limits.cpu_time), profile.max_compile_time),
-        compile_memory_limit=_memory(recipe, tool, profile),
+        compile_timeout=least(milliseconds(recipe.limits.wall_time), profile.max_compile_time),
+        compile_cpu_time=least(milliseconds(recipe.limits.cpu_time), profile.max_compile_time),
+        compile_memory_limit=memory,
         run_timeout=delivering,
         run_cpu_time=least(delivering, profile.max_run_cpu_time),
     )
 
 
-def _job_of_one_stage(recipe: Recipe, tool: Toolchain, profile: Profile, ahead: Sequence[JobFile]) -> Job:
+def _job_of_one_stage(
+    recipe: Recipe, tool: Toolchain, profile: Profile, ahead: Sequence[JobFile], memory: int | None
+) -> Job:
     limits = recipe.limits
     script = whole_build(
         recipe.output,
@@ -346,34 +333,28 @@ def _job_of_one_stage(recipe: Recipe, tool: Toolchain, profile: Profile, ahead: 
     cpu = None if limits.cpu_time is None else milliseconds(2 * limits.cpu_time + DELIVERY_SECONDS)
     return Job(
         files=(
-            _script(_BUILD, script),
-            _script("compile", _ENVIRONMENT + compiling(recipe, tool, ahead)),
+            JobFile(name=_BUILD, content=Blob.of(script)),
+            JobFile(name="compile", content=Blob.of(_ENVIRONMENT + compiling(recipe, tool, ahead))),
             *ahead,
             *sources(recipe),
         ),
         run_timeout=least(time, profile.max_run_time),
         run_cpu_time=least(cpu, profile.max_run_cpu_time),
-        run_memory_limit=_memory(recipe, tool, profile),
+        run_memory_limit=memory,
     )
-
-
-def _script(name: str, text: str) -> JobFile:
-    return JobFile(name=name, content=Blob.of(text))
-
-
-def _memory(recipe: Recipe, tool: Toolchain, profile: Profile) -> int | None:
-    """Return the limit that a server is asked for.
-
-    Pistons before isolate limit the address space. Other compilers reserve what they never use of it.
-    """
-    return recipe.limits.memory if profile.confines or tool.command in DRIVERS else None
 
 
 # --- in a box of the proctor's -----------------------------------------------------------------------
 
 
 def _job_in_a_box(
-    recipe: Recipe, tool: Toolchain, profile: Profile, proctor: Blob, files: Sequence[JobFile]
+    recipe: Recipe,
+    tool: Toolchain,
+    profile: Profile,
+    proctor: Blob,
+    ahead: Sequence[JobFile],
+    *,
+    brought: bool,
 ) -> Job:
     limits = recipe.limits
     # A compiler outside of the system's folders, as a package has it, is shown with what lies beside it.
@@ -383,12 +364,13 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
     -e "s#@COMPILER@#${{compiler%/*/*}}#" -e "s#@HEADERS@#${{{BROUGHT_HEADERS}:-}}#g" {_SPEC}
 ./{_PROCTOR} box {_SPEC} {_REPORT}> .ioi-eval-report > .ioi-eval-log 2>&1 < /dev/null
 """ + boxed_build(f"{_BOX}/{recipe.output}", profile.max_output)
-    inside = (*files, *sources(recipe))
+    compile_script = JobFile(name="compile", content=Blob.of(compiling(recipe, tool, ahead, brought=brought)))
+    inside = (compile_script, *ahead, *sources(recipe))
     wall = None if limits.wall_time is None else hard_stop(limits.wall_time) + DELIVERY_SECONDS
     cpu = None if limits.cpu_time is None else 2 * limits.cpu_time + DELIVERY_SECONDS
     return Job(
         files=(
-            _script("run", script),
+            JobFile(name="run", content=Blob.of(script)),
             JobFile(name=_PROCTOR, content=proctor, executable=True, recurs=True),
             JobFile(name=_SPEC, content=Blob.of(msgspec.json.encode(_spec(recipe)))),
             *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in inside),
@@ -490,8 +472,12 @@ class Shipping:
             if file.name in _SCRIPTS
         ]
         files.sort(key=lambda file: file.name != script)  # the first text file is the main one
-        whole = (*files, *others, *_doors(job.files))
-        return msgspec.structs.replace(job, files=whole, runtime=profile.shell())
+        # A server from before isolate gives a job the folders that its files lie in, and keeps those above
+        # shut, but for what lies in them, too.
+        folders = {file.name.rpartition("/")[0] for file in job.files}
+        above = {folder[:place] for folder in folders for place, letter in enumerate(folder) if letter == "/"}
+        doors = (JobFile(name=f"{each}/.ioi-eval", content=Blob.of("")) for each in sorted(above - folders))
+        return msgspec.structs.replace(job, files=(*files, *others, *doors), runtime=profile.shell())
 
     async def weight(self, content: Blob) -> int:
         """Bytes that a file with this content adds to a request."""
@@ -515,17 +501,6 @@ class Shipping:
             found = await self._packing.call(content.sha256, lambda: asyncio.to_thread(pack, content))
             self._parcels.keep(content.sha256, found, found.content.size)
         return found
-
-
-def _doors(files: Iterable[JobFile]) -> Iterator[JobFile]:
-    """Empty files in folders that hold folders alone.
-
-    A server from before isolate gives a job the folders that its files lie in, and keeps those above shut.
-    """
-    folders = {file.name.rpartition("/")[0] for file in files}
-    above = {folder[:place] for folder in folders for place, letter in enumerate(folder) if letter == "/"}
-    for folder in sorted(above - folders):
-        yield JobFile(name=f"{folder}/.ioi-eval", content=Blob.of(""))
 
 
 def pack(content: Blob) -> Parcel:

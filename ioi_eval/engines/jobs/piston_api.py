@@ -171,6 +171,10 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
 
 
 def _stage(stage: _Stage) -> Stage:
+    cpu_time, wall_time, memory = (
+        None if number is None else round(number)
+        for number in (stage.cpu_time, stage.wall_time, stage.memory)
+    )
     return Stage(
         stdout=stage.stdout,
         stderr=stage.stderr,
@@ -178,14 +182,10 @@ def _stage(stage: _Stage) -> Stage:
         signal=stage.signal,
         message=stage.message,
         status=_STATUSES.get(stage.status or ""),
-        cpu_time=_whole(stage.cpu_time),
-        wall_time=_whole(stage.wall_time),
-        memory=_whole(stage.memory),
+        cpu_time=cpu_time,
+        wall_time=wall_time,
+        memory=memory,
     )
-
-
-def _whole(number: float | None) -> int | None:
-    return None if number is None else round(number)
 
 
 def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:

@@ -12,8 +12,18 @@ from ioi_eval.engines.contract import Answers, Batch, Profile, Program, least
 from ioi_eval.engines.jobs.piston_api import BODY, limit_in
 from ioi_eval.model.errors import BrokenReply, JobTooLarge, JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobFile, Stands, Toolchain
-from ioi_eval.model.protocol import Line, Plan, PlanSubmission, PlanTest, PlanWarm, decode_lines, encode_plan
-from ioi_eval.model.values import Blob, Problem, TaskType, Value
+from ioi_eval.model.options import JudgeOptions
+from ioi_eval.model.protocol import (
+    Line,
+    Plan,
+    PlanChecker,
+    PlanSubmission,
+    PlanTest,
+    PlanWarm,
+    decode_lines,
+    encode_plan,
+)
+from ioi_eval.model.values import Blob, CheckerKind, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
     expected_tests,
     least_time,
@@ -34,21 +44,58 @@ _COPIED = 1 << 20  # bytes of tests at most that are copied for a proctor that s
 _HANDED = "handed"  # of a test's files the one that is the submission's
 
 
+class Frame:
+    """The part that is the same in all jobs of a problem, whichever submission they run: worked out once."""
+
+    def __init__(self, problem: Problem, options: JudgeOptions) -> None:
+        self.problem, self.options = problem, options
+        self._place = {test.name: index for index, test in reversed(tuple(enumerate(problem.tests)))}
+        names = self._place if problem.task_type is TaskType.BATCH_AND_OUTPUT else ()
+        self.by_file = frozenset(name for name in names if is_by_file(problem, name))
+        self.plan = Plan(
+            nonce="",
+            task_type=problem.task_type.value,
+            submission=PlanSubmission(),
+            limits=plan_limits(
+                cpu_time=problem.limits.cpu_time,
+                wall_time=problem.limits.wall_time,
+                memory=problem.limits.memory,
+                output=problem.limits.output,
+                cuts=problem.limits.cuts_output,
+            ),
+            input_file=problem.options.input_file,
+            output_file=problem.options.output_file,
+            checker=PlanChecker(kind=CheckerKind.WHITE_DIFF.value),
+            processes=problem.options.processes,
+            user_io=problem.options.user_io,
+            groups=groups(problem, all_tests=options.all_tests),
+            tests=(),
+            layers=options.layers,
+            allow_unconfined=options.allow_unconfined,
+            echo=options.echo,
+            show=options.show,
+        )
+
+    def job_tests(self, tests: Sequence[PlannedTest], nonce: str) -> JobTests:
+        """Return tests for a job, each under the index that its line will have: its place in the problem."""
+        placed = {self._place[planned.test.name]: planned for planned in tests}
+        return JobTests(tests=placed, nonce=nonce, frame=self)
+
+
 class JobTests(Value):
-    """The tests of one job, each under the index that its line will have: its place in the problem."""
+    """The tests of one job, by the index that each one's line will have."""
 
     tests: Mapping[int, PlannedTest]
     nonce: str
-
-    @classmethod
-    def of(cls, problem: Problem, tests: Sequence[PlannedTest], nonce: str) -> JobTests:
-        place = {test.name: index for index, test in reversed(tuple(enumerate(problem.tests)))}
-        return cls(tests={place[planned.test.name]: planned for planned in tests}, nonce=nonce)
+    frame: Frame
 
 
 def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
     """The job of these tests; its first file is the script."""
     tools = interpreters(batch.program, profile)
+    made_for = {name: tuple(tool.identity for tool in profile.offered(name)) for name in sorted(tools)}
+    if batch.program.interpreter:  # the one that took the source
+        made_for[batch.program.submission.argv[0]] = (batch.program.interpreter,)
     program = waiting(batch.program, profile)
     # With the path of every interpreter in the place of its name.
     parts = {"submission": program.submission, "checker": program.checker, "manager": program.manager}
@@ -87,7 +134,7 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
         ),
         run_timeout=milliseconds(min(idling, options.max_job_time, most)),
         stands=_stands(batch, program, tests),
-        made_for=_made_for(batch.program, profile),
+        made_for=made_for,
     )
 
 
@@ -101,17 +148,6 @@ def _stands(batch: Batch, program: Program, tests: Iterable[JobFile]) -> Stands 
     if sum(file.content.size for file in tests) > _COPIED:
         return None
     return Stands(plan=PLAN, kept=(_PROCTOR, warm.library))
-
-
-def _made_for(program: Program, profile: Profile) -> dict[str, tuple[str, ...]]:
-    """Return the interpreters that a job needs. The submission's is the one that took its source."""
-    files = {file.name for file in program.files}
-    parts = (part for part in (program.checker, program.manager, program.submission) if part is not None)
-    commands = {part.argv[0] for part in parts if part.argv} - files
-    needed = {name: tuple(tool.identity for tool in profile.offered(name)) for name in sorted(commands)}
-    if program.interpreter:
-        needed[program.submission.argv[0]] = (program.interpreter,)
-    return {name: identities for name, identities in needed.items() if identities}
 
 
 def interpreters(program: Program, profile: Profile) -> dict[str, Toolchain]:
@@ -139,46 +175,28 @@ def _plan(
     read: tuple[str, ...],
 ) -> Plan:
     """`brought`: the files of each test by their roles. `read`: what programs may look into."""
-    problem, options = batch.problem, batch.options
     tests = list[PlanTest]()
     for index, planned in chosen.tests.items():
         names = {role: file.name for role, file in brought[index].items()}
-        by_file = is_by_file(problem, planned.test.name)
         tests.append(
             PlanTest(
                 index=index,
                 input=names["in"],
                 answer=names.get("out"),
                 output=names.get(_HANDED),
-                by_file=problem.task_type is TaskType.BATCH_AND_OUTPUT and by_file,
+                by_file=planned.test.name in chosen.frame.by_file,
                 arguments=planned.test.arguments,
                 groups=planned.groups,
             )
         )
-    return Plan(
+    return msgspec.structs.replace(
+        chosen.frame.plan,
         nonce=chosen.nonce,
-        task_type=problem.task_type.value,
         submission=program.submission,
-        limits=plan_limits(
-            cpu_time=problem.limits.cpu_time,
-            wall_time=problem.limits.wall_time,
-            memory=problem.limits.memory,
-            output=problem.limits.output,
-            cuts=problem.limits.cuts_output,
-        ),
-        input_file=problem.options.input_file,
-        output_file=problem.options.output_file,
         checker=program.checker,
         manager=program.manager,
-        processes=problem.options.processes,
-        user_io=problem.options.user_io,
-        groups=groups(problem, all_tests=options.all_tests),
         tests=tuple(tests),
-        layers=options.layers,
-        allow_unconfined=options.allow_unconfined,
         alone=batch.alone,
-        echo=options.echo,
-        show=options.show,
         read=read,
     )
 
@@ -261,12 +279,17 @@ Weigh = Callable[[Blob], Awaitable[int]]
 
 
 class Fitting:
-    """The part of a batch that the next job takes."""
+    """The numbers of a problem's tests that fit into jobs of an engine.
 
-    def __init__(self, batch: Batch, profile: Profile, weigh: Weigh, learned: Learned) -> None:
-        self._batch, self._profile, self._weigh, self._learned = batch, profile, weigh, learned
-        self._problem, self._program = batch.problem, batch.program
-        wall, cpu = least_time(batch.problem)
+    JudgeFailure where the engine's time is too short for a single one.
+    """
+
+    def __init__(
+        self, problem: Problem, options: JudgeOptions, profile: Profile, weigh: Weigh, learned: Learned
+    ) -> None:
+        self.frame = Frame(problem, options)
+        self._problem, self._profile, self._weigh, self._learned = problem, profile, weigh, learned
+        wall, cpu = least_time(problem)
         for needed, time, variable in (
             (wall, profile.max_run_time, "PISTON_RUN_TIMEOUT"),
             (cpu, profile.max_run_cpu_time, "PISTON_RUN_CPU_TIME"),
@@ -274,14 +297,12 @@ class Fitting:
             if time is not None and time < needed:
                 raise JudgeFailure(
                     f"a single test may take {needed / 1000:g} s, the server gives a job {time / 1000:g} s",
-                    phase=f"judging problem {batch.problem.id}",
+                    phase=f"judging problem {problem.id}",
                     remedy=f"Raise {variable} on the server to {needed} or more; 60000 suits most problems",
                 )
-        most = min(batch.options.max_tests, profile.max_files)
+        self._most = min(options.max_tests, profile.max_files)
         if (time := least(profile.max_run_time, profile.max_run_cpu_time)) is not None:
-            most = min(most, expected_tests(batch.problem, time))
-        # One with a file that was handed in has three files open, not two.
-        self._most = max(1, most * 2 // 3) if batch.program.outputs else most
+            self._most = min(self._most, expected_tests(problem, time))
 
     def fits(self, job: Job) -> Job:
         """The job with as much memory as servers are known to give, if that is enough."""
@@ -306,13 +327,14 @@ class Fitting:
         self._learned.tests[self._problem.id] = max(1, tests // 2)
         return tests > 1 and refusal.limit in ("", BODY)
 
-    async def first(self) -> tuple[PlannedTest, ...]:
-        """As many of the tests, from the first, as the next job takes."""
-        most = min(self._most, self._learned.tests.get(self._problem.id, self._most))
-        candidates, room = self._batch.tests[:most], self._profile.max_body
+    async def first(self, batch: Batch) -> tuple[PlannedTest, ...]:
+        """As many of a batch's tests, from the first, as the next job takes."""
+        # One with a file that was handed in has three files open, not two.
+        most = max(1, self._most * 2 // 3) if batch.program.outputs else self._most
+        most = min(most, self._learned.tests.get(self._problem.id, most))
+        candidates, room, program = batch.tests[:most], self._profile.max_body, batch.program
         if room is None:
             return candidates
-        program = self._program
         used = _REQUEST + await self._weight((program.proctor, *(file.content for file in program.files)))
         # Whatever program is handed in, it is the same tests that do not fit.
         own = [file.content for file in program.files if file.name in program.submission.argv]

@@ -1,6 +1,7 @@
-"""Jobs for servers that keep contents by their hash: what is there already does not travel again.
+"""A job on a server: the time that it may take, and the contents that it brings.
 
-A server that keeps nothing, or no more, or has no room, is sent everything with each job.
+What a server keeps by its hash does not travel again. One that keeps nothing, or no more, or has no room, is
+sent everything with each job.
 """
 
 from __future__ import annotations
@@ -9,21 +10,104 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from time import monotonic
 from weakref import WeakKeyDictionary
 
 import msgspec
 
+from ioi_eval.engines.cluster import Endpoint, Waits
 from ioi_eval.engines.contract import ArtifactsLost, Far, Staying
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, error_of
-from ioi_eval.engines.piston.identity import Identity
-from ioi_eval.engines.piston.sending import API, HttpEndpoint, Patience, Request, Wire, request_of, time_for
+from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.sending import API, Identity, Request, Wire, request_of
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected, JobTooLarge
 from ioi_eval.model.job import Ahead, Job, JobFile, JobResult
-from ioi_eval.model.values import Blob
+from ioi_eval.model.values import Blob, Value
+from ioi_eval.rules.limits import asked, hard_stop
 from ioi_eval.store.memory import Shared
+
+# --- how long an answer may take, and how long to wait before the next try ---------------------------
+
+
+_SHELLS = frozenset({"ioi_eval", "bash"})
+_SLOWEST_BODY = 1 << 20  # bytes of a body that get through in a second at the least
+
+
+class Patience(Waits):
+    """Seconds. The defaults are for clusters; tests have less time."""
+
+    margin: float = 60.0  # beyond what a job may take: for its turn there, and for the reply
+    connect: float = 10.0
+    health: float = 10.0  # for the answer to a question of health
+    silence: float = 30.0  # of one that has jobs, until it is asked
+
+
+class ServerTimes(Value):
+    """A server's limits for stages of jobs that set none; ms."""
+
+    compile: int = 60_000
+    run: int = 60_000
+    strict: bool = False  # its wall clock runs on while programs wait for a processor; ours does not
+
+
+class HttpEndpoint(Endpoint):
+    """An endpoint that jobs are sent to by HTTP."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, slots=1)
+        self.report, self.times, self.contents = EndpointReport(url=url), ServerTimes(), 0
+
+    def learn(self, report: EndpointReport, *, slots: int, times: ServerTimes) -> None:
+        """Take over what a probe found, also after another server was started in its place."""
+        before, self.tools = self.report.toolchains, report.toolchains
+        new = [t for name, t in self.tools.items() if before.get(name, t).identity != t.identity]
+        others = ", ".join(f"{tool.command}: {tool.version}" for tool in new)
+        self.news = f"it has another {others}" if new else ""
+        self.report, self.slots, self.times = report, slots, times
+        self.contents = report.contents  # bytes that it keeps of what jobs bring; 0: nothing
+
+    def fits(self, job: Job) -> bool:
+        """Return True if the server has the toolchains that the job was made for."""
+        return all(
+            command not in self.report.toolchains or self.report.toolchains[command].identity in identities
+            for command, identities in job.made_for.items()
+        )
+
+
+def at_its_pace(job: Job, times: ServerTimes) -> Job:
+    """The job as a server is to be asked for it: for time that passes where it counts that, not idling."""
+    if not times.strict:
+        return job
+    compiling, running = job.compile_timeout, job.run_timeout
+    return msgspec.structs.replace(
+        job,
+        compile_timeout=compiling and asked(compiling, times.compile),
+        run_timeout=running and asked(running, times.run),
+    )
+
+
+def stages(job: Job, times: ServerTimes) -> int:
+    """Return the ms that a job's compile and run may take together, as the server was asked for it."""
+    # The packages that start our scripts compile only where there is one for it.
+    compiles = job.runtime not in _SHELLS or any(file.name == "compile" for file in job.files)
+    return (job.compile_timeout or times.compile) * compiles + (job.run_timeout or times.run)
+
+
+def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> float:
+    """Seconds: compile, run, the way there and back, and a margin.
+
+    `job` is as the server was asked for it. A client that gives up earlier than the server sends the job
+    again while the first still runs.
+    """
+    longest = stages(job, times)
+    return (longest if times.strict else hard_stop(longest)) / 1000 + body / _SLOWEST_BODY + patience.margin
+
+
+# --- jobs, and the contents that they bring ------------------------------------------------------------
+
 
 # Bytes in the form in which a content travels. A smaller one is not worth two more requests.
 _WORTH_NAMING = 1 << 15
@@ -63,8 +147,20 @@ class _Shelf:
         self.ahead.pop(ahead.key, None)
         self.wanted.pop(ahead.key, None)
 
-    def takes(self, name: str) -> bool:
-        return self.declined.get(name, 0.0) <= monotonic()
+    def named(self, job: Job, room: int) -> dict[str, JobFile]:
+        """Return the files that are worth being sent ahead, by the hash of what they hold unpacked.
+
+        `room`: bytes of contents that the server keeps.
+        """
+        worth = (
+            file
+            for file in job.files
+            if isinstance(file.content, Far) or (file.recurs and file.content.size >= _WORTH_NAMING)
+        )
+        named = {(file.origin or file).content.sha256: file for file in worth}
+        if sum((file.origin or file).content.size for file in named.values()) > room // _SHARE:
+            return {}
+        return {name: file for name, file in named.items() if self.declined.get(name, 0.0) <= monotonic()}
 
 
 class Sender:
@@ -77,8 +173,8 @@ class Sender:
 
     async def execute(self, server: HttpEndpoint, job: Job, identity: Identity = _UNKNOWN) -> JobResult:
         """Execute a job once, on a server of this identity. Errors are those of the engine's contract."""
-        if job.stays and _keeps_programs(server):
-            result = await self._sent(server, _without_printing(job), identity, keep=(job.stays,))
+        if job.stays and server.contents and server.report.keeps_programs:
+            result = await self._sent(server, job, identity, keep=(job.stays,))
             if result.stayed or result.run.code != 0:
                 return result
         return await self._sent(server, msgspec.structs.replace(job, ahead=()), identity)
@@ -86,21 +182,34 @@ class Sender:
     async def _sent(
         self, server: HttpEndpoint, job: Job, identity: Identity, keep: tuple[str, ...] = ()
     ) -> JobResult:
+        """Send what the server lacks, then the job. `keep`: what stays there, and is not printed."""
         shelf = self._shelves.get(server) or self._shelves.setdefault(server, _Shelf())
         lacking = set[str]()
+        if keep:
+            silent = tuple(file for file in job.files if file.name != _PRINTS)
+            job = msgspec.structs.replace(job, files=silent)
         for _ in range(_ROUNDS if server.contents else 0):
             prepared = [
                 (ahead, file) for ahead in job.ahead if (file := shelf.ahead.get(ahead.key)) is not None
             ]
-            whole = _with(job, *(file for ahead, _ in prepared for file in ahead.beside))
-            named = _named(server, shelf, whole)
-            built = {name for name, file in named.items() if _lies_at(file.content, server)} - lacking
-            await self._bring(server, shelf, {name: named[name] for name in named.keys() - built})
+            beside = tuple(file for ahead, _ in prepared for file in ahead.beside)
+            whole = msgspec.structs.replace(job, files=(*job.files, *beside)) if beside else job
+            named = shelf.named(whole, server.contents)
+            built = {
+                name
+                for name, file in named.items()
+                if isinstance(file.content, Staying) and file.content.at == server.url and name not in lacking
+            }
+            missing = {name: named[name] for name in named.keys() - built - server.holds}
+            if missing:
+                await self._bring(server, shelf, missing)
             named = {name: file for name, file in named.items() if name in built or name in server.holds}
-            whole = _with(whole, *(file for _, file in prepared))
             named |= {file.content.sha256: file for _, file in prepared}
             if not named:
                 break
+            if prepared:
+                files = (*whole.files, *(file for _, file in prepared))
+                whole = msgspec.structs.replace(whole, files=files)
             try:
                 return await self._executed(server, whole, named, identity, keep)
             except LacksContents as refused:
@@ -132,26 +241,27 @@ class Sender:
                 files.append(msgspec.structs.replace(file, content=content, origin=None))
             else:
                 files.append(file)
-        whole = msgspec.structs.replace(job, files=tuple(files))
-        request = await request_of(identity.asking(whole), server.url, named, keep)
+        whole, script = identity.asking(msgspec.structs.replace(job, files=tuple(files)))
+        request = await request_of(whole, server.url, named, keep)
         time = time_for(job, len(request.body), server.times, self._patience)
         result = await self._wire.execute(server.url, request, time, worker=identity.worker)
-        return identity.checked(job, result)
+        return identity.checked(script, result)
 
     # --- what workers make ahead -----------------------------------------------------------------------
 
-    def wants(self, server: HttpEndpoint, job: Job) -> list[Ahead]:
-        """Return what a server is to make ahead, once so many jobs there would have been quicker with it."""
-        if not job.ahead or not _keeps_programs(server):
-            return []
-        shelf = self._shelves.get(server) or self._shelves.setdefault(server, _Shelf())
-        return [ahead for ahead in job.ahead if shelf.pays(ahead)]
+    def wants(self, server: HttpEndpoint, ahead: Ahead) -> bool:
+        """Return True if a server is to make this now: as many jobs there would have been quicker with it.
+
+        To be asked once after each of them.
+        """
+        keeps = server.contents > 0 and server.report.keeps_programs
+        return keeps and self._shelves[server].pays(ahead)
 
     async def make(self, server: HttpEndpoint, ahead: Ahead, identity: Identity = _UNKNOWN) -> None:
         """Have a server make a file that it keeps. Jobs do without it until it is there, and if it fails."""
         shelf, job = self._shelves[server], ahead.made_by
         try:
-            result = await self._sent(server, _without_printing(job), identity, keep=(job.stays,))
+            result = await self._sent(server, job, identity, keep=(job.stays,))
         except EngineError:
             shelf.forget(ahead)
             return
@@ -169,12 +279,12 @@ class Sender:
 
     async def _fetched(self, far: Far) -> Blob:
         """Return a program from a server that has it. Raises ArtifactsLost where none has."""
-        there = [each for each in self._shelves if far.sha256 in each.holds or _lies_at(far, each)]
+        home = far.at if isinstance(far, Staying) else ""
+        there = [each for each in self._shelves if far.sha256 in each.holds or each.url == home]
         for server in [each for each in there if each.usable]:
             with suppress(EngineError):
-                answer = await self._wire.get(
-                    server.url, f"{API}/contents/{far.sha256}", self._patience.margin
-                )
+                path = f"{API}/contents/{far.sha256}"
+                answer = await self._wire.ask("GET", server.url, path, self._patience.margin)
                 blob = Blob.of(answer.body)
                 if answer.status == HTTPStatus.OK and blob.sha256 == far.sha256:
                     return blob
@@ -183,27 +293,22 @@ class Sender:
 
     # --- contents that are sent ahead ------------------------------------------------------------------
 
-    async def _bring(self, server: HttpEndpoint, shelf: _Shelf, named: Mapping[str, JobFile]) -> None:
-        """Send what is missing, each once for all jobs that want it at the same time."""
-        missing = [pair for pair in named.items() if pair[0] not in server.holds]
-        if not missing:
-            return
+    async def _bring(self, server: HttpEndpoint, shelf: _Shelf, missing: Mapping[str, JobFile]) -> None:
+        """Send each of them once for all jobs that want it at the same time."""
         try:
             async with asyncio.TaskGroup() as group:
-                for name, file in missing:
-                    group.create_task(self._bring_one(server, shelf, name, file))
+                for name, file in missing.items():
+                    sending = partial(self._put, server, shelf, name, file)
+                    group.create_task(shelf.coming.call(name, sending))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None  # all are of one server: any of them tells
 
-    async def _bring_one(self, server: HttpEndpoint, shelf: _Shelf, name: str, file: JobFile) -> None:
-        await shelf.coming.call(name, lambda: self._put(server, shelf, name, file))
-
     async def _put(self, server: HttpEndpoint, shelf: _Shelf, name: str, file: JobFile) -> None:
-        path = f"/contents/{name}"
+        path = f"{API}/contents/{name}"
         async with shelf.turns:
             if not server.contents or name in server.holds:
                 return
-            found = await self._wire.head(server.url, path, self._patience.margin)
+            found = await self._wire.ask("HEAD", server.url, path, self._patience.margin)
             if found.status == HTTPStatus.OK:
                 server.holds.add(name)
                 return
@@ -211,7 +316,7 @@ class Sender:
             body = await to_its_end(content.read)
             request = Request(body=body, packed=content.sha256 != name, is_json=False)
             time = self._patience.margin + len(body) / _SLOWEST
-            answer = await self._wire.put(server.url, path, request, time)
+            answer = await self._wire.ask("PUT", server.url, path, time, request)
         if answer.status == HTTPStatus.CREATED:
             server.holds.add(name)
             return
@@ -222,35 +327,3 @@ class Sender:
         if not isinstance(error, EngineOverloaded | JobTooLarge):
             raise error
         shelf.declined[name] = monotonic() + _AGAIN
-
-
-def _keeps_programs(server: HttpEndpoint) -> bool:
-    return server.contents > 0 and server.report.keeps_programs
-
-
-def _with(job: Job, *files: JobFile) -> Job:
-    return msgspec.structs.replace(job, files=(*job.files, *files)) if files else job
-
-
-def _without_printing(job: Job) -> Job:
-    """The job without the script that prints what stays."""
-    return msgspec.structs.replace(job, files=tuple(file for file in job.files if file.name != _PRINTS))
-
-
-def _lies_at(content: Blob, server: HttpEndpoint) -> bool:
-    """Return True for a program that the server has built, and keeps as far as we know."""
-    return isinstance(content, Staying) and content.at == server.url
-
-
-def _named(server: HttpEndpoint, shelf: _Shelf, job: Job) -> Mapping[str, JobFile]:
-    """The files that are worth being sent ahead, by the hash of what they hold unpacked."""
-    worth = [
-        file
-        for file in job.files
-        if isinstance(file.content, Far) or (file.recurs and file.content.size >= _WORTH_NAMING)
-    ]
-    named = {(file.origin or file).content.sha256: file for file in worth}
-    size = sum((file.origin or file).content.size for file in named.values())
-    if size > server.contents // _SHARE:
-        return {}
-    return {name: file for name, file in named.items() if shelf.takes(name)}

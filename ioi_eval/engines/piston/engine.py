@@ -20,21 +20,19 @@ from ioi_eval.engines.cluster import (
 )
 from ioi_eval.engines.contract import Change, OnServer, Profile, Servers, Staying
 from ioi_eval.engines.jobs.carrier import sound
-from ioi_eval.engines.piston.contents import Sender
+from ioi_eval.engines.piston.contents import (
+    HttpEndpoint,
+    Patience,
+    Sender,
+    ServerTimes,
+    at_its_pace,
+    stages,
+)
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.probe import Prober, glance
 from ioi_eval.engines.piston.profiles import differences, merged, offering, other_runtime, why_not
 from ioi_eval.engines.piston.reports import EndpointReport
-from ioi_eval.engines.piston.sending import (
-    LATE,
-    HttpEndpoint,
-    Patience,
-    ServerTimes,
-    Tokens,
-    Wire,
-    at_its_pace,
-    stages,
-)
+from ioi_eval.engines.piston.sending import LATE, Tokens, Wire
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError, ServerReplaced
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.secret import Secret
@@ -149,7 +147,7 @@ class _Servers(Members[HttpEndpoint]):
         self._begun_with: Profile | None = None  # where all compilers are to stay the same
         self._room = asyncio.Semaphore(_AT_ONCE)
         self.reports: dict[str, EndpointReport] = {}
-        self.offered = wanted.profile
+        self.profile = wanted.profile or self.profile
         self.begun = True
         self.spawn(self._watch())
 
@@ -161,7 +159,7 @@ class _Servers(Members[HttpEndpoint]):
         if not self.found:
             raise EngineUnavailable(f"no server was found by {self._discovery}")
         there = await self._reachable()
-        if used := other_runtime(there):
+        if self._wanted.profile is None and (used := other_runtime(there)):
             # A runtime may bring compilers of its own: all are looked at in the one that jobs will use.
             there = await self._reachable(used)
         if not there:
@@ -179,7 +177,7 @@ class _Servers(Members[HttpEndpoint]):
             raise InputError(what, where=str(self._discovery), remedy="Give all workers the same image")
         if self._wanted.profile is None:
             chosen = merged(there)
-            self.offered = chosen.profile
+            self.profile = chosen.profile
             self._begun_with = chosen.profile if self._wanted.same_compiler else None
             self.left_out.update(chosen.left_out)
         for report in there:
@@ -213,10 +211,8 @@ class _Servers(Members[HttpEndpoint]):
         return (self.reports[url] for url in sorted(self.reports))
 
     async def _look_at(self, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
-        if self.offered is not None:
-            runtimes = self.offered.runtimes
         async with self._room:
-            report = self.reports[url] = await self._prober.probe(url, runtimes)
+            report = self.reports[url] = await self._prober.probe(url, self.profile.runtimes or runtimes)
         return report
 
     def _learned(self, report: EndpointReport) -> HttpEndpoint:
@@ -233,7 +229,7 @@ class _Servers(Members[HttpEndpoint]):
         return endpoint
 
     def offer(self) -> None:
-        self.offered = offering(self.profile, [each.tools for each in self.endpoints.values()])
+        self.profile = offering(self.profile, [each.tools for each in self.endpoints.values()])
 
     # --- jobs --------------------------------------------------------------------------------------------
 
@@ -267,7 +263,9 @@ class _Servers(Members[HttpEndpoint]):
                 return sending.answer
             raise
         finally:
-            await sending.close()
+            if sending.beside is not None and not sending.beside.done():
+                sending.beside.cancel()
+                await asyncio.wait([sending.beside])
 
     async def send(self, endpoint: HttpEndpoint, job: Job) -> JobResult:
         report = endpoint.report  # the reply has to be of the server that this is about
@@ -275,8 +273,9 @@ class _Servers(Members[HttpEndpoint]):
             endpoint.heard = now()
         asked = at_its_pace(job, endpoint.times)
         result = sound(await self._sender.execute(endpoint, asked, report.identity))
-        for ahead in self._sender.wants(endpoint, job):
-            self.spawn(self._sender.make(endpoint, ahead, report.identity))
+        for ahead in job.ahead:
+            if self._sender.wants(endpoint, ahead):
+                self.spawn(self._sender.make(endpoint, ahead, report.identity))
         return msgspec.structs.replace(result, toolchains=report.toolchains)
 
     def _send_beside(self) -> None:
@@ -347,8 +346,3 @@ class _Sending:
         longest = stages(at_its_pace(self.job, self.endpoint.times), self.endpoint.times) / 1000
         late = not self.endpoint.usable or now() - self._began > longest + patience.silence
         return self.beside is None and late
-
-    async def close(self) -> None:
-        if self.beside is not None and not self.beside.done():
-            self.beside.cancel()
-            await asyncio.wait([self.beside])

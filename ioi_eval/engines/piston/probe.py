@@ -24,9 +24,8 @@ from ioi_eval.engines.jobs.piston_api import (
     limit_in,
 )
 from ioi_eval.engines.linking import LINKING, MACHINE, QUICK_LINKER, TRIAL, WORKS
-from ioi_eval.engines.piston.identity import TELL, Identity, told
 from ioi_eval.engines.piston.reports import CODEFORCES, NO_PISTON, TOO_SLOW, EndpointReport, findings
-from ioi_eval.engines.piston.sending import API, Request, Wire, compressed
+from ioi_eval.engines.piston.sending import API, TELL, Identity, Request, Wire, compressed, told
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineError, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
@@ -210,7 +209,7 @@ _FEWER_STEPS = 7
 async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
     """Report that a server is there, its runtimes, and a worker's identity; nothing more."""
     try:
-        answer = await wire.get(url, _LIST, time)
+        answer = await wire.ask("GET", url, _LIST, time)
         runtimes = decode_runtimes(answer.status, answer.body)
     except ForeignReply as error:
         return EndpointReport(url=url, reachable=False, reason=f"{url} {NO_PISTON} ({error})")
@@ -305,7 +304,7 @@ class Prober:
         return msgspec.structs.replace(report.identity, tools=told(run.stdout)[0])
 
     async def _hello(self, url: str, path: str) -> _Hello:
-        answer = await self._wire.get(url, path, _TIME)
+        answer = await self._wire.ask("GET", url, path, _TIME)
         try:
             return _HELLO.decode(shallow(answer.body))
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -331,7 +330,7 @@ class Prober:
                 if size not in self._bodies:
                     padded = b'{"pad":"%b"}' % (b"x" * (size - 10))
                     self._bodies[size] = await to_its_end(partial(compressed, padded))
-            answer = await self._wire.post(url, "/execute", self._bodies[size], _TIME)
+            answer = await self._wire.ask("POST", url, f"{API}/execute", _TIME, self._bodies[size])
             try:
                 decode_reply(answer.status, answer.body, endpoint=url)
             except JobTooLarge as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ioi_eval.engines.contract import Condition
-from ioi_eval.engines.piston.identity import Identity
+from ioi_eval.engines.piston.sending import WORKER, Identity
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.values import Value
 
@@ -16,7 +16,6 @@ NO_PISTON = "is no Piston server"
 TOO_SLOW = "is too slow to be asked"
 """Reasons why a server is left alone, of which nobody knows what it lacks, if anything."""
 
-WORKER = "ioi-eval worker"  # as server/routes.py says it
 _FOREIGN = "this worker does not answer to"  # as server/options.py says it, with what to do
 
 

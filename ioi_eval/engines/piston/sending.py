@@ -1,7 +1,8 @@
-"""A request to a server: the time that it may take, and its answer or a typed error."""
+"""A request to a server: who answers it, the token that it may have, and its answer or a typed error."""
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import socket
 import zlib
@@ -13,11 +14,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ioi_eval.engines.cluster import Endpoint, LateAnswer, NoAnswer, Waits
+from ioi_eval.engines.cluster import LateAnswer, NoAnswer
+from ioi_eval.engines.contract import BASH, OWN
 from ioi_eval.engines.jobs.piston_api import MINIMAL, ForeignReply, decode_reply, encode_request, words_of
 from ioi_eval.engines.piston.discovery import endpoint_url
-from ioi_eval.engines.piston.identity import HEADER
-from ioi_eval.engines.piston.reports import WORKER, EndpointReport
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import (
     BrokenReply,
@@ -27,89 +27,80 @@ from ioi_eval.model.errors import (
     JobRejected,
     ServerReplaced,
 )
-from ioi_eval.model.job import Job, JobResult
+from ioi_eval.model.job import Job, JobResult, Stage
 from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import Value
-from ioi_eval.rules.limits import asked, hard_stop
+from ioi_eval.model.values import Blob, Value
 
 if TYPE_CHECKING:
     import aiohttp
 
-# --- how long an answer may take, and how long to wait before the next try ---------------------------
+# --- who answers ---------------------------------------------------------------------------------------
+# Another server may take the place of one between two requests, and nobody sees it down. So each script of
+# ours first tells which compilers and interpreters it finds, and within which limits: a reply that tells
+# something else than the probe found counts for nothing. A worker also names its configuration in a header.
 
 
-_SHELLS = frozenset({"ioi_eval", "bash"})
-_SLOWEST = 1 << 20  # bytes of a body that get through in a second at the least
+WORKER = "ioi-eval worker"  # as server/routes.py says it
+HEADER = "IOI-Eval-Identity"
+"""A worker's header in every reply: a digest of its toolchains, packages, proctor, limits and version."""
+
+_BEGUN, _TOLD = "ioi-eval tells", "ioi-eval told"
+# One process, `stat`: the builtin `hash` looks commands up without any. What is not there tells nothing.
+TELL = rf"""echo "{_BEGUN} $HOSTTYPE"; ulimit -f; ulimit -u; ulimit -n
+hash g++ gcc ld.gold python3 pypy3 rustc go java javac fpc ghc node kotlinc mcs mono 2> /dev/null
+stat -L -c '%n %i %s %Y' -- "${{BASH_CMDS[@]}}" /usr/lib*/gcc/*/*/{{cc1plus,libstdc++.a}} \
+  /usr/lib*/libc.a "/usr/lib/$HOSTTYPE-linux-gnu/libc.a" 2> /dev/null
+echo "{_TOLD}"
+"""
 
 
-class Patience(Waits):
-    """Seconds. The defaults are for clusters; tests have less time."""
+class Identity(Value):
+    """The identity that a server's replies must tell. An empty field is not known and not checked."""
 
-    margin: float = 60.0  # beyond what a job may take: for its turn there, and for the reply
-    connect: float = 10.0
-    health: float = 10.0  # for the answer to a question of health
-    silence: float = 30.0  # of one that has jobs, until it is asked
+    tools: str = ""  # a digest of what a script of ours finds there
+    worker: str = ""  # what a worker says of itself
 
+    def asking(self, job: Job) -> tuple[Job, str]:
+        """Return the job with a script that first tells where it runs, and the name of that script.
 
-class ServerTimes(Value):
-    """A server's limits for stages of jobs that set none; ms."""
-
-    compile: int = 60_000
-    run: int = 60_000
-    strict: bool = False  # its wall clock runs on while programs wait for a processor; ours does not
-
-
-class HttpEndpoint(Endpoint):
-    """An endpoint that jobs are sent to by HTTP."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url, slots=1)
-        self.report, self.times, self.contents = EndpointReport(url=url), ServerTimes(), 0
-
-    def learn(self, report: EndpointReport, *, slots: int, times: ServerTimes) -> None:
-        """Take over what a probe found, also after another server was started in its place."""
-        before, self.tools = self.report.toolchains, report.toolchains
-        new = [t for name, t in self.tools.items() if before.get(name, t).identity != t.identity]
-        others = ", ".join(f"{tool.command}: {tool.version}" for tool in new)
-        self.news = f"it has another {others}" if new else ""
-        self.report, self.slots, self.times = report, slots, times
-        self.contents = report.contents  # bytes that it keeps of what jobs bring; 0: nothing
-
-    def fits(self, job: Job) -> bool:
-        """Return True if the server has the toolchains that the job was made for."""
-        return all(
-            command not in self.report.toolchains or self.report.toolchains[command].identity in identities
-            for command, identities in job.made_for.items()
+        The job itself, and no name, where it starts with a script of the server's own.
+        """
+        name = ""
+        if self.tools and job.runtime == OWN:
+            name = "compile" if any(file.name == "compile" for file in job.files) else "run"
+        elif self.tools and job.runtime == BASH:
+            name = job.files[0].name
+        if not name:
+            return job, ""
+        files = (
+            msgspec.structs.replace(file, content=Blob.of(TELL.encode() + file.content.read()))
+            if file.name == name
+            else file
+            for file in job.files
         )
+        return msgspec.structs.replace(job, files=tuple(files)), name
+
+    def checked(self, script: str, result: JobResult) -> JobResult:
+        """Return the result without what its script told. ServerReplaced where another server did the job."""
+        if not script:
+            return result
+        # A package's own `compile` runs, and tells nothing, where a job brings none.
+        stage = "compile" if script == "compile" and result.compile is not None else "run"
+        first: Stage = getattr(result, stage)
+        tools, rest = told(first.stdout)
+        if not tools:
+            raise BrokenReply(f"{result.endpoint} does not tell with which compilers it did a job")
+        if tools != self.tools:
+            raise ServerReplaced(result.endpoint)
+        return msgspec.structs.replace(result, **{stage: msgspec.structs.replace(first, stdout=rest)})
 
 
-def at_its_pace(job: Job, times: ServerTimes) -> Job:
-    """The job as a server is to be asked for it: for time that passes where it counts that, not idling."""
-    if not times.strict:
-        return job
-    compiling, running = job.compile_timeout, job.run_timeout
-    return msgspec.structs.replace(
-        job,
-        compile_timeout=compiling and asked(compiling, times.compile),
-        run_timeout=running and asked(running, times.run),
-    )
-
-
-def stages(job: Job, times: ServerTimes) -> int:
-    """Return the ms that a job's compile and run may take together, as the server was asked for it."""
-    # The packages that start our scripts compile only where there is one for it.
-    compiles = job.runtime not in _SHELLS or any(file.name == "compile" for file in job.files)
-    return (job.compile_timeout or times.compile) * compiles + (job.run_timeout or times.run)
-
-
-def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> float:
-    """Seconds: compile, run, the way there and back, and a margin.
-
-    `job` is as the server was asked for it. A client that gives up earlier than the server sends the job
-    again while the first still runs.
-    """
-    longest = stages(job, times)
-    return (longest if times.strict else hard_stop(longest)) / 1000 + body / _SLOWEST + patience.margin
+def told(stdout: str) -> tuple[str, str]:
+    """Return the digest of what a script told first, and the rest of its output. Empty: it told nothing."""
+    words, end, rest = stdout.partition(f"\n{_TOLD}\n")
+    if not end or not words.startswith(_BEGUN):
+        return "", stdout
+    return hashlib.sha256(words.encode()).hexdigest()[:16], rest
 
 
 # --- which request brings a token ---------------------------------------------------------------------
@@ -127,7 +118,7 @@ class Tokens:
     def __init__(self, text: str = "") -> None:
         self._of_workers = Secret()
         self._named: dict[str, Secret] = {}
-        self._workers: dict[str, bool] = {}  # by address, as they said themselves
+        self._asked: dict[str, Secret] = {}  # by address, of those that said themselves who they are
         words = text.split()
         while words:
             word = words.pop(0)
@@ -137,38 +128,35 @@ class Tokens:
                 continue
             self._refuse(not words or "://" in words[0], "an address in it has no token")
             self._named[endpoint_url(word)] = Secret(words.pop(0))
+        self._all = tuple(filter(None, (self._of_workers, *self._named.values())))
 
     def _refuse(self, wrong: bool, problem: str) -> None:
         if wrong:
             raise InputError(problem, where="the token for servers", remedy=_FORMS)
 
-    def must_ask(self, url: str) -> bool:
-        """Return True if a server must say who it is before it may get a token."""
-        return bool(self._of_workers) and url not in self._named and url not in self._workers
+    def of(self, url: str) -> Secret | None:
+        """Return the token for a server; empty: it gets none. None: it must say before who it is."""
+        nothing = None if self._of_workers else Secret()
+        return self._named.get(url, self._asked.get(url, nothing))
 
-    def told(self, url: str, hello: bytes) -> None:
-        """Note what a server answered at `/`, where workers want no token."""
-        self._workers[url] = WORKER in words_of(hello)
+    def told(self, url: str, hello: bytes) -> Secret:
+        """Return the token for a server that answered this at `/`, where workers want no token."""
+        self._asked[url] = self._of_workers if WORKER in words_of(hello) else Secret()
+        return self._asked[url]
 
     def forget(self, url: str) -> None:
         """Note that there may be another server at that address now."""
-        self._workers.pop(url, None)
-
-    def of(self, url: str) -> Secret:
-        """Return the token for a server; empty: it gets none."""
-        if url in self._named:
-            return self._named[url]
-        return self._of_workers if self._workers.get(url) else Secret()
+        self._asked.pop(url, None)
 
     def out_of(self, text: str) -> str:
         """Return a message without any of them."""
-        for token in (self._of_workers, *self._named.values()):
+        for token in self._all:
             text = token.out_of(text)
         return text
 
     def out_of_reply(self, body: bytes) -> bytes:
         """Return what a server sent without any of them."""
-        for token in (self._of_workers, *self._named.values()):
+        for token in self._all:
             body = token.out_of_reply(body)
         return body
 
@@ -255,7 +243,7 @@ class Wire:
         Errors are those of the engine's contract.
         """
         request = msgspec.structs.replace(request, minimal=bool(worker))
-        answer = await self.post(url, "/execute", request, time)
+        answer = await self.ask("POST", url, f"{API}/execute", time, request)
         if worker and answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
             self._tokens.forget(url)
             raise ServerReplaced(url)  # also where it refuses: another one may have other limits
@@ -263,36 +251,24 @@ class Wire:
             return decode_reply(answer.status, answer.body, endpoint=url)
         return await to_its_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
 
-    async def get(self, url: str, path: str, time: float) -> Answer:
-        return await self._ask(url, "GET", path, time)
-
-    async def post(self, url: str, path: str, request: Request, time: float) -> Answer:
-        return await self._ask(url, "POST", API + path, time, request)
-
-    async def head(self, url: str, path: str, time: float) -> Answer:
-        return await self._ask(url, "HEAD", API + path, time)
-
-    async def put(self, url: str, path: str, request: Request, time: float) -> Answer:
-        return await self._ask(url, "PUT", API + path, time, request)
-
-    async def _ask(
-        self, url: str, method: str, path: str, time: float, request: Request | None = None
+    async def ask(
+        self, method: str, url: str, path: str, time: float, request: Request | None = None
     ) -> Answer:
         """Send a request, with a token if the server may have one: a worker says before that it is one."""
-        if self._tokens.must_ask(url):
-            self._tokens.told(url, (await self._answer(url, "GET", "/", time)).body)
         token = self._tokens.of(url)
+        if token is None:
+            token = self._tokens.told(url, (await self._answer("GET", url, "/", time)).body)
         headers = {"Authorization": token.bearer} if token else {}
         try:
-            return await self._answer(url, method, path, time, request, headers)
+            return await self._answer(method, url, path, time, request, headers)
         except EngineError:
             self._tokens.forget(url)
             raise
 
     async def _answer(
         self,
-        url: str,
         method: str,
+        url: str,
         path: str,
         time: float,
         request: Request | None = None,
@@ -313,10 +289,15 @@ class Wire:
             async with self._session.request(
                 method, address, data=sent, headers=headers, timeout=timeout, allow_redirects=False
             ) as response:
-                body = await _read(response)
+                pieces, size = list[bytes](), 0
+                async for piece in response.content.iter_any():
+                    pieces.append(piece)
+                    size += len(piece)
+                    if size > _LARGEST_REPLY:
+                        raise BrokenReply(f"a reply of more than {_LARGEST_REPLY} bytes")
                 return Answer(
                     status=response.status,
-                    body=self._tokens.out_of_reply(body),
+                    body=self._tokens.out_of_reply(b"".join(pieces)),
                     worker=response.headers.get(HEADER, "")[:_LONGEST_IDENTITY],
                 )
         except aiohttp.ClientConnectorCertificateError as error:
@@ -334,16 +315,6 @@ class Wire:
             raise BrokenReply(
                 f"{_server(address)} broke off: {reason}"
             ) from None  # what it said may be the token
-
-
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    pieces, size = [], 0
-    async for piece in response.content.iter_any():
-        pieces.append(piece)
-        size += len(piece)
-        if size > _LARGEST_REPLY:
-            raise BrokenReply(f"a reply of more than {_LARGEST_REPLY} bytes")
-    return b"".join(pieces)
 
 
 def _server(address: str) -> str:

@@ -184,7 +184,7 @@ class NodeMembers(Members[RayNode]):
         assert self._first is not None, "a node was inspected"
         offers = offers_of([self._first.toolchains, *(node.tools for node in self.endpoints.values())])
         tools = {command: found[0] for command, found in offers.items()}
-        self.offered = msgspec.structs.replace(self._first, name="ray", toolchains=tools, offers=offers)
+        self.profile = msgspec.structs.replace(self._first, name="ray", toolchains=tools, offers=offers)
 
     # --- orders --------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ioi_eval import Store
-from ioi_eval.engines.embedded.placing import remove_tree
+from ioi_eval.engines.embedded.boxes import remove_tree
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +43,6 @@ def boxes(base: Path) -> list[Path]:
 
 def mode(path: Path) -> int:
     return path.stat().st_mode & 0o7777
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Waits as long as any machine may need, and then fails."""
-    for _ in range(12_000):
-        if holds():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it never held")
 
 
 def alive(*marks: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ioi_eval.engines.embedded import placing
+from ioi_eval.engines.embedded import boxes as folders
 from ioi_eval.engines.embedded.boxes import ROOM_NEEDED, Boxes, Disk, sweep, why_not_in_memory
 from ioi_eval.errors import EngineUnavailable
 
@@ -49,7 +49,7 @@ def test_sweep_leaves_to_the_living_what_they_remove(base: Path, monkeypatch: py
     boxes = Boxes(base)
     boxes.open()
     (boxes.make(None) / "inner").mkdir()
-    raise_children, seen = placing._raise_children, []
+    raise_children, seen = folders._raise_children, []
 
     def beside_a_sweeper(*arguments: Any) -> None:
         monkeypatch.undo()
@@ -57,7 +57,7 @@ def test_sweep_leaves_to_the_living_what_they_remove(base: Path, monkeypatch: py
         seen.append(arguments)
         raise_children(*arguments)
 
-    monkeypatch.setattr(placing, "_raise_children", beside_a_sweeper)
+    monkeypatch.setattr(folders, "_raise_children", beside_a_sweeper)
     boxes.close()
     assert seen, "it removed no folder"
     assert list(base.iterdir()) == []

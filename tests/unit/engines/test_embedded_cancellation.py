@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from engine_helpers import alive, boxes, file, inside, mark, script, stays, until
+from engine_helpers import alive, boxes, file, inside, mark, script, stays
 from support.engines import toolchains
+from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.models import Job

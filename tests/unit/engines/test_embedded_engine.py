@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_helpers import alive, boxes, file, inside, mark, mode, path_file, script, stays, until
+from engine_helpers import alive, boxes, file, inside, mark, mode, path_file, script, stays
+from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.commands import everybody_may_start

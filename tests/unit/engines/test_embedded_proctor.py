@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_helpers import alive, mark, until
+from engine_helpers import alive, mark
+from support.waits import until
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded import EmbeddedEngine, engine

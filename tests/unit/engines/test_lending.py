@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from engine_helpers import alive, mark, script, until
+from engine_helpers import alive, mark, script
+from support.waits import settle, until
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.embedded import slots
+from ioi_eval.engines.embedded import engine as embedded_engine
+from ioi_eval.engines.embedded.engine import Slots, has_memory, look_at
 from ioi_eval.engines.embedded.job import Slot
-from ioi_eval.engines.embedded.slots import Slots, has_memory, look_at
 
 
 async def test_who_sleeps_lends_its_slot(store: Store, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +27,7 @@ async def test_who_sleeps_lends_its_slot(store: Store, base: Path, monkeypatch: 
         asked.append(count)
         return len(asked) > 2
 
-    monkeypatch.setattr(slots, "has_memory", memory)
+    monkeypatch.setattr(embedded_engine, "has_memory", memory)
     async with EmbeddedEngine(store=store, slots=1, boxes=base) as engine:
         marked = mark()
         sleeper = asyncio.create_task(engine.execute(script(f"sleep {marked}")))
@@ -37,7 +38,7 @@ async def test_who_sleeps_lends_its_slot(store: Store, base: Path, monkeypatch: 
         assert asked[:3] == [1] * 3 and not sleeper.done()
         alone = asyncio.create_task(engine.execute(script("echo alone", alone=True)))
         turns = asked.copy()
-        await asyncio.sleep(3 * slots._LOOK)
+        await asyncio.sleep(3 * embedded_engine._LOOK)
         assert not alone.done() and asked == turns
         sleeper.cancel()
         assert (await alone).run.stdout == "alone\n"
@@ -48,9 +49,9 @@ async def test_who_runs_alone_waits_for_what_was_lent(monkeypatch: pytest.Monkey
     """Also where the last look at the others was before it came."""
     own, spare = [cast(Slot, name) for name in "ab"], [cast(Slot, "c")]
     every = Slots(own, spare)
-    monkeypatch.setattr(slots, "has_memory", lambda count: True)
+    monkeypatch.setattr(embedded_engine, "has_memory", lambda count: True)
     monkeypatch.setattr(every, "_idling", lambda: 1)
-    monkeypatch.setattr(slots, "_LOOK", 0.0)
+    monkeypatch.setattr(embedded_engine, "_LOOK", 0.0)
     ends = [asyncio.Event() for _ in range(4)]
     begun: list[int] = []
 
@@ -91,9 +92,9 @@ class Lending:
             await self.seen.wait()
             return 1  # the first job sleeps
 
-        monkeypatch.setattr(slots, "has_memory", lambda count: self.has_memory())
+        monkeypatch.setattr(embedded_engine, "has_memory", lambda count: self.has_memory())
         monkeypatch.setattr(asyncio, "to_thread", look)
-        monkeypatch.setattr(slots, "_LOOK", 0.0)
+        monkeypatch.setattr(embedded_engine, "_LOOK", 0.0)
 
     def start(self, name: str, *, alone: bool = False) -> asyncio.Task[None]:
         async def work() -> None:
@@ -105,13 +106,7 @@ class Lending:
 
     async def end(self, name: str) -> None:
         self.ends.setdefault(name, asyncio.Event()).set()
-        await settle()
-
-
-async def settle() -> None:
-    """Let all go on that does not wait for a test."""
-    for _ in range(100):
-        await asyncio.sleep(0)
+        await settle(100)
 
 
 @pytest.fixture
@@ -123,14 +118,14 @@ def lending(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lending]:
 
 async def test_who_comes_to_run_alone_during_a_look_is_lent_nothing(lending: Lending) -> None:
     sleeper = lending.start("sleeper")
-    await settle()
+    await settle(100)
     other = lending.start("other")
     await until(lambda: lending.looks == 1)
     other.cancel()
     alone = lending.start("alone", alone=True)
-    await settle()
+    await settle(100)
     lending.seen.set()
-    await settle()
+    await settle(100)
     assert lending.begun == ["sleeper"] and lending.slots.lent == 0
     await lending.end("sleeper")
     assert lending.begun == ["sleeper", "alone"]
@@ -141,15 +136,15 @@ async def test_who_comes_to_run_alone_during_a_look_is_lent_nothing(lending: Len
 async def test_who_runs_alone_takes_no_slot_that_was_lent_to_nobody(lending: Lending) -> None:
     """It was lent to one that gave up in that moment."""
     lending.start("sleeper")
-    await settle()
+    await settle(100)
     other = lending.start("other")
     lending.has_memory = other.cancel
     lending.seen.set()
     await until(other.done)
-    await settle()
+    await settle(100)
     assert lending.slots.lent == 1
     lending.start("alone", alone=True)
-    await settle()
+    await settle(100)
     assert lending.begun == ["sleeper"] and lending.slots.lent == 0
     await lending.end("sleeper")
     assert lending.begun == ["sleeper", "alone"]
@@ -159,9 +154,9 @@ async def test_who_runs_alone_lends_nothing(lending: Lending) -> None:
     """Also where it sleeps while somebody waits."""
     lending.seen.set()
     lending.start("alone", alone=True)
-    await settle()
+    await settle(100)
     lending.start("other")
-    await settle()
+    await settle(100)
     assert lending.begun == ["alone"]
     await lending.end("alone")
     assert lending.begun == ["alone", "other"]

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from engine_helpers import boxes, until
+from engine_helpers import boxes
 from leftovers import named
+from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, SubmissionResult
 from ioi_eval.judge.sharing import Sharing

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from support.waits import settle
 
 from ioi_eval import (
     EmbeddedEngine,
@@ -168,8 +169,7 @@ async def test_who_is_last_waits_for_those_that_come(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("ioi_eval.engines.jobs.engine._OTHERS_FIRST", 0.0)
     async with asyncio.TaskGroup() as group, turns.take():
         group.create_task(last())
-        for _ in range(10):  # its patience is at an end
-            await asyncio.sleep(0)
+        await settle()  # its patience is at an end
         group.create_task(after())
         await asyncio.sleep(0)
         log.append("first")

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 import stamina
 from judge_samples import problem, submission
+from support.builds import named
 
 from ioi_eval.classic import classic_job, run_classic
 from ioi_eval.errors import EngineUnavailable, JudgeFailure
@@ -15,7 +16,6 @@ from ioi_eval.models import (
     CheckerKind,
     Job,
     JobResult,
-    NamedBlob,
     Problem,
     Stage,
     TaskOptions,
@@ -26,10 +26,6 @@ from ioi_eval.models import (
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.alike
-
-
-def named(name: str, text: str = "x") -> NamedBlob:
-    return NamedBlob(name=name, content=Blob.of(text))
 
 
 def full_problem() -> Problem:

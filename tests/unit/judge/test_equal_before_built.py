@@ -8,11 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.builds import HELLO, named, opened, plain_problem, submitted
+from support.builds import HELLO, named, opened, plain_problem, recipe, submitted
 from support.engines import Recipe, submission_recipe
 
 from ioi_eval.engines.contract import Built, Rejected
-from ioi_eval.models import BuildLimits, Problem, Submission
+from ioi_eval.models import BuildLimits, Submission
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
@@ -33,10 +33,6 @@ def commented(source: str, mark: str) -> str:
         after = f"  /* {mark}\n it's */\t" if joins else " \t"
         lines.append(f"{before}{line}{after}// {mark} /* {number}\t\n")
     return "".join(lines)
-
-
-def recipe(source: str, problem: Problem | None = None, language: str = "c++") -> Recipe:
-    return submission_recipe(problem or plain_problem(), submitted(source, language), BuildLimits())
 
 
 async def built_of(folder: Path, engine: FakeEngine, *sources: str) -> list[Built | Rejected]:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from judge_samples import problem, submission
 from support.datasets import Problems
 from support.runs import RunSummary, read_rows
+from support.waits import settle
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, score_dump
 from ioi_eval.engines.fake import FakeTest, Outcome
@@ -113,8 +114,7 @@ class Steps:
     async def go(self, tasks: list[asyncio.Task[Any]]) -> None:
         """Each time the waiting one that comes first in the order goes on, after all others came to rest."""
         while not all(task.done() for task in tasks):
-            for _ in range(20):
-                await asyncio.sleep(0)
+            await settle()
             ready = [number for number in self._order if number in self._waiting]
             if ready:
                 self._waiting.pop(ready[0]).set()

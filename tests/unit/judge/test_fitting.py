@@ -13,7 +13,7 @@ from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval import Scorer
 from ioi_eval.engines.jobs.parcels import Parcels, Shipping
-from ioi_eval.engines.jobs.run import Fitting, JobTests, Learned
+from ioi_eval.engines.jobs.run import Fitting, Frame, Learned
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.models import (
     Blob,
@@ -63,12 +63,13 @@ def batch_of(problem: Problem, program: Program = PROGRAM) -> Batch:
 def job_of(problem: Problem, profile: Profile, program: Program = PROGRAM) -> Job:
     batch = batch_of(problem, program)
     carrier = Parcels(FakeEngine(), Shipping())
-    return carrier.job(batch, JobTests.of(problem, batch.tests, "f00"), profile)
+    return carrier.job(batch, Frame(problem, batch.options).job_tests(batch.tests, "f00"), profile)
 
 
 async def number(problem: Problem, profile: Profile, program: Program = PROGRAM) -> int:
-    fitting = Fitting(batch_of(problem, program), profile, Shipping().weight, Learned())
-    return len(await fitting.first())
+    batch = batch_of(problem, program)
+    fitting = Fitting(problem, batch.options, profile, Shipping().weight, Learned())
+    return len(await fitting.first(batch))
 
 
 async def test_without_limits_all_tests_go_into_one_job() -> None:

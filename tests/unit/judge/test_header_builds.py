@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from support.builds import HELLO, graded_problem, opened, plain_problem, submitted
+from support.waits import until
 
 from ioi_eval import Store
 from ioi_eval.engines.conditions import headers
@@ -36,8 +37,7 @@ def uses_header(engine: FakeEngine) -> list[bool]:
 async def build_some(artifacts: Artifacts, number: int, start: int = 0) -> None:
     for index in range(start, start + number):
         await artifacts.submission(plain_problem(), submitted(f"{HELLO}int n{index};\n"))
-        while artifacts.engine.builds.busy:  # noqa: ASYNC110 - a header is made in the background
-            await asyncio.sleep(0.001)
+        await until(lambda: not artifacts.engine.builds.busy, every=0.001)
 
 
 async def test_a_header_is_precompiled_once_it_pays(tmp_path: Path) -> None:
@@ -98,8 +98,7 @@ async def test_a_header_in_the_making_ends_with_the_artifacts(tmp_path: Path) ->
     async with opened(tmp_path, engine, BuildOptions(precompile_after=0)) as artifacts:
         engine.delay = 0.01
         task = asyncio.create_task(artifacts.submission(plain_problem(), submitted()))
-        while "header" not in kinds(engine):  # noqa: ASYNC110 - the fake engine knows nothing of events
-            await asyncio.sleep(0.001)
+        await until(lambda: "header" in kinds(engine), every=0.001)
         engine.delay = 30
         await task
     assert engine.running == 0
@@ -118,8 +117,7 @@ async def test_includes_are_precompiled_from_the_second_source_on_that_begins_wi
             (lines[0], lines[1], *[lines[0]] * 3, *["#include <unknown>\n"] * 3)
         ):
             await artifacts.submission(plain_problem(), submitted(f"{beginning}int n{index};\n"))
-            while artifacts.engine.builds.busy:  # noqa: ASYNC110 - a header is made in the background
-                await asyncio.sleep(0.001)
+            await until(lambda: not artifacts.engine.builds.busy, every=0.001)
     [header] = [job for job in engine.builds if job.keep == ("header",)]
     assert [file.content.read().decode() for file in header.files if file.name == "wrapper.hpp"] == [lines[0]]
     builds = [job for job in engine.builds if job.keep == ("submission",)]

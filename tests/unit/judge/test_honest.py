@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -50,13 +49,6 @@ sys.exit(0 if said == 2 * given else 1)
 CRASHES = "if (said < 0) __builtin_trap();"
 RIGHT = '#include <cstdio>\nint main() { int x; scanf("%d", &x); printf("%d\\n", 2 * x); }\n'
 NONSENSE = RIGHT.replace("2 * x", "-1")
-
-
-@pytest.fixture
-async def scorer(store: Store) -> AsyncIterator[Scorer]:
-    engine = EmbeddedEngine(store=store, slots=2)
-    async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as opened:
-        yield opened
 
 
 def communication(breaks: str = CRASHES, **changes: Any) -> Problem:

@@ -15,8 +15,8 @@ from judge_samples import problem, submission
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.conditions import pythons
+from ioi_eval.engines.embedded.boxes import remove_tree
 from ioi_eval.engines.embedded.interpreters import choose, examine, find_python
-from ioi_eval.engines.embedded.placing import remove_tree
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions, RewardRow, Rewards
 from ioi_eval.integrations.runtime import Runtime, Setup
@@ -266,7 +266,7 @@ def test_a_program_has_the_caller_s_packages_where_its_evaluator_is_replaced(
     python: Path, code: str, shared_cache: Path
 ) -> None:
     """As in the packages, which run programs with the interpreter that runs them."""
-    environment = {**os.environ, "TMPDIR": str(shared_cache.parent)}
+    environment = {**os.environ, "IOI_EVAL_CACHE": str(shared_cache)}
     words = [sys.executable, "-c", EVALUATED, python, code]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,7 @@ from support.engines import Batch, Program, fake_profile
 from support.plans import Plan, PlanChecker, PlanGroup, PlanSubmission
 
 from ioi_eval import JudgeOptions
-from ioi_eval.engines.jobs.run import JobTests, run_job
+from ioi_eval.engines.jobs.run import Frame, run_job
 from ioi_eval.models import (
     Blob,
     Job,
@@ -42,7 +42,7 @@ def job_of(
     options = options or JudgeOptions()
     tests = live(problem, {}, all_tests=options.all_tests)
     batch = Batch(problem=problem, program=program, tests=tests, options=options)
-    return run_job(batch, JobTests.of(problem, tests, "f00"), profile or fake_profile())
+    return run_job(batch, Frame(problem, options).job_tests(tests, "f00"), profile or fake_profile())
 
 
 def plan_of(job: Job) -> Plan:

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import stamina
 from judge_samples import problem, some_tests, submission, subtask
 from support.engines import Fault
 
@@ -28,13 +27,7 @@ from ioi_eval.models import Blob, Checker, CheckerKind, Job, JobResult, NamedBlo
 from ioi_eval.models import Verdict as V
 from ioi_eval.testing import Broken, FakeEngine, Fatal, Killed
 
-pytestmark = pytest.mark.alike
-
-
-@pytest.fixture(autouse=True)
-def no_waiting() -> object:
-    with stamina.set_testing(True, attempts=4, cap=True):
-        yield
+pytestmark = [pytest.mark.alike, pytest.mark.usefixtures("no_waiting")]
 
 
 @asynccontextmanager

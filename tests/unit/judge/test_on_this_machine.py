@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from leftovers import named
 from lent import artifacts_on
 from missing import needs
 from support.engines import Built
+from support.waits import until
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store, score_sync
 from ioi_eval.errors import CheckerBroken, JudgeFailure
@@ -34,13 +34,6 @@ from ioi_eval.models import Verdict as V
 
 ADD = '#include <cstdio>\nint main() { long long a, b; scanf("%lld %lld", &a, &b); printf("%lld", a + b); }\n'
 TESTS = tuple(Test(name=f"t{n}", input=Blob.of(f"{n} {n}\n"), answer=Blob.of(f"{2 * n}\n")) for n in range(3))
-
-
-@pytest.fixture
-async def scorer(store: Store) -> AsyncIterator[Scorer]:
-    engine = EmbeddedEngine(store=store, slots=2)
-    async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as opened:
-        yield opened
 
 
 def summing(**changes: object) -> Problem:
@@ -198,9 +191,9 @@ async def test_with_a_grader_in_c(scorer: Scorer) -> None:
         await statuses(scorer, good, "c++", of=graded)
 
 
-def checked(source: str, kind: CheckerKind = CheckerKind.CMS) -> Problem:
+def checked(source: str, **changes: object) -> Problem:
     files = (NamedBlob(name="checker/checker.cpp", content=Blob.of(source)),)
-    return summing(checker=Checker(kind=kind, sources=files))
+    return summing(checker=Checker(kind=CheckerKind.CMS, sources=files), **changes)
 
 
 async def test_with_a_checker(scorer: Scorer) -> None:
@@ -217,8 +210,9 @@ async def test_a_checker_that_fails_is_a_judge_failure(store: Store, source: str
 
     options = JudgeOptions(checker=CheckerLimits(cpu_time=0.2, wall_time=1))
     async with Scorer(EmbeddedEngine(store=store), store=store, options=options) as scorer:
+        one = checked(source, tests=TESTS[:1], subtasks=(subtask("s", 100, [0]),))
         with pytest.raises(JudgeFailure, match=r"cms checker checker/checker\.cpp on test t\d"):
-            await scorer.score(checked(source), submission(ADD))
+            await scorer.score(one, submission(ADD))
 
 
 async def test_a_checker_that_does_not_compile(scorer: Scorer) -> None:
@@ -244,8 +238,7 @@ async def test_a_precompiled_header_changes_nothing_but_the_time(
             without = await plain.submission(summing(), submission(source))
         async with artifacts_on(engine, Store(tmp_path / "quick"), BuildOptions(precompile_after=0)) as quick:
             await quick.submission(summing(), submission(source + "// first\n"))
-            while quick.engine.builds.busy:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+            await until(lambda: not quick.engine.builds.busy, every=0.001)
             build = await quick.submission(summing(), submission(source))
     assert isinstance(without, Built) and isinstance(build, Built)
     assert build.artifact.sha256 == without.artifact.sha256
@@ -256,8 +249,7 @@ async def test_cancelling_leaves_the_engine_as_it_was(scorer: Scorer) -> None:
     code = f'int main() {{ prctl(PR_SET_NAME, "{mark}"); pause(); }}'
     slow = submission(f"#include <sys/prctl.h>\n#include <unistd.h>\n{code}")
     tasks = [asyncio.create_task(scorer.score(summing(), slow)) for _ in range(3)]
-    while not named(mark):  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
+    await until(lambda: named(mark))
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

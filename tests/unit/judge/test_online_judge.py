@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from missing import needs
+from support.engines import submission_recipe
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
-from ioi_eval.judge.recipes import submission_recipe
 from ioi_eval.models import (
     Blob,
     BuildLimits,

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
-import stamina
 from lent import artifacts_on
 from support.builds import HELLO, checked_problem, graded_problem, opened, plain_problem, submitted
 from support.engines import CPU_LIMIT, HARD_STOP, IDLED, Built, Fault, Rejected, fake_profile
@@ -31,6 +31,7 @@ from ioi_eval.models import (
     CheckerKind,
     Job,
     JobResult,
+    Limits,
     NamedBlob,
     Profile,
     Stage,
@@ -41,13 +42,7 @@ from ioi_eval.models import (
 from ioi_eval.store.resources import proctor_sources
 from ioi_eval.testing import FakeEngine, Fatal
 
-pytestmark = pytest.mark.alike
-
-
-@pytest.fixture(autouse=True)
-def no_waiting() -> object:
-    with stamina.set_testing(True, attempts=4, cap=True):
-        yield
+pytestmark = [pytest.mark.alike, pytest.mark.usefixtures("no_waiting")]
 
 
 def made_of(outcome: Built | Rejected) -> Blob:
@@ -399,3 +394,38 @@ async def test_an_artifact_in_use_outlives_an_eviction(tmp_path: Path) -> None:
         first = await artifacts.submission(plain_problem(), submitted("one"))
         await artifacts.submission(plain_problem(), submitted("two"))
         assert made_of(first).read() == b"one"
+
+
+async def test_a_checker_that_was_evicted_is_built_again_for_the_same_problem(tmp_path: Path) -> None:
+    engine, asked = FakeEngine(), checked_problem()
+    async with opened(tmp_path, engine) as artifacts:
+        first = await artifacts.trusted(asked, CHECKER)
+        found = await artifacts.trusted(asked, CHECKER)
+        assert first is not None and found == first and len(engine.jobs) == 1
+        assert first.file.content.path is not None
+        shutil.rmtree(Path(first.file.content.path).parents[1])
+        again = await artifacts.trusted(asked, CHECKER)
+    assert again is not None and again.file.content.read() and len(engine.jobs) == 2
+
+
+async def test_problems_of_one_name_are_told_apart_by_what_they_hold() -> None:
+    """Also those that a garbage collector has put in each other's place."""
+    engine = FakeEngine({0: 1.0})
+    test = Test(name="a", input=Blob.of("1"), answer=Blob.of("1"))
+    async with Scorer(engine) as scorer:
+        for number in range(1, 20):
+            problem = graded_problem(tests=(test,), limits=Limits(cpu_time=float(number)))
+            assert (await scorer.score(problem, submitted("code"))).points == 1
+            plan = next(file for file in engine.runs[-1].files if file.name == "plan.json")
+            assert msgspec.json.decode(plan.content.read())["limits"]["cpu_ms"] == 1000 * number
+
+
+async def test_options_that_differ_do_not_share_what_was_worked_out_of_a_problem() -> None:
+    engine = FakeEngine({0: 1.0})
+    problem = graded_problem(tests=(Test(name="a", input=Blob.of("1"), answer=Blob.of("1")),))
+    async with Scorer(engine) as scorer:
+        for echo in (0, 10, 0):
+            judge = scorer.judge_with(all_tests=False, borderline=None, echo=echo)
+            await judge.judge(problem, submitted("code"))
+            plan = next(file for file in engine.runs[-1].files if file.name == "plan.json")
+            assert msgspec.json.decode(plan.content.read())["echo"] == echo

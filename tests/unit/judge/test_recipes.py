@@ -7,15 +7,12 @@ import re
 import msgspec
 import pytest
 from support.builds import HELLO, checked_problem, graded_problem, named, plain_problem, submitted
+from support.engines import submission_recipe
 
 from ioi_eval.engines.jobs.build import control_command
 from ioi_eval.engines.jobs.headers import header_recipe
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure
-from ioi_eval.judge.recipes import (
-    proctor_recipe,
-    submission_recipe,
-    trusted_recipe,
-)
+from ioi_eval.judge.recipes import proctor_recipe, trusted_recipe
 from ioi_eval.models import BuildLimits, Submission, TaskOptions, TaskType, Toolchain
 
 pytestmark = pytest.mark.alike

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 from judge_samples import problem, some_tests, submission, subtask
+from support.builds import named
 from support.plans import Plan, PlanLimits
 
 from ioi_eval import JudgeOptions, Scorer
 from ioi_eval.errors import InputError, JudgeFailure, ManagerBroken
 from ioi_eval.models import (
-    Blob,
     Checker,
     CheckerKind,
     Job,
@@ -29,10 +29,6 @@ from ioi_eval.models import Verdict as V
 from ioi_eval.testing import FakeEngine, FakeTest
 
 pytestmark = pytest.mark.alike
-
-
-def named(name: str, text: str = "x") -> NamedBlob:
-    return NamedBlob(name=name, content=Blob.of(text))
 
 
 GRADERS = (named("graders/manager.cpp", "the manager"), named("graders/sum.h"), named("graders/stub.cpp"))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 import pytest
 from judge_samples import problem, submission
+from support.builds import named
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.errors import JudgeFailure, ManagerBroken
@@ -29,17 +29,6 @@ from ioi_eval.models import Verdict as V
 
 LIMITS = Limits.contest(0.5, 64 << 20)
 PATIENT = msgspec.structs.replace(LIMITS, wall_time=60.0)  # however busy the machine is
-
-
-@pytest.fixture
-async def scorer(store: Store) -> AsyncIterator[Scorer]:
-    engine = EmbeddedEngine(store=store, slots=2)
-    async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as opened:
-        yield opened
-
-
-def named(name: str, text: str) -> NamedBlob:
-    return NamedBlob(name=name, content=Blob.of(text))
 
 
 def cases(*pairs: tuple[str, str]) -> tuple[Test, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import aiohttp
@@ -72,12 +71,3 @@ class HeldEngine:
 
 def job(script: str, **fields: Any) -> dict[str, Any]:
     return {"language": "bash", "version": "*", "files": [{"name": "run", "content": script}], **fields}
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Waits as long as any machine may need, and then fails."""
-    for _ in range(12_000):
-        if holds():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it never held")

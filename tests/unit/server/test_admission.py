@@ -7,8 +7,9 @@ import contextlib
 import random
 
 import pytest
+from support.waits import settle
 
-from ioi_eval.engines.embedded.slots import WaitingLine
+from ioi_eval.engines.embedded.engine import WaitingLine
 from ioi_eval.errors import EngineOverloaded
 from ioi_eval.server.callers import NOBODY, Caller
 from ioi_eval.server.jobs import Admission, Draining, staying
@@ -21,11 +22,6 @@ async def stay(admission: Admission, leave: asyncio.Event) -> str:
         await visit.slot()
         await leave.wait()
         return "done"
-
-
-async def settle() -> None:
-    for _ in range(5):
-        await asyncio.sleep(0)
 
 
 async def test_slots_then_queue_then_nobody() -> None:

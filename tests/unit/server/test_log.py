@@ -6,8 +6,9 @@ import asyncio
 
 import aiohttp
 import pytest
-from server_helpers import API, Caller, until
+from server_helpers import API, Caller
 from support.clocks import Ahead
+from support.waits import until
 
 from ioi_eval import EmbeddedEngine
 from ioi_eval.server import Event, Server, ServerOptions

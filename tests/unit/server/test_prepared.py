@@ -11,8 +11,9 @@ from typing import Any
 import aiohttp
 import pytest
 from missing import needs
-from server_helpers import API, Caller, until
+from server_helpers import API, Caller
 from support.places import graders
+from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.packages import LanguagePackage

@@ -13,8 +13,9 @@ import aiohttp
 import msgspec
 import pytest
 from missing import needs
-from server_helpers import API, Caller, HeldEngine, job, until
+from server_helpers import API, Caller, HeldEngine, job
 from support.clocks import Ahead
+from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.model.secret import Secret

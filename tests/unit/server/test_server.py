@@ -11,11 +11,12 @@ from typing import Any
 
 import aiohttp
 import pytest
-from server_helpers import API, Caller, HeldEngine, job, until
+from server_helpers import API, Caller, HeldEngine, job
+from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
+from ioi_eval.engines.embedded import engine as embedded_engine
 from ioi_eval.engines.embedded import job as embedded_job
-from ioi_eval.engines.embedded import slots
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError
 from ioi_eval.models import Job, JobResult
 from ioi_eval.server import Event, Server, ServerOptions
@@ -389,7 +390,7 @@ async def test_a_job_that_idles_lends_its_slot(
     call: Caller, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker has one slot, and its program sleeps until a later job's is done."""
-    monkeypatch.setattr(slots, "has_memory", lambda count: True)  # one slot has all of it
+    monkeypatch.setattr(embedded_engine, "has_memory", lambda count: True)  # one slot has all of it
     sleeper = asyncio.create_task(call.run("sleep 600"))
     await until(lambda: server.running == 1)
     status, reply = await call.run("echo done")

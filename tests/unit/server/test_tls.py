@@ -21,7 +21,7 @@ import asyncio, sys
 from ioi_eval.engines.piston.sending import Wire
 async def main():
     async with Wire() as wire:
-        print((await wire.get(sys.argv[1], "/healthz", 30.0)).status)
+        print((await wire.ask("GET", sys.argv[1], "/healthz", 30.0)).status)
 asyncio.run(main())
 """
 

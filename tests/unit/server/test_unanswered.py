@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from server_helpers import until
+from support.waits import until
 
 from ioi_eval.server import unanswered
 from ioi_eval.server.jobs import Admission

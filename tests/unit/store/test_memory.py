@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from support.waits import settle
 
 from ioi_eval import Store
 from ioi_eval.models import Blob
@@ -30,11 +31,6 @@ class Work:
             raise
         self.ended += 1
         return 42
-
-
-async def settle() -> None:
-    for _ in range(10):
-        await asyncio.sleep(0)
 
 
 async def test_callers_at_the_same_time_share_one_call() -> None:

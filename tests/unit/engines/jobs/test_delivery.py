@@ -12,7 +12,7 @@ from ioi_eval.engines.jobs.parcels import hand_over, killed_while_compiling, rea
 from ioi_eval.errors import BrokenReply, JudgeFailure
 from ioi_eval.model.job import Ended
 from ioi_eval.models import Blob, Stage, StageStatus
-from ioi_eval.rules.builds import Ending, ending
+from ioi_eval.rules.verdicts import Ending, ending
 
 pytestmark = pytest.mark.alike
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import subprocess
@@ -11,7 +10,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.builds import HELLO, graded_problem, named, opened, plain_problem, submitted
+from building import built_once
+from support.builds import HELLO, graded_problem, lay_out, named, opened, plain_problem, recipe, submitted
+from support.waits import until
 
 from ioi_eval.engines.conditions import headers
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Recipe
@@ -35,10 +36,9 @@ from ioi_eval.engines.jobs.headers import (
     sources_digest,
     trials,
 )
-from ioi_eval.judge.recipes import submission_recipe
 from ioi_eval.model.job import Ended
-from ioi_eval.models import Blob, BuildLimits, BuildOptions, Job, Problem, Stage, Toolchain
-from ioi_eval.rules.builds import MACHINE_AT_FAULT
+from ioi_eval.models import Blob, BuildOptions, Job, Stage, Toolchain
+from ioi_eval.rules.verdicts import MACHINE_AT_FAULT
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
 from ioi_eval.testing import FakeEngine
@@ -50,10 +50,6 @@ BIG = f"#include <{HEADER}>\n"
 # Each of the two headers says which it is, and none of them says that it is neither.
 TELLS = BIG + "#ifndef A\n#define A 9\n#endif\n"
 REACHES = TELLS + "int main() { std::promise<int> a; a.set_value(A); return a.get_future().get(); }\n"
-
-
-def recipe(source: str, problem: Problem | None = None, language: str = "c++") -> Recipe:
-    return submission_recipe(problem or plain_problem(), submitted(source, language), BuildLimits())
 
 
 def compiler(path: str = "") -> Toolchain:
@@ -70,9 +66,7 @@ def build(box: Path, recipe: Recipe, ahead: dict[str, Path] | None = None) -> Pa
 def build_and_listen(box: Path, recipe: Recipe, ahead: dict[str, Path], tool: str = "") -> tuple[str, Path]:
     """Return the compiler's words, and what was built, which may not be there."""
     box.mkdir(exist_ok=True)
-    for file in (recipe.control, *recipe.sources):
-        (box / file.name).parent.mkdir(parents=True, exist_ok=True)
-        (box / file.name).write_bytes(file.content.read())
+    lay_out(box, recipe)
     for name, path in ahead.items():
         (box / name).parent.mkdir(parents=True, exist_ok=True)
         (box / name).symlink_to(path)
@@ -95,22 +89,36 @@ def small(recipe: Recipe, text: str) -> Recipe:
     return msgspec.structs.replace(recipe, sources=(*others, named(wrapper.name, text + pragma.decode())))
 
 
-@pytest.fixture(scope="module")
-def checker(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("checker"), checker_recipe(recipe(HELLO)))
+@pytest.fixture(autouse=True)
+def headers_are_little(request: pytest.FixtureRequest) -> None:
+    """But for the tests with the real ones, which are long."""
+    if request.node.get_closest_marker("long") is None:
+        request.getfixturevalue("little").write_text("#include <future>\n")
 
 
 @pytest.fixture(scope="module")
-def ahead(tmp_path_factory: pytest.TempPathFactory, checker: Path) -> dict[str, Path]:
-    """Small headers, the early one with A = 7, the usual one with A = 8."""
+def checker(shared: Path) -> Path:
+    wanted = checker_recipe(recipe(HELLO))
+    return built_once(shared / "early-checker", lambda box: build(box, wanted)) / wanted.output
+
+
+@pytest.fixture(scope="module")
+def ahead(shared: Path, checker: Path) -> dict[str, Path]:
+    """Small headers, the early one with A = 7, the usual one with A = 8: one of each for all workers."""
     some = recipe(HELLO)
     usual = small(header_recipe(some), "#include <future>\n#define A 8\n")
     early = small(early_recipe(some, Blob.of_file(checker)), "#include <future>\n#define A 7\n")
-    made = tmp_path_factory.mktemp("headers")
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        build(folder / "usual", usual)
+        build(folder / "early", early)
+
+    made = built_once(shared / "early-headers", make)
     return {
-        header_name(some): build(made / "usual", usual),
+        header_name(some): made / "usual" / usual.output,
         CHECKER: checker,
-        early_name(some): build(made / "early", early),
+        early_name(some): made / "early" / early.output,
     }
 
 
@@ -230,9 +238,7 @@ def brought(tmp_path: Path, ahead: dict[str, Path], monkeypatch: pytest.MonkeyPa
 def build_there(box: Path, source: str) -> tuple[str, int | None]:
     """Return the compiler's words, and the program's exit code if there is one."""
     wanted = recipe(source)
-    for file in (wanted.control, *wanted.sources):
-        (box / file.name).parent.mkdir(parents=True, exist_ok=True)
-        (box / file.name).write_bytes(file.content.read())
+    lay_out(box, wanted)
     script = compiling(wanted, compiler(), (), brought=True)
     done = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, check=False)
     built = box / wanted.output
@@ -245,9 +251,12 @@ def test_one_that_a_package_brings_serves_the_same_programs(tmp_path: Path, brou
     assert build_there(tmp_path / "b", REACHES) == ("", 8)
     adds = "namespace std { struct Own {}; }\n"
     assert build_there(tmp_path / "c", TELLS + adds + told) == ("", 8)
+
+
+def test_one_that_a_package_brings_is_not_used_with_another_library(tmp_path: Path, brought: Path) -> None:
     refused = build_there(tmp_path / "d", TELLS + "#error no\n")
     (brought / BROUGHT_LIBRARY).write_text("of another version of the C library")
-    assert build_there(tmp_path / "e", TELLS + told) == ("", 9)
+    assert build_there(tmp_path / "e", TELLS + "int main() { return A; }\n") == ("", 9)
     assert build_there(tmp_path / "f", TELLS + "#error no\n") == refused and "#error no" in refused[0]
 
 
@@ -314,8 +323,7 @@ async def _some_builds(folder: Path, engine: FakeEngine, numbers: range) -> list
     async with opened(folder, engine, BuildOptions(precompile_after=0)) as artifacts:
         for index in numbers:
             await artifacts.submission(plain_problem(), submitted(f"{HELLO}int n{index};\n"))
-            while artifacts.engine.builds.busy:  # noqa: ASYNC110 - a header is made in the background
-                await asyncio.sleep(0.001)
+            await until(lambda: not artifacts.engine.builds.busy, every=0.001)
     jobs = [job for job in engine.builds if job.keep == ("submission",)]
     return [[file.name for file in job.files] for job in jobs]
 

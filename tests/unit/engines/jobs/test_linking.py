@@ -9,7 +9,17 @@ from pathlib import Path
 import msgspec
 import pytest
 from missing import lacks
-from support.builds import HELLO, checked_problem, graded_problem, named, opened, plain_problem, submitted
+from support.builds import (
+    HELLO,
+    checked_problem,
+    graded_problem,
+    lay_out,
+    named,
+    opened,
+    plain_problem,
+    recipe,
+    submitted,
+)
 from support.engines import fake_profile
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems
@@ -24,7 +34,7 @@ from ioi_eval.engines.linking import LINKING
 from ioi_eval.engines.piston.probe import LOOK, seen
 from ioi_eval.engines.piston.profiles import merged
 from ioi_eval.engines.piston.reports import EndpointReport
-from ioi_eval.judge.recipes import submission_recipe, trusted_recipe
+from ioi_eval.judge.recipes import trusted_recipe
 from ioi_eval.models import Blob, BuildLimits, BuildOptions, Problem, Submission, Test, Toolchain
 from ioi_eval.store.resources import graders
 from ioi_eval.store.rows import result_of, result_row
@@ -36,10 +46,6 @@ CORPUS = graders() / "headers" / "corpus"
 EXAMPLES = Path(__file__).parents[4] / "examples/problems"
 SHORT = "#include <cstdio>\n"
 FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-static", "-s")
-
-
-def recipe(source: str, problem: Problem | None = None, language: str = "c++") -> Recipe:
-    return submission_recipe(problem or plain_problem(), submitted(source, language), BuildLimits())
 
 
 def linking(name: str = "g++") -> Toolchain:
@@ -59,9 +65,7 @@ def noting(folder: Path, tool: Toolchain, first: str = "") -> tuple[Toolchain, P
 
 def build(box: Path, recipe: Recipe, tool: Toolchain, **ahead: bool) -> tuple[int, str, Path]:
     """Return the compiler's exit code and words, and the place of what was built."""
-    for file in (recipe.control, *recipe.sources):
-        (box / file.name).parent.mkdir(parents=True, exist_ok=True)
-        (box / file.name).write_bytes(file.content.read())
+    lay_out(box, recipe)
     script = compile_script(recipe, tool=tool, **ahead)
     done = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, box / recipe.output
@@ -96,7 +100,9 @@ def test_a_graders_object_is_linked_by_it(tmp_path: Path) -> None:
 
 
 def test_objects_are_the_same_to_the_byte(tmp_path: Path) -> None:
-    assert len(set(_objects(tmp_path, (CORPUS / "dsu_kruskal.cpp").read_text()))) == 1
+    """Compare those of a small program; the corpus takes long."""
+    sorting = "int main() { std::vector<int> a{3, 1, 2}; std::sort(a.begin(), a.end()); return a[0] - 1; }\n"
+    assert len(set(_objects(tmp_path, f"#include <algorithm>\n#include <vector>\n{sorting}"))) == 1
 
 
 def test_nothing_else_is_linked_by_it() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.builds import HELLO, graded_problem, named, plain_problem, submitted
+from support.builds import HELLO, graded_problem, lay_out, named, plain_problem, recipe, submitted
 from support.engines import Recipe, submission_recipe
 
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Profile
@@ -66,10 +66,6 @@ def test_sources_that_do_not(source: str) -> None:
     assert not starts_with(HEADER, source)
 
 
-def recipe(source: str, problem: Problem | None = None) -> Recipe:
-    return submission_recipe(problem or plain_problem(), submitted(source), BuildLimits())
-
-
 def graded(grader: str, header: str = "#pragma once\n") -> Problem:
     return graded_problem(grader_files=(named("graders/grader.cpp", grader), named("graders/sum.h", header)))
 
@@ -82,8 +78,7 @@ def test_it_serves_beside_a_grader_without_pragmas() -> None:
 
 
 def test_it_does_not_serve_python() -> None:
-    python = submission_recipe(plain_problem(), submitted(HELLO, "python"), BuildLimits())
-    assert not serves(python)
+    assert not serves(recipe(HELLO, language="python"))
 
 
 def test_a_file_full_of_comments_is_looked_at_in_no_time() -> None:
@@ -139,8 +134,7 @@ def test_includes_are_of_the_one_source_that_is_compiled() -> None:
     many = msgspec.structs.replace(submitted(source), files=(named("graders/b.cpp", ""),))
     assert own_includes(submission_recipe(plain_problem(), many, BuildLimits())) == ()
     for language in ("c", "python"):
-        other = submission_recipe(plain_problem(), submitted(source, language), BuildLimits())
-        assert own_includes(other) == ()
+        assert own_includes(recipe(source, language=language)) == ()
 
 
 # --- with the compiler itself ------------------------------------------------------------------------
@@ -175,9 +169,7 @@ def run_build(
     included: bytes | None = None,
     brought: bool = False,
 ) -> bytes:
-    for file in (recipe.control, *recipe.sources):
-        (box / file.name).parent.mkdir(parents=True, exist_ok=True)
-        (box / file.name).write_bytes(file.content.read())
+    lay_out(box, recipe)
     if header is not None:
         (box / header_name(recipe)).parent.mkdir(parents=True)
         (box / header_name(recipe)).symlink_to(header)  # as the engine puts large files into a box
@@ -236,12 +228,18 @@ def test_binaries_are_the_same_to_the_byte(
 ) -> None:
     build = recipe(source, problem)
     assert serves(build)
-    (tmp_path / "with").mkdir()
-    (tmp_path / "without").mkdir()
     assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
 
 
 WARNED = "#include <bits/stdc++.h>\nint f() {}\nint main() {}\n"
+
+
+@pytest.fixture
+def little_header(little: Path, tmp_path: Path) -> Path:
+    """The header of all headers, precompiled, where that is a small one."""
+    box, wanted = tmp_path / "little", header_recipe(recipe(HELLO))
+    run_build(box, wanted)
+    return box / wanted.output
 
 
 # What a source's own includes make of the other is among the tests below.
@@ -249,22 +247,23 @@ WARNED = "#include <bits/stdc++.h>\nint f() {}\nint main() {}\n"
 @pytest.mark.parametrize(
     "text", [WARNED, "#include <bits/stdc++.h>\nint main() { vector<int> a; }\n"], ids=["warned", "refused"]
 )
-def test_words_are_those_about_a_source_without_the_header(tmp_path: Path, header: Path, text: str) -> None:
+def test_words_are_those_about_a_source_without_the_header(
+    tmp_path: Path, little_header: Path, text: str
+) -> None:
     build, told = recipe(text), []
-    for name, made in (("with", header), ("without", None)):
-        (tmp_path / name).mkdir()
+    for name, made in (("with", little_header), ("without", None)):
         told.append(run_build(tmp_path / name, build, made, refused="?"))
     assert told[0] and told[0] == told[1]
 
 
 # Whichever header it is, what is done without it is the same.
+@pytest.mark.usefixtures("little")
 @pytest.mark.sample("gpch.014-False|None-True")
 @pytest.mark.parametrize("linked", [False, True])
 @pytest.mark.parametrize("header", [b"no header", b"gpch.014", None])
 def test_a_header_that_cannot_be_used_is_done_without(
     tmp_path: Path, shared: bytes, header: bytes | None, linked: bool
 ) -> None:
-    (tmp_path / "build").mkdir()
     if header is not None:
         (tmp_path / "header").write_bytes(header)
     add = "int add(int a, int b) { return a + b; }\n"
@@ -275,13 +274,14 @@ def test_a_header_that_cannot_be_used_is_done_without(
     assert made.startswith(b"\x7fELF")
 
 
-def test_the_header_may_be_included_again(tmp_path: Path, header: Path) -> None:
+def test_the_header_may_be_included_again(tmp_path: Path, little_header: Path) -> None:
     source = "#include <bits/stdc++.h>\n#include <bits/stdc++.h>\nint main() { return 0; }\n"
-    assert run_build(tmp_path, recipe(source), header).startswith(b"\x7fELF")
+    assert run_build(tmp_path / "box", recipe(source), little_header).startswith(b"\x7fELF")
     # Which needs no second try.
-    assert not (tmp_path / ".ioi-eval-quick.log").read_bytes()
+    assert not (tmp_path / "box" / ".ioi-eval-quick.log").read_bytes()
 
 
+@pytest.mark.usefixtures("little")
 def test_a_header_of_the_servers_package_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another one than the source's own would show in what comes out. A refused source has its own words."""
     kept, other = tmp_path / "headers", named("wrapper.hpp", "#include <cstdio>\n#define A 7\n")
@@ -299,11 +299,9 @@ def test_a_header_of_the_servers_package_is_used(tmp_path: Path, monkeypatch: py
     for place, code in ((kept, 7), (tmp_path / "older", 8)):
         monkeypatch.setenv(BROUGHT_HEADERS, str(place))
         box = tmp_path / f"box-{code}"
-        box.mkdir()
         run_build(box, build, brought=True)
         assert subprocess.run([box / build.output], check=False).returncode == code, place
     monkeypatch.setenv(BROUGHT_HEADERS, str(kept))
-    (tmp_path / "broken").mkdir()
     run_build(tmp_path / "broken", broken, brought=True, refused="\u2018A\u2019 was not declared")
 
 
@@ -336,8 +334,6 @@ def test_own_includes_change_no_byte(
     text = "int add(int a, int b) { std::vector<int> c(3, __LINE__); return a + b + int(c.size()) - 3; }\n"
     build = recipe(BEGINNING + text + ("" if grader else ALONE), graded(grader) if grader else None)
     assert own_includes(build) == FEW
-    (tmp_path / "with").mkdir()
-    (tmp_path / "without").mkdir()
     header = b"broken" if broken else included
     made = run_build(tmp_path / "with", build, included=header, shared=shared if grader else None)
     assert made == run_build(tmp_path / "without", build)
@@ -347,10 +343,8 @@ def test_own_includes_are_really_used(tmp_path: Path) -> None:
     """Another header than the source's own would show in what comes out."""
     wrapper = named("wrapper.hpp", "#define A 7\n")
     other = msgspec.structs.replace(header_recipe(recipe(HELLO)), sources=(wrapper,))
-    (tmp_path / "header").mkdir()
     header = run_build(tmp_path / "header", other)
     build = recipe("#ifndef A\n#define A 8\n#endif\nint main() { return A; }\n")
-    (tmp_path / "with").mkdir()
     run_build(tmp_path / "with", build, included=header)
     assert subprocess.run([tmp_path / "with" / build.output], check=False).returncode == 7
 
@@ -359,7 +353,6 @@ def test_own_includes_are_really_used(tmp_path: Path) -> None:
 def test_words_are_those_about_the_source_alone(tmp_path: Path, included: bytes, text: str) -> None:
     build, told = recipe(BEGINNING + text), []
     for name, header in (("with", included), ("without", None)):
-        (tmp_path / name).mkdir()
         told.append(run_build(tmp_path / name, build, included=header, refused="?"))
     assert told[0] and told[0] == told[1]
 
@@ -411,20 +404,15 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_a_graders_object_changes_no_byte(tmp_path: Path, shared: bytes, broken: bool) -> None:
     """An object that cannot be linked is done without."""
     build = recipe('#include "sum.h"\nint add(int a, int b) { return a + b; }\n', graded(GRADER))
-    (tmp_path / "with").mkdir()
-    (tmp_path / "without").mkdir()
     made = run_build(tmp_path / "with", build, shared=b"broken" if broken else shared)
     assert made == run_build(tmp_path / "without", build)
 
 
 def test_a_graders_object_is_really_used(tmp_path: Path, shared: bytes) -> None:
     build = recipe("int other() { return 1; }\n", graded("int other();\nint main() { return other(); }\n"))
-    (tmp_path / "object").mkdir()
     theirs = run_build(tmp_path / "object", object_recipe(build))
     assert theirs != shared
-    (tmp_path / "box").mkdir()
     own = recipe("int other() { return 1; }\nint add(int, int) { return 2; }\n", graded(GRADER))
-    (tmp_path / "plain").mkdir()
     assert run_build(tmp_path / "box", own, shared=theirs) != run_build(tmp_path / "plain", own)
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from missing import needs
-from support.builds import HELLO, named, plain_problem, submitted
+from support.builds import HELLO, lay_out, named, plain_problem, submitted
 from support.engines import CPU_LIMIT, Recipe, find, submission_recipe
 
 from ioi_eval.engines.jobs.build import compile_script, control_command
 from ioi_eval.model.job import Ended
 from ioi_eval.models import Blob, BuildLimits, NamedBlob, Stage, StageStatus, Toolchain
-from ioi_eval.rules.builds import MACHINE_AT_FAULT, Ending, ending, log_of
+from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, Ending, ending, log_of
 from ioi_eval.store.resources import graders
 
 pytestmark = pytest.mark.alike
@@ -40,9 +40,7 @@ def recipe_of(code: str = HELLO, limits: BuildLimits = LIMITS, language: str = "
 def build(folder: Path, recipe: Recipe, tool: Toolchain) -> Ended:
     """Runs the script as an engine does: in the folder of its files."""
     box = folder / "box"
-    for file in (recipe.control, *recipe.sources):
-        (box / file.name).parent.mkdir(parents=True, exist_ok=True)
-        (box / file.name).write_bytes(file.content.read())
+    lay_out(box, recipe)
     (box / "compile").write_text(compile_script(recipe, tool=tool))
     environment = {**os.environ, "GOCACHE": str(box / "cache")}  # not everybody has a home
     done = subprocess.run(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.clocks import Ahead
+from support.waits import until
 
 from ioi_eval.engines.contract import Change, JobsWait, Profile, ServerChanged, ServerEvent
 from ioi_eval.engines.ray import cluster, members
@@ -76,28 +77,24 @@ async def told(ray: FakeCluster) -> AsyncIterator[list[ServerEvent]]:
         yield found
 
 
-async def until(told: list[ServerEvent], *changes: tuple[str, Change]) -> None:
+async def until_told(told: list[ServerEvent], *changes: tuple[str, Change]) -> None:
     def heard() -> list[tuple[str, Change]]:
         return [(one.url, one.change) for one in told if isinstance(one, ServerChanged)]
 
-    async with asyncio.timeout(60):
-        while heard() != list(changes):  # noqa: ASYNC110 - what is waited for tells nobody
-            await asyncio.sleep(0.001)
+    await until(lambda: heard() == list(changes), every=0.001)
 
 
 async def test_nodes_that_come_and_go_are_told(ray: FakeCluster, told: list[ServerEvent]) -> None:
     ray.versions["c:1"] = "0.0.1"
     ray.nodes = ["a:1", "b:1"]
-    await until(told, ("b:1", Change.JOINED))
+    await until_told(told, ("b:1", Change.JOINED))
     ray.nodes = ["b:1"]
-    await until(told, ("b:1", Change.JOINED), ("a:1", Change.LOST))
+    await until_told(told, ("b:1", Change.JOINED), ("a:1", Change.LOST))
     assert told[-1] == ServerChanged(
         url="a:1", change=Change.LOST, reason="it left the cluster", usable=1, slots=2
     )
     ray.nodes = ["a:1", "b:1", "c:1"]
-    async with asyncio.timeout(60):
-        while len(told) < 4:  # noqa: ASYNC110 - what is waited for tells nobody
-            await asyncio.sleep(0.001)
+    await until(lambda: len(told) >= 4, every=0.001)
     changes = {(one.url, one.change) for one in told[2:] if isinstance(one, ServerChanged)}
     assert changes == {("a:1", Change.BACK), ("c:1", Change.LEFT_OUT)}
 
@@ -106,7 +103,7 @@ async def test_that_no_node_is_left_is_told_before_jobs_are_given_up(
     ray: FakeCluster, told: list[ServerEvent]
 ) -> None:
     ray.nodes = []
-    await until(told, ("a:1", Change.LOST))
+    await until_told(told, ("a:1", Change.LOST))
     pool = ray.engine._running.pool  # type: ignore[attr-defined]
     clock, job = Ahead(), asyncio.create_task(pool.take())
     await clock.turn(299.0)

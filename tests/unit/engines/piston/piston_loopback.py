@@ -158,9 +158,3 @@ def pool_of(engine: PistonEngine) -> Pool:
 def endpoints_of(engine: PistonEngine) -> dict[str, Endpoint]:
     assert engine._running is not None
     return engine._running.endpoints
-
-
-async def until(reached: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):  # a test that hangs says nothing
-        while not reached():  # noqa: ASYNC110 - what is waited for tells nobody
-            await asyncio.sleep(0.001)

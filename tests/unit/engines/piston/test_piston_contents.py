@@ -17,9 +17,9 @@ from support.servers import EndpointReport
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.jobs.parcels import Shipping
 from ioi_eval.engines.piston import contents as contents_module
-from ioi_eval.engines.piston.contents import Sender
-from ioi_eval.engines.piston.sending import HttpEndpoint as Endpoint
-from ioi_eval.engines.piston.sending import ServerTimes, Wire
+from ioi_eval.engines.piston.contents import HttpEndpoint as Endpoint
+from ioi_eval.engines.piston.contents import Sender, ServerTimes
+from ioi_eval.engines.piston.sending import Wire
 from ioi_eval.errors import EngineError, JobRejected
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
 from ioi_eval.server import Server, ServerOptions

@@ -18,10 +18,10 @@ from piston_loopback import (
     job,
     pool_of,
     silence,
-    until,
 )
 from support.clocks import Ahead
 from support.servers import Patience
+from support.waits import until
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.cluster import State
@@ -62,7 +62,7 @@ async def test_the_first_job_after_a_rest_decides() -> None:
         for _ in range(3):
             with pytest.raises(AttemptsUsedUp):
                 await engine.execute(job())
-        await until(lambda: endpoint.state is State.TRIAL)
+        await until(lambda: endpoint.state is State.TRIAL, every=0.001)
         assert endpoint.room == 1
         with pytest.raises(AttemptsUsedUp):
             await engine.execute(job())
@@ -233,7 +233,7 @@ async def test_leaving_tells_who_still_waits() -> None:
         async with engine:
             running = asyncio.create_task(engine.execute(job()))
             waiting = asyncio.create_task(engine.execute(job()))
-            await until(lambda: len(server.executed) == 1)
+            await until(lambda: len(server.executed) == 1, every=0.001)
             pool = pool_of(engine)
         both = asyncio.gather(running, waiting, return_exceptions=True)
         ended = await asyncio.wait_for(both, 20)  # not for as long as a drought may last

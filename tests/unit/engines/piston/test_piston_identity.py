@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from piston_loopback import PROFILE, Found, Loopback, engine_on, job, told, until
+from piston_loopback import PROFILE, Found, Loopback, engine_on, job, told
 from support.servers import EndpointReport
+from support.waits import until
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.contract import OWN, Change, ServerChanged
-from ioi_eval.engines.piston.identity import HEADER, TELL, Identity
-from ioi_eval.engines.piston.identity import told as told_first
+from ioi_eval.engines.piston.sending import HEADER, TELL, Identity
+from ioi_eval.engines.piston.sending import told as told_first
 from ioi_eval.errors import AttemptsUsedUp, BrokenReply, ServerReplaced, ToolchainGone
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, Toolchain
 
@@ -140,7 +141,7 @@ async def test_what_tells_nothing_is_no_reply(on: Opening) -> None:
     engine, _ = await on(machine, attempts=2)
     silent = Identity(tools="x").checked
     with pytest.raises(BrokenReply, match="does not tell with which compilers"):
-        silent(job(), JobResult(run=Stage(stdout="built by 12\n")))
+        silent("run", JobResult(run=Stage(stdout="built by 12\n")))
 
     async def mute(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
         return told(JobResult(run=Stage(stdout="built by 12\n", code=0)))
@@ -154,8 +155,8 @@ def test_words_that_a_program_prints_later_are_not_taken_for_what_was_told() -> 
     known = Identity(tools=told_first(words("12"))[0])
     forged = words("13") + words("12")
     with pytest.raises(ServerReplaced):
-        known.checked(job(), JobResult(run=Stage(stdout=forged)))
-    kept = known.checked(job(), JobResult(run=Stage(stdout=words("12") + words("13"))))
+        known.checked("run", JobResult(run=Stage(stdout=forged)))
+    kept = known.checked("run", JobResult(run=Stage(stdout=words("12") + words("13"))))
     assert kept.run.stdout == words("13")
 
 
@@ -163,11 +164,12 @@ def test_a_compile_stage_of_the_package_tells_nothing() -> None:
     """A real server runs the package's own `compile` also for jobs that bring none."""
     run_alone = Job(runtime=OWN, files=(JobFile(name="run", content=Blob.of("true")),))
     known = Identity(tools=told_first(words("12"))[0])
+    _, script = known.asking(run_alone)
     reply = JobResult(compile=Stage(code=0), run=Stage(stdout=words("12") + "3\n"))
-    assert known.checked(run_alone, reply).run.stdout == "3\n"
+    assert known.checked(script, reply).run.stdout == "3\n"
     other = msgspec.structs.replace(reply, run=Stage(stdout=words("13") + "3\n"))
     with pytest.raises(ServerReplaced):
-        known.checked(run_alone, other)
+        known.checked(script, other)
 
 
 async def test_a_worker_is_known_by_its_header_also_for_jobs_without_our_script(on: Opening) -> None:

@@ -6,16 +6,8 @@ import asyncio
 
 import pytest
 from aiohttp import web
-from piston_loopback import (
-    Found,
-    Loopback,
-    endpoints_of,
-    engine_on,
-    fine,
-    job,
-    pool_of,
-    until,
-)
+from piston_loopback import Found, Loopback, endpoints_of, engine_on, fine, job, pool_of
+from support.waits import until
 
 from ioi_eval.engines.cluster import State
 from ioi_eval.errors import EngineUnavailable, InputError
@@ -39,9 +31,9 @@ async def test_one_that_joins_gets_work() -> None:
 
             first.answer = held
             jobs = [asyncio.create_task(engine.execute(job())) for _ in range(5)]
-            await until(lambda: len(first.executed) == 1)
+            await until(lambda: len(first.executed) == 1, every=0.001)
             found.urls.add(second.url)
-            await until(lambda: len(second.executed) == 4)  # all that wait go there
+            await until(lambda: len(second.executed) == 4, every=0.001)  # all that wait go there
             assert engine.slots == 2
             release.set()
             results = await asyncio.gather(*jobs)
@@ -88,7 +80,7 @@ async def test_a_job_ends_in_peace_where_nobody_is_found_any_more() -> None:
 
             server.answer = held
             running = asyncio.create_task(engine.execute(job("done")))
-            await until(lambda: len(server.executed) == 1)
+            await until(lambda: len(server.executed) == 1, every=0.001)
             endpoint = endpoints_of(engine)[server.url]
             found.urls.clear()
             await until(lambda: endpoint.state is State.GONE)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from support.clocks import Ahead
+from support.waits import settle
 
 from ioi_eval.engines.cluster import Endpoint, Pool, State
 from ioi_eval.errors import EngineUnavailable
@@ -21,11 +22,6 @@ def pool_with(*slots: int, total: int | None = None, patience: float = 60.0) -> 
     for endpoint in endpoints:
         pool.update(endpoint, State.HEALTHY)
     return pool, endpoints
-
-
-async def settle() -> None:
-    for _ in range(5):
-        await asyncio.sleep(0)
 
 
 async def test_the_least_loaded_comes_first() -> None:

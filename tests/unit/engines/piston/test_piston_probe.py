@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from piston_loopback import Answer, Loopback, always, engine_on, silence, told, until
+from piston_loopback import Answer, Loopback, always, engine_on, silence, told
 from support.servers import Server, ServerOptions
+from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.jobs.piston_api import LIMITS

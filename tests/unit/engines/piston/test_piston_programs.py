@@ -22,8 +22,8 @@ from ioi_eval.engines.contract import ArtifactsLost, Built, Recipe, Staying
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.jobs.engine import JobEngine
 from ioi_eval.engines.jobs.headers import shipped_proofs
-from ioi_eval.engines.piston.contents import Sender
-from ioi_eval.engines.piston.sending import HttpEndpoint, ServerTimes, Wire
+from ioi_eval.engines.piston.contents import HttpEndpoint, Sender, ServerTimes
+from ioi_eval.engines.piston.sending import Wire
 from ioi_eval.model.job import Ahead
 from ioi_eval.models import (
     Blob,
@@ -243,7 +243,7 @@ async def told(client: Sender, there: HttpEndpoint) -> tuple[str, bool]:
     """Return what a job finds, and whether the next ones shall find more."""
     result = await client.execute(there, PROFITS)
     assert result.compile is not None
-    return result.compile.stdout, client.wants(there, PROFITS) != []
+    return result.compile.stdout, any(client.wants(there, ahead) for ahead in PROFITS.ahead)
 
 
 async def test_what_pays_is_made_on_the_worker_once_and_found_by_later_jobs(workers: Workers) -> None:

@@ -9,8 +9,7 @@ import pytest
 from engine_helpers import file, path_file
 
 from ioi_eval.engines.contract import check_names
-from ioi_eval.engines.embedded.box import BoxFile
-from ioi_eval.engines.embedded.placing import fill, room_for_files, take_out, unlink
+from ioi_eval.engines.embedded.box import BoxFile, fill, room_for_files, take_out, unlink
 from ioi_eval.errors import EngineOverloaded, JobRejected
 
 SOMEBODY = 60577
