@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from cost import Costs
 from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
 from repeating import Repeating
 from support.once import ask_once
+from support.places import with_usual_cache
 from support.servers import Fixed, Server, ServerOptions
 from support.warm_command import end_warm_command
 
@@ -79,6 +81,15 @@ async def _build_first(store: Store, *, by_a_worker: bool) -> None:
                 Scorer(PistonEngine(Fixed([worker.url])), store=store) as client,
             ):
                 await client.prepare(Problem(id="first"))
+
+
+@pytest.fixture
+def usual_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The tests' cache, which the library uses when nobody names another, in place of the user's own."""
+    for name, value in with_usual_cache(shared_cache).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(tempfile, "tempdir", None)  # which remembers the variable
+    return shared_cache
 
 
 @pytest.fixture(scope="session", autouse=True)

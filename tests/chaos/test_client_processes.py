@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from leftovers import descendants
-from test_watched_workers import until, worker
+from support.waits import until
+from test_watched_workers import worker
 
 from ioi_eval.store.resources import examples
 

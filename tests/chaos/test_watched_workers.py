@@ -6,13 +6,14 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from leftovers import command_lines
 from support.servers import Fixed, Patience
+from support.waits import until
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEvent
@@ -56,12 +57,6 @@ async def engine_on(port: int, heard: list[ServerEvent]) -> AsyncIterator[Piston
     engine.tell = heard.append
     async with engine:
         yield engine
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(300):
-        while not holds():  # noqa: ASYNC110 - what is waited for tells nobody
-            await asyncio.sleep(0.02)
 
 
 def changes(heard: list[ServerEvent]) -> list[Change]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -61,10 +61,8 @@ def verdicts(bench: Bench, checker: PlanChecker, pairs: list[tuple[bytes, bytes]
     return [judged.tests[i].score == 1 for i in range(len(pairs))]
 
 
-@FEW
-@given(pairs=_pairs)
-def test_white_diff(one_bench: Bench, pairs: list[tuple[bytes, bytes]]) -> None:
-    assert verdicts(one_bench, PlanChecker(kind="white-diff"), pairs) == [white_diff(a, b) for a, b in pairs]
+def encoded(pairs: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    return [(output.encode(), answer.encode()) for output, answer in pairs]
 
 
 def word_lines(data: bytes) -> list[list[bytes]]:
@@ -75,29 +73,26 @@ def word_lines(data: bytes) -> list[list[bytes]]:
     return [words for row in rows if (words := [word for word in row if word])]
 
 
+_BLANKS = b" \t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"
+
+
+@pytest.mark.parametrize(
+    ("kind", "equal"),
+    [
+        ("white-diff", white_diff),
+        ("word-lines", lambda a, b: word_lines(a) == word_lines(b)),
+        ("stripped", lambda a, b: a.strip(_BLANKS) == b.strip(_BLANKS)),
+        ("exact", lambda a, b: a == b),
+        ("tokens", lambda a, b: a.split() == b.split()),
+    ],
+    ids=["white-diff", "word-lines", "stripped", "exact", "tokens"],
+)
 @FEW
 @given(pairs=_pairs)
-def test_word_lines(one_bench: Bench, pairs: list[tuple[bytes, bytes]]) -> None:
-    expected = [word_lines(a) == word_lines(b) for a, b in pairs]
-    assert verdicts(one_bench, PlanChecker(kind="word-lines"), pairs) == expected
-
-
-@FEW
-@given(pairs=_pairs)
-def test_stripped(one_bench: Bench, pairs: list[tuple[bytes, bytes]]) -> None:
-    blanks = b" \t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"
-    assert verdicts(one_bench, PlanChecker(kind="stripped"), pairs) == [
-        a.strip(blanks) == b.strip(blanks) for a, b in pairs
-    ]
-
-
-@FEW
-@given(pairs=_pairs)
-def test_exact_and_tokens(one_bench: Bench, pairs: list[tuple[bytes, bytes]]) -> None:
-    assert verdicts(one_bench, PlanChecker(kind="exact"), pairs) == [a == b for a, b in pairs]
-    assert verdicts(one_bench, PlanChecker(kind="tokens"), pairs) == [
-        a.split() == b.split() for a, b in pairs
-    ]
+def test_bytes(
+    one_bench: Bench, kind: str, equal: Callable[[bytes, bytes], bool], pairs: list[tuple[bytes, bytes]]
+) -> None:
+    assert verdicts(one_bench, PlanChecker(kind=kind), pairs) == [equal(a, b) for a, b in pairs]
 
 
 # Numbers that are equal in other spellings, or hardly differ.
@@ -143,9 +138,9 @@ def pairs_of(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[tuple[Any
 @given(pairs=pairs_of(_values))
 def test_json(one_bench: Bench, pairs: list[tuple[Any, Any]]) -> None:
     """As Python compares, of what a way through JSON leaves."""
-    encoded = [(json.dumps(a).encode(), json.dumps(b, indent=1).encode()) for a, b in pairs]
-    expected = [json.loads(a) == json.loads(b) for a, b in encoded]
-    assert verdicts(one_bench, PlanChecker(kind="json"), encoded) == expected
+    written = [(json.dumps(a).encode(), json.dumps(b, indent=1).encode()) for a, b in pairs]
+    expected = [json.loads(a) == json.loads(b) for a, b in written]
+    assert verdicts(one_bench, PlanChecker(kind="json"), written) == expected
 
 
 def test_json_of_numbers_that_are_nearly_equal(one_bench: Bench) -> None:
@@ -164,8 +159,7 @@ def test_json_of_numbers_that_are_nearly_equal(one_bench: Bench) -> None:
         ('["\\ud800"]', '["\\udfff"]'): False,
         ('["\\ud83d\\ude00"]', '["\U0001f600"]'): True,
     }
-    pairs = [(output.encode(), answer.encode()) for output, answer in told]
-    assert verdicts(one_bench, PlanChecker(kind="json"), pairs) == list(told.values())
+    assert verdicts(one_bench, PlanChecker(kind="json"), encoded(told)) == list(told.values())
     assert [json.loads(a) == json.loads(b) for a, b in told] == list(told.values())
 
 
@@ -191,8 +185,8 @@ def test_json_that_tells_tuples_and_sets_from_lists(one_bench: Bench, pairs: lis
     """As Python compares, exactly: the harness writes the one and the benchmark the other."""
     tagged = harness_of_functions()["tagged"]
     encode = json.JSONEncoder(allow_nan=False).encode
-    encoded = [(encode(tagged(a, encode)).encode(), as_json(b).encode()) for a, b in pairs]
-    assert verdicts(one_bench, PlanChecker(kind="json"), encoded) == [a == b for a, b in pairs]
+    written = [(encode(tagged(a, encode)), as_json(b)) for a, b in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="json"), encoded(written)) == [a == b for a, b in pairs]
 
 
 def test_json_with_a_tolerance(one_bench: Bench) -> None:
@@ -206,9 +200,8 @@ def test_json_with_a_tolerance(one_bench: Bench) -> None:
         ("3", "3.0000001"): True,
         ("0.1", '"0.1"'): False,
     }
-    pairs = [(output.encode(), answer.encode()) for output, answer in told]
-    assert verdicts(one_bench, PlanChecker(kind="json", **near), pairs) == list(told.values())
-    assert verdicts(one_bench, PlanChecker(kind="json"), pairs) == [False] * len(pairs)
+    assert verdicts(one_bench, PlanChecker(kind="json", **near), encoded(told)) == list(told.values())
+    assert verdicts(one_bench, PlanChecker(kind="json"), encoded(told)) == [False] * len(told)
 
 
 def as_lines(output: str, answer: str) -> bool:
@@ -239,47 +232,39 @@ _written = st.lists(
 @FEW
 @given(pairs=st.lists(st.tuples(_written, _written), min_size=20, max_size=60))
 def test_lines(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
-    encoded = [(a.encode(), b.encode()) for a, b in pairs]
-    assert verdicts(one_bench, PlanChecker(kind="lines"), encoded) == [as_lines(a, b) for a, b in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="lines"), encoded(pairs)) == [
+        as_lines(a, b) for a, b in pairs
+    ]
 
 
 @FEW
-@given(
-    pairs=_pairs
-    | st.lists(st.tuples(_written, _written).map(lambda p: (p[0].encode(), p[1].encode())), min_size=20)
-)
+@given(pairs=_pairs | st.lists(st.tuples(_written, _written), min_size=20).map(encoded))
 def test_stripped_lines(one_bench: Bench, pairs: list[tuple[bytes, bytes]]) -> None:
-    blanks = b" \t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"
-
     def stripped(data: bytes) -> list[bytes]:
-        return [line.strip(blanks) for line in data.strip(blanks).split(b"\n")]
+        return [line.strip(_BLANKS) for line in data.strip(_BLANKS).split(b"\n")]
 
     assert verdicts(one_bench, PlanChecker(kind="stripped-lines"), pairs) == [
         stripped(a) == stripped(b) for a, b in pairs
     ]
 
 
-def test_lines_of_numbers_spelled_otherwise(one_bench: Bench) -> None:
-    pairs = [
-        ("1.0 2.50\n-3e2", "1 2.5\n-300.0", True),
-        ("10000000000000000000001", "10000000000000000000000", False),
-        ("0.1", "0.10000000000000001", False),
-        ("\n\n 7 \n\n", "7", True),
-        ("1\n\n2", "1\n2", False),
-        ("1 2", "1\n2", False),
-        ("a  b", "a b", False),
-        ("1  x", "1 x", False),
-        ("1.0 x", "1 x", False),
-        ("1e5e", "100000", False),
-        ("1e", "1", False),
-        ("-0", "0.0", True),
-        ("1e-99999999999999999", "0", False),
-        ("", " \n", True),
-        ("", "x", False),
-    ]
-    assert [as_lines(a, b) for a, b, _ in pairs] == [same for *_, same in pairs]
-    encoded = [(a.encode(), b.encode()) for a, b, _ in pairs]
-    assert verdicts(one_bench, PlanChecker(kind="lines"), encoded) == [same for *_, same in pairs]
+NUMBERS_SPELLED_OTHERWISE = [
+    ("1.0 2.50\n-3e2", "1 2.5\n-300.0", True),
+    ("10000000000000000000001", "10000000000000000000000", False),
+    ("0.1", "0.10000000000000001", False),
+    ("\n\n 7 \n\n", "7", True),
+    ("1\n\n2", "1\n2", False),
+    ("1 2", "1\n2", False),
+    ("a  b", "a b", False),
+    ("1  x", "1 x", False),
+    ("1.0 x", "1 x", False),
+    ("1e5e", "100000", False),
+    ("1e", "1", False),
+    ("-0", "0.0", True),
+    ("1e-99999999999999999", "0", False),
+    ("", " \n", True),
+    ("", "x", False),
+]
 
 
 def as_float_lines(output: str, answer: str) -> bool:
@@ -304,65 +289,55 @@ _float_parts = st.sampled_from(
      "1", "1", "2.0", ".5", "5.", "-", "+", "e1", "E-2", "_", "inf", "Infinity", "nan", "0x1", "1.00001", "1e999"]
 )  # fmt: skip
 _floats = st.lists(_float_parts, max_size=6).map("".join)
+_two_floats = (
+    st.tuples(_floats, _floats) | _floats.map(lambda x: (x, x)) | _floats.map(lambda x: (x + "\n", f" {x}"))
+)
+_more_blank_lines = st.lists(_floats, max_size=3).map(lambda xs: ("\n".join(xs), "\n\n".join(xs)))
 
 
 @FEW
-@given(
-    pairs=st.lists(
-        st.tuples(_floats, _floats)
-        | _floats.map(lambda x: (x, x))
-        | _floats.map(lambda x: (x + "\n", f" {x}")),
-        min_size=20,
-        max_size=60,
-    )
-)
+@given(pairs=st.lists(_two_floats, min_size=20, max_size=60))
 def test_float_lines(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
-    encoded = [(a.encode(), b.encode()) for a, b in pairs]
-    assert verdicts(one_bench, PlanChecker(kind="float-lines"), encoded) == [
-        as_float_lines(a, b) for a, b in pairs
-    ]
+    expected = [as_float_lines(a, b) for a, b in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="float-lines"), encoded(pairs)) == expected
 
 
-def test_lines_of_floats(one_bench: Bench) -> None:
-    pairs = [
-        ("1 2", "1 2 ", True),
-        ("2.0\n", "2", True),
-        ("2.0\n3", "2\n3.00001", True),
-        ("2.0 3", "2 3", False),
-        ("2.0\nx", "2\nx", False),
-        ("100001", "100000", True),
-        ("100002", "100000", False),
-        ("100000", "100001.1", False),
-        ("1e-8", "0", True),
-        ("2e-8", "0", False),
-        ("inf", "Infinity", True),
-        ("inf", "-inf", False),
-        ("1e999", "inf", True),
-        ("1", "inf", False),
-        ("nan", "nan", True),
-        ("nan", "NaN", False),
-        ("1_0", "10", True),
-        ("1__0", "10", False),
-        ("_10", "10", False),
-        ("10_", "10", False),
-        ("1_.5", "1.5", False),
-        ("0x10", "16", False),
-        ("1.e1", "10", True),
-        (".5", "0.5", True),
-        (".", ".0", False),
-        ("1e", "1", False),
-        ("", "", True),
-        (" \n \n", "", True),
-        ("", "\n", False),
-        ("1\n\n", "1\n\n", False),
-        ("1\n\n2", "1\n\n2\n", True),
-        ("a\x0bb", "a\nb", True),
-        ("a\u2028b\u3000", "a\r\nb", True),
-        ("\u200ba", "a", False),
-    ]
-    assert [as_float_lines(a, b) for a, b, _ in pairs] == [same for *_, same in pairs]
-    encoded = [(a.encode(), b.encode()) for a, b, _ in pairs]
-    assert verdicts(one_bench, PlanChecker(kind="float-lines"), encoded) == [same for *_, same in pairs]
+LINES_OF_FLOATS = [
+    ("1 2", "1 2 ", True),
+    ("2.0\n", "2", True),
+    ("2.0\n3", "2\n3.00001", True),
+    ("2.0 3", "2 3", False),
+    ("2.0\nx", "2\nx", False),
+    ("100001", "100000", True),
+    ("100002", "100000", False),
+    ("100000", "100001.1", False),
+    ("1e-8", "0", True),
+    ("2e-8", "0", False),
+    ("inf", "Infinity", True),
+    ("inf", "-inf", False),
+    ("1e999", "inf", True),
+    ("1", "inf", False),
+    ("nan", "nan", True),
+    ("nan", "NaN", False),
+    ("1_0", "10", True),
+    ("1__0", "10", False),
+    ("_10", "10", False),
+    ("10_", "10", False),
+    ("1_.5", "1.5", False),
+    ("0x10", "16", False),
+    ("1.e1", "10", True),
+    (".5", "0.5", True),
+    (".", ".0", False),
+    ("1e", "1", False),
+    ("", "", True),
+    (" \n \n", "", True),
+    ("", "\n", False),
+    ("1\n\n", "1\n\n", False),
+    ("1\n\n2", "1\n\n2\n", True),
+    ("a\x0bb", "a\nb", True),
+    ("a\u2028b\u3000", "a\r\nb", True),
+    ("\u200ba", "a", False),
+]
 
 
 def test_float_lines_of_what_is_no_text(one_bench: Bench) -> None:
@@ -403,56 +378,49 @@ def as_sets(ours: list[str], theirs: list[str], read: Callable[[str], object]) -
 @FEW
 @given(
     pairs=st.lists(
-        st.tuples(_floats, _floats)
-        | _floats.map(lambda x: (x, x))
-        | _floats.map(lambda x: (x + "\n", f" {x}"))
+        _two_floats
         | st.lists(_floats, max_size=3).map(lambda xs: ("\n".join(reversed(xs)), "\n".join(xs)))
-        | st.lists(_floats, max_size=3).map(lambda xs: ("\n".join(xs), "\n\n".join(xs))),
+        | _more_blank_lines,
         min_size=20,
         max_size=60,
     )
 )
 def test_apps(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
-    encoded = [(a.encode(), b.encode()) for a, b in pairs]
-    assert verdicts(one_bench, PlanChecker(kind="apps"), encoded) == [as_apps(a, b) for a, b in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="apps"), encoded(pairs)) == [as_apps(a, b) for a, b in pairs]
 
 
-def test_each_way_of_apps(one_bench: Bench) -> None:
-    pairs = [
-        ("1 2", " 1 2 \n", True),
-        ("a\r\nb", "a\nb", True),
-        ("a\nb", "a\r\nb", True),
-        ("a \n\n b\n", "a\n\nb", True),
-        (" a\n b", "a\n b", True),
-        ("a\n \nb", "a\n \nb", True),
-        ("a\n  \nb", "a\n \nb", False),
-        ("a\n\nb", "a\n \nb", True),
-        ("a\nb", "a\n\nb", True),
-        ("a\n\nb", "a\nb", True),
-        ("2.0\n3", "2\n\n3.00001", True),
-        ("2.0\n3.1", "2\n3.00001", False),
-        ("1e999", "inf", True),
-        ("nan", "NaN", False),
-        ("nan x", "NaN x", False),
-        ("b a\n\n c", "c\na b", True),
-        ("a a\na", "a", True),
-        ("a", "a\nb", False),
-        ("a\nb", "a", False),
-        ("2.0004 x", "2 x", False),
-        ("2.0004 1", "1 2", True),
-        ("2.0006 1", "1 2", False),
-        ("-0.0001 7", "0 7.0", True),
-        ("3 7", "7 _3", False),
-        ("Yes", "YES", False),
-        ("", " \n", True),
-        ("\n\n", "", True),
-        ("", "x", False),
-        ("x", "", False),
-        ("\u3000a\u2028b", "a\nb", True),
-    ]
-    assert [as_apps(a, b) for a, b, _ in pairs] == [same for *_, same in pairs]
-    encoded = [(a.encode(), b.encode()) for a, b, _ in pairs]
-    assert verdicts(one_bench, PlanChecker(kind="apps"), encoded) == [same for *_, same in pairs]
+EACH_WAY_OF_APPS = [
+    ("1 2", " 1 2 \n", True),
+    ("a\r\nb", "a\nb", True),
+    ("a\nb", "a\r\nb", True),
+    ("a \n\n b\n", "a\n\nb", True),
+    (" a\n b", "a\n b", True),
+    ("a\n \nb", "a\n \nb", True),
+    ("a\n  \nb", "a\n \nb", False),
+    ("a\n\nb", "a\n \nb", True),
+    ("a\nb", "a\n\nb", True),
+    ("a\n\nb", "a\nb", True),
+    ("2.0\n3", "2\n\n3.00001", True),
+    ("2.0\n3.1", "2\n3.00001", False),
+    ("1e999", "inf", True),
+    ("nan", "NaN", False),
+    ("nan x", "NaN x", False),
+    ("b a\n\n c", "c\na b", True),
+    ("a a\na", "a", True),
+    ("a", "a\nb", False),
+    ("a\nb", "a", False),
+    ("2.0004 x", "2 x", False),
+    ("2.0004 1", "1 2", True),
+    ("2.0006 1", "1 2", False),
+    ("-0.0001 7", "0 7.0", True),
+    ("3 7", "7 _3", False),
+    ("Yes", "YES", False),
+    ("", " \n", True),
+    ("\n\n", "", True),
+    ("", "x", False),
+    ("x", "", False),
+    ("\u3000a\u2028b", "a\nb", True),
+]
 
 
 def as_prime_code(output: str, answer: str) -> bool:
@@ -476,20 +444,34 @@ _near = st.lists(
 @FEW
 @given(
     pairs=st.lists(
-        st.tuples(_floats, _floats)
-        | _floats.map(lambda x: (x, x))
-        | _floats.map(lambda x: (x + "\n", f" {x}"))
+        _two_floats
         | st.tuples(_near, _near).map(lambda pair: ("\n".join(pair[0]), "\n".join(pair[1])))
-        | st.lists(_floats, max_size=3).map(lambda xs: ("\n".join(xs), "\n\n".join(xs))),
+        | _more_blank_lines,
         min_size=20,
         max_size=60,
     )
 )
 def test_prime_code(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
-    encoded = [(a.encode(), b.encode()) for a, b in pairs]
-    assert verdicts(one_bench, PlanChecker(kind="prime-code"), encoded) == [
-        as_prime_code(a, b) for a, b in pairs
-    ]
+    expected = [as_prime_code(a, b) for a, b in pairs]
+    assert verdicts(one_bench, PlanChecker(kind="prime-code"), encoded(pairs)) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "equal", "told"),
+    [
+        ("lines", as_lines, NUMBERS_SPELLED_OTHERWISE),
+        ("float-lines", as_float_lines, LINES_OF_FLOATS),
+        ("apps", as_apps, EACH_WAY_OF_APPS),
+    ],
+    ids=["lines", "float-lines", "apps"],
+)
+def test_outputs_chosen_by_hand(
+    one_bench: Bench, kind: str, equal: Callable[[str, str], bool], told: list[tuple[str, str, bool]]
+) -> None:
+    pairs = [(output, answer) for output, answer, _ in told]
+    expected = [same for *_, same in told]
+    assert [equal(a, b) for a, b in pairs] == expected
+    assert verdicts(one_bench, PlanChecker(kind=kind), encoded(pairs)) == expected
 
 
 def test_json_that_may_be_wrapped(one_bench: Bench) -> None:
@@ -525,6 +507,5 @@ def test_json_of_huge_numbers_and_of_no_json(one_bench: Bench) -> None:
     ],
 )
 def test_tokens(one_bench: Bench, rules: dict[str, float], output: str, answer: str, same: bool) -> None:
-    assert verdicts(one_bench, PlanChecker(kind="tokens", **rules), [(output.encode(), answer.encode())]) == [
-        same
-    ]  # type: ignore[arg-type]
+    checker = PlanChecker(kind="tokens", **rules)  # type: ignore[arg-type]
+    assert verdicts(one_bench, checker, encoded([(output, answer)])) == [same]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ioi_eval.store.folder import read_rows
+from support.places import with_usual_cache
 from support.warm_command import warm_command
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +50,7 @@ class CommandLine:
 
     def script(self, name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Run one of the checkout's scripts in Python."""
-        env = {**self.env, "TMPDIR": str(self.cache.parent), "PYTHONPATH": str(ROOT)}
+        env = {**self.env, **with_usual_cache(self.cache), "PYTHONPATH": str(ROOT)}
         return warm_command().run(list(map(str, arguments)), self.folder, env, str(ROOT / "scripts" / name))
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:

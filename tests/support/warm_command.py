@@ -48,12 +48,22 @@ class WarmCommand:
     ) -> subprocess.CompletedProcess[str]:
         """Return how a call ended: of the command, or of a script in Python."""
         with _scratch("stdout") as stdout, _scratch("stderr") as stderr:
-            request = json.dumps([arguments, str(folder), dict(environment), script]).encode()
-            socket.send_fds(self._requests, [request], [stdout.fileno(), stderr.fileno()])
-            code = self._requests.recv(_LARGEST)
-            assert code, "the process that forks has ended"
+            outputs = [stdout.fileno(), stderr.fileno()]
+            code = self._ended(outputs, arguments, str(folder), dict(environment), script)
             texts = [Path(f"/proc/self/fd/{file.fileno()}").read_text() for file in (stdout, stderr)]
-        return subprocess.CompletedProcess(arguments, int(code), *texts)
+        return subprocess.CompletedProcess(arguments, code, *texts)
+
+    def run_in(
+        self, terminal: int, arguments: list[str], folder: Path, environment: Mapping[str, str]
+    ) -> int:
+        """Return the exit code of a call in a terminal, which somebody else reads meanwhile."""
+        return self._ended([terminal] * 3, arguments, str(folder), dict(environment), "")
+
+    def _ended(self, descriptors: list[int], *request: object) -> int:
+        socket.send_fds(self._requests, [json.dumps(request).encode()], descriptors)
+        code = self._requests.recv(_LARGEST)
+        assert code, "the process that forks has ended"
+        return int(code)
 
     def close(self) -> None:
         self._requests.close()
@@ -79,7 +89,7 @@ def _scratch(name: str) -> BinaryIO:
 def _wait_for_a_call(requests: socket.socket) -> bool:
     """Return in a child for each call, and in the parent, False, when nobody is left to ask."""
     while True:
-        request, descriptors, *_ = socket.recv_fds(requests, _LARGEST, 2)
+        request, descriptors, *_ = socket.recv_fds(requests, _LARGEST, 3)
         if not request:
             return False
         child = os.fork()
@@ -101,7 +111,7 @@ def _become(
     os.environ.clear()
     os.environ.update(environment)
     tempfile.tempdir = None  # the compilers' trials have asked for it with another environment
-    for number, descriptor in enumerate(descriptors, start=1):
+    for number, descriptor in enumerate(descriptors, start=3 - len(descriptors)):
         os.dup2(descriptor, number)
         os.close(descriptor)
     sys.argv[:] = [script, *arguments]
@@ -121,7 +131,7 @@ def _make_pages_once() -> None:
     page = document.Document(title="1", sections=[document.Section(title="1", code=code) for code in codes])
     document.markdown(page)
     for beside in (True, False):
-        document.HtmlPages(beside=beside)(page)
+        document.html(page, beside=beside)
 
 
 if __name__ == "__main__":

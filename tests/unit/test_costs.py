@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cost import Spending
 
 pytestmark = pytest.mark.once
 
@@ -25,12 +26,51 @@ def test_what_a_fixture_built(built): pass
 """
 
 
+class Machine:
+    """Processes' CPU time, and a clock, both set by the test."""
+
+    def __init__(self) -> None:
+        self.own, self.ended, self.living, self.now = 1.0, 0.0, 2.0, 0.0
+        self.looks = 0
+        self.spending = Spending(lambda: (self.own, self.ended), self.look, lambda: self.now)
+
+    def look(self) -> float:
+        self.looks += 1
+        return self.living
+
+
+def test_nothing_is_charged_for_what_one_look_missed() -> None:
+    """The second misses a process that had spent 10 s, and the third finds it again."""
+    machine, found = Machine(), list[float]()
+    for living in (12.0, 2.5, 12.75):
+        machine.living = living
+        machine.now += 1
+        found.append(machine.spending.so_far())
+    assert found == [13.0, 13.0, 13.75]
+
+
+def test_processes_below_are_looked_at_ten_times_a_second_at_most() -> None:
+    machine = Machine()
+    assert machine.spending.so_far() == 3.0
+    machine.own, machine.living, machine.now = 1.25, 4.0, 0.05
+    assert (machine.spending.so_far(), machine.looks) == (3.25, 1)
+    machine.now = 0.1
+    assert (machine.spending.so_far(), machine.looks) == (5.25, 2)
+
+
+def test_what_has_ended_is_charged_once() -> None:
+    machine = Machine()
+    assert machine.spending.so_far() == 3.0
+    machine.ended, machine.living = 2.0, 0.0  # at once, so that there was no reason to look but this
+    assert machine.spending.so_far() == 3.0
+
+
 def test_a_dear_test_fails(tmp_path: Path) -> None:
     (tmp_path / "test_all.py").write_text(SUITE)
     here = Path(__file__).parents[1]
     (tmp_path / "conftest.py").write_text(
         f"import sys\nsys.path += [{str(here)!r}, {str(here / 'proctor')!r}]\nfrom cost import Costs\n"
-        "def pytest_configure(config): config.pluginmanager.register(Costs(0.2))\n"
+        "def pytest_configure(config): config.pluginmanager.register(Costs(0.1))\n"
     )
     asked = [
         sys.executable,
@@ -56,5 +96,5 @@ def test_a_dear_test_fails(tmp_path: Path) -> None:
         "test_dear_in_a_child": "FAILED",
         "test_what_a_fixture_built": "PASSED",
     }, said
-    assert "s of CPU; what takes more than 0.2 s is `long`" in said
+    assert "s of CPU; what takes more than 0.1 s is `long`" in said
     assert re.search("0.[67] setup    test_all.py::test_what_a_fixture_built", said)

@@ -147,6 +147,7 @@ def test_equal_code_of_a_row_that_names_its_language_shares_nothing_with_it() ->
 EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
 
 
+@pytest.mark.usefixtures("usual_cache")
 def test_a_problem_is_asked_for_in_its_only_language() -> None:
     """`calm` is a function task; `verse` takes any language."""
     source = str(EXAMPLES)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.places import with_usual_cache
 
 import ioi_eval
 
@@ -28,11 +29,10 @@ def test_every_public_name_has_an_example(name: str) -> None:
 
 @pytest.mark.long
 def test_the_page_is_a_program_that_runs(shared_cache: Path) -> None:
-    env = {**os.environ, "TMPDIR": str(shared_cache.parent)}
     done = subprocess.run(
         [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", PROGRAM],
         cwd=ROOT,
-        env=env,
+        env={**os.environ, **with_usual_cache(shared_cache)},
         capture_output=True,
         text=True,
         check=False,

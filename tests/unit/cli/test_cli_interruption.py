@@ -28,9 +28,8 @@ NUMBER = 12
 @pytest.fixture
 def dump(cli: CommandLine) -> Path:
     """Distinct submissions, so that each is judged, and slow ones, so that signals meet them at work."""
-    one_of_four = "while (a == 30 && std::clock() < CLOCKS_PER_SEC / 7) {} printf"
-    slow = RIGHT.replace("printf", one_of_four)
-    rows = [row(f"row-{n}", f"#include <ctime>\n{slow}volatile int own = {n};\n") for n in range(NUMBER)]
+    slow = RIGHT.replace("printf", "if (a == 30) usleep(140'000); printf")  # in one of four tests
+    rows = [row(f"row-{n}", f"#include <unistd.h>\n{slow}volatile int own = {n};\n") for n in range(NUMBER)]
     return write_dump(cli.folder / "d.jsonl", rows)
 
 

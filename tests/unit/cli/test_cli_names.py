@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ PACKAGES = Path(__file__).parents[2] / "packages"
 _ARGUMENT = re.compile(r"(?<![\w?])[a-z][a-z_]+=(?:True|False|[A-Z]{2,}\b|\.\.\.)")
 
 
+@cache
 def texts() -> list[tuple[str, str]]:
     """All texts of the library that can be in a message, each with its file."""
     found = []
@@ -125,25 +127,49 @@ def test_notes_of_packages_name_options(cli: CommandLine) -> None:
     assert "line; --time-limit and --memory-limit set others" in package["notes"][0]
 
 
-def test_what_the_judge_lacks_of_what_programs_may_count_on(cli: CommandLine, problems: Path) -> None:
-    """Some of these packages, whatever Python the machine has. Nothing is judged, or written."""
-    code = "import numpy, sympy, sortedcontainers, atcoder\nprint(1)\n"
-    dump = write_dump(cli.folder / "d.jsonl", [row("r", code, language="python")])
-    (cli.folder / "p.py").write_text(code)
-    promised = ("--packages", "numpy, sympy,sortedcontainers atcoder", "--problems", problems)
-    for command in (("score", dump, "--out", "run"), ("judge", "p.py")):
-        done = cli(*command, *promised)
-        assert done.returncode == 2, done.stderr
-        assert "--packages: submissions may count on " in done.stderr and "-m pip install " in done.stderr
-        assert "let --python PATH or IOI_EVAL_PYTHON name DIR/bin/python" in done.stderr
-        assert "--packages none promises nothing" in done.stderr
+# Some of these packages the judge lacks, whatever Python the machine has.
+LACKING = "import numpy, sympy, sortedcontainers, atcoder\nprint(1)\n"
+PROMISED = ("--packages", "numpy, sympy,sortedcontainers atcoder")
+
+
+@pytest.fixture
+def lacking(cli: CommandLine) -> str:
+    """A dump of one program that needs them; `p.py` is that program."""
+    (cli.folder / "p.py").write_text(LACKING)
+    return write_dump(cli.folder / "d.jsonl", [row("r", LACKING, language="python")]).name
+
+
+@pytest.mark.usefixtures("lacking")
+@pytest.mark.parametrize(
+    "command", [("score", "d.jsonl", "--out", "run"), ("judge", "p.py")], ids=lambda c: c[0]
+)
+def test_what_the_judge_lacks_of_what_programs_may_count_on(
+    cli: CommandLine, problems: Path, command: tuple[str, ...]
+) -> None:
+    """Nothing is judged, or written."""
+    done = cli(*command, *PROMISED, "--problems", problems)
+    assert done.returncode == 2, done.stderr
+    assert "--packages: submissions may count on " in done.stderr and "-m pip install " in done.stderr
+    assert "let --python PATH or IOI_EVAL_PYTHON name DIR/bin/python" in done.stderr
+    assert "--packages none promises nothing" in done.stderr
     assert not (cli.folder / "run").exists()
-    doctor = cli("doctor", *promised)
+
+
+def test_the_doctor_tells_what_the_judge_lacks(cli: CommandLine, problems: Path) -> None:
+    doctor = cli("doctor", *PROMISED, "--problems", problems)
     assert doctor.returncode == 2 and "may count on" in doctor.stdout
-    scored = cli("score", dump, "--out", "run", "--problems", problems)
+
+
+def test_what_nobody_has_promised_is_an_error_of_the_program(
+    cli: CommandLine, problems: Path, lacking: str
+) -> None:
+    scored = cli("score", lacking, "--out", "run", "--problems", problems)
     assert scored.returncode == 0, scored.stderr
     assert results(cli.folder / "run")["r"]["verdict"] == "RE"
-    unknown = cli("score", dump, "--out", "other", "--problems", problems, "--packages", "numppy")
+
+
+def test_a_package_that_nobody_knows_is_not_promised(cli: CommandLine, problems: Path, lacking: str) -> None:
+    unknown = cli("score", lacking, "--out", "other", "--problems", problems, "--packages", "numppy")
     assert unknown.returncode == 2 and "Did you mean" in unknown.stderr
 
 

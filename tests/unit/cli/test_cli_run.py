@@ -444,13 +444,13 @@ def test_killed_again_and_again_it_asks_for_nothing_that_it_has(cli: CommandLine
             *tasks(*range(8)),
             "--quiet",
         )
-        for _ in range(10):
+        for _ in deadly:
             running.append(cli.start(*words))
             _, errors = running[-1].communicate()
             wait_until_gone(before)
-            if running[-1].returncode != -signal.SIGKILL:
-                break
-    assert (running[-1].returncode, len(running)) == (0, 1 + len(deadly)), errors
+            assert running[-1].returncode == -signal.SIGKILL, errors
+        done = cli(*words)
+    assert done.returncode == 0, done.stderr
     times = Counter(map(place, server.asked))
     assert sum(times.values()) == 8 + len(deadly), "only what was under way is asked for again"
     assert results(cli.folder / "run").keys() == {f"apps_{n}#0" for n in range(8)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,33 +89,60 @@ def watched(found: list[str]) -> Iterator[None]:
         watcher.join()
 
 
-def test_a_token_is_nowhere_to_be_seen(cli: CommandLine, problems: Path, tmp_path: Path) -> None:
-    """The worker has it from a file, its client from the environment."""
+class Guarded:
+    """A worker that has its token from a file."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int, shown: list[str]) -> None:
+        self._process, self._shown = process, shown
+        self.url = f"http://127.0.0.1:{port}"
+
+    def ended(self) -> tuple[list[str], str]:
+        """Return what lists of processes have shown since it was started, and what it said."""
+        self._process.terminate()
+        return self._shown, "".join(self._process.communicate())
+
+
+@pytest.fixture
+def guarded(cli: CommandLine, tmp_path: Path) -> Iterator[Guarded]:
     (tmp_path / "secret").write_text(TOKEN + "\n")
-    cli = replace(cli, environment={**SECRETS, "IOI_EVAL_TOKEN": ""})
-    client, other = (
-        replace(cli, environment={**SECRETS, "IOI_EVAL_TOKEN": text}) for text in (TOKEN, "another")
-    )
-    client = replace(client, alone=True)  # its program looks for it in /proc
-    from_file = ("--token-file", tmp_path / "secret")
+    shown: list[str] = []
+    with watched(shown), working(knowing(cli, ""), "--token-file", tmp_path / "secret") as (worker, port):
+        yield Guarded(worker, port, shown)
+
+
+def knowing(cli: CommandLine, token: str) -> CommandLine:
+    """The command with this token in its environment, and with all other secrets."""
+    return replace(cli, environment={**SECRETS, "IOI_EVAL_TOKEN": token})
+
+
+def test_a_token_is_nowhere_to_be_seen(
+    cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
+) -> None:
+    """The worker has it from a file, its client from the environment."""
+    client = replace(knowing(cli, TOKEN), alone=True)  # its program looks for it in /proc
     rows = [row("a", RIGHT), row("b", CURIOUS, language="python")]
     dump = write_dump(tmp_path / "dump.jsonl", rows)
-    shown: list[str] = []
-    with watched(shown), working(cli, *from_file) as (worker, port):
-        url = f"http://127.0.0.1:{port}"
-        scored = client("score", dump, "--problems", problems, "--out", "run", "--engine", url)
-        looked = cli("doctor", "--engine", url, *from_file)
-        without = other("score", dump, "--problems", problems, "--out", "refused", "--engine", url)
-        worker.terminate()
-        told = "".join(worker.communicate())
+    scored = client("score", dump, "--problems", problems, "--out", "run", "--engine", guarded.url)
+    shown, told = guarded.ended()
     assert scored.returncode == 0, scored.stderr
     assert results(tmp_path / "run").keys() == {"a", "b"}
+    assert any("worker" in line for line in shown), "somebody has looked"
+    assert seen(cli, shown, told, scored.stdout, scored.stderr) == []
+
+
+def test_a_token_is_nowhere_to_be_seen_where_it_is_looked_at_or_another_one(
+    cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
+) -> None:
+    dump = write_dump(tmp_path / "dump.jsonl", [row("a", RIGHT)])
+    looked = knowing(cli, "")("doctor", "--engine", guarded.url, "--token-file", tmp_path / "secret")
+    without = knowing(cli, "another")(
+        "score", dump, "--problems", problems, "--out", "refused", "--engine", guarded.url
+    )
+    shown, told = guarded.ended()
     assert without.returncode != 0, "it was the token that opened the door"
     assert "not this worker's token. Put the token that" in without.stderr
     assert "into IOI_EVAL_TOKEN, or give --token-file FILE" in without.stderr
-    assert any("worker" in line for line in shown), "somebody has looked"
-    said = [shown, told, scored.stdout, scored.stderr, looked.stdout, looked.stderr, without.stderr]
-    assert seen(cli, *said) == []
+    assert seen(cli, shown, told, looked.stdout, looked.stderr, without.stderr) == []
 
 
 @pytest.mark.long

@@ -23,6 +23,7 @@ from support.command_line import (
     write_dump,
     write_package,
 )
+from support.places import with_usual_cache
 
 from ioi_eval.model.languages import LANGUAGES
 
@@ -261,7 +262,7 @@ def test_the_table_as_a_command(cli: CommandLine) -> None:
     python.chmod(0o755)
     wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
     (environment / ".installed").write_text(f"{wanted}  - {ROOT}\n")
-    env = {**cli.env, "TMPDIR": str(cli.cache.parent), "IOI_EVAL_VENV": str(environment)}
+    env = {**cli.env, **with_usual_cache(cli.cache), "IOI_EVAL_VENV": str(environment)}
     script = str(ROOT / "scripts" / "validate_official")
     asked = subprocess.run([script], env=env, capture_output=True, text=True, check=False)
     assert (asked.returncode, script.rpartition("/")[2] in asked.stderr) == (2, True)

@@ -8,12 +8,13 @@ import pty
 import re
 import shutil
 import struct
-import subprocess
 import termios
+import threading
 from pathlib import Path
 
 import pytest
 from support.command_line import CommandLine
+from support.warm_command import warm_command
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 SOLUTION = EXAMPLES / "garland" / "solutions" / "correct"
@@ -41,21 +42,17 @@ def in_a_terminal(cli: CommandLine, width: int, *arguments: str | Path) -> list[
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     environment = {name: value for name, value in cli.env.items() if name not in ("COLUMNS", "NO_COLOR")}
-    process = subprocess.Popen(
-        cli.argv(*arguments),
-        cwd=cli.folder,
-        env={**environment, "TERM": "xterm"},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
+    written: list[bytes] = []
+    reader = threading.Thread(target=lambda: written.extend(iter(lambda: _read(ours), b"")))
+    reader.start()
+    words = list(map(str, arguments))
+    code = warm_command().run_in(theirs, words, cli.folder, {**environment, "TERM": "xterm"})
     os.close(theirs)
-    written = b""
-    while piece := _read(ours):
-        written += piece
+    reader.join()
     os.close(ours)
-    assert process.wait() == 0, written.decode()
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.decode())
+    said = b"".join(written).decode()
+    assert code == 0, said
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said)
     return [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
 
 

@@ -14,10 +14,10 @@ import pytest
 NOTEBOOK = Path(__file__).parents[3] / "docs" / "tutorials" / "notebook.ipynb"
 
 
-def test_its_cells_run(tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("usual_cache")
+def test_its_cells_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
     names, shown = dict[str, Any](), list[Any]()
 
     async def run() -> None:

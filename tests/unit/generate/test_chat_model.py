@@ -8,10 +8,11 @@ import time
 from typing import Any
 
 import pytest
-from generate_helpers import ask, until
+from generate_helpers import ask
 from support.asks import GenerationFailed, OutOfBudget, Text
 from support.clocks import Ahead
 from support.stub_server import Answer, Asked, StubServer, as_json, model_server, page, says
+from support.waits import until
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import BudgetOptions, ModelOptions, Sampling, Spending
@@ -119,8 +120,7 @@ async def test_a_server_that_stalls() -> None:
 
     with model_server(stall, RIGHT) as server:
         clock, writing = Ahead(), asyncio.create_task(written(server, timeout=600.0))
-        while not server.asked:  # noqa: ASYNC110 - it hears in a thread of its own
-            await asyncio.sleep(0.01)
+        await until(lambda: server.asked)
         await clock.turn(601.0)
         assert (await writing).generation == "the program"
 

@@ -11,6 +11,7 @@ import pytest
 from generate_helpers import ask
 from support.asks import Ask, GenerationFailed, Generations, OutOfBudget, Text
 from support.runs import Fingerprint, Journal, judge_all
+from support.waits import settle
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Failed, Producing, Written
@@ -50,11 +51,6 @@ class Scripted:
             self.ended.append(one.key)
 
 
-async def settle() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
 async def test_all_of_them_so_many_at_a_time(tmp_path: Path) -> None:
     author, keys = Scripted(free=True), [f"p#{n}" for n in range(20)]
     with Generations(tmp_path, "x", "m") as generations:
@@ -92,8 +88,7 @@ async def test_nobody_waits_for_who_takes_the_news(tmp_path: Path) -> None:
     with Generations(tmp_path, "x", "m") as generations:
         async with Producing(asks, author, generations, at_once=2) as news:
             await anext(news)
-            for _ in range(500):
-                await asyncio.sleep(0)
+            await settle(500)
             assert len(author.ended) == 50
 
 

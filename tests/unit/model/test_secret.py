@@ -85,8 +85,8 @@ async def ask_a_model(url: str, folder: Path) -> object:
 
 async def ask_a_judge(url: str, folder: Path) -> object:
     async with Wire(token=f"{url} {SECRET}") as wire:
-        return await wire.execute(url, Request(body=b"{}"), 20.0), await wire.get(
-            url, "/api/v2/runtimes", 20.0
+        return await wire.execute(url, Request(body=b"{}"), 20.0), await wire.ask(
+            "GET", url, "/api/v2/runtimes", 20.0
         )
 
 

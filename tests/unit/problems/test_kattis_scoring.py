@@ -29,14 +29,6 @@ def test_groups_with_points(tmp_path: Path) -> None:
     assert problem.checker.full == 1
 
 
-EVERYTHING_COUNTS = "on_reject: continue\ngrader_flags: always_accept\n"
-
-
-def test_samples_that_count(tmp_path: Path) -> None:
-    files = {**GROUPS, "data/testdata.yaml": EVERYTHING_COUNTS + "accept_score: 2\n"}
-    assert described(sound(write(tmp_path / "p", files)))[0] == ("sample", 2, MIN, 1)
-
-
 def test_without_any_settings_every_test_is_a_point_and_must_be_passed(tmp_path: Path) -> None:
     problem = sound(write(tmp_path / "p", header=SCORING))
     assert described(problem) == [("all", 3, MIN, 3)]
@@ -49,22 +41,55 @@ def test_what_once_stood_in_the_header_counts_where_nothing_else_is_said(tmp_pat
     assert described(problem) == [("sample", 10, MIN, 1), ("secret", 20, SUM, 2)]
 
 
-def test_what_is_rejected_as_a_whole_has_no_points(tmp_path: Path) -> None:
-    """Each group must be accepted here, so there are no subtasks that could be had alone."""
-    files = {**GROUPS, "data/secret/testdata.yaml": None}
-    assert described(sound(write(tmp_path / "p", files))) == [("sample", 0, SUM, 1), ("secret", 100, MIN, 4)]
+SAMPLE, GROUP1, GROUP2 = ("sample", 0, SUM, 1), ("group1", 30, MIN, 2), ("group2", 70, SUM, 2)
+# Other settings of folders, and what the groups are worth then.
+WORTH: dict[str, tuple[dict[str, str | None], list[tuple[str, float, ScoreType, int]]]] = {
+    "samples that count": (
+        {".": "on_reject: continue\ngrader_flags: always_accept\naccept_score: 2\n"},
+        [("sample", 2, MIN, 1), GROUP1, GROUP2],
+    ),
+    # Each group must be accepted here, so there are no subtasks that could be had alone.
+    "what is rejected as a whole has no points": ({"secret": None}, [SAMPLE, ("secret", 100, MIN, 4)]),
+    "one group that is accepted is enough": (
+        {
+            "secret": "grader_flags: accept_if_any_accepted\n",
+            "secret/group2": "accept_score: 70\ngrader_flags: min\n",
+        },
+        [SAMPLE, GROUP1, ("group2", 70, MIN, 2)],
+    ),
+    "an average is worth one test": (
+        {"secret/group2": "accept_score: 35\ngrader_flags: avg\n"},
+        [SAMPLE, GROUP1, ("group2", 35, SUM, 2)],
+    ),
+    "the last of several modes holds": (
+        {"secret/group2": "accept_score: 9\ngrader_flags: sum min\n"},
+        [SAMPLE, GROUP1, ("group2", 9, MIN, 2)],
+    ),
+    "settings are those of the folder above": (
+        {
+            "secret": "accept_score: 5\ngrader_flags: always_accept\n",
+            "secret/group1": "grader_flags: min\n",
+            "secret/group2": None,
+        },
+        [SAMPLE, ("group1", 5, MIN, 2), ("group2", 10, SUM, 2)],
+    ),
+    "the worst of groups that are alike": (
+        {
+            "secret": "accept_score: 100\ngrader_flags: min\n",
+            "secret/group1": None,
+            "secret/group2": None,
+        },
+        [SAMPLE, ("secret", 100, MIN, 4)],
+    ),
+}
 
 
-def test_one_group_that_is_accepted_is_enough(tmp_path: Path) -> None:
-    files = {
-        **GROUPS,
-        "data/secret/testdata.yaml": "grader_flags: accept_if_any_accepted\n",
-        "data/secret/group2/testdata.yaml": "accept_score: 70\ngrader_flags: min\n",
-    }
-    assert described(sound(write(tmp_path / "p", files)))[1:] == [
-        ("group1", 30, MIN, 2),
-        ("group2", 70, MIN, 2),
-    ]
+@pytest.mark.parametrize(("settings", "subtasks"), WORTH.values(), ids=WORTH)
+def test_what_groups_are_worth(
+    tmp_path: Path, settings: dict[str, str | None], subtasks: list[tuple[str, float, ScoreType, int]]
+) -> None:
+    files = {f"data/{folder}/testdata.yaml": text for folder, text in settings.items()}
+    assert described(sound(write(tmp_path / "p", {**GROUPS, **files}))) == subtasks
 
 
 def test_a_group_that_ends_the_judging_is_a_tree(tmp_path: Path) -> None:
@@ -127,27 +152,32 @@ TWO_SAMPLES = {
 }
 
 
-def test_a_sample_that_ends_the_judging_counts_instead_of_what_it_keeps_from_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("everything", "sample", "rejected", "accepted"),
+    [
+        (
+            "grader_flags: always_accept ignore_sample\naccept_score: 0\n",
+            "grader_flags: sum\naccept_score: 2\n",
+            2,
+            0,
+        ),
+        (
+            "grader_flags: always_accept max ignore_sample\non_reject: break\n",
+            "grader_flags: sum\nreject_score: 1\n",
+            2,
+            1,
+        ),
+    ],
+    ids=["instead of what it keeps from it", "worth more than all else"],
+)
+def test_a_sample_that_ends_the_judging_counts(
+    tmp_path: Path, everything: str, sample: str, rejected: float, accepted: float
+) -> None:
     """The format looks at the last group that was judged, which is the sample's where that is rejected."""
-    files = {
-        **TWO_SAMPLES,
-        "data/testdata.yaml": "grader_flags: always_accept ignore_sample\naccept_score: 0\n",
-        "data/sample/testdata.yaml": "grader_flags: sum\naccept_score: 2\n",
-    }
+    files = {**TWO_SAMPLES, "data/testdata.yaml": everything, "data/sample/testdata.yaml": sample}
     problem = sound(write(tmp_path / "p", files, header=SCORING))
-    assert earned(problem, wrong="sample/2") == 2
-    assert earned(problem, wrong="") == 0
-
-
-def test_a_sample_that_ends_the_judging_may_be_worth_more_than_all_else(tmp_path: Path) -> None:
-    files = {
-        **TWO_SAMPLES,
-        "data/testdata.yaml": "grader_flags: always_accept max ignore_sample\non_reject: break\n",
-        "data/sample/testdata.yaml": "grader_flags: sum\nreject_score: 1\n",
-    }
-    problem = sound(write(tmp_path / "p", files, header=SCORING))
-    assert earned(problem, wrong="sample/2") == 2
-    assert earned(problem, wrong="") == 1
+    assert earned(problem, wrong="sample/2") == rejected
+    assert earned(problem, wrong="") == accepted
 
 
 def earned(problem: Problem, *, wrong: str) -> float:
@@ -172,32 +202,9 @@ def test_tests_and_groups_are_judged_by_their_names(tmp_path: Path) -> None:
     assert group1.tests == ("secret/group1/a", "secret/group1/aa/1", "secret/group1/b")
 
 
-def test_an_average_is_worth_one_test(tmp_path: Path) -> None:
-    files = {**GROUPS, "data/secret/group2/testdata.yaml": "accept_score: 35\ngrader_flags: avg\n"}
-    assert described(sound(write(tmp_path / "p", files)))[2] == ("group2", 35, SUM, 2)
-
-
 def test_a_flag_that_the_default_grader_does_not_know_is_noted(tmp_path: Path) -> None:
     files = {**GROUPS, "data/secret/group2/testdata.yaml": "accept_score: 35\ngrader_flags: avg median\n"}
     assert "'median' is no flag" in read(write(tmp_path / "p", files)).notes[0]
-
-
-def test_the_last_of_several_modes_holds(tmp_path: Path) -> None:
-    files = {**GROUPS, "data/secret/group2/testdata.yaml": "accept_score: 9\ngrader_flags: sum min\n"}
-    assert described(sound(write(tmp_path / "p", files)))[2] == ("group2", 9, MIN, 2)
-
-
-def test_settings_are_those_of_the_folder_above(tmp_path: Path) -> None:
-    files = {
-        **GROUPS,
-        "data/secret/testdata.yaml": "accept_score: 5\ngrader_flags: always_accept\n",
-        "data/secret/group1/testdata.yaml": "grader_flags: min\n",
-        "data/secret/group2/testdata.yaml": None,
-    }
-    assert described(sound(write(tmp_path / "p", files)))[1:] == [
-        ("group1", 5, MIN, 2),
-        ("group2", 10, SUM, 2),
-    ]
 
 
 def test_groups_in_groups(tmp_path: Path) -> None:
@@ -214,37 +221,30 @@ def test_groups_in_groups(tmp_path: Path) -> None:
     assert problem.subtasks[2].tests == ("secret/group1/x/1",)
 
 
-def test_the_worst_of_groups_that_are_alike(tmp_path: Path) -> None:
-    files = {
-        **GROUPS,
-        "data/secret/testdata.yaml": "accept_score: 100\ngrader_flags: min\n",
-        "data/secret/group1/testdata.yaml": None,
-        "data/secret/group2/testdata.yaml": None,
-    }
-    assert described(sound(write(tmp_path / "p", files)))[1:] == [("secret", 100, MIN, 4)]
-
-
-def test_scores_of_a_validator_with_one_scale(tmp_path: Path) -> None:
-    files = {
-        **SCORED,
-        "data/secret/group1/testdata.yaml": "range: 0 20\ngrader_flags: min\n",
-        "data/secret/group2/testdata.yaml": "range: -inf 40.0\ngrader_flags: sum\n",
-    }
-    problem = sound(write(tmp_path / "p", files))
-    assert problem.checker.full == 20
-    assert described(problem)[1:] == [("group1", 20, MIN, 2), ("group2", 40, SUM, 2)]
-
-
-def test_scores_of_a_validator_with_a_scale_for_each_group(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("second", "group2", "full", "scales"),
+    [
+        ("range: -inf 40.0\ngrader_flags: sum\n", ("group2", 40, SUM, 2), 20, [None] * 5),
+        ("range: 0 80\ngrader_flags: min\n", ("group2", 80, MIN, 2), 80, [None, 20, 20, None, None]),
+    ],
+    ids=["one scale", "a scale for each group"],
+)
+def test_scores_of_a_validator(
+    tmp_path: Path,
+    second: str,
+    group2: tuple[str, float, ScoreType, int],
+    full: float,
+    scales: list[float | None],
+) -> None:
     files = {
         **SCORED,
         "data/secret/group1/testdata.yaml": "range: 0 20\ngrader_flags: min\n",
-        "data/secret/group2/testdata.yaml": "range: 0 80\ngrader_flags: min\n",
+        "data/secret/group2/testdata.yaml": second,
     }
     problem = sound(write(tmp_path / "p", files))
-    assert problem.checker.full == 80
-    assert described(problem)[1:] == [("group1", 20, MIN, 2), ("group2", 80, MIN, 2)]
-    assert [test.full for test in problem.tests] == [None, 20, 20, None, None]
+    assert problem.checker.full == full
+    assert described(problem)[1:] == [("group1", 20, MIN, 2), group2]
+    assert [test.full for test in problem.tests] == scales
 
 
 def test_scores_of_a_validator_without_groups(tmp_path: Path) -> None:
