@@ -470,7 +470,8 @@ class Members(ABC, Generic[E]):
                 raise ToolchainGone(f"no server has the {', '.join(job.made_for)} that a job was made for")
             fitting = [each for each in self.pool.usable if each not in unfit] if unfit else self.pool.usable
             try:
-                endpoint = await self.pool.take([*unfit, *tries.to_avoid(fitting)], prefer)
+                tried = tries.to_avoid(fitting) if tries.tried else ()
+                endpoint = await self.pool.take([*unfit, *tried], prefer)
             except EngineUnavailable as error:
                 out = "".join(f"; {name} is left out: {why}" for name, why in self.left_out.items())
                 raise AttemptsUsedUp(f"{error}{out}{tries.last_words()}") from error

@@ -238,11 +238,7 @@ def class_data(java: Toolchain) -> list[Condition]:
 def other_languages(found: Mapping[str, Toolchain]) -> list[Condition]:
     """Few need them all, so what is missing is told and no more."""
     others = [language for language in LANGUAGES if language.command not in _OWN_LINES]
-    there = [
-        f"{found[each.command].command} {found[each.command].version}"
-        for each in others
-        if found.keys() >= {*each.tools}
-    ]
+    there = [found[each.command].name for each in others if found.keys() >= {*each.tools}]
     missing = [f"{each.name} ({each.remedy})" for each in others if not found.keys() >= {*each.tools}]
     detail = ", ".join(there) or "none"
     if missing:

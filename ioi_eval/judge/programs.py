@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ioi_eval.engines.contract import Built, Engine, Program, Recipe, Rejected
+from ioi_eval.engines.contract import Built, Engine, Profile, Program, Recipe, Rejected
 from ioi_eval.judge.needs import has_scripts, is_script, refuse_script, trusted_programs
 from ioi_eval.judge.recipes import (
     CHECKER,
@@ -162,7 +162,10 @@ class Artifacts:
         self, engine: Engine, limits: BuildLimits | None = None, *, trusted: Engine | None = None
     ) -> None:
         self.engine, self._other, self._limits = engine, trusted, limits or BuildLimits()
-        self._proctor: Recipe | None = None
+        self._builder = engine
+        self._proctor: Blob | None = None  # where the builder has one
+        self._chosen_for: Profile | None = None
+        self._proctor_recipe: Recipe | None = None
         # By problem, which they hold, so that no other one gets its number.
         self._own, self._sources = Bounded[_OwnProgram](_PREPARED), Bounded[Sources](_PREPARED)
 
@@ -182,13 +185,12 @@ class Artifacts:
 
     async def proctor(self) -> Blob:
         """The engine's own proctor, or one that it builds. Its sources are read and hashed once for a run."""
-        engine = await self.builder()
-        profile = await engine.profile()
-        if profile.proctor is not None:
-            return profile.proctor
-        if self._proctor is None:
-            self._proctor = proctor_recipe(proctor_sources(graders() / "proctor"), self._limits)
-        built = await engine.build(self._proctor)
+        builder = await self.builder()
+        if self._proctor is not None:
+            return self._proctor
+        if self._proctor_recipe is None:
+            self._proctor_recipe = proctor_recipe(proctor_sources(graders() / "proctor"), self._limits)
+        built = await builder.build(self._proctor_recipe)
         if isinstance(built, Rejected):
             raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
         return built.artifact
@@ -232,10 +234,15 @@ class Artifacts:
 
     async def builder(self) -> Engine:
         """Return the engine that builds the proctor and the problems' own programs."""
-        if self._other is None:
-            return self.engine
-        here, there = await self._other.profile(), await self.engine.profile()
-        return self._other if here.architecture == there.architecture else self.engine
+        there = await self.engine.profile()
+        if there is not self._chosen_for:  # a cluster's changes with its servers
+            builder, own = self.engine, there
+            if self._other is not None:
+                here = await self._other.profile()
+                if here.architecture == there.architecture:
+                    builder, own = self._other, here
+            self._chosen_for, self._builder, self._proctor = there, builder, own.proctor
+        return self._builder
 
 
 def made(found: T | BaseException) -> T:

@@ -156,3 +156,8 @@ class Toolchain(Value):
     read: tuple[str, ...] = ()  # what a box must be shown of it, beyond the system's folders
     modules: tuple[str, ...] | None = None  # of a Python, which of model/modules.py it has; None: unknown
     linker: str = ""  # the identity of a quicker one than its own, where that works; no part of its own
+
+    @property
+    def name(self) -> str:
+        """The command and its version, for people."""
+        return f"{self.command} {self.version}"

@@ -78,7 +78,7 @@ async def waiting_library(
 
 
 def _built_by(compiler: Toolchain, why: str) -> str:
-    return f"built here by {compiler.command} {compiler.version}: {why}"
+    return f"built here by {compiler.name}: {why}"
 
 
 async def _brought(name: str, sources: Path, works: Callable[[Path], Awaitable[bool]]) -> Binary | str:

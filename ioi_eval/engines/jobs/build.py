@@ -300,8 +300,7 @@ def _built(recipe: Recipe, tool: Toolchain, stdout: str, nonce: str) -> Built | 
     said = next((line.output for line in lines if line.test == 0 and line.end == "ok"), "")
     if said != _TAKEN:
         return None
-    compiler = f"{tool.command} {tool.version}"
-    return Built(artifact=recipe.main.content, compiler=compiler, toolchain=tool.identity)
+    return Built(artifact=recipe.main.content, compiler=tool.name, toolchain=tool.identity)
 
 
 # --- how a build and its outcome lie in the store: a folder per key ----------------------------------
@@ -597,14 +596,14 @@ class Builds:
         end = ending(made.ended, recipe.refusals)
         told: dict[str, Any] = {
             "log": log_of(made.ended, recipe.limits),
-            "compiler": made.compiler,
+            "compiler": made.tool.name,
             "confinement": made.confinement,
         }
         try:
             if end is Ending.MACHINE:
                 words = " ".join((made.ended.stderr or made.ended.stdout).split())[:1000]
                 raise JudgeFailure(
-                    f"{made.compiler} cannot build an empty program with the flags of this {recipe.kind},"
+                    f"{made.tool.name} cannot build an empty program with the flags of this {recipe.kind},"
                     f" or has no room to: {words}",
                     phase="compiling",
                     remedy=OTHER_MACHINE,
@@ -614,7 +613,7 @@ class Builds:
             )
             if stopped and recipe.kind != GENERATED:  # which may kill all that is in its box
                 raise JudgeFailure(
-                    f"{made.compiler} was killed or stopped twice while it built a {recipe.kind}, not by the"
+                    f"{made.tool.name} was killed or stopped twice while it built a {recipe.kind}, not by the"
                     " source",
                     phase="compiling",
                     remedy="Give the machine or the server more memory and time, then run the command again",

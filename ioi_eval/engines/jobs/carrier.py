@@ -42,10 +42,6 @@ class Made(Value):
     confinement: Mapping[str, Any] = {}  # of the build, where a box of ours was made for it alone
     by_transport: bool = False  # it is this one's limit that refused what was made
 
-    @property
-    def compiler(self) -> str:
-        return f"{self.tool.command} {self.tool.version}"
-
     def discard(self) -> None:
         for path in self.ended.kept.values():
             Path(path).unlink(missing_ok=True)

@@ -96,7 +96,7 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
     made_for = {name: tuple(tool.identity for tool in profile.offered(name)) for name in sorted(tools)}
     if batch.program.interpreter:  # the one that took the source
         made_for[batch.program.submission.argv[0]] = (batch.program.interpreter,)
-    program = waiting(batch.program, profile)
+    program = waiting(batch.program, profile) if COMMAND in tools else batch.program
     # With the path of every interpreter in the place of its name.
     parts = {"submission": program.submission, "checker": program.checker, "manager": program.manager}
     located = {
@@ -105,16 +105,35 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
         if part is not None and part.argv and part.argv[0] in tools
     }
     program = msgspec.structs.replace(program, **located)
-    brought = {
-        index: {
+    tests, brought = list[PlanTest](), list[JobFile]()
+    for index, planned in chosen.tests.items():
+        files = {
             role: JobFile(name=f"t/{index}.{role}", content=content, recurs=role != _HANDED)
             for role, content in contents(program, planned).items()
         }
-        for index, planned in chosen.tests.items()
-    }
-    read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
-    plan = _plan(batch, program, chosen, brought, read)
-    tests = tuple(file for files in brought.values() for file in files.values())
+        brought += files.values()
+        names = {role: file.name for role, file in files.items()}
+        tests.append(
+            PlanTest(
+                index=index,
+                input=names["in"],
+                answer=names.get("out"),
+                output=names.get(_HANDED),
+                by_file=planned.test.name in chosen.frame.by_file,
+                arguments=planned.test.arguments,
+                groups=planned.groups,
+            )
+        )
+    plan = msgspec.structs.replace(
+        chosen.frame.plan,
+        nonce=chosen.nonce,
+        submission=program.submission,
+        checker=program.checker,
+        manager=program.manager,
+        tests=tuple(tests),
+        alone=batch.alone,
+        read=tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read)),
+    )
     # How long it may take: what does not fit in goes on in a next job.
     manager, options = program.manager, batch.options
     idling = run_time(
@@ -124,30 +143,30 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
         checker=options.checker.wall_time if program.checker.argv else 0.0,
     )
     most = math.inf if profile.max_run_time is None else profile.max_run_time / 1000
+    stands = None
+    if (warm := program.submission.warm) is not None and _may_stand(batch, program, brought):
+        stands = Stands(plan=PLAN, kept=(_PROCTOR, warm.library))
     return Job(
         files=(
             JobFile(name="run", content=Blob.of(RUN_SCRIPT)),
             JobFile(name=_PROCTOR, content=program.proctor, executable=True, recurs=True),
             JobFile(name=PLAN, content=Blob.of(encode_plan(plan))),
             *program.files,
-            *tests,
+            *brought,
         ),
         run_timeout=milliseconds(min(idling, options.max_job_time, most)),
-        stands=_stands(batch, program, tests),
+        stands=stands,
         made_for=made_for,
     )
 
 
-def _stands(batch: Batch, program: Program, tests: Iterable[JobFile]) -> Stands | None:
-    """Return a waiting interpreter's part of a job in which the submission alone runs, or None."""
-    options, warm = batch.options, program.submission.warm
-    if warm is None or program.checker.argv or program.manager or options.layers or options.allow_unconfined:
-        return None
-    if batch.alone or batch.problem.task_type not in (TaskType.BATCH, TaskType.FUNCTION):
-        return None
-    if sum(file.content.size for file in tests) > _COPIED:
-        return None
-    return Stands(plan=PLAN, kept=(_PROCTOR, warm.library))
+def _may_stand(batch: Batch, program: Program, tests: Iterable[JobFile]) -> bool:
+    """Return True for a job in which the submission alone runs, which an interpreter may wait for."""
+    options = batch.options
+    others = program.checker.argv or program.manager or options.layers or options.allow_unconfined
+    if others or batch.alone or batch.problem.task_type not in (TaskType.BATCH, TaskType.FUNCTION):
+        return False
+    return sum(file.content.size for file in tests) <= _COPIED
 
 
 def interpreters(program: Program, profile: Profile) -> dict[str, Toolchain]:
@@ -165,40 +184,6 @@ def interpreters(program: Program, profile: Profile) -> dict[str, Toolchain]:
 def path_of(tool: Toolchain) -> str:
     """For a plan: the interpreter's path, or a word to be replaced where servers do not agree."""
     return tool.path if "/" in tool.path else WHICH + tool.path
-
-
-def _plan(
-    batch: Batch,
-    program: Program,
-    chosen: JobTests,
-    brought: Mapping[int, Mapping[str, JobFile]],
-    read: tuple[str, ...],
-) -> Plan:
-    """`brought`: the files of each test by their roles. `read`: what programs may look into."""
-    tests = list[PlanTest]()
-    for index, planned in chosen.tests.items():
-        names = {role: file.name for role, file in brought[index].items()}
-        tests.append(
-            PlanTest(
-                index=index,
-                input=names["in"],
-                answer=names.get("out"),
-                output=names.get(_HANDED),
-                by_file=planned.test.name in chosen.frame.by_file,
-                arguments=planned.test.arguments,
-                groups=planned.groups,
-            )
-        )
-    return msgspec.structs.replace(
-        chosen.frame.plan,
-        nonce=chosen.nonce,
-        submission=program.submission,
-        checker=program.checker,
-        manager=program.manager,
-        tests=tuple(tests),
-        alone=batch.alone,
-        read=read,
-    )
 
 
 def contents(program: Program, planned: PlannedTest) -> dict[str, Blob]:
