@@ -18,8 +18,8 @@ ray = pytest.importorskip("ray", reason="Ray is not installed")
 from ray_rig import PATIENT, Expected, Rig, judged, until  # noqa: E402
 
 from ioi_eval import Scorer, Store  # noqa: E402
-from ioi_eval.engines.ray import RayEngine, cluster, members  # noqa: E402
-from ioi_eval.engines.ray.members import NodePatience  # noqa: E402
+from ioi_eval.engines.ray import RayEngine, cluster  # noqa: E402
+from ioi_eval.engines.ray.engine import NodePatience, order_call  # noqa: E402
 from ioi_eval.integrations.verl import compute_score  # noqa: E402
 from ioi_eval.models import (  # noqa: E402
     Blob,
@@ -120,7 +120,7 @@ async def test_contents_go_to_a_node_once(
 ) -> None:
     rig.node(), rig.node()
     put, sent = Counter[int](), Counter[tuple[str, str]]()
-    real_put, real_call = cluster.put, members.order_call
+    real_put, real_call = cluster.put, order_call
 
     def count_put(data: bytes) -> Any:
         put[len(data)] += 1
@@ -132,7 +132,7 @@ async def test_contents_go_to_a_node_once(
         return real_call(actor, kind, order)
 
     monkeypatch.setattr(cluster, "put", count_put)
-    monkeypatch.setattr(members, "order_call", count_call)
+    monkeypatch.setattr("ioi_eval.engines.ray.engine.order_call", count_call)
     big = tmp_path / "big"
     big.write_bytes(b"7\n" * (1 << 20))
     problem = Problem(

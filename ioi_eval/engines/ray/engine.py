@@ -1,37 +1,328 @@
-"""The engine for Ray: orders for nodes that come and go, each answered once."""
+"""The engine for Ray: nodes that come and go, an actor on each, and orders that are answered once."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+import secrets
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
+from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.cluster import ClusterEngine, differing
+from ioi_eval.engines.cluster import (
+    ClusterEngine,
+    Endpoint,
+    MemberLeftOut,
+    Members,
+    Waits,
+    differing,
+    offers_of,
+)
 from ioi_eval.engines.contract import (
     Answers,
     ArtifactsLost,
     Batch,
     Built,
+    Change,
     Condition,
+    OnServer,
+    Profile,
     Recipe,
     Rejected,
     Servers,
 )
 from ioi_eval.engines.ray import cluster
-from ioi_eval.engines.ray.cluster import Call
-from ioi_eval.engines.ray.members import (
-    NodeAnswer,
-    NodeMembers,
-    NodeOrder,
-    NodePatience,
-    RayNode,
-    Wanted,
+from ioi_eval.engines.ray.cluster import Call, NodeLost, Seen, order_call
+from ioi_eval.engines.ray.parcels import (
+    SMALL,
+    VERSION,
+    About,
+    Answer,
+    InStore,
+    Lacking,
+    NodeCall,
+    NodeError,
+    pack,
 )
-from ioi_eval.engines.ray.parcels import InStore, NodeCall, pack
-from ioi_eval.model.errors import EngineError, JudgeFailure
-from ioi_eval.model.values import Blob
+from ioi_eval.model.errors import EngineError, EngineUnavailable, IoiEvalError, JudgeFailure
+from ioi_eval.model.values import Blob, Value
+from ioi_eval.store.memory import Bounded, Shared
+
+# --- the nodes that take part: found, started, joined by an actor each, sent orders, and let go ----------
+
+
+_TRIES = 8
+_FAULTS = 2  # of nodes that say themselves that they failed
+_ROUNDS = 3  # of sending what a node says that it lacks
+_STORED = 2 << 30  # bytes of contents that are kept in the object store
+
+
+class NodePatience(Waits):
+    """Seconds. The defaults are for clusters; tests have less time."""
+
+    answer: float = 15.0  # until something answers at the cluster's address
+    look: float = 2.0  # between two looks at the cluster
+    opening: float = 300.0  # until the first node is there
+    others: float = 30.0  # after that, until those that were seen with it are
+    closing: float = 10.0
+    first_wait: float = 0.0
+    first_rest: float = 2.0
+    longest_rest: float = 60.0
+
+
+class Wanted(Value):
+    """The use of nodes that the user wants."""
+
+    slots: int | None = None  # on all nodes together
+    cpus_per_slot: float = 1.0
+    same_compiler: bool = False
+    allow_unconfined: bool = False
+
+
+class RayNode(Endpoint):
+    """A node with its actor."""
+
+    def __init__(self, seen: Seen, actor: Any, about: About, own: bool) -> None:
+        super().__init__(seen.name, about.slots)
+        self.id, self.actor, self.tools, self.own = seen.id, actor, about.profile.toolchains, own
+
+
+class NodeOrder(Value):
+    """A build or a batch for whichever node has its tools."""
+
+    kind: str
+    call: NodeCall
+    needed: Mapping[str, Blob]
+    made_for: tuple[str, ...]
+    faults: list[str] = msgspec.field(default_factory=list)  # of nodes that said themselves that they failed
+
+
+class NodeAnswer(Value):
+    """A node's answer, with Ray's references to all that came with it."""
+
+    node: RayNode
+    answer: Any
+    references: list[Any]
+
+
+class NodeMembers(Members[RayNode]):
+    """The nodes of the cluster, each with an actor. Closing ends the actors that it started."""
+
+    anew = True
+
+    def __init__(self, wanted: Wanted, patience: NodePatience, tell: OnServer) -> None:
+        super().__init__(patience, attempts=_TRIES, total=wanted.slots, tell=tell)
+        self._wanted, self._patience = wanted, patience
+        self._token = secrets.token_hex(8)
+        self._seen = dict[str, Seen]()  # by name
+        self._reserved = dict[str, int]()  # slots of those that are being inspected
+        self._stored = ObjectStore()
+        self._first: Profile | None = None
+
+    async def begin(self) -> None:
+        """Raises EngineUnavailable where no node can be used."""
+        waited, since_first = 0.0, 0.0
+        watching = self.spawn(self.keep_up(self._patience.look, at_once=True))
+        while not (self.endpoints and (not self._joining or since_first > self._patience.others)):
+            if watching.done():
+                await watching
+            if waited > self._patience.opening and not self.endpoints:
+                reasons = "; ".join(f"{name}: {why}" for name, why in sorted(self.left_out.items()))
+                raise EngineUnavailable(
+                    f"no node of the Ray cluster could be used for {self._patience.opening:g} s:"
+                    f" {reasons or 'none has a free CPU. Stop what has reserved them, or use fewer'}"
+                )
+            await asyncio.sleep(0.05)
+            waited += 0.05
+            since_first += 0.05 if self.endpoints else 0.0
+        self.begun = True
+
+    async def close(self) -> None:
+        try:
+            await super().close()
+        finally:
+            own = [node for node in self.endpoints.values() if node.own]
+            closing = [asyncio.create_task(_closed(node)) for node in own]
+            late = (await asyncio.wait(closing, timeout=self._patience.closing))[1] if own else ()
+            for each in late:
+                each.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+            for node in own:
+                await asyncio.to_thread(cluster.kill, node.actor)
+            self.endpoints.clear()
+
+    # --- found and joined ----------------------------------------------------------------------------
+
+    async def find(self) -> frozenset[str]:
+        self._seen = {seen.name: seen for seen in await asyncio.to_thread(cluster.survey)}
+        for node in [*self.endpoints.values()]:
+            if node.url not in self._seen or self._seen[node.url].id != node.id:
+                self.failed(node, NodeLost("it left the cluster"))
+        return frozenset(self._seen)
+
+    def let_go(self, endpoint: RayNode, change: Change, reason: str = "") -> None:
+        self.left_out[endpoint.url] = reason
+        super().let_go(endpoint, change, reason)
+
+    async def inspect(self, name: str) -> RayNode | None:
+        seen = self._seen[name]
+        slots = seen.slots(self._wanted.cpus_per_slot)
+        if self._wanted.slots is not None:
+            taken = sum(each.slots for each in self.endpoints.values()) + sum(self._reserved.values())
+            slots = max(0, min(slots, self._wanted.slots - taken))
+        self._reserved[name] = slots
+        try:
+            return await self._started(seen, slots)
+        except (IoiEvalError, OSError) as error:
+            raise MemberLeftOut(str(error)) from error
+        finally:
+            del self._reserved[name]
+
+    async def _started(self, seen: Seen, slots: int) -> RayNode | None:
+        """None where the node has no room for us now."""
+        how = self._wanted
+        name = f"ioi_eval {VERSION} {seen.id} {how.cpus_per_slot:g} {how.allow_unconfined:d}"
+        actor = await asyncio.to_thread(cluster.existing, name)
+        if actor is None:
+            if not slots:
+                return None
+            given = (self._token, slots, how.allow_unconfined)
+            actor = await asyncio.to_thread(cluster.start, seen, name, slots, how.cpus_per_slot, *given)
+        about: About | NodeError = await Call(actor, "about").answer()
+        if isinstance(about, NodeError):
+            raise about.error
+        self._check(about)
+        self._first = self._first or about.profile
+        return RayNode(seen, actor, about, own=about.made_by == self._token)
+
+    def _check(self, about: About) -> None:
+        """Raise EngineUnavailable for a node that may not judge with the others."""
+        if about.version != VERSION:
+            raise EngineUnavailable(
+                f"it has ioi_eval {about.version}, this is {VERSION}: install the same version"
+            )
+        if self._first is None:
+            return
+        if about.profile.architecture != self._first.architecture:
+            raise EngineUnavailable(
+                f"its architecture is {about.profile.architecture}, not {self._first.architecture}"
+            )
+        others = differing([self._first.toolchains, about.profile.toolchains])
+        if self._wanted.same_compiler and others:
+            raise EngineUnavailable(f"it has another {', '.join(others)}")
+
+    def offer(self) -> None:
+        """The first node's profile with the tools of all nodes: a job goes to a node that has them."""
+        assert self._first is not None, "a node was inspected"
+        offers = offers_of([self._first.toolchains, *(node.tools for node in self.endpoints.values())])
+        tools = {command: found[0] for command, found in offers.items()}
+        self.profile = msgspec.structs.replace(self._first, name="ray", toolchains=tools, offers=offers)
+
+    # --- orders --------------------------------------------------------------------------------------
+
+    def unfit(self, job: NodeOrder) -> Collection[RayNode]:
+        return [node for node in self.pool.usable if not all(tool in node.tools for tool in job.made_for)]
+
+    async def send(self, endpoint: RayNode, job: NodeOrder) -> NodeAnswer:
+        """Raises ArtifactsLost, and JudgeFailure where nodes fail one after the other."""
+        for _ in range(_ROUNDS):
+            _check_makers(endpoint, job.needed)
+            given = await self._stored.given(endpoint, job.call, job.needed)
+            called = await _called(endpoint, job.kind, given)
+            answer = called.answer
+            if isinstance(answer, Lacking):
+                endpoint.holds.difference_update(answer.names)
+                _check_lost(answer.names, given, job.needed)
+                self._stored.forget(answer.names)
+                continue
+            if isinstance(answer, NodeError):
+                job.faults.append(str(answer.error))
+                if len(job.faults) >= _FAULTS:
+                    raise _as_failure(answer.error)
+                raise EngineUnavailable(f"{endpoint.url}: {answer.error}")
+            if isinstance(answer, Built):
+                endpoint.holds.add(answer.artifact.sha256)
+            return called
+        raise EngineUnavailable(f"{endpoint.url} lacks contents that it was sent")
+
+
+async def _closed(node: RayNode) -> None:
+    with contextlib.suppress(EngineError):
+        await Call(node.actor, "close").answer()
+
+
+async def _called(node: RayNode, kind: str, order: NodeCall) -> NodeAnswer:
+    call = order_call(node.actor, kind, order)
+    try:
+        answer: Answer = await call.answer()
+    except asyncio.CancelledError:
+        with contextlib.suppress(EngineError):
+            call.cancel()
+        raise
+    return NodeAnswer(node=node, answer=answer, references=call.references)
+
+
+def _as_failure(error: Exception) -> Exception:
+    if isinstance(error, EngineError):
+        return JudgeFailure(f"{type(error).__name__}: {error}", phase="on Ray")
+    return error
+
+
+def _check_makers(node: RayNode, needed: Mapping[str, Blob]) -> None:
+    """Raise ArtifactsLost where nodes are gone: Ray itself would look for them for half a minute."""
+    artifacts = [content for content in needed.values() if isinstance(content, InStore)]
+    lost = [far for far in artifacts if not far.made_on.usable and far.sha256 not in node.holds]
+    if lost:
+        raise ArtifactsLost(lost)
+
+
+def _check_lost(names: Iterable[str], given: NodeCall, needed: Mapping[str, Blob]) -> None:
+    """Raise ArtifactsLost for artifacts whose references the node had, and could not fetch."""
+    contents = [needed[name] for name in names if name in given.large]
+    lost = [content for content in contents if isinstance(content, InStore)]
+    if lost:
+        raise ArtifactsLost(lost)
+
+
+class ObjectStore:
+    """Contents in the object store, each put there once for all nodes. The oldest go first."""
+
+    def __init__(self) -> None:
+        self._references = Bounded[Any](_STORED)
+        self._putting: Shared[Any] = Shared()
+
+    async def given(self, node: RayNode, order: NodeCall, needed: Mapping[str, Blob]) -> NodeCall:
+        """The order for a node, with what it was not given yet."""
+        new = {name: content for name, content in needed.items() if name not in node.holds}
+        small = {name: content for name, content in new.items() if content.size <= SMALL}
+        large = {name: await self._reference(content) for name, content in new.items() if name not in small}
+        read = await asyncio.to_thread(lambda: {name: content.read() for name, content in small.items()})
+        read = {name: data for name, data in read.items() if name not in node.holds}
+        large = {name: reference for name, reference in large.items() if name not in node.holds}
+        node.holds.update(read, large)
+        return msgspec.structs.replace(order, small=read, large=large)
+
+    def forget(self, names: Iterable[str]) -> None:
+        self._references.forget(names)
+
+    async def _reference(self, content: Blob) -> Any:
+        if isinstance(content, InStore):
+            return content.reference
+        found = self._references.get(content.sha256)
+        if found is not None:
+            return found
+        return await self._putting.call(content.sha256, lambda: self._put(content))
+
+    async def _put(self, content: Blob) -> Any:
+        reference = await asyncio.to_thread(lambda: cluster.put(content.read()))
+        self._references.keep(content.sha256, reference, content.size)
+        return reference
+
+
+# --- the engine on them ------------------------------------------------------------------------------
+
 
 _NOTHING = Blob.of(b"")
 

@@ -14,10 +14,9 @@ from support.clocks import Ahead
 from support.waits import until
 
 from ioi_eval.engines.contract import Change, JobsWait, Profile, ServerChanged, ServerEvent
-from ioi_eval.engines.ray import cluster, members
+from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Seen
-from ioi_eval.engines.ray.engine import RayEngine
-from ioi_eval.engines.ray.members import NodePatience
+from ioi_eval.engines.ray.engine import NodePatience, RayEngine
 from ioi_eval.engines.ray.parcels import VERSION, About
 from ioi_eval.errors import EngineUnavailable
 
@@ -63,7 +62,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
         monkeypatch.setattr(cluster, name, does)
     monkeypatch.setattr(cluster, "connect", lambda address: False)
     monkeypatch.setattr(cluster, "kill", lambda actor: None)
-    monkeypatch.setattr(members, "Call", fake.call)
+    monkeypatch.setattr("ioi_eval.engines.ray.engine.Call", fake.call)
     return fake
 
 
