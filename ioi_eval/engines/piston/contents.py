@@ -1,7 +1,7 @@
 """A job on a server: the time that it may take, and the contents that it brings.
 
-What a server keeps by its hash does not travel again. One that keeps nothing, or no more, or has no room, is
-sent everything with each job.
+Contents that a server keeps by their hashes travel once. A server that keeps none, or has no room for more,
+is sent everything with each job.
 """
 
 from __future__ import annotations

@@ -71,6 +71,18 @@ async def test_a_build_job_is_sources_and_a_script_and_no_test(tmp_path: Path) -
     assert (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit) == (30000, 30000, 2 << 30)
 
 
+async def test_who_builds_is_chosen_again_when_the_servers_change(tmp_path: Path) -> None:
+    """What another machine builds runs only on servers of its architecture."""
+    engine, here = FakeEngine(), FakeEngine()
+    usual, own = Blob.of(b"of the servers"), Blob.of(b"built here")
+    engine.profile_value = msgspec.structs.replace(fake_profile(), proctor=usual)
+    here.profile_value = msgspec.structs.replace(fake_profile(), proctor=own)
+    async with engine, here, artifacts_on(engine, Store(tmp_path), trusted=here) as artifacts:
+        for architecture, proctor in (("x86_64", own), ("aarch64", usual), ("x86_64", own)):
+            engine.profile_value = msgspec.structs.replace(engine.profile_value, architecture=architecture)
+            assert [await artifacts.proctor() for _ in range(2)] == [proctor, proctor]
+
+
 async def test_the_same_source_is_built_once_over_callers_and_processes(tmp_path: Path) -> None:
     engine = FakeEngine(delay=0.01)
     async with opened(tmp_path, engine) as artifacts:
