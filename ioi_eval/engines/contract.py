@@ -65,11 +65,6 @@ class Profile(Value):
     max_body: int | None = None  # bytes of one request
     offers: Mapping[str, tuple[Toolchain, ...]] = {}  # by command, where machines may have different ones
 
-    @property
-    def has_shell(self) -> bool:
-        """True where jobs may bring their own scripts."""
-        return OWN in self.runtimes or BASH in self.runtimes
-
     def shell(self) -> str:
         """Return the runtime for build jobs and run jobs. JudgeFailure where the engine starts no scripts."""
         for runtime in (OWN, BASH):
@@ -154,6 +149,10 @@ class Recipe(Value):
     def key(self, architecture: str, toolchain: Toolchain) -> str:
         linker = self.linker(toolchain)
         return artifact_key(self.kind, architecture, toolchain, self.command, self.sources, linker)
+
+    def keys(self, profile: Profile) -> tuple[str, ...]:
+        """Return the artifact's key for each toolchain that may build it."""
+        return tuple(self.key(profile.architecture, tool) for tool in profile.offered(self.tool))
 
 
 def artifact_key(

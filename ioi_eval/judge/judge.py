@@ -11,7 +11,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ioi_eval.engines.contract import Answers, Batch, Built, Engine, Profile, Program, Rejected, Stall
+from ioi_eval.engines.contract import (
+    BASH,
+    OWN,
+    Answers,
+    Batch,
+    Built,
+    Engine,
+    Profile,
+    Program,
+    Rejected,
+    Stall,
+)
 from ioi_eval.judge.blame import Partner
 from ioi_eval.judge.classic import has_packages, judge_one_by_one, takes
 from ioi_eval.judge.grading import grades
@@ -159,7 +170,7 @@ class Judge:
         if self._options.job != "auto":
             return self._options.job == "classic"
         profile = await self._engine.profile()
-        return not profile.has_shell and has_packages(profile)
+        return {OWN, BASH}.isdisjoint(profile.runtimes) and has_packages(profile)
 
     async def _built_and_judged(self, terms: Terms, submission: Submission) -> SubmissionResult:
         engine, problem = self._engine, terms.given

@@ -514,7 +514,7 @@ class Builds:
         kept: Built | Rejected = Rejected(log=words, compiler=compiler)
         if proof.holds:
             kept = Built(artifact=Blob.of(words), compiler=compiler)
-        [key] = _keys(header, profile)
+        [key] = header.keys(profile)
         return await asyncio.to_thread(self._shelf.keep, proof_key(key), kept)
 
     async def build_anew(self, recipe: Recipe) -> Built | Rejected:
@@ -527,10 +527,10 @@ class Builds:
             profile = await self._transport.profile()
             profile.shell()  # without it there are no compilers either, but that is not why
             profile.tool(recipe.tool, f"building a {recipe.kind}")
-            keys = _keys(recipe, profile)
+            keys = recipe.keys(profile)
             with contextlib.suppress(ToolchainGone):  # servers have changed since: the next job is for these
-                together = " ".join(keys)
-                outcome = await self._under_way.call(together, partial(self._find_or_make, recipe, profile))
+                making = partial(self._find_or_make, recipe, profile, keys)
+                outcome = await self._under_way.call(" ".join(keys), making)
                 refusal = self._carrier.refusal if recipe.kind == SUBMISSION else None
                 if isinstance(outcome, Rejected) or refusal is None:
                     return outcome
@@ -540,21 +540,24 @@ class Builds:
                 return Rejected(log=reason, compiler=outcome.compiler, confinement=confinement, lasting=False)
         raise JudgeFailure(f"servers changed their {recipe.tool} again and again", phase="compiling")
 
-    async def _find_or_make(self, recipe: Recipe, profile: Profile) -> Built | Rejected:
-        found = await self._found(recipe, profile)
-        if found is not None:
-            return found
+    async def _find_or_make(self, recipe: Recipe, profile: Profile, keys: Sequence[str]) -> Built | Rejected:
+        places = [place for key in keys for place in (key, _under_limits(key, recipe))]
+        if self._shelf.there(*places):
+            found = await asyncio.to_thread(self._shelf.find, *places)
+            if found is not None:
+                return found
+        may_stay, refusal = recipe.main.content.sha256 not in self._come_here, self._carrier.refusal
+        far = self._shelf.stays(recipe, *keys) if may_stay and refusal is not None else None
+        # Where servers take less at a time than before, it may fit when it is packed.
+        if far is not None and refusal is not None and not await refusal(far.artifact, profile):
+            return far
         if recipe.tool == COMMAND:
             checked = await check(self._carrier, recipe, profile, attempts=self._attempts)
             if checked is not None:
                 key = recipe.key(profile.architecture, profile.toolchains[recipe.tool])
                 return await asyncio.to_thread(self._shelf.keep, key, checked)
         ahead = await self._ahead(recipe, profile)
-        build = partial(
-            self._carrier.build,
-            may_stay=recipe.main.content.sha256 not in self._come_here,
-            attempts=self._attempts,
-        )
+        build = partial(self._carrier.build, may_stay=may_stay, attempts=self._attempts)
         made = await build(recipe, ahead, profile, alone=False)
         end = ending(made.ended, recipe.refusals)
         linker = recipe.linker(profile.toolchains[recipe.tool])
@@ -573,21 +576,6 @@ class Builds:
         alone = not crashed or lacked_room(made.ended)  # another may have had it
         made = await build(msgspec.structs.replace(recipe, any_linker=False), None, profile, alone=alone)
         return await self._take(recipe, profile, made, lasting=False)
-
-    async def _found(self, recipe: Recipe, profile: Profile) -> Built | Rejected | None:
-        """Return what one of the profile's toolchains has built before."""
-        keys = _keys(recipe, profile)
-        places = [place for key in keys for place in (key, _under_limits(key, recipe))]
-        if self._shelf.there(*places):
-            found = await asyncio.to_thread(self._shelf.find, *places)
-            if found is not None:
-                return found
-        refusal = self._carrier.refusal
-        if refusal is None or recipe.main.content.sha256 in self._come_here:
-            return None
-        stays = self._shelf.stays(recipe, *keys)
-        # Where servers take less at a time than before, it may fit when it is packed.
-        return None if stays and await refusal(stays.artifact, profile) else stays
 
     async def _take(
         self, recipe: Recipe, profile: Profile, made: Made, *, lasting: bool, linker: str = ""
@@ -681,7 +669,7 @@ class Builds:
         if early is None or early.log:
             return {}
         files = {header_name(recipe): usual, CHECKER: checker, early_name(recipe): early}
-        [early_key] = _keys(wanted, profile)
+        [early_key] = wanted.keys(profile)
         key = proof_key(early_key)
         proof = await asyncio.to_thread(self._shelf.find, key)
         if proof is None and key not in self._background:
@@ -698,14 +686,14 @@ class Builds:
         checker = await self._made_ahead(checker_recipe(recipe), profile, self._checkers)
         if checker is None:
             return None
-        [key] = _keys(early_recipe(recipe, checker.artifact), profile)
+        [key] = early_recipe(recipe, checker.artifact).keys(profile)
         return checker if key in shipped_proofs() else None
 
     async def _made_ahead(
         self, recipe: Recipe, profile: Profile, demand: Demand, *, wait: bool = False
     ) -> Built | None:
         """Return what the profile's only toolchain has made."""
-        [key] = _keys(recipe, profile)
+        [key] = recipe.keys(profile)
         found = await asyncio.to_thread(self._shelf.find, key)
         if found is None and demand.pays(key) and key not in self._background:
             patient = recipe.limits.at_least(TRUSTED_SECONDS)
@@ -724,8 +712,3 @@ class Builds:
 def _under_limits(key: str, recipe: Recipe) -> str:
     """Return the key under which it is remembered that a source exceeds these limits."""
     return hashlib.sha256(key.encode() + msgspec.json.encode(recipe.limits)).hexdigest()
-
-
-def _keys(recipe: Recipe, profile: Profile) -> tuple[str, ...]:
-    """Return the key of the artifact for each toolchain that may build it."""
-    return tuple(recipe.key(profile.architecture, tool) for tool in profile.offered(recipe.tool))
