@@ -14,7 +14,19 @@ import yaml
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, parse_json, shown
 from ioi_eval.model.languages import of_suffix
-from ioi_eval.model.values import Blob, Limits, NamedBlob, Problem, Solution, TaskType, Test, Value
+from ioi_eval.model.values import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Limits,
+    Manager,
+    NamedBlob,
+    Problem,
+    Solution,
+    TaskType,
+    Test,
+    Value,
+)
 
 ARCHIVES = frozenset({".zip", ".kpp"})
 
@@ -35,6 +47,12 @@ class Executable(NamedTuple):
     sources: tuple[NamedBlob, ...]  # the first is the one that is compiled
     language: str
     linked: bool = False  # with all sources that lie beside the first one
+
+    def as_checker(self, kind: CheckerKind, **more: Any) -> Checker:
+        return Checker(kind=kind, sources=self.sources, language=self.language, **more)
+
+    def as_manager(self, kind: CheckerKind, **more: Any) -> Manager:
+        return Manager(kind=kind, sources=self.sources, language=self.language, **more)
 
 
 class GeneratedTest(NamedTuple):
