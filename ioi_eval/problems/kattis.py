@@ -9,7 +9,7 @@ from __future__ import annotations
 import configparser
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ from ioi_eval.model.values import (
     CheckerKind,
     Grading,
     Limits,
-    Manager,
     NamedBlob,
     Points,
     Problem,
@@ -104,11 +103,17 @@ class Kattis(DeclaredFormat):
         domjudge = (folder / _DOMJUDGE).is_file()
         scores = _scores(data, validation, faults, scoring=scoring, new=new, domjudge=domjudge)
         flags, alike = _flags(header, data)
-        if not validation.custom:
-            _check_flags(data, alike)
+        for group in groups_of(data) if not (validation.custom or alike) else ():
+            for own in dict.fromkeys(test.arguments for test in group.tests):
+                _default_checker(group.fields, group.flags_name, own)  # notes what is wrong with them
         program = read_validator(folder, faults, new=new) if validation.custom else None
         included = tuple(_included(folder, faults))
-        names = [test.name for group in groups_of(data) for test in group.tests]
+        tests = tuple(
+            replace(test, full=scores.own_full.get(test.name), arguments=() if alike else test.arguments)
+            for group in groups_of(data)
+            for test in group.tests
+        )
+        rules = PackageRules(folder, [test.name for test in tests], faults, new=new)
         time, limits = _time_limit(folder, header, faults), header.inner("limits")
         problem = Problem(
             id=self.checked_id(folder, where, header, faults),
@@ -127,19 +132,13 @@ class Kattis(DeclaredFormat):
             forks_by=tuple(file.name for file in included if _starts(file) & _FORKS),
             time_from_solutions=None if time is not None else _multiplier(header, faults, new=new),
             checker=_checker(header, validation, flags, program, scores.full),
-            manager=_manager(validation, program, scores.full),
+            manager=program.as_manager(CheckerKind.ICPC, full=scores.full)
+            if validation.interactive and program is not None
+            else None,
             grader=_grader(folder, data, faults),
-            tests=tuple(_with_arguments(data, scores, alike)),
+            tests=tests,
             subtasks=scores.subtasks,
-            solutions=tuple(
-                _solutions(
-                    folder,
-                    scores.secret,
-                    PackageRules(folder, names, faults, new=new),
-                    faults,
-                    scoring=scoring,
-                )
-            ),
+            solutions=tuple(_solutions(folder, scores.secret, rules, faults, scoring=scoring)),
         )
         _check_forks(folder, problem, faults)
         return problem
@@ -153,14 +152,6 @@ def _scores(
     if new:
         return read_max_scores(data, by_validator=validation.custom)
     return read_scoring(data, faults, by_validator=validation.score, domjudge=domjudge)
-
-
-def _with_arguments(data: DataGroup, scores: Scoring, alike: bool) -> Iterable[Test]:
-    """Yield the tests with their points and, unless all are `alike`, their validator's arguments."""
-    for group in groups_of(data):
-        for test in group.tests:
-            arguments = () if alike else test.arguments
-            yield replace(test, full=scores.own_full.get(test.name), arguments=arguments)
 
 
 # --- problem.yaml ------------------------------------------------------------------------------------
@@ -283,17 +274,14 @@ def _time_limit(folder: Path, header: Fields, faults: Faults) -> float | None:
     if limits.values.get("time_limit") is not None:
         return limits.number("time_limit", above=0) or None
     for file, read in ((".timelimit", str.strip), (_DOMJUDGE, _of_ini)):
-        text = _text(folder / file)
-        if text is not None and (limit := read(text)):
-            return _seconds(limit, file, faults)
+        path = folder / file
+        if path.is_file() and (text := read(path.read_text(encoding="utf-8", errors="replace"))):
+            if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) and float(text) > 0:
+                return float(text)
+            words = f"{text[:40]!r} is not a number of seconds"
+            faults.add(words, file, remedy="Expected a number such as 2 or 1.5")
+            return None
     return None
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return None
 
 
 def _of_ini(text: str) -> str:
@@ -303,13 +291,6 @@ def _of_ini(text: str) -> str:
     except configparser.Error:
         return ""
     return parser.get("problem", "timelimit", fallback="").strip("'\" ")
-
-
-def _seconds(text: str, file: str, faults: Faults) -> float | None:
-    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) and float(text) > 0:
-        return float(text)
-    faults.add(f"{text[:40]!r} is not a number of seconds", file, remedy="Expected a number such as 2 or 1.5")
-    return None
 
 
 def _multiplier(header: Fields, faults: Faults, *, new: bool) -> float:
@@ -335,14 +316,6 @@ def _flags(header: Fields, data: DataGroup) -> tuple[tuple[str, ...], bool]:
     return (*own, *(next(iter(different), ()) if alike else ())), alike
 
 
-def _check_flags(data: DataGroup, alike: bool) -> None:
-    """Check the flags that tests have for themselves; the default checker is made of the problem's."""
-    for group in groups_of(data):
-        for flags in dict.fromkeys(test.arguments for test in group.tests):
-            if not alike:
-                _default_checker(group.fields, group.flags_name, flags)
-
-
 def _checker(
     header: Fields,
     validation: Validators,
@@ -355,20 +328,7 @@ def _checker(
     if validation.interactive or program is None:
         # The validator is the interactor, and says what the submission is worth.
         return Checker(passes=validation.passes)
-    return Checker(
-        kind=CheckerKind.ICPC,
-        sources=program.sources,
-        language=program.language,
-        arguments=flags,
-        full=full,
-        passes=validation.passes,
-    )
-
-
-def _manager(validation: Validators, program: Executable | None, full: float) -> Manager | None:
-    if not validation.interactive or program is None:
-        return None
-    return Manager(sources=program.sources, kind=CheckerKind.ICPC, language=program.language, full=full)
+    return program.as_checker(CheckerKind.ICPC, arguments=flags, full=full, passes=validation.passes)
 
 
 def _grader(folder: Path, data: DataGroup, faults: Faults) -> Checker | None:
@@ -376,9 +336,7 @@ def _grader(folder: Path, data: DataGroup, faults: Faults) -> Checker | None:
     if not any(map(is_custom, groups_of(data))):
         return None
     program = _only_program(folder, _GRADERS, "A custom grading needs exactly one grader", faults)
-    if program is None:
-        return None
-    return Checker(kind=CheckerKind.ICPC, sources=program.sources, language=program.language)
+    return None if program is None else program.as_checker(CheckerKind.ICPC)
 
 
 def _default_checker(fields: Fields, field: str, flags: tuple[str, ...]) -> Checker:
@@ -421,9 +379,7 @@ _SCRIPTS = frozenset({"build", "run"})
 def read_validator(folder: Path, faults: Faults, *, new: bool) -> Executable | None:
     """Return the one program in output_validators/; in younger versions the folder is the program."""
     if new:
-        place = folder / NEW_VALIDATOR
-        files = [file for file in visible(place.rglob("*")) if file.is_file()]
-        return _program(folder, place, files, faults)
+        return _program(folder, folder / NEW_VALIDATOR, faults)
     return _only_program(folder, _VALIDATORS, "A custom validation needs exactly one validator", faults)
 
 
@@ -434,26 +390,25 @@ def _only_program(folder: Path, place: str, remedy: str, faults: Faults) -> Exec
         found = "no program" if not programs else f"{len(programs)} programs"
         faults.add(f"{found} in it", place, remedy=remedy)
         return None
-    path = programs[0]
-    files = [file for file in visible(path.rglob("*")) if file.is_file()] if path.is_dir() else entries
-    return _program(folder, path, [file for file in files if file.is_file()], faults)
+    return _program(folder, programs[0], faults)
 
 
-def _program(folder: Path, program: Path, files: Sequence[Path], faults: Faults) -> Executable | None:
+def _program(folder: Path, program: Path, faults: Faults) -> Executable | None:
+    """Return a program of one file, with what lies beside it, or of a folder."""
     place = program.relative_to(folder).as_posix()
-    if own := [file for file in files if file.name in _SCRIPTS and file.parent == program != file]:
-        # Python starts what its scripts make.
-        ordered = [own[0], *(file for file in files if file != own[0])]
-        names = [file.relative_to(folder).as_posix() for file in ordered]
-        return Executable(sources=named(folder, names), language="python")
-    main = program if program.is_file() else _main_source(program, files)
+    found = program.parent.glob("*") if program.is_file() else program.rglob("*")
+    files = [file for file in visible(found) if file.is_file()]
+    scripts = [file for file in files if file.name in _SCRIPTS and file.parent == program]
+    main = program if program.is_file() else scripts[0] if scripts else _main_source(program, files)
     if main is None:
         name = "grade" if place.startswith(_GRADERS) else "validate"
         faults.add("which of its sources has the main function is not clear", place, remedy=f"Call it {name}")
         return None
     ordered = [main, *(file for file in files if file != main)]
     names = [file.relative_to(folder).as_posix() for file in ordered]
-    return Executable(sources=named(folder, names), language=language_of(main.name) or "c++")
+    # Python starts what scripts make.
+    language = "python" if scripts else language_of(main.name) or "c++"
+    return Executable(sources=named(folder, names), language=language)
 
 
 def _main_source(program: Path, files: Sequence[Path]) -> Path | None:
@@ -644,7 +599,7 @@ def read_scoring(root: DataGroup, faults: Faults, *, by_validator: bool, domjudg
         return Scoring()
     worths = reader.full.values()
     full = max(worths, default=1.0) if all(worths) else RAW_POINTS
-    subtasks = tuple(_Splitter(by_validator).of_problem(top))
+    subtasks = tuple(_subtasks_of_problem(top, by_validator))
     own = {name: worth for name, worth in reader.full.items() if not math.isclose(worth, full)}
     secret = tuple(subtask.name for subtask in subtasks if subtask.name not in (SAMPLE, _WHOLE))
     return Scoring(subtasks=subtasks, secret=secret, full=full, own_full=own)
@@ -789,40 +744,35 @@ def _number(fields: Fields, name: str, default: float) -> float:
 # --- subtasks ----------------------------------------------------------------------------------------
 
 
-class _Splitter:
-    """A maker of subtasks: as many as add up to the points of the whole, whatever happens in them."""
+def _subtasks_of_problem(root: _Node, by_validator: bool) -> Iterator[Subtask]:
+    """Yield as many subtasks as add up to the points of the whole, which earns nothing if rejected.
 
-    def __init__(self, by_validator: bool) -> None:
-        self._by_validator = by_validator
+    Samples that are ignored have no points.
+    """
+    rules, *samples, secret = root.grading, *root.inner
+    if not rules.last_counts or (samples and rules.stops):
+        yield from _subtasks_of(root._replace(name=_WHOLE), by_validator, earns=False)
+        return
+    for sample in samples:
+        tests = tuple(tests_of(sample.grading))
+        yield Subtask(name=sample.name, points=0.0, tests=tests, score_type=ScoreType.SUM)
+    yield from _subtasks_of(secret, by_validator, earns=rules.acceptance is Acceptance.ALWAYS)
 
-    def of_problem(self, root: _Node) -> Iterator[Subtask]:
-        """Yield the subtasks of a whole, which earns nothing if rejected. Ignored samples have no points."""
-        rules, *samples, secret = root.grading, *root.inner
-        if not rules.last_counts or (samples and rules.stops):
-            yield from self._parts(root._replace(name=_WHOLE), earns=False)
-            return
-        for sample in samples:
-            tests = tuple(tests_of(sample.grading))
-            yield Subtask(name=sample.name, points=0.0, tests=tests, score_type=ScoreType.SUM)
-        yield from self._parts(secret, earns=rules.acceptance is Acceptance.ALWAYS)
 
-    def _parts(self, node: _Node, *, earns: bool) -> Iterator[Subtask]:
-        """Yield a group's subtasks. `earns`: its points count even where it is rejected."""
-        if not node.inner or not adds_up(node.grading, earns=earns):
-            yield self._one(node, earns=earns)
-            return
-        tests = tuple(part for part in node.grading.parts if isinstance(part, str))
-        if tests:
-            own = replace(node.grading, parts=tests)
-            yield self._one(_Node(node.name, own, ()), earns=True)
+def _subtasks_of(node: _Node, by_validator: bool, *, earns: bool) -> Iterator[Subtask]:
+    """Yield a group's subtasks. `earns`: its points count even where it is rejected."""
+    if node.inner and adds_up(node.grading, earns=earns):
+        if tests := tuple(part for part in node.grading.parts if isinstance(part, str)):
+            own = _Node(node.name, replace(node.grading, parts=tests), ())
+            yield from _subtasks_of(own, by_validator, earns=True)
         for inner in node.inner:
-            yield from self._parts(inner, earns=True)
-
-    def _one(self, node: _Node, *, earns: bool) -> Subtask:
-        tree = replace(node.grading, rejected_earns=earns)
-        if all_or_nothing(tree, graded_tests=self._by_validator):
-            return _subtask(node.name, tree, ScoreType.GROUP_MIN)
-        return _subtask(node.name, tree, ScoreType.SUM, graded=not is_mean(tree))
+            yield from _subtasks_of(inner, by_validator, earns=True)
+        return
+    tree = replace(node.grading, rejected_earns=earns)
+    if all_or_nothing(tree, graded_tests=by_validator):
+        yield _subtask(node.name, tree, ScoreType.GROUP_MIN)
+    else:
+        yield _subtask(node.name, tree, graded=not is_mean(tree))
 
 
 def _subtask(
@@ -851,14 +801,20 @@ def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:
     groups = {group.name: group for group in root.inner}
     if SECRET not in groups:
         return Scoring()  # noted: there are no tests
-    reader = _MaxScores(groups[SECRET], _names(groups[SAMPLE]) if SAMPLE in groups else ())
-    scoring = reader.scoring()
+    sample = _names(groups[SAMPLE]) if SAMPLE in groups else ()
+    reader = _MaxScores(groups[SECRET], sample)
+    subtasks = tuple(reader.subtasks())
+    names = tuple(subtask.name for subtask in subtasks if subtask.name != SAMPLE)
+    if sample:
+        first = Subtask(name=SAMPLE, points=0.0, tests=sample, score_type=ScoreType.SUM)
+        subtasks = (first, *subtasks)
     if not by_validator:
-        return Scoring(subtasks=scoring.subtasks, secret=scoring.secret)
-    if not reader.alike:
+        return Scoring(subtasks=subtasks, secret=names)
+    full = max(reader.full.values(), default=1.0)
+    if not all(math.isclose(worth, full) for worth in reader.full.values()):
         words = "its tests are worth different numbers, of which a validator may give a part"
         groups[SECRET].fields.fault("max_score", words, "Give all tests of sums and of minima the same")
-    return scoring
+    return Scoring(subtasks=subtasks, secret=names, full=full)
 
 
 def _tree(group: Subtask) -> Grading:
@@ -877,23 +833,9 @@ def _names(group: DataGroup) -> tuple[str, ...]:
 class _MaxScores:
     def __init__(self, secret: DataGroup, sample: tuple[str, ...]) -> None:
         self._secret, self._sample = secret, sample
-        self._full: dict[str, float] = {}  # what each test is worth by its validator's score
+        self.full: dict[str, float] = {}  # what each test is worth by its validator's score
 
-    def scoring(self) -> Scoring:
-        subtasks = tuple(self._subtasks())
-        if self._sample:
-            sample = Subtask(name=SAMPLE, points=0.0, tests=self._sample, score_type=ScoreType.SUM)
-            subtasks = (sample, *subtasks)
-        names = tuple(subtask.name for subtask in subtasks if subtask.name != SAMPLE)
-        return Scoring(subtasks=subtasks, secret=names, full=max(self._full.values(), default=1.0))
-
-    @property
-    def alike(self) -> bool:
-        """Return True where all tests are worth the same, so that a validator's scores count alike."""
-        most = max(self._full.values(), default=0.0)
-        return all(math.isclose(worth, most) for worth in self._full.values())
-
-    def _subtasks(self) -> Iterator[Subtask]:
+    def subtasks(self) -> Iterator[Subtask]:
         secret, mode = self._secret, self._mode(self._secret, _SUM)
         worth, before = self._worth(secret, _WORTH), self._required(secret, {})
         if not secret.inner or mode == _PASS_FAIL:
@@ -920,7 +862,7 @@ class _MaxScores:
         own, name = _names(group), group.name.removeprefix(f"{SECRET}/")
         names = tuple(dict.fromkeys((*before, *own)))
         if mode != _PASS_FAIL:
-            self._full |= dict.fromkeys(own, worth / len(own) if mode == _SUM else worth)
+            self.full |= dict.fromkeys(own, worth / len(own) if mode == _SUM else worth)
         if mode != _SUM:
             return Subtask(name=name, points=worth, tests=names)
         worths = {test: worth / len(own) for test in own}
