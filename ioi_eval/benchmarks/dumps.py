@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,6 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 
 from ioi_eval.benchmarks.benchmark import Benchmark
-from ioi_eval.benchmarks.dump_index import DumpIndex, FirstPassCounts
 from ioi_eval.benchmarks.dump_reader import (
     ABSENT,
     DumpOptions,
@@ -50,7 +50,9 @@ from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, V
 from ioi_eval.rules.extraction import extract, named_extraction
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.rules.repairs import repair
-from ioi_eval.store.packed import Keys, NamedKeys
+from ioi_eval.store.files import read_value, replace
+from ioi_eval.store.packed import Keys, NamedKeys, PackedContent
+from ioi_eval.store.resources import PACKAGE, code_digest
 from ioi_eval.store.rows import plain
 
 CONTINUED = "continue_prompt"  # among a submission's repairs
@@ -334,6 +336,62 @@ def _labelled(place: RowFile) -> Iterator[None]:
         if error.where != str(place.path) or place.label == error.where:
             raise
         raise error.but(where=place.label) from error
+
+
+# --- the index of a dump: what its first pass found, for the next one, which reads only what was added -----
+
+INDEX = ".dump.index"  # holds for a file that begins with the same bytes, which are hashed anew each time
+
+
+class FirstPassCounts(msgspec.Struct):
+    """The numbers that a first pass has come to."""
+
+    rows: int = 0
+    looked_at: int = 0  # selected rows of which more was found out
+    without: int = 0  # of these, rows without a program
+    columns: dict[str, dict[str, int]] = {}  # rows by column, by what they hold
+    languages: dict[str, dict[LanguageFrom, int]] = {}  # rows by what told it, by language
+    programs: int = 0  # texts of the column of programs
+    fenced: int = 0  # of these, those with a fence
+    replies: int = 0  # of rows with such a text, those that have a reply in a column of its own
+
+
+class DumpIndex(Value):
+    """The first pass over a large dump, as far as the next one goes on from it."""
+
+    size: int  # bytes, to the end of a line
+    sha256: str  # of these bytes
+    read_by: str  # a hash of the options, the problems, the package's sources and the Python
+    id_column: str
+    counts: FirstPassCounts
+    keys: PackedContent  # of the submissions, in order
+    names: list[str]  # of problems
+    problems: memoryview  # the place of each submission's problem among them
+    ids: PackedContent  # of all rows
+    contents: memoryview  # a hash of each of these
+    equal: dict[str, int]  # rows without an id, by content
+    passed_over: list[str]
+    left_out: dict[str, int]
+    noted: dict[str, int]
+
+
+def reading(options: DumpOptions, problems: Mapping[str, str]) -> str:
+    """Return a hash of all that the first pass depends on beside the file; `problems`: a hash of each."""
+    content: list[Any] = [options, dict(sorted(problems.items())), code_digest(PACKAGE), sys.version]
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+
+
+def read_index(folder: Path) -> DumpIndex | None:
+    """Read the index of a run's dump; None where there is none that can be used."""
+    return read_value(folder / INDEX, DumpIndex, decode=msgspec.msgpack.decode)
+
+
+def write_index(folder: Path, index: DumpIndex | None) -> None:
+    """Without an index, an older one goes."""
+    if index is None:
+        (folder / INDEX).unlink(missing_ok=True)
+    else:
+        replace(folder / INDEX, [msgspec.msgpack.encode(index)])
 
 
 # --- the first pass ----------------------------------------------------------------------------------

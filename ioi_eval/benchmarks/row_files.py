@@ -11,17 +11,19 @@ import hashlib
 import io
 import json
 import threading
+import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import starmap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
-from ioi_eval.benchmarks import inspect_logs, parquet
+from ioi_eval.benchmarks import parquet
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import NestedTooDeep, Nesting, shallow
 
 _CHUNK = 1 << 20  # bytes or characters
 _LONGEST_FIELD = (1 << 31) - 1  # characters in a field of a .csv; the csv module stops at 131072 otherwise
+INSPECT = "inspect_ai"  # the column that only rows of its logs have
 PLACE = "place_of_problem"  # the column of rows made of lists, one for each problem: `#0`, `#1`
 _NO_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
 _BATCH = 64  # rows of an Arrow file in memory
@@ -413,6 +415,54 @@ def _arrow_rows(path: Path) -> Iterator[FileRow]:
         ) from error
 
 
+def _eval_rows(path: Path) -> Iterator[FileRow]:
+    """The samples of each epoch in a log of inspect_ai, read by its own package."""
+    try:
+        from inspect_ai.log import read_eval_log, read_eval_log_samples
+    except ImportError as error:
+        remedy = "Install it with: pip install 'ioi-eval[inspect-ai]'"
+        raise InputError("its reader is the package inspect_ai", where=str(path), remedy=remedy) from error
+    unused = {"events", "store", "attachments", "messages"}
+    # In a thread of its own: where an event loop runs, its functions would patch asyncio for good.
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            header = thread.submit(read_eval_log, str(path), header_only=True).result().eval
+            found = read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=unused)
+            number = 0
+            while (sample := thread.submit(next, found, None).result()) is not None:
+                number += 1
+                yield FileRow(number, _columns_of_sample(header, sample))
+        except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
+            remedy = "Is it whole, and written by this version of inspect_ai or an older one?"
+            raise InputError(f"no log that can be read ({error})", where=str(path), remedy=remedy) from error
+
+
+def _columns_of_sample(header: Any, sample: Any) -> dict[str, Any]:
+    usage = sample.output.usage
+    counted = {"usage": {"output_tokens": usage.output_tokens}} if usage is not None else {}
+    return {
+        "uuid": sample.uuid or f"{header.eval_id}/{sample.id}#{sample.epoch}",
+        "id": sample.id,
+        "epoch": sample.epoch,
+        "model": header.model,
+        "generation": sample.output.completion,
+        "reasoning": reasoning_of(sample.output),
+        "stop_reason": sample.output.stop_reason if sample.output.choices else None,
+        "error": sample.error.message if sample.error else None,
+        "limit": sample.limit.type if sample.limit else None,
+        "metadata": {**sample.metadata, **counted, "timestamp": header.created},
+        "scores": {name: score.value for name, score in (sample.scores or {}).items()},
+        INSPECT: {"task": header.task, "run_id": header.run_id, "created": header.created},
+    }
+
+
+def reasoning_of(output: Any) -> str:
+    """The thoughts in a model's output, as inspect_ai has it, where it has any."""
+    content = output.message.content if output.choices else ""
+    parts = [] if isinstance(content, str) else content
+    return "\n".join(part.reasoning for part in parts if part.type == "reasoning")
+
+
 # --- large lists of JSON -----------------------------------------------------------------------------
 
 
@@ -508,7 +558,7 @@ class _Window:
 # --- formats -----------------------------------------------------------------------------------------
 
 
-_TABLES = frozenset({".parquet", ".arrow", inspect_logs.SUFFIX})  # their bytes are no text
+_TABLES = frozenset({".parquet", ".arrow", ".eval"})  # their bytes are no text
 _PACKED: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}  # pyarrow's names of them
 
 _READERS: Mapping[str, Callable[[Path], Iterator[FileRow | InputError]]] = {
@@ -517,5 +567,5 @@ _READERS: Mapping[str, Callable[[Path], Iterator[FileRow | InputError]]] = {
     ".csv": _csv_rows,
     ".parquet": _parquet_rows,
     ".arrow": _arrow_rows,
-    inspect_logs.SUFFIX: lambda path: starmap(FileRow, inspect_logs.samples(path)),
+    ".eval": _eval_rows,
 }

@@ -10,8 +10,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ioi_eval.benchmarks import inspect_logs
-from ioi_eval.benchmarks.row_files import PLACE, FileRow
+from ioi_eval.benchmarks.row_files import INSPECT, PLACE, FileRow
 from ioi_eval.model.errors import FailedRequest
 from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.store.rows import MODEL_COLUMNS
@@ -92,8 +91,8 @@ def problems_in(columns: Mapping[str, Any], names: Collection[str]) -> Iterator[
         yield from columns
     elif isinstance(called := columns.get("custom_id", request), str):
         yield next((columns[name] for name in PROBLEM_COLUMNS if name in columns), _SAMPLE.sub("", called))
-    elif shape is not None and shape.made is inspect_logs.usual_rows:
-        yield inspect_logs.problem_of(columns)
+    elif shape is not None and shape.made is _inspect:
+        yield _problem_of_sample(columns)
     else:
         own = (shape.named.get("problem_id"),) if shape is not None else ()
         found = next((columns[name] for name in (*own, *PROBLEM_COLUMNS) if name in columns), None)
@@ -111,6 +110,7 @@ def heads() -> frozenset[str]:
 
 _SAMPLE = re.compile(r"[#/:]\d+\Z")
 _PLUS = re.compile(r"(HumanEval|Mbpp)/\d+")
+_TOLD = ("problem_id", "year", "language", "subtask")  # what the metadata of a sample may say
 _OF_SUFFIX = {suffix: language.name for language in reversed(LANGUAGES) for suffix in language.suffixes}
 
 
@@ -196,6 +196,30 @@ def _problem_of_document(columns: Mapping[str, Any]) -> str | None:
     return next((str(doc[name]) for name in PROBLEM_COLUMNS if name in doc), None)
 
 
+def _inspect(row: FileRow, where: str) -> Iterator[FileRow]:
+    """Add usual columns to a sample of a log. One that failed holds nothing to judge."""
+    columns = row.columns
+    if (error := columns.get("error")) and not columns.get("scores"):
+        raise FailedRequest(
+            f"the sample failed: {str(error)[:200]}",
+            where=where,
+            row=row.line,
+            field="error",
+            remedy="Run `inspect eval-retry`, or leave such rows out",
+        )
+    metadata = columns.get("metadata") or {}
+    copied = {name: metadata[name] for name in _TOLD if metadata.get(name) is not None}
+    added = {**copied, "problem_id": _problem_of_sample(columns), "solution_number": columns["epoch"]}
+    yield FileRow(row.line, {**added, **columns})
+
+
+def _problem_of_sample(columns: Mapping[str, Any]) -> str:
+    """Return a sample's problem: named in its metadata, else the sample's id."""
+    metadata = columns.get("metadata")
+    named = metadata.get("problem_id") if isinstance(metadata, Mapping) else None
+    return str(columns["id"] if named is None else named)
+
+
 def _is_by_problem(columns: Mapping[str, Any]) -> bool:
     """Return True for lists of programs, or files of them, under names of problems."""
     if not columns or not columns.keys().isdisjoint(_KNOWN):
@@ -262,10 +286,10 @@ SHAPES = (
         made=_harness,
     ),
     Shape(
-        inspect_logs.SHAPE,
-        (inspect_logs.MARK, "epoch"),
+        "a log of inspect_ai",
+        (INSPECT, "epoch"),
         columns={"problem_id": "id", "generation": "generation"},
-        made=inspect_logs.usual_rows,
+        made=_inspect,
     ),
     # Its `id` is that of the subtask, in the file of every sample, and its `name` is a title.
     Shape("NeMo-Skills' outputs", ("generation", "ioi_id"), ids=False),

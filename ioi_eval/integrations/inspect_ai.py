@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ioi_eval.benchmarks.inspect_logs import reasoning_of
+from ioi_eval.benchmarks.row_files import reasoning_of
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.inspect_scores import (
     explanation_of,

@@ -27,8 +27,8 @@ from ioi_eval.benchmarks import (
     open_beginning,
     open_dump,
 )
-from ioi_eval.benchmarks.dump_index import read_index, write_index
-from ioi_eval.benchmarks.dump_index import reading as reading_of
+from ioi_eval.benchmarks.dumps import read_index, write_index
+from ioi_eval.benchmarks.dumps import reading as reading_of
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import bare_name, is_dump
 from ioi_eval.judge import Judge

@@ -15,7 +15,7 @@ from support.command_line import row, write_dump, write_package
 
 from ioi_eval import InputError, score_dump
 from ioi_eval.benchmarks import dumps
-from ioi_eval.benchmarks.dump_index import read_index
+from ioi_eval.benchmarks.dumps import read_index
 from ioi_eval.runs import Event, RowsRead, RowsUnderstood, RunSummary, SubmissionJudged
 from ioi_eval.runs import score as use_case
 from ioi_eval.store.packed import Keys

@@ -296,7 +296,7 @@ SHARED = {
     "engines.registry": "the one place that decides on engines, for every door",
     "engines.piston.sending": "connections to servers, for what clients ask besides jobs",
     "benchmarks.parquet": "pieces of a file of tests, however large",
-    "benchmarks.inspect_logs": "the length of a reply is counted as where its log is read as a dump",
+    "benchmarks.row_files": "the length of a reply is counted as where its log is read as a dump",
     "model.options": "how users meet an option is said on its field, as for commands",
     "store.resources": "harnesses that come with the package; other people's lie beside their code",
 }

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ioi_eval.benchmarks import dump_index, dump_reader, dumps
-from ioi_eval.benchmarks.dump_index import INDEX
+from ioi_eval.benchmarks import dump_reader, dumps
+from ioi_eval.benchmarks.dumps import INDEX
 from ioi_eval.model.errors import BadRows
 from ioi_eval.runs import RunSummary, score_dump_sync
 from ioi_eval.store.folder import read_rows
@@ -159,9 +159,7 @@ def test_what_may_have_changed_is_read_again(
         case "index":
             index.write_bytes(index.read_bytes()[:-3])
         case "code":  # another checkout of the same version
-            monkeypatch.setattr(
-                dump_index, "PACKAGE", checkout(tmp_path / "there", "# reads rows differently\n")
-            )
+            monkeypatch.setattr(dumps, "PACKAGE", checkout(tmp_path / "there", "# reads rows differently\n"))
         case "other dump between":
             held = index.read_bytes()
             write(dump, [*rows[:7], row(7, code="int main() { return 98; }\n")])
