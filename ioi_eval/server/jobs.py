@@ -1,31 +1,123 @@
-"""The queue of a worker: running, waiting and refused jobs; a job from a request's body to its result."""
+"""Jobs of a worker: callers, the queue of their requests, and a job from a request's body to its result."""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
+import math
+import re
 import time
-from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, Token
 from functools import partial
-from importlib.metadata import version
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from ioi_eval.engines.contract import Profile, check_names
-from ioi_eval.engines.embedded.engine import WaitingLine
+from ioi_eval.engines.embedded.engine import Slots
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.jobs import piston_api as piston
-from ioi_eval.model.errors import EngineError, EngineOverloaded, JobRejected
+from ioi_eval.model.errors import EngineError, EngineOverloaded, InputError, JobRejected
 from ioi_eval.model.job import Job, JobResult
-from ioi_eval.model.quoting import as_label
-from ioi_eval.server.callers import NOBODY, Caller
-from ioi_eval.server.log import Event, Repeats, Tell
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Value
+from ioi_eval.server.log import Event, Metrics, Repeats, Tell, family, silent
 from ioi_eval.server.options import ServerOptions
+
+# --- callers: one token for all, or several with names and shares in a file --------------------------
+
+
+_LOOKED_EVERY = 1.0  # seconds between two looks whether the file has changed
+_EXPECTED = (
+    "Expected one token, or lines of NAME TOKEN [SHARE]: a name of letters and digits, a share above 0"
+)
+_NAME = re.compile(r"[\w.-]+")
+
+
+class Caller(Value):
+    """A token's owner. Names are for `/metrics`."""
+
+    name: str = ""
+    token: Secret = Secret()
+    part: float = 1.0  # of the worker, while others want it, too
+
+
+NOBODY = Caller()
+
+
+class Callers:
+    """The tokens that requests may bring. A file is read again when it has changed."""
+
+    def __init__(self, options: ServerOptions, tell: Tell = silent) -> None:
+        """Raises InputError for a file that says no tokens."""
+        self._file, self._tell = options.token_file, tell
+        self._every: tuple[Caller, ...] = (Caller(token=options.token),) if options.token else ()
+        self._stamp, self._looked = self._now(), time.monotonic()
+        if self._file is not None:
+            self._every = read_callers(self._file)
+
+    def of(self, token: str) -> Caller | None:
+        """Return the owner of a token; None: nobody's."""
+        if self._file is not None and time.monotonic() - self._looked > _LOOKED_EVERY:
+            self.look(self._file)
+        given = token.encode(errors="surrogateescape")  # a header may hold any bytes
+        found = [caller for caller in self._every if hmac.compare_digest(given, caller.token.encode())]
+        return found[0] if found else None
+
+    def look(self, file: Path) -> None:
+        """Read the file if it has changed. The tokens stay as they were where it cannot be read."""
+        self._looked, stamp = time.monotonic(), self._now()
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self._every = read_callers(file)
+        except InputError as error:
+            self._tell(Event(name="tokens", words=f"The tokens stay as they were: {error}"))
+        else:
+            names = ", ".join(caller.name for caller in self._every if caller.name)
+            self._tell(Event(name="tokens", words=f"Tokens are read again{f': {names}' if names else ''}"))
+
+    def _now(self) -> tuple[int, int, int] | None:
+        try:
+            found = None if self._file is None else self._file.stat()
+        except OSError:
+            return None
+        return None if found is None else (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def read_callers(path: Path) -> tuple[Caller, ...]:
+    """Return what a file of tokens says. Raises InputError with the line of a fault."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("cannot be read as text", where=str(path), remedy=_EXPECTED) from error
+    if len(text.split()) == 1:  # a token that stands alone has no name
+        return (Caller(token=Secret(text.strip())),)
+    named: list[tuple[str, str, float]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if not words or line.lstrip().startswith("#"):
+            continue
+        try:
+            name, token, share = words[0], words[1], float(words[2]) if len(words) > 2 else 1.0
+        except (IndexError, ValueError):
+            share = 0.0
+        if not (len(words) <= 3 and share > 0 and math.isfinite(share) and _NAME.fullmatch(words[0])):
+            raise InputError("a line that says no token", where=str(path), row=number, remedy=_EXPECTED)
+        named.append((name, token, share))
+    names, tokens = {name for name, _, _ in named}, {token for _, token, _ in named}
+    if not named or len(names) < len(named) or len(tokens) < len(named):
+        problem = "a name or a token is there twice" if named else "the file is empty"
+        raise InputError(problem, where=str(path), remedy=_EXPECTED)
+    whole = math.fsum(share for _, _, share in named)
+    return tuple(Caller(name=name, token=Secret(token), part=share / whole) for name, token, share in named)
+
 
 # --- admission: all is decided at once, between two awaits -------------------------------------------
 
@@ -40,22 +132,13 @@ class Draining(EngineOverloaded):
         super().__init__("this server drains: it ends after the jobs that run, and takes no more")
 
 
-class Lender(Protocol):
-    """An engine's slots, which lends those of jobs that idle."""
-
-    @property
-    def lent(self) -> int: ...
-
-    def ask(self, line: WaitingLine) -> None: ...
-
-
 class FairSlots:
     """Slots, of which each goes to the caller who has the least for its part; to equals, first come.
 
-    While somebody waits the lender is asked for those whose jobs idle.
+    While somebody waits an engine's own slots, the `lender`, are asked for those whose jobs idle.
     """
 
-    def __init__(self, slots: int, lender: Lender | None = None) -> None:
+    def __init__(self, slots: int, lender: Slots | None = None) -> None:
         self._free, self._lender = slots, lender  # free: below 0 where lent ones are taken
         self.taken = Counter[str]()  # by caller
         self._waiting: dict[str, deque[tuple[Caller, asyncio.Future[None]]]] = {}
@@ -119,7 +202,7 @@ class Admission:
     and queue a caller may have its part; where its part is less than all slots, as many as these.
     """
 
-    def __init__(self, slots: int, queue: int, room: int, lender: Lender | None = None) -> None:
+    def __init__(self, slots: int, queue: int, room: int, lender: Slots | None = None) -> None:
         self._slots, self._queue, self.room = slots, queue, room
         self.running = self.visits = self._expected = 0
         self.brought = 0  # bytes
@@ -200,7 +283,7 @@ class Admission:
             ("caller_slots", "gauge", "Slots that they have.", self.free.taken),
         ):
             samples = (("", {"caller": who}, number) for who, number in sorted(counts.items()) if who)
-            yield _family(name, kind, words, samples)
+            yield family(name, kind, words, samples)
 
     async def until_empty(self) -> None:
         await self._empty.wait()
@@ -293,106 +376,6 @@ def staying() -> AbstractContextManager[None]:
     return visit.held() if visit else nullcontext()
 
 
-# --- what is counted, in Prometheus's text format ----------------------------------------------------
-
-
-# Not prometheus_client: only a setting of the whole process keeps it from adding a `_created` series each.
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)  # seconds
-
-Sample = tuple[str, Mapping[str, str], float]
-
-
-class Histogram:
-    """A histogram: counts of observations by their upper bounds."""
-
-    def __init__(self, bounds: Sequence[float] = _BOUNDS) -> None:
-        self._bounds = bounds
-        self._counts = [0] * (len(bounds) + 1)
-        self._sum = 0.0
-
-    def observe(self, value: float) -> None:
-        self._counts[bisect_left(self._bounds, value)] += 1
-        self._sum += value
-
-    def samples(self) -> Iterator[Sample]:
-        so_far = 0
-        for bound, count in zip((*self._bounds, None), self._counts, strict=True):
-            so_far += count
-            yield "_bucket", {"le": "+Inf" if bound is None else f"{bound:g}"}, so_far
-        yield "_sum", {}, self._sum
-        yield "_count", {}, so_far
-
-
-class Metrics:
-    """A server's counts since it started."""
-
-    def __init__(self) -> None:
-        self.outcomes: Counter[str] = Counter()
-        self.refusals: Counter[int] = Counter()  # by status
-        self.contents: Counter[str] = Counter()  # by what became of them
-        self.received = 0  # bytes
-        self.sent = 0  # bytes
-        self.seconds = Histogram()  # of jobs, from their slot to their end
-        self.waiting = Histogram()  # for a slot
-
-    def ended(self, outcome: str, seconds: float) -> None:
-        self.outcomes[outcome] += 1
-        self.seconds.observe(seconds)
-
-    def text(
-        self,
-        *,
-        running: int,
-        queued: int,
-        slots: int,
-        kept: int = 0,
-        room: int = 0,
-        callers: Iterable[Iterable[str]] = (),
-    ) -> str:
-        """`callers`: families of their own, as of `Admission.by_caller`."""
-        families = (
-            _family(
-                "jobs_total",
-                "counter",
-                "Jobs that ran, by how they ended.",
-                [("", {"outcome": name}, count) for name, count in sorted(self.outcomes.items())],
-            ),
-            _family("jobs_running", "gauge", "Jobs that have a slot.", [("", {}, running)]),
-            _family("jobs_queued", "gauge", "Requests that wait for a slot.", [("", {}, queued)]),
-            _family("slots", "gauge", "Jobs that can run at the same time.", [("", {}, slots)]),
-            _family("job_seconds", "histogram", "Time that jobs took.", self.seconds.samples()),
-            _family("wait_seconds", "histogram", "Time that jobs waited.", self.waiting.samples()),
-            _family("received_bytes_total", "counter", "Inflated bodies.", [("", {}, self.received)]),
-            _family("sent_bytes_total", "counter", "Bodies of replies.", [("", {}, self.sent)]),
-            _family(
-                "refusals_total",
-                "counter",
-                "Requests refused, by status.",
-                [("", {"status": str(status)}, count) for status, count in sorted(self.refusals.items())],
-            ),
-            _family(
-                "contents_total",
-                "counter",
-                "Contents by their hash: received, used by jobs, or lacking when a job named them.",
-                [("", {"event": name}, count) for name, count in sorted(self.contents.items())],
-            ),
-            _family("contents_bytes", "gauge", "Contents that are kept.", [("", {}, kept)]),
-            _family("contents_limit_bytes", "gauge", "The most that may be.", [("", {}, room)]),
-            *callers,
-            _family("build_info", "gauge", "The version.", [("", {"version": version("ioi-eval")}, 1)]),
-        )
-        return "".join(line for family in families for line in family)
-
-
-def _family(name: str, kind: str, words: str, samples: Iterable[Sample]) -> Iterator[str]:
-    name = f"ioi_eval_{name}"
-    yield f"# HELP {name} {words}\n# TYPE {name} {kind}\n"
-    for suffix, labels, value in samples:
-        marked = ",".join(f"{label}={as_label(text)}" for label, text in labels.items())
-        yield f"{name}{suffix}{f'{{{marked}}}' if marked else ''} {value!r}\n"
-
-
 # --- jobs --------------------------------------------------------------------------------------------
 
 
@@ -410,7 +393,7 @@ class PackagedEngine(Protocol):
     def slots(self) -> int: ...
 
     @property
-    def lender(self) -> Lender | None: ...
+    def lender(self) -> Slots | None: ...
 
     @property
     def packages(self) -> tuple[LanguagePackage, ...]: ...
@@ -454,33 +437,6 @@ class Jobs:
 
     async def run(self, job: Job, visit: Visit) -> JobResult:
         """Run a job. A stream that is too long as JSON counts as one that printed too much."""
-        result = await self._run(job, visit)
-        size = sum(len(stage.stdout) + len(stage.stderr) for stage in (result.run, result.compile) if stage)
-        return await _beside(size, partial(self._bounded, result))
-
-    def _bounded(self, result: JobResult) -> JobResult:
-        compiled = piston.bounded(result.compile, self._most) if result.compile else None
-        return msgspec.structs.replace(result, run=piston.bounded(result.run, self._most), compile=compiled)
-
-    def ready(self, job: Job) -> Job:
-        """The job with every limit that it is to have."""
-        package = find_package(self._engine.packages, job.runtime, job.version)
-        if package is None:
-            raise piston.RefusedRequest(f"{job.runtime}-{job.version} runtime is unknown")
-        limits = {
-            **self._limits,
-            **{name: value for name, value in package.limits.items() if name in piston.LIMITS},
-        }
-        piston.check_limits(job, limits)
-        missing = {name: value for name, value in limits.items() if value > 0 and getattr(job, name) is None}
-        files = tuple({file.name: file for file in job.files}.values())  # of two under one name the last
-        try:
-            check_names(file.name for file in files)
-        except JobRejected as error:
-            raise FailedInside(str(error)) from error
-        return msgspec.structs.replace(job, files=files, **missing)
-
-    async def _run(self, job: Job, visit: Visit) -> JobResult:
         await visit.slot()
         started = time.monotonic()
         waited, visit.untold = visit.untold, 0.0
@@ -507,7 +463,30 @@ class Jobs:
                 words = f"a job in {job.runtime} waited {waited:.3f} s and took {seconds:.3f} s: {outcome}"
                 facts = {"outcome": outcome, "seconds": round(seconds, 3), "waited": round(waited, 3)}
                 self._say("job", words, runtime=job.runtime, **facts)
-        return result
+        size = sum(len(stage.stdout) + len(stage.stderr) for stage in (result.run, result.compile) if stage)
+        return await _beside(size, partial(self._bounded, result))
+
+    def _bounded(self, result: JobResult) -> JobResult:
+        compiled = piston.bounded(result.compile, self._most) if result.compile else None
+        return msgspec.structs.replace(result, run=piston.bounded(result.run, self._most), compile=compiled)
+
+    def ready(self, job: Job) -> Job:
+        """The job with every limit that it is to have."""
+        package = find_package(self._engine.packages, job.runtime, job.version)
+        if package is None:
+            raise piston.RefusedRequest(f"{job.runtime}-{job.version} runtime is unknown")
+        limits = {
+            **self._limits,
+            **{name: value for name, value in package.limits.items() if name in piston.LIMITS},
+        }
+        piston.check_limits(job, limits)
+        missing = {name: value for name, value in limits.items() if value > 0 and getattr(job, name) is None}
+        files = tuple({file.name: file for file in job.files}.values())  # of two under one name the last
+        try:
+            check_names(file.name for file in files)
+        except JobRejected as error:
+            raise FailedInside(str(error)) from error
+        return msgspec.structs.replace(job, files=files, **missing)
 
 
 async def _beside(size: int, work: Callable[[], _T]) -> _T:

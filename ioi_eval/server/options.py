@@ -40,10 +40,6 @@ def _in_milliseconds(seconds: int) -> int:
     return 1000 * seconds
 
 
-def _in_lower_case(names: list[str]) -> list[str]:
-    return [name.lower() for name in names]
-
-
 class ServerOptions(Value):
     """Times in ms, sizes in bytes. A limit of -1 is none, as for Piston."""
 
@@ -62,7 +58,7 @@ class ServerOptions(Value):
             metavar="NAME",
             help="A further name of this machine; the option may be repeated.",
             panel="Access",
-            read=_in_lower_case,
+            read=lambda names: [name.lower() for name in names],
         ),
     ] = ()
     tls_cert: Annotated[
@@ -152,7 +148,7 @@ class ServerOptions(Value):
     run_memory_limit: int = -1
     compile_memory_limit: int = -1
     token: Secret = Secret()  # that requests must bring; empty: none, or one of the file's
-    token_file: Path | None = None  # of one token, or of several with names and shares (server/callers.py)
+    token_file: Path | None = None  # of one token, or of several with names and shares (server/jobs.py)
     log_jobs: bool = False  # every one that ends
     allowing: str = "allow_hosts=NAME"  # how one more is named where the worker is started, for refusals
 

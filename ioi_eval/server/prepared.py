@@ -1,4 +1,4 @@
-"""Classic jobs whose programs are kept: a job compiles only what no job before it has compiled.
+"""Programs that a worker keeps: builds that requests share, and classic jobs that are built by them.
 
 A classic job brings one test and all sources, and pipelines send one for every test. Here checker, manager
 and grader are built once for all submissions and a submission once for all its tests, by builds that hold no
@@ -8,25 +8,115 @@ that brings scripts of its own goes as it came: nobody knows what they do.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
 
 from ioi_eval.engines.contract import Profile, artifact_key
+from ioi_eval.engines.embedded.engine import Slots
+from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
-from ioi_eval.model.job import Job, JobFile, JobResult, Toolchain
+from ioi_eval.model.job import Job, JobFile, JobResult, Stage
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Value
-from ioi_eval.server.builds import KeptBuild, SharedBuilds
-from ioi_eval.server.jobs import Lender, PackagedEngine
+from ioi_eval.server.jobs import AWAY, PackagedEngine, staying
 from ioi_eval.store import Store
+from ioi_eval.store.memory import Shared, recalled, remembered
 from ioi_eval.store.resources import graders
 
-# --- the engine --------------------------------------------------------------------------------------
+# --- how builds lie in the store: a folder per key with the stage that made it and its files ---------
+
+
+_REFUSED = 1  # exit code: the submission does not compile
+_PASSES = re.compile(
+    r"\b(killed|signal|memory|space|resources?|unavailable)\b", re.I
+)  # in words of one that might later
+
+
+class KeptBuild(Value):
+    """A build's words, and the files that it made for jobs to come."""
+
+    stage: Stage
+    files: tuple[JobFile, ...] = ()
+
+
+class KeptBuilds:
+    """Builds kept in a store, or nowhere. The methods block and may be called from several threads."""
+
+    def __init__(self, store: Store | None) -> None:
+        self._store = store
+
+    def find(self, key: str) -> KeptBuild | None:
+        if self._store is None:
+            return None
+        with self._store.pin(key):
+            found = recalled(self._store, key, KeptBuild)
+        return found and found[0]
+
+    def keep(self, key: str, stage: Stage, made: Mapping[str, str]) -> KeptBuild:
+        """A time limit, or a compiler that broke, is not remembered: the next time may go better.
+
+        g++ whose compiler the kernel killed ends as it does for a faulty program. Words that may mean either
+        cost a build each time. Nor is remembered what takes the room of many others.
+        """
+        broke = stage.code == _REFUSED and _PASSES.search(stage.stdout + stage.stderr)
+        if stage.code not in (0, _REFUSED) or broke:
+            return KeptBuild(stage=stage)
+        contents = {name: Blob.of(Path(path).read_bytes()) for name, path in made.items()}
+        files = (JobFile(name=name, content=contents[name], executable=True, text=False) for name in made)
+        kept = KeptBuild(stage=stage, files=tuple(files))
+        size = sum(content.size for content in contents.values())
+        if self._store is not None and size <= self._store.largest:
+            remembered(self._store, key, KeptBuild, lambda _: kept)
+        return kept
+
+
+# --- builds under way --------------------------------------------------------------------------------
+
+
+class SharedBuilds:
+    """Builds by key. One that has begun goes on when its clients hang up, and they ask again.
+
+    Until it ends, or nobody has come for some seconds, it holds the place of the request that began it: no
+    client gets more builds under way than it could have requests, nor slots for long by hanging up.
+    """
+
+    def __init__(self, store: Store | None) -> None:
+        self._kept = KeptBuilds(store)
+        self._builds: Shared[KeptBuild] = Shared(lasting=AWAY)
+
+    def under_way(self, key: str) -> bool:
+        return key in self._builds
+
+    async def get(self, key: str, make: Callable[[], Awaitable[JobResult]]) -> KeptBuild:
+        """Return the build under a key; `make` runs its job where it is not kept and not under way."""
+
+        async def find_or_make() -> KeptBuild:
+            with staying():
+                if (kept := await asyncio.to_thread(self._kept.find, key)) is not None:
+                    return kept
+                result = await make()
+                assert result.compile is not None, "the job has a compile script"
+                try:
+                    return await asyncio.to_thread(self._kept.keep, key, result.compile, result.kept)
+                finally:
+                    await asyncio.to_thread(drop, result)
+
+        return await self._builds.call(key, find_or_make)
+
+    async def close(self) -> None:
+        """End the builds that nobody waits for any more."""
+        await self._builds.close()
+
+
+# --- classic jobs ------------------------------------------------------------------------------------
 
 
 _PACKAGE = "ioi_eval_classic"
@@ -34,39 +124,11 @@ _CONFIG = "graders/grader_config.json"
 _CHECKING = "cms_checker"
 _OF_A_TEST = frozenset({"input.txt", "correct_output.txt", "user_output.txt", "output.txt"})
 _OWN_SCRIPTS = frozenset({"compile", "run"})
-
-
-class _Build(Value):
-    """A build behind a classic job: one of two."""
-
-    kind: str
-    head: str  # ahead of the package's script
-    makes: tuple[str, ...]
-
-
-_TRUSTED = _Build(
-    kind="classic-trusted",
-    head="only=trusted\n",
-    makes=("built/checker", "built/manager", "built/beside.o"),
-)
-_SUBMISSION = _Build(kind="classic-submission", head="", makes=("built/submission",))
-
-
-class _Asked(Value):
-    """A classic job, and what it is about."""
-
-    job: Job
-    package: LanguagePackage
-    tool: Toolchain
-    submission: str  # the name of its source, empty where it brings none
-
-    @property
-    def sources(self) -> tuple[JobFile, ...]:
-        return tuple(file for file in self.job.files if file.name not in _OF_A_TEST)
-
-    @property
-    def trusted(self) -> tuple[JobFile, ...]:
-        return tuple(file for file in self.sources if file.name != self.submission)
+_TRUSTED, _SUBMISSION = "classic-trusted", "classic-submission"  # the kinds of builds
+_MAKES = {
+    _TRUSTED: ("built/checker", "built/manager", "built/beside.o"),
+    _SUBMISSION: ("built/submission",),
+}
 
 
 class Prepared:
@@ -95,7 +157,7 @@ class Prepared:
         return self._engine.packages
 
     @property
-    def lender(self) -> Lender | None:
+    def lender(self) -> Slots | None:
         return self._engine.lender
 
     async def profile(self) -> Profile:
@@ -103,62 +165,50 @@ class Prepared:
 
     async def execute(self, job: Job) -> JobResult:
         profile = await self._engine.profile()
-        asked = _asked(job, self.packages, profile.toolchains)
-        if asked is None:
+        package = find_package(self.packages, job.runtime, job.version)
+        submission = None if package is None else _submission(job, package)
+        if package is None or submission is None:
             return await self._engine.execute(job)
-        built = await self._trusted(asked, profile)
-        if asked.package.language == _CHECKING:
-            return await self._engine.execute(self._run_job(asked.job, built))
-        submission = await self._built(_SUBMISSION, asked, (*asked.sources, *built), profile)
-        if submission.stage.code != 0:
+        if package.language == "java":
+            builder = JobFile(name="Build.java", content=Blob.of_file(graders() / "java" / "Build.java"))
+            job = msgspec.structs.replace(job, files=(*job.files, builder))
+        sources = [file for file in job.files if file.name not in _OF_A_TEST]
+        built: tuple[JobFile, ...] = ()
+        if package.runtime == "cms_ioi":
+            trusted = [file for file in sources if file.name != submission]
+            kept = await self._built(_TRUSTED, job, package, profile, trusted)
+            built = kept.files if kept.stage.code == 0 else ()  # the job's own compile stage says so
+        if package.language == _CHECKING:
+            return await self._engine.execute(self._run_job(job, built))
+        made = await self._built(_SUBMISSION, job, package, profile, [*sources, *built])
+        if made.stage.code != 0:
             return JobResult(
-                run=submission.stage,
-                compile=submission.stage,
-                language=asked.package.language,
-                version=asked.package.version,
+                run=made.stage, compile=made.stage, language=package.language, version=package.version
             )
-        result = await self._engine.execute(self._run_job(asked.job, (*built, *submission.files)))
-        return msgspec.structs.replace(result, compile=submission.stage)
-
-    async def _trusted(self, asked: _Asked, profile: Profile) -> tuple[JobFile, ...]:
-        """Build the trusted programs; nothing if they do not compile: the job's own compile stage says so."""
-        if asked.package.runtime != "cms_ioi":
-            return ()
-        kept = await self._built(_TRUSTED, asked, asked.trusted, profile)
-        return kept.files if kept.stage.code == 0 else ()
+        result = await self._engine.execute(self._run_job(job, (*built, *made.files)))
+        return msgspec.structs.replace(result, compile=made.stage)
 
     async def _built(
-        self, build: _Build, asked: _Asked, files: tuple[JobFile, ...], profile: Profile
+        self, kind: str, job: Job, package: LanguagePackage, profile: Profile, files: Sequence[JobFile]
     ) -> KeptBuild:
         # All that a build depends on, as docs/protocol.md has it under "Artifact key".
-        command = (asked.package.language, hashlib.sha256(self._script.encode()).hexdigest())
-        key = artifact_key(build.kind, profile.architecture, asked.tool, command, files)
+        command = (package.language, hashlib.sha256(self._script.encode()).hexdigest())
+        key = artifact_key(kind, profile.architecture, profile.toolchains[package.needs], command, files)
 
-        scripts = (_script("compile", build.head + self._script), _script("run", ":\n"))
-        limits = {"run_memory_limit": self._memory, "keep": build.makes}
-        job = msgspec.structs.replace(asked.job, files=(*files, *scripts), **limits)
-        return await self._builds.get(key, partial(self._engine.execute, job))
+        head = "only=trusted\n" if kind == _TRUSTED else ""
+        scripts = (_script("compile", head + self._script), _script("run", ":\n"))
+        limits = {"run_memory_limit": self._memory, "keep": _MAKES[kind]}
+        own = msgspec.structs.replace(job, files=(*files, *scripts), **limits)
+        return await self._builds.get(key, partial(self._engine.execute, own))
 
     def _run_job(self, job: Job, built: Iterable[JobFile]) -> Job:
         return msgspec.structs.replace(job, files=(*job.files, *built), run_memory_limit=self._memory)
 
 
-def _asked(job: Job, packages: Iterable[LanguagePackage], tools: Mapping[str, Toolchain]) -> _Asked | None:
-    """Return the classic job's facts; None for jobs that are passed on unchanged."""
-    package = find_package(packages, job.runtime, job.version)
-    if package is None or package.name != _PACKAGE or any(file.name in _OWN_SCRIPTS for file in job.files):
-        return None
-    submission = _submission(job, package)
-    if submission is None:
-        return None
-    if package.language == "java":
-        builder = JobFile(name="Build.java", content=Blob.of_file(graders() / "java" / "Build.java"))
-        job = msgspec.structs.replace(job, files=(*job.files, builder))
-    return _Asked(job=job, package=package, tool=tools[package.needs], submission=submission)
-
-
 def _submission(job: Job, package: LanguagePackage) -> str | None:
-    """The name of the submission's source; None where the job does not say."""
+    """Return the name of a classic job's submission, empty if it brings none; None for any other job."""
+    if package.name != _PACKAGE or any(file.name in _OWN_SCRIPTS for file in job.files):
+        return None
     if package.language == _CHECKING:
         return ""
     names = (file.name for file in job.files)

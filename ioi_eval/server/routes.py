@@ -19,23 +19,22 @@ from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
 from ioi_eval.engines.piston.sending import HEADER
 from ioi_eval.model.errors import EngineOverloaded
-from ioi_eval.server.builds import SharedBuilds
-from ioi_eval.server.callers import NOBODY, Caller, Callers
 from ioi_eval.server.contents import Contents
 from ioi_eval.server.jobs import (
-    CONTENT_TYPE,
+    NOBODY,
     Admission,
+    Caller,
+    Callers,
     Draining,
     FailedInside,
     Jobs,
-    Metrics,
     PackagedEngine,
     Visit,
 )
-from ioi_eval.server.log import Fullness, Tell
+from ioi_eval.server.log import CONTENT_TYPE, Fullness, Metrics, Tell
 from ioi_eval.server.options import ServerOptions, check_hosts
-from ioi_eval.server.sandbox_fusion import PATIENCE, SandboxFusion
-from ioi_eval.server.unanswered import TooLate
+from ioi_eval.server.prepared import SharedBuilds
+from ioi_eval.server.sandbox_fusion import PATIENCE, SandboxFusion, TooLate
 
 # --- what a server answers ---------------------------------------------------------------------------
 
@@ -119,7 +118,12 @@ class Routes:
         """Answer a request; each refusal has Piston's status and body."""
         try:
             check_hosts(request.headers, self._options)
-            self._check_token(request)
+            if self._options.asks and request.path not in _OPEN:
+                given = _token_of(request.headers.get("Authorization", ""))
+                if self._callers.of(given) is None:
+                    wrong = "that is not this worker's token"
+                    wants = "this worker wants its token: Authorization: Bearer TOKEN"
+                    raise piston.RefusedRequest(wrong if given else wants, status=401)
             api = request.path.startswith(_API) and not request.path.startswith(_CONTENTS)
             takes_json = api or request.path in _SANDBOX
             if takes_json and request.method not in _WITHOUT_BODY:
@@ -140,15 +144,6 @@ class Routes:
             return _message(str(busy), status=status, headers=_SOON)
         except FailedInside:
             return web.Response(status=HTTPStatus.INTERNAL_SERVER_ERROR)
-
-    def _check_token(self, request: web.Request) -> None:
-        if not self._options.asks or request.path in _OPEN:
-            return
-        given = _token_of(request.headers.get("Authorization", ""))
-        if self._callers.of(given) is None:
-            wrong = "that is not this worker's token"
-            wants = "this worker wants its token: Authorization: Bearer TOKEN"
-            raise piston.RefusedRequest(wrong if given else wants, status=401)
 
     # --- about the server ----------------------------------------------------------------------------
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import shlex
 import signal
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,14 +23,15 @@ import msgspec
 from ioi_eval.engines.contract import artifact_key
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
+from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.extraction import extract
-from ioi_eval.server.builds import KeptBuild, SharedBuilds
-from ioi_eval.server.jobs import FailedInside, Jobs, PackagedEngine, Visit
-from ioi_eval.server.unanswered import Unanswered
+from ioi_eval.server.jobs import AWAY, FailedInside, Jobs, PackagedEngine, Visit
+from ioi_eval.server.prepared import KeptBuild, SharedBuilds
+from ioi_eval.store.memory import Bounded
 from ioi_eval.store.resources import graders
 
 _SCRIPTS = ("python", "bash")
@@ -117,6 +119,99 @@ class SubmitReply(msgspec.Struct):
     extra: dict[str, Any] | None = None
 
 
+# --- requests that are answered too late for their clients, told to come again, and answered then -----
+
+
+_ANSWERS = 64 << 20  # bytes of answers whose clients are away, which hold no slot
+
+
+class TooLate(EngineOverloaded):
+    """A request that is not answered yet, whose client would hang up."""
+
+    def __init__(self) -> None:
+        super().__init__(f"no answer yet: ask again within {AWAY:g} s, this request keeps its place")
+
+
+@dataclass(eq=False)
+class _Work:
+    task: asyncio.Task[bytes]
+    visit: Visit  # in whose place it goes on
+    away: asyncio.TimerHandle | None = None  # ends it, while its client is away
+
+
+class Unanswered:
+    """The work of requests. It goes on when one is told to come again, and answers the next one like it.
+
+    So a client that comes three times and waits 28 s each time waits 84 s in one place of the queue, and what
+    has begun late is not lost.
+    """
+
+    def __init__(self) -> None:
+        self._left: dict[str, deque[_Work]] = {}  # whose clients are away, those that came first ahead
+        self._tasks = set[asyncio.Task[bytes]]()
+        self._answers: Bounded[tuple[str, _Work]] = Bounded(_ANSWERS, lambda left: self._forget(*left))
+
+    async def answer(
+        self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], visit: Visit, seconds: float
+    ) -> bytes:
+        """Return what comes of the work, or of what is left under the key.
+
+        Raises TooLate where that takes more seconds.
+        """
+        if key in self._left:
+            mine = self._left[key][0]
+            self._forget(key, mine)
+        else:
+            mine = self._begun(key, work, visit)
+        try:
+            await asyncio.wait({mine.task}, timeout=seconds)
+        except asyncio.CancelledError:
+            mine.task.cancel()
+            raise
+        if not mine.task.done():
+            mine.visit.expect_again()
+            self._left.setdefault(key, deque()).append(mine)
+            mine.away = asyncio.get_running_loop().call_later(AWAY, self._give_up, key, mine)
+            raise TooLate
+        return mine.task.result()
+
+    async def close(self) -> None:
+        """End all work."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _begun(self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], visit: Visit) -> _Work:
+        async def in_its_place() -> bytes:
+            with visit.held():
+                return await work()
+
+        begun = _Work(asyncio.create_task(in_its_place()), visit)
+        self._tasks.add(begun.task)
+        begun.task.add_done_callback(lambda _: self._over(key, begun))
+        return begun
+
+    def _over(self, key: str, work: _Work) -> None:
+        """Keep what came of it for whoever comes again: an answer at the cost of older ones."""
+        self._tasks.discard(work.task)
+        if not work.task.cancelled() and work.task.exception() is None and work.away is not None:
+            self._answers.keep(str(id(work)), (key, work), len(work.task.result()))
+
+    def _give_up(self, key: str, work: _Work) -> None:
+        self._forget(key, work)
+        work.task.cancel()
+
+    def _forget(self, key: str, work: _Work) -> None:
+        if work.away is None:
+            return
+        work.away.cancel()
+        work.away = None
+        self._answers.forget([str(id(work))])
+        self._left[key].remove(work)
+        if not self._left[key]:
+            del self._left[key]
+
+
 # --- programs ----------------------------------------------------------------------------------------
 
 
@@ -151,7 +246,10 @@ class SandboxFusion:
         asked = _asked(body, Submit)
         options, cases = asked.config, _cases(asked)
         language = options.language or ""
-        code = _extracted(asked.completion, language)
+        try:
+            code = extract(asked.completion, _language(language)) or ""
+        except FailedInside as error:
+            raise _unprocessable(str(error)) from error
         expected = [case.output.get("stdout", "") for case in cases]
         request = RunCode(
             code=code,
@@ -267,8 +365,12 @@ class _Program:
 
     def _files(self) -> Iterator[JobFile]:
         for name, content in self._asked.files.items():
-            if content is not None:
-                yield JobFile(name=name, content=Blob.of(_decoded(name, content)))
+            if content is None:
+                continue
+            try:
+                yield JobFile(name=name, content=Blob.of(base64.b64decode(content, validate=True)))
+            except ValueError as error:
+                raise _unprocessable(f"files[{name!r}] is no base64: {error}") from error
         helper = self.language.helper
         if helper and not self._is_script:
             yield _file(helper, (graders() / helper).read_text())
@@ -281,22 +383,8 @@ def _language(name: str) -> Language:
     return find("python" if name == "bash" else name)  # a shell's script is handled as any other script
 
 
-def _extracted(completion: str, language: str) -> str:
-    try:
-        return extract(completion, _language(language)) or ""
-    except FailedInside as error:
-        raise _unprocessable(str(error)) from error
-
-
 def _file(name: str, text: str) -> JobFile:
     return JobFile(name=name, content=Blob.of(text), text=True)
-
-
-def _decoded(name: str, content: str) -> bytes:
-    try:
-        return base64.b64decode(content, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise _unprocessable(f"files[{name!r}] is no base64: {error}") from error
 
 
 def _milliseconds(name: str, seconds: float) -> int:
@@ -322,18 +410,15 @@ def _command(stage: Stage) -> CommandResult:
         return CommandResult(
             status="TimeLimitExceeded", execution_time=seconds, stdout=stage.stdout, stderr=stage.stderr
         )
+    named = stage.signal in signal.Signals.__members__
+    killer = signal.Signals[stage.signal or ""] if named else signal.SIGKILL
     return CommandResult(
         status="Finished",
         execution_time=seconds,
-        return_code=-_signal(stage) if stage.code is None else stage.code,
+        return_code=-killer if stage.code is None else stage.code,
         stdout=stage.stdout,
         stderr=stage.stderr,
     )
-
-
-def _signal(stage: Stage) -> int:
-    named = stage.signal in signal.Signals.__members__
-    return signal.Signals[stage.signal or ""] if named else signal.SIGKILL
 
 
 def _told(reply: RunCodeReply) -> RunCodeReply:

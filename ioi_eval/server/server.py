@@ -21,13 +21,11 @@ from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.embedded.boxes import Boxes, Disk
 from ioi_eval.model.digests import digest
 from ioi_eval.model.errors import InputError
-from ioi_eval.server.builds import SharedBuilds
-from ioi_eval.server.callers import Callers
 from ioi_eval.server.contents import Contents
-from ioi_eval.server.jobs import Admission, Jobs, Metrics, PackagedEngine
-from ioi_eval.server.log import Tell, silent
+from ioi_eval.server.jobs import Admission, Callers, Jobs, PackagedEngine
+from ioi_eval.server.log import Metrics, Tell, silent
 from ioi_eval.server.options import ServerOptions
-from ioi_eval.server.prepared import Prepared
+from ioi_eval.server.prepared import Prepared, SharedBuilds
 from ioi_eval.server.routes import HELLO, Routes
 from ioi_eval.store import Store
 from ioi_eval.store.depot import Depot

@@ -13,7 +13,8 @@ import re
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,7 +25,7 @@ from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.quoting import as_label
-from ioi_eval.model.values import Reason, ServerState, Value
+from ioi_eval.model.values import Reason, Value
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.addresses import FOLDER
 from ioi_eval.reports.document import STYLE, asset
@@ -52,27 +53,12 @@ _HEADERS = {
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class _Pages:
-    """The report so far, made when somebody asks for it."""
-
-    def __init__(self, run: Path, place: Path) -> None:
-        self._run, self._place = run, place
-        self._making, self._stale = asyncio.Lock(), 0.0
-
-    async def find(self, name: str) -> Path:
-        async with self._making:
-            if time.monotonic() >= self._stale:
-                begun = time.process_time()
-                await asyncio.to_thread(write_reports, self._run, into=self._place)
-                self._stale = time.monotonic() + max(_FRESH, _REST * (time.process_time() - begun))
-        return self._place / name
-
-
 class View:
     """The live page's routes. All viewers share one look at the folder."""
 
     def __init__(self, run: Path, place: Path, options: ServerOptions) -> None:
-        self._watch, self._pages, self._options = Watch(run), _Pages(run, place), options
+        self._watch, self._run, self._place, self._options = Watch(run), run, place, options
+        self._making, self._stale = asyncio.Lock(), 0.0  # of the report so far
         self._state: RunState | None = None
         self._news = asyncio.Condition()
 
@@ -80,11 +66,14 @@ class View:
         application = web.Application(middlewares=[self._admit])
         application.add_routes(
             [
-                web.get("/", self._live),
+                web.get(
+                    "/",
+                    _shows("text/html", partial(_read, "view.html"), {"Content-Security-Policy": _POLICY}),
+                ),
                 web.get("/events", self._events),
                 web.get("/metrics", self._metrics),
-                web.get("/view.js", self._script),
-                web.get(f"/{STYLE}", self._style),
+                web.get("/view.js", _shows("text/javascript", partial(_read, "view.js"))),
+                web.get(f"/{STYLE}", _shows("text/css", partial(asset, STYLE))),
                 web.get("/report.html", self._report),
                 web.get(f"/{FOLDER}/{{name}}", self._report),
             ]
@@ -110,12 +99,13 @@ class View:
             check_hosts(request.headers, self._options)
         except RefusedRequest as refused:
             return web.Response(status=refused.status, text=f"{refused}\n", headers=_HEADERS)
-        token = self._options.token
+        token, header = self._options.token, request.headers.get("Authorization", "")
+        brought = (request.cookies.get(_COOKIE, ""), header[len("Bearer ") :])
         if token and _same(request.query.get("token", ""), token):
             # A cookie from here on, so that the token does not stand in every address.
             answer: web.StreamResponse = web.Response(status=303, headers={"Location": request.path})
             answer.set_cookie(_COOKIE, token, httponly=True, samesite="Strict")
-        elif token and not self._known(request):
+        elif token and not any(_same(given, token) for given in brought):
             answer = web.Response(status=401, text="Add ?token=... to the address.\n")
         else:
             answer = await handler(request)
@@ -123,23 +113,7 @@ class View:
             answer.headers.update(_HEADERS)
         return answer
 
-    def _known(self, request: web.Request) -> bool:
-        given = (request.cookies.get(_COOKIE, ""), request.headers.get("Authorization", "")[len("Bearer ") :])
-        return any(_same(candidate, self._options.token) for candidate in given)
-
     # --- what there is to see ---
-
-    async def _live(self, request: web.Request) -> web.Response:
-        page = Path(__file__).with_name("view.html").read_text("utf-8")
-        headers = {"Content-Security-Policy": _POLICY}
-        return web.Response(text=page, content_type="text/html", headers=headers)
-
-    async def _script(self, request: web.Request) -> web.Response:
-        script = Path(__file__).with_name("view.js").read_text("utf-8")
-        return web.Response(text=script, content_type="text/javascript")
-
-    async def _style(self, request: web.Request) -> web.Response:
-        return web.Response(text=asset(STYLE), content_type="text/css")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """The state, and of each later one what differs from it, as server-sent events."""
@@ -171,16 +145,35 @@ class View:
         return web.Response(text=prometheus(self._state))
 
     async def _report(self, request: web.Request) -> web.StreamResponse:
+        """Answer with a page of the report so far, which is made when somebody asks for it."""
         name = request.match_info.get("name")
         if name is not None and not _PAGE.fullmatch(name):
             raise web.HTTPNotFound
         try:
-            path = await self._pages.find("report.html" if name is None else f"{FOLDER}/{name}")
+            async with self._making:
+                if time.monotonic() >= self._stale:
+                    begun = time.process_time()
+                    await asyncio.to_thread(write_reports, self._run, into=self._place)
+                    self._stale = time.monotonic() + max(_FRESH, _REST * (time.process_time() - begun))
         except InputError as error:
             return web.Response(status=503, text=f"{error}\n")
+        path = self._place / ("report.html" if name is None else f"{FOLDER}/{name}")
         if not path.is_file():
             raise web.HTTPNotFound
         return web.FileResponse(path)
+
+
+def _shows(kind: str, text: Callable[[], str], headers: Mapping[str, str] | None = None) -> Handler:
+    """Return a route's handler that answers with a text, as it is then."""
+
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(text=text(), content_type=kind, headers=headers)
+
+    return answer
+
+
+def _read(name: str) -> str:
+    return Path(__file__).with_name(name).read_text("utf-8")
 
 
 def _same(given: str, token: str) -> bool:
@@ -362,7 +355,10 @@ class Watch:
                 word = row.reason if row.reason == Reason.NO_PROGRAM else row.verdict
                 model = _model(row)
                 self._verdicts.setdefault(model, Counter())[word] += 1
-                self._latest.appendleft(_latest(row, model, word))
+                texts = {"key": row.key, "problem": row.problem_id, "model": model, "verdict": word}
+                self._latest.appendleft(
+                    Latest(**{name: bounded(text, _MAX_TEXT) for name, text in texts.items()})
+                )
         for failure in _rows(self._failed, _Failure):
             self._failures.pop(failure.key, None)  # the latest one last
             self._failures[failure.key] = failure
@@ -382,7 +378,9 @@ class Watch:
     def _counted(self) -> RunState:
         failing = [failure for key, failure in self._failures.items() if key not in self._keys]
         progress = self._progress
-        judged, total, rate = len(self._keys), progress.total, self._rate()
+        judged, total = len(self._keys), progress.total
+        (first, least), (last, most) = self._times[0], self._times[-1]
+        rate = (most - least) / (last - first) if last > first else 0.0
         waiting = None if total is None else max(0, total - judged - len(failing))
         unscored = Counter(_model(failure) for failure in failing)
         shown = {name: getattr(progress, name) for name in Activity.__struct_fields__}
@@ -401,7 +399,16 @@ class Watch:
                 for name in sorted(self._verdicts.keys() | unscored.keys())
             ),
             latest=tuple(self._latest),
-            failures=tuple(_shown(failure) for failure in failing[: -_SHOWN - 1 : -1]),
+            failures=tuple(
+                Unscored(
+                    key=bounded(failure.key, _MAX_TEXT),
+                    problem=bounded(failure.problem_id, _MAX_TEXT),
+                    phase=failure.phase,
+                    reason=bounded(failure.reason, _MAX_TEXT),
+                    remedy=bounded(failure.remedy, _MAX_TEXT),
+                )
+                for failure in failing[: -_SHOWN - 1 : -1]
+            ),
             alive=progress.at,
         )
 
@@ -413,10 +420,6 @@ class Watch:
             if past <= _WINDOW or (past <= _LONGEST and not enough):
                 return
             times.popleft()
-
-    def _rate(self) -> float:
-        (first, least), (last, most) = self._times[0], self._times[-1]
-        return (most - least) / (last - first) if last > first else 0.0
 
 
 def _rows(tail: _Tail, kind: type[_Row]) -> Iterator[_Row]:
@@ -431,21 +434,6 @@ def _rows(tail: _Tail, kind: type[_Row]) -> Iterator[_Row]:
 def _model(row: _Result) -> str:
     columns = {name: getattr(row, name) for name in (*MODEL_COLUMNS, "model_kwargs")}
     return bounded(model_of(columns), _MAX_TEXT)
-
-
-def _latest(row: _Result, model: str, verdict: str) -> Latest:
-    texts = {"key": row.key, "problem": row.problem_id, "model": model, "verdict": verdict}
-    return Latest(**{name: bounded(text, _MAX_TEXT) for name, text in texts.items()})
-
-
-def _shown(failure: _Failure) -> Unscored:
-    return Unscored(
-        key=bounded(failure.key, _MAX_TEXT),
-        problem=bounded(failure.problem_id, _MAX_TEXT),
-        phase=failure.phase,
-        reason=bounded(failure.reason, _MAX_TEXT),
-        remedy=bounded(failure.remedy, _MAX_TEXT),
-    )
 
 
 def prometheus(state: RunState) -> str:
@@ -472,12 +460,9 @@ def prometheus(state: RunState) -> str:
     for name, value in numbers.items():
         if value is not None:
             lines += [f"# TYPE ioi_eval_run_{name} gauge", f"ioi_eval_run_{name} {value:g}"]
-    return "\n".join([*lines, *_of_servers(state.standings)]) + "\n"
-
-
-def _of_servers(standings: Sequence[ServerState]) -> Iterator[str]:
-    for name in ("up", "slots", "busy", "errors") if standings else ():
-        yield f"# TYPE ioi_eval_run_server_{name} gauge"
-        for server in standings:
-            value = int(server.state == _WELL) if name == "up" else getattr(server, name)
-            yield f"ioi_eval_run_server_{name}{{server={as_label(server.url)}}} {value}"
+    for name in ("up", "slots", "busy", "errors") if state.standings else ():
+        lines.append(f"# TYPE ioi_eval_run_server_{name} gauge")
+        for server in state.standings:
+            figure = int(server.state == _WELL) if name == "up" else getattr(server, name)
+            lines.append(f"ioi_eval_run_server_{name}{{server={as_label(server.url)}}} {figure}")
+    return "\n".join(lines) + "\n"

@@ -18,7 +18,7 @@ from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.boxes import Uids
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.models import Stage
-from ioi_eval.server.builds import KeptBuilds
+from ioi_eval.server.prepared import KeptBuilds
 
 _MOST = 1 << 16  # bytes of output
 _BODY, _BODIES = 1 << 18, 12

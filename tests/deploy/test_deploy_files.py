@@ -19,7 +19,7 @@ from support.servers import EndpointReport, findings
 from ioi_eval import discovery
 from ioi_eval.cli import loaded
 from ioi_eval.engines.piston.discovery import PORT
-from ioi_eval.server.jobs import Metrics
+from ioi_eval.server.log import Metrics
 
 pytestmark = pytest.mark.once
 

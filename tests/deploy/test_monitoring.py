@@ -13,7 +13,7 @@ import pytest
 import yaml
 from missing import lacks
 
-from ioi_eval.server.jobs import Metrics
+from ioi_eval.server.log import Metrics
 
 pytestmark = pytest.mark.once
 

@@ -11,8 +11,7 @@ from support.waits import settle
 
 from ioi_eval.engines.embedded.engine import WaitingLine
 from ioi_eval.errors import EngineOverloaded
-from ioi_eval.server.callers import NOBODY, Caller
-from ioi_eval.server.jobs import Admission, Draining, staying
+from ioi_eval.server.jobs import NOBODY, Admission, Caller, Draining, staying
 
 pytestmark = pytest.mark.alike
 

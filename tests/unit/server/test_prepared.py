@@ -20,8 +20,7 @@ from ioi_eval.engines.embedded.packages import LanguagePackage
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
 from ioi_eval.server import Server, ServerOptions
-from ioi_eval.server.builds import KeptBuilds
-from ioi_eval.server.prepared import Prepared
+from ioi_eval.server.prepared import KeptBuilds, Prepared
 
 pytestmark = pytest.mark.once
 

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from support.waits import until
 
-from ioi_eval.server import unanswered
+from ioi_eval.server import sandbox_fusion as unanswered
 from ioi_eval.server.jobs import Admission
-from ioi_eval.server.unanswered import TooLate, Unanswered
+from ioi_eval.server.sandbox_fusion import TooLate, Unanswered
 
 pytestmark = pytest.mark.alike
 

@@ -14,7 +14,7 @@ from ioi_eval.engines.piston.reports import EndpointReport, findings
 from ioi_eval.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.server import Event, Server, ServerOptions, check_address
-from ioi_eval.server.callers import Callers, read_callers
+from ioi_eval.server.jobs import Callers, read_callers
 
 pytestmark = pytest.mark.alike
 
