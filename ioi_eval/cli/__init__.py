@@ -1,4 +1,4 @@
-"""The command line: one file per command. The only layer that prints, draws and reads the environment.
+"""The command line, the only layer that prints, draws and reads the environment.
 
 A command's file is loaded when the command is called: `--help` loads none of them.
 """
@@ -69,7 +69,8 @@ _OVERVIEW = {
         "calibrate": "Propose a time factor for this hardware",
     },
 }
-_MODULES = {"init": "examples", "new": "examples"}  # the others are called as their command
+# The others are called as their command.
+_MODULES = {"init": "examples", "new": "examples", "export": "contest", "view": "worker", "package": "worker"}
 # Groups of options, in the order of their help.
 _GROUPS = (
     "Arguments",

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import Json, ProblemOptions, Quiet, Source
+from ioi_eval.cli.options import Engine, Json, ProblemOptions, Quiet, Source, open_store
 from ioi_eval.cli.progress import Signals
 from ioi_eval.rules.calibration import Calibration, Distance
 from ioi_eval.runs.events import DistanceMeasured, Event
@@ -58,29 +57,22 @@ def calibrate(
     if as_json:
         console.show_json(found)
     else:
-        _show(found, output.quiet)
+        if not output.quiet:
+            distances = sorted(found.distances, key=lambda each: (each.problem, each.kind, each.ratio))
+            rows = [
+                [each.problem, each.solution, each.kind.value, _ratio(each), each.test] for each in distances
+            ]
+            console.show_table(_HEADS, rows, right=("of the limit",))
+            for reason in found.unclear:
+                console.show(f"not measured: {reason}")
+        for line in sentences(found):
+            console.show(line)
     if found.factor is None:
         raise typer.Exit(_NONE_SEPARATES)
 
 
 def _ratio(distance: Distance) -> str:
     return ("at least " if distance.at_least else "") + f"{distance.ratio:.2f}"
-
-
-def _show(found: Calibration, quiet: bool) -> None:
-    if not quiet:
-        distances = sorted(
-            found.distances, key=lambda distance: (distance.problem, distance.kind, distance.ratio)
-        )
-        rows = [
-            [distance.problem, distance.solution, distance.kind.value, _ratio(distance), distance.test]
-            for distance in distances
-        ]
-        console.show_table(_HEADS, rows, right=("of the limit",))
-        for reason in found.unclear:
-            console.show(f"not measured: {reason}")
-    for line in sentences(found):
-        console.show(line)
 
 
 def sentences(found: Calibration) -> list[str]:

@@ -115,16 +115,27 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
     where = "the command line" if path is None else str(path)
     given = {name: value for name, value in flags.items() if value not in (None, [], frozenset())}
     _check_flags(given)
-    _choose_author(values, given)
+    # A command wins over a model, but no command in a file over a model that a flag names.
+    if given.keys() & {"model.name", "model.base_url"}:
+        if given.get("command"):
+            what, remedy = "a model or a command, not both", "Leave one of them out"
+            raise InputError(what, field="--command", remedy=remedy)
+        values.pop("command", None)
     # How many problems: by the flag, without what a file says otherwise.
     if counts := given.keys() & _COUNTS:
         values = {name: value for name, value in values.items() if name not in _COUNTS - counts}
     values |= given
     with named_as_typed(given):
+        placed: dict[str, Any] = msgspec.to_builtins(Config())
+        for key, value in values.items():
+            *above, name = KEYS[key].split(".")
+            functools.reduce(operator.getitem, above, placed)[name] = value
         try:
-            config = msgspec.convert(_placed(values), Config, strict=True)
+            config = msgspec.convert(placed, Config, strict=True)
         except msgspec.ValidationError as error:
-            raise _wrong(error, where) from error
+            text, _, place = str(error).partition(" - at `$.")
+            place = re.sub(r"^[\w.]+", lambda found: _KEY_OF.get(found[0], found[0]), place).rstrip("`")
+            raise InputError(f"{text[:1].lower()}{text[1:]}", where=where, field=place) from error
         _check(config, where)
     return config
 
@@ -156,15 +167,6 @@ def _check_flags(flags: Mapping[str, Any]) -> None:
         raise InputError(problem, field="--base-url", remedy=remedy)
 
 
-def _choose_author(values: dict[str, Any], flags: Mapping[str, Any]) -> None:
-    """A command wins over a model, but no command in a file over a model that a flag names."""
-    named = flags.keys() & {"model.name", "model.base_url"}
-    if named and flags.get("command"):
-        raise InputError("a model or a command, not both", field="--command", remedy="Leave one of them out")
-    if named:
-        values.pop("command", None)
-
-
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Merge `<<` without repeated keys: in a few lines that merge each other they fill the memory."""
@@ -181,7 +183,13 @@ def _read(path: Path) -> dict[str, Any]:
             f"cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise _no_yaml(error, path) from None
+        # The place of a syntax error, but not the line itself: it may hold a secret.
+        mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+        if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
+            problem = f"is not YAML ({type(error).__name__})"
+            raise InputError(problem, where=str(path), remedy=_OURS) from None
+        problem = f"is not YAML: {error.problem}"
+        raise InputError(problem, where=str(path), row=mark.line + 1, remedy=_OURS) from None
     except ValueError:  # its words may hold a secret
         problem = "it holds a day or a number that does not exist"
         raise InputError(problem, where=str(path), remedy="Write days as 2024-05-31") from None
@@ -211,15 +219,6 @@ def _read(path: Path) -> dict[str, Any]:
     return values
 
 
-def _no_yaml(error: Exception, path: Path) -> InputError:
-    """Name the place of a syntax error, but not the line itself: it may hold a secret."""
-    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
-    if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
-        return InputError(f"is not YAML ({type(error).__name__})", where=str(path), remedy=_OURS)
-    problem = f"is not YAML: {error.problem}"
-    return InputError(problem, where=str(path), row=mark.line + 1, remedy=_OURS)
-
-
 def _meant(key: str) -> str:
     """The key where it belongs, else the nearest one."""
     table, dot, name = key.rpartition(".")
@@ -230,21 +229,6 @@ def _meant(key: str) -> str:
         if dotted.startswith(table + dot)
     ]
     return f"Did you mean {places[0]!r}?" if places else nearest(name, [*dict.fromkeys(keys)])
-
-
-def _placed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of Config, with values by key in their places."""
-    placed: dict[str, Any] = msgspec.to_builtins(Config())
-    for key, value in values.items():
-        *above, name = KEYS[key].split(".")
-        functools.reduce(operator.getitem, above, placed)[name] = value
-    return placed
-
-
-def _wrong(error: msgspec.ValidationError, where: str) -> InputError:
-    text, _, place = str(error).partition(" - at `$.")
-    place = re.sub(r"^[\w.]+", lambda found: _KEY_OF.get(found[0], found[0]), place)
-    return InputError(f"{text[:1].lower()}{text[1:]}", where=where, field=place.rstrip("`"))
 
 
 def _check(config: Config, where: str) -> None:

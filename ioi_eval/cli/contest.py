@@ -1,4 +1,4 @@
-"""`ioi-eval contest serve SOURCE`: a contest that agents take part in over MCP."""
+"""`ioi-eval contest serve SOURCE` and `export harbor SOURCE DIR`: packages for agents, here and elsewhere."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
+from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
-from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import OptionGroup, command
-from ioi_eval.cli.options import ProblemOptions, Quiet, Source, TimingOptions
+from ioi_eval.cli.options import Engine, ProblemOptions, Quiet, Source, TimingOptions, open_store
 from ioi_eval.contest import Contest, Rules, open_contest
+from ioi_eval.contest.harbor import write_tasks
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
 from ioi_eval.model.values import Value
+from ioi_eval.reports.document import counted, visible
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.work import RunOptions
 from ioi_eval.server import ServerOptions
@@ -185,3 +187,35 @@ def _with_tokens(path: Path, named: Mapping[str, str]) -> dict[str, str]:
     finally:
         os.umask(before)
     return tokens
+
+
+# --- tasks of other programs --------------------------------------------------------------------------
+
+
+_EXPORTED = """
+  ioi-eval export harbor examples/problems tasks
+  ioi-eval export harbor packages/aplusb.zip tasks
+  ioi-eval export harbor packages tasks --problem lanterns      then: harbor run -p tasks -a oracle
+"""
+
+
+@command(_EXPORTED)
+def export(
+    form: Annotated[Literal["harbor"], typer.Argument(metavar="harbor", help="Tasks of Harbor.")],
+    source: Source,
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder that gets a folder for each task.")
+    ],
+    problems: Annotated[BenchmarkOptions, OptionGroup("Problems", only=("problems", "sample", "seed"))],
+) -> None:
+    """Write problem packages as tasks of Harbor, whose tests call `ioi-eval judge`.
+
+    A task has the statement, and what a package hands to contestants. Its tests run in a container of their
+    own, which an agent never reaches; the reward is the share of the points.
+
+    Exit code 0: tasks are written; 2: bad input.
+    """
+    done = write_tasks(source, folder, choice=problems, store=open_store())
+    for label, reason in done.left_out.items():
+        console.show(f"note: {visible(label)} is left out: {reason}")
+    console.show(f"{counted(len(done.tasks), 'task')} in {folder}")

@@ -15,9 +15,17 @@ import typer
 
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
-from ioi_eval.cli.environment import EngineOptions, EngineText, PythonText, TokenFile, open_store
 from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import Json, ProblemOptions, problems_option
+from ioi_eval.cli.options import (
+    EngineOptions,
+    EngineText,
+    Json,
+    ProblemOptions,
+    PythonText,
+    TokenFile,
+    open_store,
+    problems_option,
+)
 from ioi_eval.engines.conditions import conditions
 from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.embedded.proctor import proctor_binary
@@ -48,11 +56,12 @@ class _Answer(Value):
     ok: bool
     conditions: list[Condition]
 
-    def show(self) -> None:
-        _show(self.conditions)
-        console.show(
-            "Submissions can be judged here." if self.ok else "Submissions cannot be judged here yet."
-        )
+    def groups(self) -> Iterator[tuple[str, Sequence[Condition]]]:
+        yield "", self.conditions
+
+    @property
+    def conclusion(self) -> str:
+        return "Submissions can be judged here." if self.ok else "Submissions cannot be judged here yet."
 
 
 @command(_EXAMPLES)
@@ -88,7 +97,13 @@ def doctor(
     if as_json:
         console.show_json({**msgspec.to_builtins(found), "problems": needed} if problems else found)
     else:
-        found.show()
+        for title, findings in found.groups():
+            if title:
+                console.show_wrapped(title, "", "  ")
+            _show(findings)
+            if title:
+                console.show("")
+        console.show(found.conclusion)
         if needed:
             console.show("")
             _show(needed)
@@ -101,15 +116,6 @@ def _here(python: str) -> _Answer:
     found = _called(asyncio.run(conditions(store, python=python, folders=os.get_exec_path())))
     found.append(Condition(name="cache", ok=True, detail=str(store.root)))
     return _Answer(ok=_all_there(found), conditions=found)
-
-
-def _conclusion(found: ClusterFindings) -> str:
-    number, of = len(found.good), len(found.servers)
-    if of == 1:
-        return f"Submissions can{'' if number else 'not'} be judged there{'' if number else ' yet'}."
-    if not number:
-        return f"Submissions cannot be judged on any of {of} servers yet."
-    return f"Submissions can be judged on {'all' if number == of else f'{number} of'} {of} servers."
 
 
 def _show(found: Sequence[Condition]) -> None:
@@ -133,19 +139,6 @@ class ClusterFindings(Value):
     servers: tuple[EndpointReport, ...]
     together: tuple[Condition, ...] = ()
 
-    def show(self) -> None:
-        for urls, findings in self.alike():
-            console.show_wrapped(
-                (urls[0] if len(urls) == 1 else f"{len(urls)} servers alike: {', '.join(urls)}"), "", "  "
-            )
-            _show(findings)
-            console.show("")
-        if self.together:
-            console.show("Together")
-            _show(self.together)
-            console.show("")
-        console.show(_conclusion(self))
-
     def alike(self) -> Iterator[tuple[list[str], tuple[Condition, ...]]]:
         """Servers of which the same is to be said, and what it is."""
         groups = dict[str, tuple[list[str], tuple[Condition, ...]]]()
@@ -153,6 +146,21 @@ class ClusterFindings(Value):
             key = repr(report.findings).replace(report.url, "")
             groups.setdefault(key, ([], report.findings))[0].append(report.url)
         yield from groups.values()
+
+    def groups(self) -> Iterator[tuple[str, Sequence[Condition]]]:
+        for urls, findings in self.alike():
+            yield urls[0] if len(urls) == 1 else f"{len(urls)} servers alike: {', '.join(urls)}", findings
+        if self.together:
+            yield "Together", self.together
+
+    @property
+    def conclusion(self) -> str:
+        number, of = len(self.good), len(self.servers)
+        if of == 1:
+            return f"Submissions can{'' if number else 'not'} be judged there{'' if number else ' yet'}."
+        if not number:
+            return f"Submissions cannot be judged on any of {of} servers yet."
+        return f"Submissions can be judged on {'all' if number == of else f'{number} of'} {of} servers."
 
 
 async def _look(choice: EngineChoice) -> ClusterFindings:
@@ -217,18 +225,16 @@ class _Nodes(Value):
     left_out: Mapping[str, str]
     together: tuple[Condition, ...] = ()
 
-    def show(self) -> None:
-        for name, findings in self.nodes.items():
-            console.show(name)
-            _show(findings)
-            console.show("")
+    def groups(self) -> Iterator[tuple[str, Sequence[Condition]]]:
+        yield from self.nodes.items()
         together = [Condition(name=name, ok=None, detail=why) for name, why in self.left_out.items()]
         if together or self.together:
-            console.show("Together")
-            _show([*together, *self.together])
-            console.show("")
+            yield "Together", [*together, *self.together]
+
+    @property
+    def conclusion(self) -> str:
         fit = sum(_all_there(findings) for findings in self.nodes.values())
-        console.show(f"Submissions can be judged on {fit} of {len(self.nodes) + len(self.left_out)} nodes.")
+        return f"Submissions can be judged on {fit} of {len(self.nodes) + len(self.left_out)} nodes."
 
 
 async def _looked_at(choice: EngineChoice) -> _Nodes:

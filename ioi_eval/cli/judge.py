@@ -14,9 +14,16 @@ import typer
 from ioi_eval import Scorer
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
-from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import AllTests, Json, OneProblem, TimingOptions, problems_option
+from ioi_eval.cli.options import (
+    AllTests,
+    Engine,
+    Json,
+    OneProblem,
+    TimingOptions,
+    open_store,
+    problems_option,
+)
 from ioi_eval.cli.progress import Signals
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
@@ -89,7 +96,7 @@ def judge(
 
     Exit code 0: full marks; 1: less; 2: bad input; 3: the program could not be judged; 130: interrupted.
     """
-    spoken, code = _language(program, language), _code(program)
+    spoken, code = _read(program, language)
     store, chosen, measured = open_store(), engine.choice(), timing
     options = JudgeOptions(
         job=chosen.job,
@@ -120,20 +127,16 @@ def judge(
 # --- what was asked for ------------------------------------------------------------------------------
 
 
-def _language(program: str, asked: str | None) -> str:
+def _read(program: str, asked: str | None) -> tuple[str, str]:
+    """Return the program's language and its source."""
+    where = "standard input" if program == _STDIN else program
     if asked is not None:
         find(asked, field="--language")
-        return asked
-    language = None if program == _STDIN else of_suffix(Path(program).suffix)
-    if language is None:
-        where = "standard input" if program == _STDIN else program
+    elif program != _STDIN and (found := of_suffix(Path(program).suffix)) is not None:
+        asked = found.name
+    else:
         remedy = "Name it: --language c++"
         raise InputError("the language is not known", where=where, field="--language", remedy=remedy)
-    return language.name
-
-
-def _code(program: str) -> str:
-    where = "standard input" if program == _STDIN else program
     try:
         code = (sys.stdin.buffer.read() if program == _STDIN else Path(program).read_bytes()).decode()
     except UnicodeDecodeError as error:
@@ -144,7 +147,7 @@ def _code(program: str) -> str:
         raise InputError(f"cannot be read ({error.strerror})", where=where, remedy=remedy) from error
     if not code.strip():
         raise InputError("there is no program in it", where=where, remedy="Name a file with a program")
-    return code
+    return asked, code
 
 
 def _only(found: Problems, asked: BenchmarkOptions, source: str) -> Problem:
@@ -244,52 +247,35 @@ def _show(problem: Problem, result: SubmissionResult, language: str) -> None:
         )
         _show_lines([piece for line in lines for piece in line], _COMPILER_LINES)
         return
-    _show_subtasks(result)
-    _show_tests(problem, result)
+    _show_tables(problem, result)
     wrong = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
     if (first := next(wrong, None)) is not None:
         _show_test(problem, first)
 
 
-def _show_subtasks(result: SubmissionResult) -> None:
-    if not result.subtasks:
-        return
-    console.show("")
-    rows = [
-        (visible(subtask.subtask), subtask.status.value, f"{subtask.weighted_score:g}", f"{subtask.points:g}")
-        for subtask in result.subtasks
-    ]
-    heads = ("subtask", "verdict", *_SUBTASK_NUMBERS)
-    console.show_table(heads, rows, right=_SUBTASK_NUMBERS)
-
-
-def _show_tests(problem: Problem, result: SubmissionResult) -> None:
-    """Show each test once, with the subtasks that it is in."""
-    heads: tuple[str, ...] = ("test", "verdict", *_TEST_NUMBERS)
-    rows = [_cells(test) for test in result.tests]
-    if problem.subtasks:
-        heads += ("subtasks",)
+def _show_tables(problem: Problem, result: SubmissionResult) -> None:
+    """Show the subtasks, and each test once, with the subtasks that it is in."""
+    if result.subtasks:
+        console.show("")
         rows = [
-            (
-                *row,
-                ", ".join(
-                    visible(subtask.name) for subtask in problem.subtasks if test.test_name in subtask.tests
-                ),
-            )
-            for row, test in zip(rows, result.tests, strict=True)
+            (visible(part.subtask), part.status.value, f"{part.weighted_score:g}", f"{part.points:g}")
+            for part in result.subtasks
         ]
+        console.show_table(("subtask", "verdict", *_SUBTASK_NUMBERS), rows, right=_SUBTASK_NUMBERS)
+    tests: list[list[str]] = []
+    for test in result.tests:
+        cells = [
+            visible(test.test_name),
+            test.status.value,
+            "" if test.status is Verdict.SKIPPED else f"{test.score:.4g}",
+            "" if test.cpu_time is None else f"{test.cpu_time:.3f} s",
+            "" if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB",
+        ]
+        within = (visible(subtask.name) for subtask in problem.subtasks if test.test_name in subtask.tests)
+        tests.append([*cells, ", ".join(within)] if problem.subtasks else cells)
+    heads = ("test", "verdict", *_TEST_NUMBERS, *(["subtasks"] if problem.subtasks else []))
     console.show("")
-    console.show_table(heads, rows, right=_TEST_NUMBERS)
-
-
-def _cells(test: TestResult) -> tuple[str, ...]:
-    return (
-        visible(test.test_name),
-        test.status.value,
-        "" if test.status is Verdict.SKIPPED else f"{test.score:.4g}",
-        "" if test.cpu_time is None else f"{test.cpu_time:.3f} s",
-        "" if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB",
-    )
+    console.show_table(heads, tests, right=_TEST_NUMBERS)
 
 
 def _show_test(problem: Problem, result: TestResult) -> None:

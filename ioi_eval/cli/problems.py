@@ -8,9 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.environment import open_store
 from ioi_eval.cli.groups import command
-from ioi_eval.cli.options import Json, ProblemOptions, Source
+from ioi_eval.cli.options import Json, ProblemOptions, Source, open_store
 from ioi_eval.model.values import Problem, TaskType
 from ioi_eval.problems import Package
 from ioi_eval.reports.document import visible
@@ -98,23 +97,22 @@ def _missing(package: Package) -> str:
 
 def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:
     points = sum(subtask.points for subtask in problem.subtasks)
+    several = f" of {problem.options.processes}" if problem.options.processes > 1 else ""
+    factor = problem.time_from_solutions
+    time = "none" if factor is None else f"{factor:g} x slowest"
+    if problem.limits.cpu_time is not None:
+        time = f"{problem.limits.cpu_time:g} s"
     return (
         problem.id if problem.year is None else f"{problem.id} ({problem.year})",
         package_format,
-        _type(problem),
+        problem.task_type + several + (", grader" if problem.options.with_grader else ""),
         _judged_by(problem),
         str(len(problem.tests)),
         str(len(problem.subtasks)),
         f"{points:g}",
-        _time(problem),
+        time,
         "none" if problem.limits.memory is None else f"{problem.limits.memory / (1 << 20):g} MiB",
     )
-
-
-def _type(problem: Problem) -> str:
-    options = problem.options
-    several = f" of {options.processes}" if options.processes > 1 else ""
-    return problem.task_type + several + (", grader" if options.with_grader else "")
 
 
 def _judged_by(problem: Problem) -> str:
@@ -124,13 +122,6 @@ def _judged_by(problem: Problem) -> str:
         return checker.kind.value
     who = "manager" if problem.task_type is TaskType.COMMUNICATION else "interactor"
     return f"{who} {problem.manager.kind}" + (f", {checker.kind}" if checker.sources else "")
-
-
-def _time(problem: Problem) -> str:
-    if problem.limits.cpu_time is not None:
-        return f"{problem.limits.cpu_time:g} s"
-    factor = problem.time_from_solutions
-    return "none" if factor is None else f"{factor:g} x slowest"
 
 
 def _described(package: Package) -> dict[str, Any]:

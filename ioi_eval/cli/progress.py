@@ -88,9 +88,15 @@ class RunProgress:
         return self.skipped + self.judged + self.failed
 
     def __call__(self, event: Event) -> None:
+        is_due = time.monotonic() - self._said > _READING_EVERY
         match event:
             case RunStarted():
-                self._start(event)
+                self.total, self.skipped = event.total or 0, event.skipped
+                self.judged = self.failed = self.tests = 0
+                # So that a long submission does not look like a stop.
+                self._ticking = asyncio.get_running_loop().create_task(self._tick())
+                self._begin = self._said = time.monotonic()
+                self._show_bar()
             case SubmissionJudged():
                 self.judged += 1
                 self.tests += event.tests
@@ -103,19 +109,10 @@ class RunProgress:
                 self._close()
             case ServerChanged() | JobsWait():
                 self._servers.add(event)
-            case _:
-                self._say(event)
-        if isinstance(event, RunStarted | SubmissionJudged | SubmissionFailed):
-            self.draw()
-
-    def _say(self, event: Event) -> None:
-        if self._quiet:
-            return
-        match event:
-            case RowsRead() if time.monotonic() - self._said > _READING_EVERY:
+            case RowsRead() if is_due:
                 self._said = time.monotonic()
                 self._tell(f"Looking through the dump: {event.rows:,} rows so far")
-            case ReportProgress() if time.monotonic() - self._said > _READING_EVERY:
+            case ReportProgress() if is_due:
                 self._said = time.monotonic()
                 pages = "" if event.pages is None else f", {event.pages:,} pages written"
                 self._tell(f"Writing the report: {event.read:,} submissions read{pages}")
@@ -134,26 +131,19 @@ class RunProgress:
             case ReferencesStarted():
                 problems = counted(event.problems, "problem")
                 self._tell(f"Judging up to {event.most} own solutions of {problems}")
+        if isinstance(event, RunStarted | SubmissionJudged | SubmissionFailed):
+            self.draw()
 
     def _tell(self, text: str) -> None:
-        """Print a line; a bar makes room for it, and stands below."""
-        if self._bar is None:
+        """Print a line, unless all is quiet; a bar makes room for it, and stands below."""
+        if self._bar is None and not self._quiet:
             console.tell(text)
-        else:
+        elif self._bar is not None:
             self._bar.write("\n".join(console.fitting(text)), file=sys.stderr)
 
     def _tell_of_servers(self, *, at_once: bool = False) -> None:
         for line in self._servers.lines(at_once=at_once):
-            if not self._quiet:
-                self._tell(line)
-
-    def _start(self, event: RunStarted) -> None:
-        self.total, self.skipped = event.total or 0, event.skipped
-        self.judged = self.failed = self.tests = 0
-        # So that a long submission does not look like a stop.
-        self._ticking = asyncio.get_running_loop().create_task(self._tick())
-        self._begin = self._said = time.monotonic()
-        self._show_bar()
+            self._tell(line)
 
     def _show_bar(self) -> None:
         if not self._quiet and sys.stderr.isatty() and self.finished < self.total:

@@ -13,18 +13,24 @@ from msgspec.structs import replace
 
 from ioi_eval.cli import console
 from ioi_eval.cli.config import OPTIONS, Config, author_of, named_as_typed, read_config
-from ioi_eval.cli.environment import Engine, EngineOptions, open_store
 from ioi_eval.cli.groups import OptionGroup, command
-from ioi_eval.cli.options import AllowSuspicious, Output, OutputOptions, RunningOptions, TimingOptions
+from ioi_eval.cli.options import (
+    AllowSuspicious,
+    Engine,
+    Output,
+    OutputOptions,
+    RunningOptions,
+    TimingOptions,
+    open_store,
+)
 from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import leave_if_suspicious, show_scores
 from ioi_eval.contest import compete
-from ioi_eval.generate import AgentOptions
+from ioi_eval.generate import AgentOptions, ModelOptions
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import counted, visible
 from ioi_eval.runs.authors import INSTANCES, GeneratedRun, prompts_of
 from ioi_eval.runs.authors import run as generate
-from ioi_eval.runs.work import RunOptions
 
 _EXAMPLES = """
   ioi-eval run -c config.yaml --problems apps --sample 20
@@ -79,71 +85,48 @@ def run(
     flags = {**problems, **author, "out": output.out and str(output.out)}
     wanted = read_config(config, flags)
     with named_as_typed(flags):
+        asked: dict[str, Any] = {"choice": wanted.choice, "asking": wanted.asking, "store": open_store()}
         if print_prompt:
-            console.show(_first_prompt(wanted))
+            prompts = prompts_of(wanted.benchmark, agent=bool(wanted.agent.command), **asked)
+            console.show(prompts[0].rstrip() if prompts else "")
             return
+        asked |= {
+            "out": wanted.out or None,
+            "key": os.environ.get(wanted.api_key_env, ""),
+            "budget": wanted.budget,
+            "engine": engine.choice(of_file=wanted.engine),
+            "options": output.of(running, timing),
+        }
+        writer = author_of(wanted, os.environ)
         if wanted.turns.number > 1:
-            _compete(wanted, engine, output.of(running, timing), output, rejudge)
+            if rejudge:
+                raise InputError("turns cannot be judged again", field="turns", remedy="Leave it out")
+            _compete(wanted, writer, asked, output)
             return
-        outcome, seconds = _generated(wanted, engine, output.of(running, timing), output, rejudge)
+        outcome, seconds = watched(
+            output,
+            lambda tell: generate(wanted.benchmark, writer, rejudge=rejudge, on_event=tell, **asked),
+        )
     _show(outcome, seconds, output)
     if outcome.failures or outcome.unwritten:
         raise typer.Exit(console.UNSCORED)
     leave_if_suspicious([outcome.summary], allowed=allow_suspicious, silent=output.silent)
 
 
-def _generated(
-    config: Config, engine: EngineOptions, options: RunOptions, output: OutputOptions, rejudge: bool
-) -> tuple[GeneratedRun, float]:
-    chosen = engine.choice(of_file=config.engine)
-    return watched(
-        output,
-        lambda tell: generate(
-            config.benchmark,
-            author_of(config, os.environ),
-            out=config.out or None,
-            key=os.environ.get(config.api_key_env, ""),
-            budget=config.budget,
-            choice=config.choice,
-            asking=config.asking,
-            engine=chosen,
-            options=options,
-            rejudge=rejudge,
-            store=open_store(),
-            on_event=tell,
-        ),
-    )
-
-
 def _compete(
-    config: Config, engine: EngineOptions, options: RunOptions, output: OutputOptions, rejudge: bool
+    config: Config, author: ModelOptions | AgentOptions, asked: Mapping[str, Any], output: OutputOptions
 ) -> None:
     """Let a model or an agent submit several times, told of each. Exit code 3: it stopped early somewhere."""
-    author = author_of(config, os.environ)
-    if rejudge:
-        raise InputError("turns cannot be judged again", field="turns", remedy="Leave it out")
     agent, serving = isinstance(author, AgentOptions), None
     if agent:
         from ioi_eval.integrations import mcp  # its package may be missing
 
         serving = mcp.serving
+    rules = replace(config.rules, submissions=config.turns.number if agent else None)
     done, _ = watched(
         output,
         lambda tell: compete(
-            config.benchmark,
-            author,
-            config.turns,
-            replace(config.rules, submissions=config.turns.number if agent else None),
-            out=config.out or None,
-            key=os.environ.get(config.api_key_env, ""),
-            budget=config.budget,
-            choice=config.choice,
-            asking=config.asking,
-            engine=engine.choice(of_file=config.engine),
-            options=options,
-            store=open_store(),
-            on_event=tell,
-            serving=serving,
+            config.benchmark, author, config.turns, rules, on_event=tell, serving=serving, **asked
         ),
     )
     if output.as_json:
@@ -155,14 +138,6 @@ def _compete(
         console.show(console.report_line(done.out))
     if done.unwritten:
         raise typer.Exit(console.UNSCORED)
-
-
-def _first_prompt(config: Config) -> str:
-    agent = bool(config.agent.command)
-    prompts = prompts_of(
-        config.benchmark, agent=agent, choice=config.choice, asking=config.asking, store=open_store()
-    )
-    return prompts[0].rstrip() if prompts else ""
 
 
 def _show(outcome: GeneratedRun, seconds: float, output: OutputOptions) -> None:

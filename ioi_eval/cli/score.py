@@ -13,13 +13,13 @@ import typer
 
 from ioi_eval.benchmarks import Selection
 from ioi_eval.benchmarks.dumps import guessed, received
-from ioi_eval.benchmarks.exports import Published, check_results_path, publish, write_results
+from ioi_eval.benchmarks.exports import check_results_path, publish, write_results
 from ioi_eval.cli import console
-from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import (
     AllowSuspicious,
     AllTests,
+    Engine,
     Output,
     OutputOptions,
     ProblemOptions,
@@ -29,6 +29,7 @@ from ioi_eval.cli.options import (
     RunningOptions,
     TimingOptions,
     ValidateReferences,
+    open_store,
     problems_option,
 )
 from ioi_eval.cli.progress import again, say_failures, say_unscored, watched, what_was_done
@@ -89,20 +90,17 @@ class ExportOptions(Value):
         if self.push_to_hub:
             token = Secret(os.environ.get(TOKEN_VARIABLE, ""))
             dry, private = self.dry_run, not self.public
-            yield from _said(publish(out, self.push_to_hub, private=private, token=token, dry=dry))
-
-
-def _said(done: Published) -> Iterator[str]:
-    kind = "private" if done.private else "public"
-    sent = "Pushed" if done.url else "Would push"
-    yield f"{sent} to {done.repo} ({kind}, if it is new):"
-    yield from (f"  {name}  {size:,} bytes" for name, size in done.files.items())
-    if done.url:
-        yield f"  {done.url}"
-        return
-    lines = done.card.splitlines()
-    yield from ("Card:", *(f"  {line}" for line in lines[:_LINES]))
-    yield f"  ... ({len(lines) - _LINES} more lines)" if len(lines) > _LINES else ""
+            done = publish(out, self.push_to_hub, private=private, token=token, dry=dry)
+            kind = "private" if done.private else "public"
+            sent = "Pushed" if done.url else "Would push"
+            yield f"{sent} to {done.repo} ({kind}, if it is new):"
+            yield from (f"  {name}  {size:,} bytes" for name, size in done.files.items())
+            if done.url:
+                yield f"  {done.url}"
+                return
+            lines = done.card.splitlines()
+            yield from ("Card:", *(f"  {line}" for line in lines[:_LINES]))
+            yield f"  ... ({len(lines) - _LINES} more lines)" if len(lines) > _LINES else ""
 
 
 # --- the command -------------------------------------------------------------------------------------

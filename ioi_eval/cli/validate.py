@@ -11,20 +11,20 @@ import typer
 
 from ioi_eval.benchmarks import Selection
 from ioi_eval.cli import console
-from ioi_eval.cli.environment import Engine, open_store
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import (
+    Engine,
     Output,
     OutputOptions,
     ProblemOptions,
     RowColumns,
     RunningOptions,
     TimingOptions,
+    open_store,
     problems_option,
 )
 from ioi_eval.cli.progress import say_failures, watched, what_was_done
 from ioi_eval.reports.document import visible
-from ioi_eval.reports.records import Validation
 from ioi_eval.reports.validation import HEADS, RIGHT, matrix, numbers, rows
 from ioi_eval.runs.references import MOST, ReferenceOptions
 from ioi_eval.runs.score import run_name
@@ -156,8 +156,19 @@ def _show(outcome: ValidatedSolutions, seconds: float, output: OutputOptions) ->
         console.show_wrapped(what_was_done(outcome.call, seconds, unscored=len(found.unjudged)))
         if outcome.note:
             console.show_wrapped(outcome.note)
-        _show_tables(found)
-        _show_differences(outcome)
+        console.show("")
+        cells = [[*map(_cell, row)] for row in rows(found)]
+        console.show_table(HEADS, cells, right=RIGHT, spare=[HEADS[-1]])
+        heads, lines = matrix(found)
+        if lines:
+            console.show("")
+            console.show_table(heads, [[*map(_cell, line)] for line in lines], right=heads[1:])
+            console.show("")
+        for sentence, differing in outcome.differences():
+            console.show_wrapped(sentence, "", "    ")
+            for line in differing:
+                console.show_wrapped(line, "    ", "        ")
+            console.show("")
     say_failures({failure.key: failure.reason for failure in found.unjudged}, outcome.out)
     if not output.silent:
         console.show_wrapped(outcome.conclusion)
@@ -166,25 +177,6 @@ def _show(outcome: ValidatedSolutions, seconds: float, output: OutputOptions) ->
         console.show(console.report_line(outcome.out))
 
 
-def _show_tables(found: Validation) -> None:
-    console.show("")
-    console.show_table(HEADS, [[*map(_cell, row)] for row in rows(found)], right=RIGHT, spare=[HEADS[-1]])
-    heads, lines = matrix(found)
-    if not lines:
-        return
-    console.show("")
-    console.show_table(heads, [[*map(_cell, line)] for line in lines], right=heads[1:])
-    console.show("")
-
-
 def _cell(text: str) -> str:
     """Without anything that the terminal obeys; spaces in front are a subtask's indent."""
     return " " * (len(text) - len(text.lstrip(" "))) + visible(text)
-
-
-def _show_differences(outcome: ValidatedSolutions) -> None:
-    for sentence, lines in outcome.differences():
-        console.show_wrapped(sentence, "", "    ")
-        for line in lines:
-            console.show_wrapped(line, "    ", "        ")
-        console.show("")

@@ -1,10 +1,11 @@
-"""`ioi-eval worker`: the embedded engine over Piston's HTTP API."""
+"""`ioi-eval worker`, `view` and `package`: what is served, and what other servers need of us."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import resource
+import webbrowser
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,15 +14,17 @@ import msgspec
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.environment import PythonText, Slots, Unconfined, open_store, read_own_token
 from ioi_eval.cli.groups import OptionGroup, command
+from ioi_eval.cli.options import PythonText, Slots, Unconfined, open_store, read_own_token
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import PYTHON
+from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.reports.document import counted
 from ioi_eval.server import Event, Server, ServerOptions, Tell, check_address, serve
-from ioi_eval.server.callers import read_callers
+from ioi_eval.server.jobs import read_callers
+from ioi_eval.server.packaging import install, publish
 from ioi_eval.store import Store
 
 _EXAMPLES = """
@@ -137,18 +140,116 @@ async def _serve(
         facts = {"url": server.url, "confinement": found[0].detail, **server.facts}
         tell(Event(name="started", words=f"ioi-eval worker at {server.url}", facts=facts))
         await signals.wait()
-        return await _drained(server, signals, tell)
+        if server.running:
+            words = f"Finishing {counted(server.running, 'job')}, taking no more; once more to stop at once."
+            tell(Event(name="draining", words=words, facts={"jobs": server.running}))
+        draining, again = asyncio.create_task(server.drain()), asyncio.create_task(signals.wait())
+        await asyncio.wait({draining, again}, return_when=asyncio.FIRST_COMPLETED)
+        again.cancel()
+        draining.cancel()
+        done = draining.done() and not draining.cancelled()
+        if done:
+            tell(Event(name="drained", words="All jobs are done."))
+        return done
 
 
-async def _drained(server: Server, signals: console.Stops, tell: Tell) -> bool:
-    if server.running:
-        words = f"Finishing {counted(server.running, 'job')}, taking no more; once more to stop at once."
-        tell(Event(name="draining", words=words, facts={"jobs": server.running}))
-    draining, again = asyncio.create_task(server.drain()), asyncio.create_task(signals.wait())
-    await asyncio.wait({draining, again}, return_when=asyncio.FIRST_COMPLETED)
-    again.cancel()
-    draining.cancel()
-    done = draining.done() and not draining.cancelled()
-    if done:
-        tell(Event(name="drained", words="All jobs are done."))
-    return done
+# --- a run in a browser while it goes on --------------------------------------------------------------
+
+
+_VIEWED = """
+  ioi-eval view runs/demo --open
+  ioi-eval view runs/demo --host 0.0.0.0 --token-file ~/token
+  curl http://127.0.0.1:8000/metrics
+"""
+_HERE = {"port": {"default": 8000, "panel": ""}, "host": {"panel": ""}, "allow_hosts": {"panel": ""}}
+_NICE = 10  # the run goes first
+
+
+@command(_VIEWED)
+def view(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.")],
+    serving: Annotated[ServerOptions, OptionGroup("", only=("port", "host", "allow_hosts"), but=_HERE)],
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", exists=True, dir_okay=False, help="File with the token that viewers must send."
+        ),
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
+) -> None:
+    """Show a run in a browser while it goes on: progress, verdicts, failures, the report so far.
+
+    The run's folder is read and never written; any number of people may look. Beyond this machine only with a
+    token, which may also be in the variable IOI_EVAL_TOKEN. /metrics has the counts for Prometheus.
+    """
+    token = read_own_token(token_file)
+    check_address(serving.host, token=token, open_to_all=None)
+    os.nice(_NICE)
+    options = msgspec.structs.replace(serving, token=token, allowing="--allow-host NAME")
+    asyncio.run(_shown(folder, options, show))
+
+
+async def _shown(folder: Path, options: ServerOptions, show: bool) -> None:
+    """Until a signal."""
+    from ioi_eval.server.view import view as serve_view  # a worker makes no reports
+
+    ended = console.Stops()
+    async with serve_view(folder, options) as address:
+        console.show(f"ioi-eval view at {address}")
+        if show:
+            await asyncio.to_thread(webbrowser.open, address)
+        await ended.wait()
+
+
+# --- the package for Piston servers -------------------------------------------------------------------
+
+
+_PACKED = """
+  ioi-eval package /shared/piston/packages
+  ioi-eval package --index /srv/www --url http://10.0.0.5:8000     then PISTON_REPO_URL=.../index
+"""
+
+
+@command(_PACKED)
+def package(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The servers' folder of packages, or the index's.")
+    ],
+    index: Annotated[
+        bool, typer.Option("--index", help="Write an archive and a line for an index instead.")
+    ] = False,
+    url: Annotated[str, typer.Option(metavar="BASE", help="With --index: where servers will find DIR.")] = "",
+    compiler: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PREFIX",
+            exists=True,
+            file_okay=False,
+            help="A compiler to bring along: bin/, lib/, lib64/.",
+        ),
+    ] = None,
+    headers: Annotated[
+        str,
+        typer.Option(
+            metavar="STANDARD,...",
+            help="Bring bits/stdc++.h precompiled, by PREFIX's or else this machine's g++: gnu++17,gnu++20."
+            " Each takes 250 MB and a minute. Only the very same compiler uses it.",
+        ),
+    ] = "",
+) -> None:
+    """Write the Piston package that runs jobs: scripts and matching limits.
+
+    Servers find it in their folder of packages when they start. From an index they install it when they are
+    asked to: POST /api/v2/packages {"language": "ioi_eval", "version": "1.0.0"}.
+    """
+    if index and not url:
+        raise InputError(
+            "servers need an address", field="--url", remedy="Give the URL at which DIR is served"
+        )
+    if url and not index:
+        raise InputError("an address is for an index only", field="--url", remedy="Add --index")
+    standards = tuple(filter(None, (name.strip() for name in headers.split(","))))
+    if index:
+        console.show(str(publish(folder, url, compiler=compiler, headers=standards)))
+    else:
+        console.show(str(install(folder, compiler=compiler, headers=standards)))

@@ -29,7 +29,7 @@ from support.stub_server import StubServer, page
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store
 from ioi_eval.cli.doctor import summed_up
-from ioi_eval.cli.environment import EngineOptions
+from ioi_eval.cli.options import EngineOptions
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store
-from ioi_eval.cli.environment import EngineOptions
+from ioi_eval.cli.options import EngineOptions
 from ioi_eval.engines.registry import EngineChoice, Opening, open_engine
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.eval_protocol import Execution

@@ -12,7 +12,7 @@ import pytest
 from support.places import examples
 
 from ioi_eval import Engine, InputError, Scorer, Store, Submission, load_problems
-from ioi_eval.cli.environment import EngineOptions
+from ioi_eval.cli.options import EngineOptions
 from ioi_eval.engines.registry import EngineChoice, find_engine, open_engine
 
 pytestmark = pytest.mark.alike
