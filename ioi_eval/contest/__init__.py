@@ -7,7 +7,6 @@ the rules tell them. `open_contest` keeps everything in a run's folder; `Contest
 from __future__ import annotations
 
 from ioi_eval.contest.contest import Contest, Record, Session
-from ioi_eval.contest.handed import as_markdown
 from ioi_eval.contest.hosting import open_contest
 from ioi_eval.contest.rules import (
     Feedback,
@@ -24,6 +23,7 @@ from ioi_eval.contest.rules import (
     Submitted,
     Tested,
     TestedSample,
+    as_markdown,
 )
 from ioi_eval.contest.turns import Competed, Turns, compete
 

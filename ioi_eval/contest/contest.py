@@ -9,22 +9,12 @@ import asyncio
 import contextlib
 import re
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from typing import Any, Protocol
 
 import msgspec
 
-from ioi_eval.contest.handed import (
-    answered_with_files,
-    compiled_alone,
-    has_secrets,
-    in_hand,
-    own_fault,
-    sample_names,
-    statement_of,
-    with_own_input,
-    with_samples_alone,
-)
 from ioi_eval.contest.rules import (
     Feedback,
     NotJudged,
@@ -39,6 +29,15 @@ from ioi_eval.contest.rules import (
     Tested,
     TestedSample,
     Worth,
+    answered_with_files,
+    compiled_alone,
+    has_secrets,
+    in_hand,
+    own_fault,
+    sample_names,
+    statement_of,
+    with_own_input,
+    with_samples_alone,
 )
 from ioi_eval.judge.judge import Judge
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
@@ -56,7 +55,6 @@ from ioi_eval.reports.document import harmless, visible
 from ioi_eval.rules import scoring
 from ioi_eval.rules.expectations import max_points
 from ioi_eval.rules.languages import admitted
-from ioi_eval.rules.selection import bare
 from ioi_eval.store.rows import MAX_COMPILE_OUTPUT, bounded, failure_row, identity, result_of, result_row
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
@@ -106,10 +104,7 @@ class _Participant:
         self.name = name
         self.room = asyncio.Semaphore(at_once)
         self.calls = 0
-        self.problems: dict[str, _Attempts] = {}
-
-    def of(self, label: str) -> _Attempts:
-        return self.problems.setdefault(label, _Attempts())
+        self.problems = defaultdict[str, _Attempts](_Attempts)
 
 
 class Contest:
@@ -159,13 +154,13 @@ class Contest:
     def restore(self, row: Mapping[str, Any]) -> None:
         """Take back a row that the record was given of a submission."""
         result = result_of(row)
-        worth = Worth.of(result, bare(result), row.get(COMPILER) or "")
-        attempts = self._participant(row[PARTICIPANT]).of(row["problem_id"])
+        worth = Worth.of(result, row.get(COMPILER) or "")
+        attempts = self._participant(row[PARTICIPANT]).problems[row["problem_id"]]
         attempts.add(row["submission_sha256"], worth, row[AT], self.rules.mode)
 
     def restore_run(self, row: Mapping[str, Any]) -> None:
         """Take back a row that the record was given of a run."""
-        self._participant(row[PARTICIPANT]).of(row["problem_id"]).runs += 1
+        self._participant(row[PARTICIPANT]).problems[row["problem_id"]].runs += 1
 
     @property
     def seconds(self) -> float:
@@ -260,7 +255,7 @@ class Session:
             )
         if find(language) not in admitted(own):
             raise Refused(f"{problem} hands out no grader for {language}: own inputs cannot be run")
-        attempts = self._own.of(problem)
+        attempts = self._own.problems[problem]
         async with self._turn():
             limit, at = self._rules.runs, self._contest.seconds
             if limit is not None and attempts.runs >= limit:
@@ -330,14 +325,18 @@ class Session:
         cost: float | None = None,
     ) -> Submitted:
         """Judge a program, or files by the names of their tests, for points. `cost`: kept in its row."""
-        about, attempts = self._problem(problem), self._own.of(problem)
+        about, attempts = self._problem(problem), self._own.problems[problem]
         submission = self._submission(problem, about, code, language, outputs)
         same = identity(about, submission)
         async with self._turn(), attempts.turn:
             if same in attempts.by_code:
                 return self._told(about, attempts, attempts.by_code[same], repeats=True)
-            at = self._contest.seconds
-            self._check_may_submit(problem, attempts, at)
+            at, limit = self._contest.seconds, self._rules.submissions
+            if limit is not None and len(attempts.worths) >= limit:
+                raise Refused(f"all {limit} submissions for {problem} are used up")
+            if attempts.last is not None and at - attempts.last < self._rules.pause:
+                wait = self._rules.pause - (at - attempts.last)
+                raise Refused(f"the next submission for {problem} may come in {wait:.1f} seconds")
             number = len(attempts.worths) + 1
             row = {
                 PARTICIPANT: self.participant,
@@ -353,7 +352,7 @@ class Session:
             if compiler:
                 submission = msgspec.structs.replace(submission, row={**row, COMPILER: compiler})
             self._keep("judged", result_row(submission, about, result))
-            attempts.add(same, Worth.of(result, bare(result), compiler), at, self._rules.mode)
+            attempts.add(same, Worth.of(result, compiler), at, self._rules.mode)
             return self._told(about, attempts, number)
 
     # --- what is asked for ---
@@ -405,14 +404,6 @@ class Session:
         if language is None or (language.name not in there and problem.task_type is not TaskType.OUTPUT_ONLY):
             raise Refused(f"no language {visible(asked[:80])!r} here: there are {', '.join(there)}")
         return asked if language.standard else language.name
-
-    def _check_may_submit(self, label: str, attempts: _Attempts, at: float) -> None:
-        limit = self._rules.submissions
-        if limit is not None and len(attempts.worths) >= limit:
-            raise Refused(f"all {limit} submissions for {label} are used up")
-        if attempts.last is not None and at - attempts.last < self._rules.pause:
-            wait = self._rules.pause - (at - attempts.last)
-            raise Refused(f"the next submission for {label} may come in {wait:.1f} seconds")
 
     @contextlib.asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:

@@ -16,8 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ioi_eval.benchmarks import BenchmarkOptions
-from ioi_eval.contest.handed import as_markdown, samples, statement_of
-from ioi_eval.contest.rules import Statement
+from ioi_eval.contest.rules import Statement, as_markdown, samples, statement_of
 from ioi_eval.generate import SOLUTIONS
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError

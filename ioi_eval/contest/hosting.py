@@ -81,7 +81,7 @@ async def open_contest(
             journal.begin()
             async with judging(setup) as (judge, _):
                 limits, profile = time_limits(judge, setup, journal), await judge.profile()
-                with _Ledger(journal) as ledger:
+                with contextlib.closing(_Ledger(journal)) as ledger:
                     contest = Contest(
                         problems,
                         rules,
@@ -127,10 +127,7 @@ class _Ledger:
         for _, row in decoded(self._journal.folder / RUNS, dict[str, Any]):
             contest.restore_run(row)
 
-    def __enter__(self) -> _Ledger:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
+    def close(self) -> None:
         self._runs.close()
 
 

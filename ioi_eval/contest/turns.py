@@ -8,14 +8,15 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple
 
+import jinja2
 import msgspec
 
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.contest.contest import Contest, Session
 from ioi_eval.contest.hosting import open_contest
-from ioi_eval.contest.rules import NotJudged, Place, Refused, Rules, Submitted
+from ioi_eval.contest.rules import NotJudged, Place, Refused, Rules
 from ioi_eval.generate import (
     Agent,
     AgentOptions,
@@ -124,7 +125,8 @@ async def compete(
         check_model(author, secret)
     called = author_name(author)
     folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(called)}-turns")
-    names = _names(called, wanted.samples)
+    name = _ODD.sub("-", called).lstrip("_.@-")[:_LONGEST_NAME] or "model"
+    names = [name] if wanted.samples == 1 else [f"{name}.{number + 1}" for number in range(wanted.samples)]
     holding = open_contest(
         problems,
         rules or Rules(submissions=None if isinstance(author, ModelOptions) else allowed.number),
@@ -137,11 +139,11 @@ async def compete(
         on_event=on_event,
     )
     unwritten: dict[str, str] = {}
-    feedback = _Words(allowed.template)
+    feedback = open_template(allowed.template, _TEMPLATE)
     requests = Requests(problems, wanted, agent=isinstance(author, AgentOptions))
     async with holding as contest:
         spending = Spending(budget)
-        with _Kept(folder / TURNS, spending) as kept:
+        with contextlib.closing(_Kept(folder / TURNS, spending)) as kept:
             room = asyncio.Semaphore(wanted.concurrency)
             async with _writing(author, folder, names, contest, serving, spending, secret) as writer:
                 number_of = allowed.number if isinstance(author, ModelOptions) else 1
@@ -150,11 +152,19 @@ async def compete(
                     for number in range(len(names))
                     for label in contest.problems
                 ]
+
+                async def go(talk: _Competing) -> None:
+                    session = contest.session(names[talk.sample])
+                    async with room:
+                        try:
+                            await talk.talk(session)
+                        except (GenerationFailed, OutOfBudget, NotJudged, Refused, JudgeFailure) as error:
+                            unwritten[f"{session.participant}/{talk.label}"] = str(error)
+
                 try:
                     async with asyncio.TaskGroup() as group:
                         for talk in talks:
-                            session = contest.session(names[talk.sample])
-                            group.create_task(talk.go(session, room, unwritten))
+                            group.create_task(go(talk))
                 except BaseExceptionGroup as errors:
                     if (unusable := first_input_error(errors)) is not None:
                         raise unusable from None
@@ -166,12 +176,6 @@ async def compete(
         summary=Results.open(folder).summary(),
         unwritten=unwritten,
     )
-
-
-def _names(model: str, samples: int) -> tuple[str, ...]:
-    """Return a participant for each sample."""
-    name = _ODD.sub("-", model).lstrip("_.@-")[:_LONGEST_NAME] or "model"
-    return (name,) if samples == 1 else tuple(f"{name}.{number}" for number in range(1, samples + 1))
 
 
 @contextlib.asynccontextmanager
@@ -208,16 +212,9 @@ class _Competing(NamedTuple):
     turns: int
     author: Author
     kept: _Kept
-    feedback: _Words
+    feedback: tuple[str, jinja2.Template]  # by its name; of the message after a submission
 
-    async def go(self, session: Session, room: asyncio.Semaphore, unwritten: dict[str, str]) -> None:
-        async with room:
-            try:
-                await self._talk(session)
-            except (GenerationFailed, OutOfBudget, NotJudged, Refused, JudgeFailure) as error:
-                unwritten[f"{session.participant}/{self.label}"] = str(error)
-
-    async def _talk(self, session: Session) -> None:
+    async def talk(self, session: Session) -> None:
         problem = self.contest.problems[self.label]
         agent = isinstance(self.author, Agent)
         spoken = self.requests.language(problem).language
@@ -249,27 +246,14 @@ class _Competing(NamedTuple):
                 if answer.verdict is Verdict.AC or (answer.points is not None and answer.points >= answer.of):
                     return
             earlier += (("user", prompt), ("assistant", reply.generation))
-            prompt = self.feedback(answer, turn, self.turns, spoken)
-
-
-class _Words:
-    """The template of the message after a submission, to be filled."""
-
-    def __init__(self, template: str) -> None:
-        self._where, self._template = open_template(template, _TEMPLATE)
-
-    def __call__(self, told: Submitted | None, turn: int, turns: int, language: str) -> str:
-        words = {
-            "told": None if told is None else msgspec.to_builtins(told),
-            "turn": turn,
-            "turns": turns,
-            "language": language,
-        }
-        return filled(self._template, words, self._where)
+            words = {"told": None if answer is None else msgspec.to_builtins(answer)}
+            words |= {"turn": turn, "turns": self.turns, "language": spoken}
+            where, template = self.feedback
+            prompt = filled(template, words, where)
 
 
 class _Kept:
-    """Replies on disk, by the request they answer: `with _Kept(path, budget) as kept`."""
+    """Replies on disk, by the request they answer."""
 
     def __init__(self, path: Path, budget: Spending) -> None:
         self._path, self._replies = path, dict[str, tuple[str, Text]]()
@@ -282,6 +266,7 @@ class _Kept:
                 problem = f"a line is no reply of a model: {error}"
                 raise InputError(problem, where=str(path), remedy="Take the line out") from error
             budget.spend(reply.usage)
+        self._file = Lines(path)
 
     def prompt(self, key: str, words: str, *, first: bool) -> str:
         """Return the message that a kept reply answers, else these words. InputError where it was another."""
@@ -300,9 +285,5 @@ class _Kept:
             self._replies[ask.key] = ask.prompt, reply
         return self._replies[ask.key][1]
 
-    def __enter__(self) -> Self:
-        self._file = Lines(self._path)
-        return self
-
-    def __exit__(self, *raised: object) -> None:
+    def close(self) -> None:
         self._file.close()
