@@ -200,6 +200,12 @@ class Prompts:
                 remedy="Add statement.md to the package (a PDF is not read), or choose other problems",
             )
         limits = problem.limits
+        # Those that a program built with a grader includes, by name.
+        headers = {
+            PurePosixPath(file.name).name: file.content.read().decode(errors="replace").strip()
+            for file in problem.grader_files
+            if file.name.endswith(_HEADERS)
+        }
         words = {
             "problem": problem,
             "statement": problem.statement.read().decode(errors="replace").strip(),
@@ -212,7 +218,7 @@ class Prompts:
             "function": problem.options.function if problem.task_type is TaskType.FUNCTION else "",
             "input_file": problem.options.input_file,
             "output_file": problem.options.output_file,
-            "headers": _headers(problem),
+            "headers": headers,
             "with_grader": problem.options.with_grader or problem.task_type is TaskType.COMMUNICATION,
         }
         return filled(self._template, words, self._where)
@@ -236,31 +242,18 @@ def open_template(path: str, default: str) -> tuple[str, jinja2.Template]:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    if path:
-        return path, _own(environment, Path(path), _own_names())
-    return default.removesuffix(_SUFFIX), environment.get_template(default)
+    if not path:
+        return default.removesuffix(_SUFFIX), environment.get_template(default)
+    where = str(Path(path))
+    try:
+        return path, environment.from_string(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        remedy = f"Name a file, or one of {', '.join(_own_names())}"
+        raise InputError(f"cannot be read ({error.strerror or error})", where=where, remedy=remedy) from error
+    except (jinja2.TemplateError, UnicodeDecodeError) as error:
+        remedy = "Write it as Jinja and in UTF-8"
+        raise InputError(f"is not a template: {error}", where=where, remedy=remedy) from error
 
 
 def _own_names() -> list[str]:
     return sorted(path.name.removesuffix(_SUFFIX) for path in _FOLDER.glob(f"[!_]*{_SUFFIX}"))
-
-
-def _headers(problem: Problem) -> Mapping[str, str]:
-    """Return the headers that a program built with a grader includes, by name."""
-    files = (file for file in problem.grader_files if file.name.endswith(_HEADERS))
-    return {
-        PurePosixPath(file.name).name: file.content.read().decode(errors="replace").strip() for file in files
-    }
-
-
-def _own(environment: jinja2.Environment, path: Path, ours: list[str]) -> jinja2.Template:
-    try:
-        return environment.from_string(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        remedy = f"Name a file, or one of {', '.join(ours)}"
-        raise InputError(
-            f"cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
-        ) from error
-    except (jinja2.TemplateError, UnicodeDecodeError) as error:
-        remedy = "Write it as Jinja and in UTF-8"
-        raise InputError(f"is not a template: {error}", where=str(path), remedy=remedy) from error

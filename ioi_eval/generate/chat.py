@@ -147,26 +147,24 @@ class ChatModel:
         }
 
     async def _reply(self, body: Mapping[str, Any]) -> Reply:
+        content = msgspec.json.encode(body)
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
         try:
             # httpx's own limit is for each piece of a reply, and a server may send one a minute.
             async with asyncio.timeout(self._options.timeout):
-                return await self._posted(msgspec.json.encode(body))
+                pieces, size = list[bytes](), 0
+                async with self._http.stream("POST", self._url, content=content, headers=headers) as response:
+                    async for piece in response.aiter_bytes():
+                        size += len(piece)
+                        if size > _LARGEST:
+                            raise Fault(FaultKind.LATER, f"a reply of more than {_LARGEST >> 20} MB")
+                        pieces.append(piece)
         except TimeoutError as error:
             raise Fault(FaultKind.LATER, f"no reply within {self._options.timeout:g} s") from error
         except httpx.RequestError as error:
             kind = FaultKind.STRANGE if isinstance(error, httpx.ConnectError) else FaultKind.LATER
             reason = self._key.out_of(f"{type(error).__name__}: {error}".rstrip(": "))
             raise Fault(kind, reason) from None  # its own words may be those of the server
-
-    async def _posted(self, body: bytes) -> Reply:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        pieces, size = list[bytes](), 0
-        async with self._http.stream("POST", self._url, content=body, headers=headers) as response:
-            async for piece in response.aiter_bytes():
-                size += len(piece)
-                if size > _LARGEST:
-                    raise Fault(FaultKind.LATER, f"a reply of more than {_LARGEST >> 20} MB")
-                pieces.append(piece)
         hidden = self._key.out_of_reply
         public = {name: hidden(value.encode()).decode() for name, value in response.headers.items()}
         received = hidden(b"".join(pieces))

@@ -168,12 +168,6 @@ class Failed(Value):
     reason: str
 
 
-class _End(Value):
-    """The end of one writer. With `error`, of all."""
-
-    error: BaseException | None = None
-
-
 class Producing:
     """The news of a dump that is being written: first what is kept already, then what comes.
 
@@ -190,7 +184,9 @@ class Producing:
         self._author, self._generations, self._at_once = author, generations, at_once
         self._kept = deque(ask.key for ask in asks if ask.key in generations)
         self._waiting = deque(ask for ask in asks if ask.key not in generations)
-        self._news = asyncio.Queue[Written | Failed | _End]()
+        self._news = asyncio.Queue[
+            Written | Failed | BaseException | None
+        ]()  # at the end of a writer: why, or None
         self._crew: list[asyncio.Task[None]] = []
         self._writing = 0
 
@@ -212,11 +208,11 @@ class Producing:
             return Written(key=self._kept.popleft(), kept=True)
         while self._writing:
             news = await self._news.get()
-            if not isinstance(news, _End):
+            if isinstance(news, Written | Failed):
                 return news
             self._writing -= 1
-            if news.error is not None:
-                raise news.error
+            if news is not None:
+                raise news
         raise StopAsyncIteration
 
     async def _write(self) -> None:
@@ -231,6 +227,6 @@ class Producing:
                     self._news.put_nowait(Failed(key=ask.key, reason=str(failure)))
         except BaseException as error:
             if not isinstance(error, asyncio.CancelledError):
-                self._news.put_nowait(_End(error=error))
+                self._news.put_nowait(error)
             raise
-        self._news.put_nowait(_End())
+        self._news.put_nowait(None)
