@@ -86,7 +86,11 @@ class EngineClient:
     ) -> dict[str, Any]:
         """Raises JudgeFailure where no engine could execute it."""
         profile = await self._engine.profile()
-        job = _job_on(profile, _job(data, language))
+        try:
+            job = decode_request(msgspec.json.encode({**data, "language": language, "version": "*"}))
+        except (JobRejected, TypeError, UnicodeEncodeError) as error:
+            raise JudgeFailure(f"the job cannot be sent: {error}", phase=_PHASE) from error
+        job = _job_on(profile, job)
         result = await execute(self._engine, job, attempts=max(1, max_retries), phase=_PHASE)
         reply: dict[str, Any] = msgspec.json.decode(encode_result(result))
         return reply
@@ -134,17 +138,13 @@ class ClusterClient:
             await (await opening).__aexit__(kind, error, trace)
 
 
-def _job(data: Mapping[str, Any], language: str) -> Job:
-    try:
-        return decode_request(msgspec.json.encode({**data, "language": language, "version": "*"}))
-    except (JobRejected, TypeError, UnicodeEncodeError) as error:
-        raise JudgeFailure(f"the job cannot be sent: {error}", phase=_PHASE) from error
-
-
 def _job_on(profile: Profile, job: Job) -> Job:
     """With scripts of ours where the engine has none, and with the CPU time that servers give who asks."""
     if brings_scripts(profile, job.runtime):
-        job = msgspec.structs.replace(_with_scripts(job), runtime=OWN_RUNTIME)
+        there = {file.name for file in job.files}
+        missing = {name: text for name, text in scripts(job.runtime).items() if name not in there}
+        ours = (JobFile(name=name, content=Blob.of(text)) for name, text in missing.items())
+        job = msgspec.structs.replace(job, files=(*job.files, *ours), runtime=OWN_RUNTIME)
     if job.run_timeout is None or job.run_cpu_time is not None:
         return job
     most, needed = profile.max_run_cpu_time, job.run_timeout - (_SPARE_CMS if job.runtime == CMS else _SPARE)
@@ -157,13 +157,6 @@ def _job_on(profile: Profile, job: Job) -> Job:
     return msgspec.structs.replace(
         job, run_cpu_time=job.run_timeout if most is None else min(job.run_timeout, most)
     )
-
-
-def _with_scripts(job: Job) -> Job:
-    there = {file.name for file in job.files}
-    missing = {name: text for name, text in scripts(job.runtime).items() if name not in there}
-    ours = (JobFile(name=name, content=Blob.of(text)) for name, text in missing.items())
-    return msgspec.structs.replace(job, files=(*job.files, *ours))
 
 
 def scripts(language: str = CMS) -> dict[str, str]:

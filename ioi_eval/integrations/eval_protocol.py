@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from ioi_eval.errors import CasesError, IoiEvalError
+from ioi_eval.integrations import needs
 from ioi_eval.integrations.misses import note
-from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.rewards import all_or_nothing
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.models import (
@@ -194,14 +194,6 @@ class AppsTask(Value):
     total: int  # of all tests, readable or not
 
 
-class _Refused(Exception):
-    """Ground truth that holds no tests: the reason, and what the metric `error` says of it."""
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(reason)
-        self.reason, self.detail = reason, detail or reason
-
-
 def _execution(options: Mapping[str, Any]) -> Execution:
     """Other keywords are for other evaluators: the package hands all of them to each."""
     own = {name: options[name] for name in Execution.__struct_fields__ if name in options}
@@ -214,13 +206,18 @@ def _task(messages: Sequence[Any], ground_truth: Any, execution: Execution) -> A
     """Return the task to judge, or the result where there is nothing to judge."""
     if not messages:
         return _without_score("No messages provided.", "No messages provided for evaluation.")
-    code = _extract_python_code(_content(messages[-1]))
+    # Of the package's type, ours, or a dict. A list of parts counts as nothing.
+    last = messages[-1]
+    content = last.get("content") if isinstance(last, Mapping) else last.content
+    code = _extract_python_code(content if isinstance(content, str) else "")
     if not code:
-        return _no_code()
-    try:
-        tests = _tests(ground_truth)
-    except _Refused as refused:
-        return _without_score(refused.reason, refused.detail)
+        reason = "Empty code solution after extraction."
+        metrics = {"parsability": MetricResult(score=0.0, reason=reason), "error": _unscored(reason)}
+        words = "The provided code solution was empty after extraction."
+        return EvaluateResult(score=0.0, reason=words, metrics=metrics)
+    tests = _tests(ground_truth)
+    if isinstance(tests, EvaluateResult):
+        return tests
     if execution.call_functions and tests.get("fn_name"):
         try:
             return _calling(code, tests, execution)
@@ -231,17 +228,20 @@ def _task(messages: Sequence[Any], ground_truth: Any, execution: Execution) -> A
     return _reading(code, tests, execution)
 
 
-def _tests(ground_truth: Any) -> Mapping[str, Any]:
+def _tests(ground_truth: Any) -> Mapping[str, Any] | EvaluateResult:
+    """Return the tests, or the result of ground truth that holds none."""
     found = ground_truth
     if isinstance(ground_truth, str):
         try:
             found = json.loads(shallow(ground_truth))
         except ValueError as error:
-            raise _Refused(f"Ground_truth JSONDecodeError: {error}") from error
+            return _without_score(f"Ground_truth JSONDecodeError: {error}")
     elif not isinstance(ground_truth, dict):
-        raise _Refused("Invalid ground_truth type.", f"Invalid ground_truth type: {type(ground_truth)}")
+        return _without_score(
+            "Invalid ground_truth type.", f"Invalid ground_truth type: {type(ground_truth)}"
+        )
     if not isinstance(found, dict) or "inputs" not in found or "outputs" not in found:
-        raise _Refused("Invalid ground_truth structure after parsing.")
+        return _without_score("Invalid ground_truth structure after parsing.")
     return found
 
 
@@ -284,18 +284,16 @@ def _of(source: str, judged: Cases, execution: Execution, *, cases: tuple[Case, 
 _OPEN, _CLOSE = re.compile("<think>", re.I), re.compile("</think>", re.I)
 
 
-def _content(message: Any) -> str:
-    """Return a message's text: of the package's type, ours, or a dict. A list of parts counts as nothing."""
-    content = message.get("content") if isinstance(message, Mapping) else message.content
-    return content if isinstance(content, str) else ""
-
-
 def _extract_python_code(reply: str) -> str | None:
     """Return the first block of Python, else of anything, else all from the first `def ` on, else all.
 
     Reasoning is cut out before; None where nothing else was said. The name is the package's.
     """
-    text = _without_thoughts(reply).strip()
+    kept, at = [], 0
+    while (opened := _OPEN.search(reply, at)) and (closed := _CLOSE.search(reply, opened.end())):
+        kept.append(reply[at : opened.start()])
+        at = closed.end()
+    text = "".join([*kept, reply[at:]]).strip()
     if not text and reply.strip():
         return None
     for fence in ("```python", "```"):
@@ -304,14 +302,6 @@ def _extract_python_code(reply: str) -> str | None:
         if end >= 0:
             return text[start + len(fence) : end].strip()
     return text[max(text.find("def "), 0) :].strip()
-
-
-def _without_thoughts(text: str) -> str:
-    kept, at = [], 0
-    while (opened := _OPEN.search(text, at)) and (closed := _CLOSE.search(text, opened.end())):
-        kept.append(text[at : opened.start()])
-        at = closed.end()
-    return "".join([*kept, text[at:]])
 
 
 # --- what came of it ---------------------------------------------------------------------------------
@@ -365,7 +355,14 @@ def _failed(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
         return _killed(task, test)
     report = _report(test.output)
     if report is None:
-        return _wrong(task, number, test)
+        case = task.cases[number]
+        shown = {
+            "output": _short(test.output.rstrip(), _LONGEST_OUTPUT),
+            "expected": _short(case.output, _LONGEST_OUTPUT),
+            "inputs": _short(case.input, _LONGEST_INPUT),
+            "error_message": "Wrong Answer",
+        }
+        return AppsOutcome([True] * number + [False], [shown])
     if report.code is None:
         return _broken(task)
     return _ended(report.code, number, report.error, report.traceback)
@@ -387,17 +384,6 @@ def _report(output: str) -> _Report | None:
         return msgspec.json.decode(shallow(output.removeprefix(_MARK)), type=_Report)
     except msgspec.MsgspecError:
         return None
-
-
-def _wrong(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
-    case = task.cases[number]
-    shown = {
-        "output": _short(test.output.rstrip(), _LONGEST_OUTPUT),
-        "expected": _short(case.output, _LONGEST_OUTPUT),
-        "inputs": _short(case.input, _LONGEST_INPUT),
-        "error_message": "Wrong Answer",
-    }
-    return AppsOutcome([True] * number + [False], [shown])
 
 
 def _ended(code: int, passed: int, error: str, traceback: str) -> AppsOutcome:
@@ -435,23 +421,15 @@ def _unscored(text: str) -> MetricResult:
     return MetricResult(score=0.0, reason=text, is_score_valid=False)
 
 
-def _without_score(reason: str, detail: str) -> EvaluateResult:
+def _without_score(reason: str, detail: str = "") -> EvaluateResult:
     """A valid 0 for want of messages or tests: only the metric says that something is wrong."""
-    return EvaluateResult(score=0.0, reason=reason, metrics={"error": _unscored(detail)})
+    return EvaluateResult(score=0.0, reason=reason, metrics={"error": _unscored(detail or reason)})
 
 
 def _unsaid(reason: str) -> EvaluateResult:
     """Return an evaluation without a score. The type wants a number; it is marked as none."""
     metrics = {"error": _unscored(reason)}
     return EvaluateResult(score=0.0, is_score_valid=False, reason=reason, error=reason, metrics=metrics)
-
-
-def _no_code() -> EvaluateResult:
-    reason = "Empty code solution after extraction."
-    metrics = {"parsability": MetricResult(score=0.0, reason=reason), "error": _unscored(reason)}
-    return EvaluateResult(
-        score=0.0, reason="The provided code solution was empty after extraction.", metrics=metrics
-    )
 
 
 def _result(results: Sequence[int], details: Sequence[Mapping[str, Any]]) -> EvaluateResult:

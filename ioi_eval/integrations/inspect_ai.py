@@ -10,25 +10,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ioi_eval.benchmarks.row_files import reasoning_of
 from ioi_eval.errors import InputError
-from ioi_eval.integrations.inspect_scores import (
+from ioi_eval.integrations import needs
+from ioi_eval.integrations.tasks import (
+    NO_ANSWER,
+    asked_for,
     explanation_of,
     metadata_of,
     of_problem,
     share,
     summary_of,
 )
-from ioi_eval.integrations.needs import needs
-from ioi_eval.integrations.tasks import NO_ANSWER, asked_for
-from ioi_eval.models import Problem, Reason, Submission
-from ioi_eval.scoring import SUBMISSIONS, Budget, extract
+from ioi_eval.models import Reason
+from ioi_eval.scoring import SUBMISSIONS, Budget
 from ioi_eval.sources import Benchmark, benchmarks
-
-if TYPE_CHECKING:
-    from ioi_eval.integrations.runtime import Runtime
 
 with needs("inspect-ai"):
     from inspect_ai import Task, task
@@ -97,18 +95,20 @@ def judged(source: str, **options: Any) -> Scorer:
                 raise
             about = {"problem_id": name, "year": year, "epoch": state.epoch, "failure": type(error).__name__}
             return Score.unscored(reason="scoring_failed", explanation=f"Not judged: {error}", metadata=about)
-        language = asked.language(problem)
-        code = extract(state.output.completion, language)
-        submission = Submission(
-            key=f"{state.sample_id}#{state.epoch}", problem_id=problem.id, code=code, language=language.name
-        )
+        submission = asked.submission(f"{state.sample_id}#{state.epoch}", problem, state.output.completion)
+        code, usage = submission.code, state.output.usage
         own = await asyncio.to_thread(asked.runtime)
-        more = {"language": language.name, "epoch": state.epoch, "length": _length(state)}
+        # In tokens if counted, else characters: longer ones are handed in first.
+        length = len(reasoning_of(state.output) or state.output.completion)
+        length = length if usage is None else int(usage.output_tokens)
+        more = {"language": submission.language, "epoch": state.epoch, "length": length}
         nothing = "" if code is not None else "\n\nThe reply holds no program."
         if nothing:
             more["reason"] = Reason.NO_PROGRAM.value
         try:
-            result = await _result(own, problem, submission)
+            # As many at a time as there are slots: inspect_ai shows the others as waiting.
+            async with concurrency("ioi_eval judge", own.slots):
+                result = await own.wait(own.score(problem, submission))
         except NO_ANSWER as error:
             if asked.judging.unscored == "error":
                 raise
@@ -124,19 +124,6 @@ def judged(source: str, **options: Any) -> Scorer:
         )
 
     return score
-
-
-async def _result(own: Runtime, problem: Problem, submission: Submission) -> Any:
-    """Judge as many at a time as there are slots: inspect_ai shows the others as waiting."""
-    async with concurrency("ioi_eval judge", own.slots):
-        return await own.wait(own.score(problem, submission))
-
-
-def _length(state: TaskState) -> int:
-    """Return a reply's length, in tokens if counted, else characters: longer ones are handed in first."""
-    if state.output.usage is not None:
-        return int(state.output.usage.output_tokens)
-    return len(reasoning_of(state.output) or state.output.completion)
 
 
 # --- tasks -------------------------------------------------------------------------------------------
@@ -163,28 +150,20 @@ tasks = {benchmark.name: _of_benchmark(benchmark) for benchmark in benchmarks()}
 
 def _task(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
     """Raise the one error that the command of inspect_ai tells without a traceback."""
+    samples = []
     try:
-        return _made(source, prompt, options)
+        asked = asked_for(source, options)
+        for label, problem, text in asked.prompts(prompt):
+            facts = {**of_problem(problem), "language": asked.language(problem).name}
+            about = {"difficulty": problem.difficulty, "tags": list(problem.tags)}
+            facts |= {name: value for name, value in about.items() if value}
+            samples.append(Sample(id=label, input=text, metadata=facts))
+        return Task(
+            dataset=MemoryDataset(samples, name=asked.name or source),
+            solver=generate(),
+            scorer=judged(source, **options),
+            version=1 if asked.benchmark is None else asked.benchmark.version,
+            metadata={"left_out": asked.left_out} if asked.left_out else None,
+        )
     except InputError as error:
         raise PrerequisiteError(str(error)) from error
-
-
-def _made(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
-    asked = asked_for(source, options)
-    prompts = asked.prompts(prompt)
-    return Task(
-        dataset=MemoryDataset(
-            [_sample(label, problem, text, asked.language(problem).name) for label, problem, text in prompts],
-            name=asked.name or source,
-        ),
-        solver=generate(),
-        scorer=judged(source, **options),
-        version=1 if asked.benchmark is None else asked.benchmark.version,
-        metadata={"left_out": asked.left_out} if asked.left_out else None,
-    )
-
-
-def _sample(label: str, problem: Problem, prompt: str, language: str) -> Sample:
-    about = {"difficulty": problem.difficulty, "tags": list(problem.tags)}
-    facts = {name: value for name, value in about.items() if value}
-    return Sample(id=label, input=prompt, metadata={**of_problem(problem), "language": language, **facts})

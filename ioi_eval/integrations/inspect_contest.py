@@ -16,7 +16,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ioi_eval.errors import InputError
-from ioi_eval.integrations.needs import needs
+from ioi_eval.integrations import needs
 
 if TYPE_CHECKING:  # what judges is loaded by the first task
     from ioi_eval.integrations.episodes import Episode, Episodes

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from ioi_eval.errors import IoiEvalError
+from ioi_eval.integrations import needs
 from ioi_eval.integrations.misses import note, together
-from ioi_eval.integrations.needs import needs
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.models import (
     Blob,
@@ -63,7 +63,13 @@ class CodeEval:
             for task, (candidates, test) in enumerate(zip(predictions, references, strict=True))
             for number, candidate in enumerate(candidates)
         ]
-        problem = _problem(timeout)
+        word = Blob.of(secrets.token_hex(16))  # a program that reaches its end prints this, its input
+        problem = Problem(
+            id="code_eval",
+            limits=Limits.contest(timeout, _MEMORY),
+            checker=Checker(kind=CheckerKind.EXACT),
+            tests=(Test(name="1", input=word, answer=word),),
+        )
         outcomes = own.call(together(_result(own, problem, *program) for program in programs))
         results: dict[int, list[tuple[int, Result]]] = {}
         for outcome in outcomes:
@@ -81,17 +87,6 @@ def _estimate(found: Sequence[Result], k: int) -> float:
     judged = [row for row in found if row["passed"] is not None]
     value = pass_at_k(len(judged), sum(row["passed"] for row in judged), k)
     return math.nan if value is None else value
-
-
-def _problem(timeout: float) -> Problem:
-    """Make a test whose input is a word that a program which reaches its end prints."""
-    word = Blob.of(secrets.token_hex(16))
-    return Problem(
-        id="code_eval",
-        limits=Limits.contest(timeout, _MEMORY),
-        checker=Checker(kind=CheckerKind.EXACT),
-        tests=(Test(name="1", input=word, answer=word),),
-    )
 
 
 async def _result(

@@ -19,8 +19,8 @@ import msgspec
 
 from ioi_eval.contest import Contest, NotJudged, Refused, Session, Statement, as_markdown
 from ioi_eval.errors import InputError
+from ioi_eval.integrations import needs
 from ioi_eval.integrations.episodes import plain
-from ioi_eval.integrations.needs import needs
 
 with needs("mcp"):
     import uvicorn
@@ -187,9 +187,13 @@ async def serving(
         proxy_headers=False,  # by which a client could bear another one's address
     )
     server = _Server(config)
-    async with _running(server, listening):
-        name = f"[{host}]" if ":" in host else host
-        yield f"http://{name}:{listening.getsockname()[1]}{_PATH}"
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve(sockets=[listening]))
+        try:
+            name = f"[{host}]" if ":" in host else host
+            yield f"http://{name}:{listening.getsockname()[1]}{_PATH}"
+        finally:
+            server.should_exit = server.force_exit = True
 
 
 def _worth_a_line(record: logging.LogRecord) -> bool:
@@ -220,7 +224,9 @@ class _Guests:
         class Greeted(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             def connection_made(self, transport: asyncio.Transport) -> None:
                 super().connection_made(transport)
-                guests._comes(self.client, transport)
+                guests._strangers[self.client] = transport
+                if len(guests._strangers) > guests._share:
+                    guests._strangers.pop(next(iter(guests._strangers))).abort()
 
             def connection_lost(self, error: Exception | None) -> None:
                 guests._goes(self.client)
@@ -240,11 +246,6 @@ class _Guests:
             await JSONResponse(words, 429, {"Connection": "close"})(scope, receive, send)
 
         return served
-
-    def _comes(self, client: Any, transport: asyncio.Transport) -> None:
-        self._strangers[client] = transport
-        if len(self._strangers) > self._share:
-            self._strangers.pop(next(iter(self._strangers))).abort()
 
     def _takes_place(self, client: Any, name: str) -> bool:
         places = self._places[name]
@@ -275,13 +276,3 @@ def _queued(app: Callable[..., Awaitable[None]], most: int) -> Callable[..., Awa
             await app(scope, receive, send)
 
     return served
-
-
-@contextlib.asynccontextmanager
-async def _running(server: _Server, listening: socket.socket) -> AsyncIterator[None]:
-    async with asyncio.TaskGroup() as group:
-        group.create_task(server.serve(sockets=[listening]))
-        try:
-            yield
-        finally:
-            server.should_exit = server.force_exit = True

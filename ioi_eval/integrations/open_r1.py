@@ -594,12 +594,14 @@ def _each(
     needed: Sequence[str],
 ) -> list[float | None]:
     """All rows at once. A row that cannot be read or judged stops no training."""
+    from ioi_eval.integrations.rewards import rows, text_of
+
     for missing in (name for name in needed if name not in columns):
         raise InputError("the dataset has no such column", field=missing)
 
-    async def one(text: str, row: Row) -> float | None:
+    async def one(completion: Completion, row: Row) -> float | None:
         try:
-            return await worth(text, row)
+            return await worth(text_of(completion), row)
         except IoiEvalError as error:
             note(error)
         except _BROKEN_ROW as error:
@@ -608,17 +610,11 @@ def _each(
 
     async def all_of_them() -> list[float | None]:
         async with client:
-            return await together(one(text, row) for text, row in _rows(completions, columns))
+            given = zip(completions, rows(columns, len(completions)), strict=True)
+            return await together(one(completion, row.values) for completion, row in given)
 
     with ThreadPoolExecutor(1) as thread:  # whoever calls may have an event loop running
         return thread.submit(asyncio.run, all_of_them()).result()
-
-
-def _rows(completions: Sequence[Completion], columns: Mapping[str, Any]) -> Iterator[tuple[str, Row]]:
-    from ioi_eval.integrations.rewards import rows, text_of
-
-    for completion, row in zip(completions, rows(columns, len(completions)), strict=True):
-        yield text_of(completion), row.values
 
 
 # --- rows of open-r1/codeforces ----------------------------------------------------------------------
@@ -705,7 +701,10 @@ async def score_submission(
         passed += good
         if scoring_mode == "pass_fail" and good < len(batch):
             break
-    return _reward(passed, len(tests), scoring_mode)
+    share, whole = passed / len(tests), float(passed == len(tests))
+    if scoring_mode == "weighted_sum":
+        return whole + _PARTIAL_WEIGHT * share
+    return whole if scoring_mode == "pass_fail" else share
 
 
 async def _generated(problem: Row) -> Sequence[Row]:
@@ -735,11 +734,3 @@ def _codeforces_files(problem: Row, test: Row, submission: str, language: str) -
     yield _text_file("correct_output.txt", test["output"])
     names = {"TIME_LIMIT": "time_limit", "MEMORY_LIMIT": "memory_limit", "INPUT_MODE": "input_mode"}
     yield _text_file("grader_config", "\n".join(f"{key}={problem[name]}" for key, name in names.items()))
-
-
-def _reward(passed: int, total: int, mode: ScoringMode) -> float:
-    whole = 1.0 if passed == total else 0.0
-    share = passed / total
-    if mode == "weighted_sum":
-        return whole + _PARTIAL_WEIGHT * share
-    return whole if mode == "pass_fail" else share

@@ -19,8 +19,8 @@ from typing import Any
 
 from ioi_eval.contest import NotJudged, Refused
 from ioi_eval.errors import InputError
+from ioi_eval.integrations import needs
 from ioi_eval.integrations.episodes import Episode, Episodes
-from ioi_eval.integrations.needs import needs
 
 with needs("openenv"):
     from fastmcp import FastMCP

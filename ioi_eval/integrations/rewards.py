@@ -112,14 +112,15 @@ class Rewards(Value):
         )
 
     async def of_one(
-        self, completion: str, row: RewardRow, own: Runtime, sharing: Sharing | None = None
+        self,
+        completion: str,
+        row: RewardRow,
+        own: Runtime,
+        sharing: Sharing | None = None,
+        problem: Problem | None = None,
     ) -> RewardOutcome:
-        """Raises IoiEvalError where there is no reward."""
-        return await self._of(completion, row, self.problem(row), own, sharing)
-
-    async def _of(
-        self, completion: str, row: RewardRow, problem: Problem, own: Runtime, sharing: Sharing | None
-    ) -> RewardOutcome:
+        """Raises IoiEvalError where there is no reward. `problem`: the row's, where it was read before."""
+        problem = problem or self.problem(row)
         language = row.language(problem, self.options.language)
         code = extract(completion, language)
         if code is None:
@@ -133,7 +134,18 @@ class Rewards(Value):
             target_subtask=str(target) if target else None,
         )
         result = await own.score(problem, submission, sharing)
-        return self._worth(problem, result, submission.target_subtask)
+        if not result.compiles:
+            return RewardOutcome(self.options.no_compile, Verdict.CE)
+        share = _share(problem, result, submission.target_subtask)
+        solved = share >= 1
+        verdict = Verdict.AC if solved else worst(test.status for test in result.tests)
+        match self.options.mode:
+            case RewardMode.PASS_FAIL:
+                return RewardOutcome(float(solved), verdict)
+            case RewardMode.PARTIAL:
+                return RewardOutcome(share, verdict)
+            case RewardMode.WEIGHTED_SUM:
+                return RewardOutcome(solved + self.options.partial_weight * share, verdict)
 
     async def _or_not(
         self,
@@ -146,7 +158,7 @@ class Rewards(Value):
         try:
             if isinstance(problem, CasesError):
                 raise problem
-            return await self._of(completion, row, problem, own, sharing)
+            return await self.of_one(completion, row, own, sharing, problem)
         except IoiEvalError as error:
             note(error)
             return RewardOutcome(None, NOT_JUDGED)
@@ -162,29 +174,12 @@ class Rewards(Value):
         for row in rows:
             key = repr([_plain(row.values.get(name)) for name in ("problem_id", "year", *CASES_COLUMNS)])
             if key not in by_key:
-                by_key[key] = self._problem_or_error(row)
+                try:
+                    by_key[key] = self.problem(row)
+                except CasesError as error:
+                    by_key[key] = error
             found.append(by_key[key])
         return found
-
-    def _problem_or_error(self, row: RewardRow) -> Problem | CasesError:
-        try:
-            return self.problem(row)
-        except CasesError as error:
-            return error
-
-    def _worth(self, problem: Problem, result: SubmissionResult, target: str | None) -> RewardOutcome:
-        if not result.compiles:
-            return RewardOutcome(self.options.no_compile, Verdict.CE)
-        share = _share(problem, result, target)
-        solved = share >= 1
-        verdict = Verdict.AC if solved else worst(test.status for test in result.tests)
-        match self.options.mode:
-            case RewardMode.PASS_FAIL:
-                return RewardOutcome(float(solved), verdict)
-            case RewardMode.PARTIAL:
-                return RewardOutcome(share, verdict)
-            case RewardMode.WEIGHTED_SUM:
-                return RewardOutcome(solved + self.options.partial_weight * share, verdict)
 
     def runtime(self) -> Runtime:
         return runtime(self.setup)
@@ -249,7 +244,11 @@ class RewardRow(Value):
         CasesError: the row has none, or names what is not there. InputError: no row can have any.
         """
         if problems is not None and self.values.get("problem_id") is not None:
-            return self._found(problems)
+            year = self.values.get("year")
+            try:
+                return problems.find(str(self.values["problem_id"]), None if year is None else int(year))
+            except (InputError, TypeError, ValueError) as error:
+                raise CasesError(str(error)) from error
         columns = [column for column in CASES_COLUMNS if column in self.values]
         for column in columns:
             if self.values[column] is not None:
@@ -269,13 +268,6 @@ class RewardRow(Value):
         row = self.values.get("language") or language
         spoken = choose_language(problem, row=str(row) if row else None, option=option, default="python")
         return find_language(spoken.language)
-
-    def _found(self, problems: ProblemFinder) -> Problem:
-        year = self.values.get("year")
-        try:
-            return problems.find(str(self.values["problem_id"]), None if year is None else int(year))
-        except (InputError, TypeError, ValueError) as error:
-            raise CasesError(str(error)) from error
 
     def _of_cases(self, column: str, options: RewardOptions) -> Problem:
         problem = Problem(
@@ -302,17 +294,13 @@ def _cases(value: Any) -> Cases:
     if isinstance(value, Mapping) and "test_cases" in value:
         value = value["test_cases"]
     if isinstance(value, str) and value.lstrip().startswith("["):
-        value = _list(value)
+        try:
+            value = msgspec.json.decode(shallow(value))
+        except msgspec.MsgspecError as error:
+            raise CasesError(f"the tests are no JSON: {error}") from error
     if isinstance(value, Sequence) and not isinstance(value, str):
         return _of_list(value)
     return read_cases(value)
-
-
-def _list(text: str) -> Any:
-    try:
-        return msgspec.json.decode(shallow(text))
-    except msgspec.MsgspecError as error:
-        raise CasesError(f"the tests are no JSON: {error}") from error
 
 
 def _of_list(tests: Sequence[Any]) -> Cases:

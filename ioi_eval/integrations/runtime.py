@@ -142,7 +142,10 @@ class Runtime:
             opened.set_result(None)
             await self._closing.wait()
             self._scorer = None
-            await _cancel_others()
+            others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
 
     async def _open(self, setup: Setup, stack: AsyncExitStack) -> None:
         store = own_store(_CACHE_LIMIT)
@@ -151,13 +154,6 @@ class Runtime:
         opened = await stack.enter_async_context(scorer)
         await opened.judge.keep_promises(setup.packages, ["python"])
         self._scorer = opened
-
-
-async def _cancel_others() -> None:
-    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
 
 
 def own_store(limit: int | None = None) -> Store:
@@ -196,7 +192,10 @@ def runtime(setup: Setup | None = None) -> Runtime:
         found = _own.runtimes.get(setup)
         if found is None:
             if not _own.runtimes:
-                _at_the_end(close_all)
+                # Before the interpreter joins its threads: later no executor takes work, and closing is work.
+                register = getattr(threading, "_register_atexit", None)
+                if register is not None:
+                    register(close_all)
             found = _own.runtimes[setup] = Runtime(setup)
         return found
 
@@ -206,10 +205,3 @@ def close_all() -> None:
     with _own.lock:
         while _own.runtimes:
             _own.runtimes.popitem()[1].close()
-
-
-def _at_the_end(work: Callable[[], None]) -> None:
-    """Before the interpreter joins its threads: later no executor takes work, and closing is work."""
-    register = getattr(threading, "_register_atexit", None)
-    if register is not None:
-        register(work)

@@ -1,31 +1,58 @@
-"""Tasks for evaluators: problems by words, their prompts, and judges of replies.
+"""Tasks for evaluators: problems by words, their prompts, judges of replies, and results as they keep them.
 
 What reads problems and what judges is loaded when the first is asked for: importing this is cheap.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
+import msgspec
 from msgspec import ValidationError, convert
 from msgspec.structs import fields
 
 from ioi_eval import JudgeOptions
 from ioi_eval.errors import EngineError, InputError, JudgeFailure, ProgramBroken
 from ioi_eval.model.options import AllTests, Interpreter, Said, Slots
-from ioi_eval.models import Problem, Value
-from ioi_eval.scoring import Language, choose_language, find_language
+from ioi_eval.models import (
+    Problem,
+    Submission,
+    SubmissionResult,
+    SubtaskResult,
+    TestResult,
+    Value,
+    Verdict,
+)
+from ioi_eval.scoring import (
+    STATUS_ORDER,
+    Attempt,
+    Language,
+    choose_language,
+    extract,
+    find_language,
+    json_value,
+    submission_status,
+)
 
 if TYPE_CHECKING:
     from ioi_eval.integrations.runtime import Runtime
     from ioi_eval.runs import BenchmarkOptions
+    from ioi_eval.scoring import ModelSummary
     from ioi_eval.sources import Benchmark, Problems
 
 NO_ANSWER = (JudgeFailure, EngineError, ProgramBroken)  # the judge's fault, never a score
+_LOG = 2000  # characters of what a compiler or a checker said
+_OF_THE_RESULT = ("compiles", "points", "checker", "compiler", "repairs")
+_OF_A_SUBTASK = tuple(
+    name for name in SubtaskResult.__struct_fields__ if name not in ("problem", "test_results")
+)
+_OF_A_TEST = ("test_name", "status", "score", "feedback", "cpu_time", "memory")
 
 
 class JudgingOptions(Value):
@@ -78,6 +105,12 @@ class Asked(Value):
         language = choose_language(problem, option=self.judging.language, default=self.default_language)
         return find_language(language.language)
 
+    def submission(self, key: str, problem: Problem, reply: str) -> Submission:
+        """Return what a reply hands in: its program, or none."""
+        language = self.language(problem)
+        code = extract(reply, language)
+        return Submission(key=key, problem_id=problem.id, code=code, language=language.name)
+
     def prompts(self, template: str = "") -> Iterator[tuple[str, Problem, str]]:
         """Label, problem and prompt of each that can be judged."""
         from ioi_eval.sources import Prompts  # loads jinja2, which a scorer alone does not need
@@ -101,10 +134,36 @@ class Asked(Value):
 
 
 def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
-    """`source` names a benchmark or packages; `options` are fields of Judging and of BenchmarkOptions."""
+    """`source` names a benchmark or packages; `options` are fields of Judging and of BenchmarkOptions.
+
+    They are as a command line or a log has them: one word may stand for a list, a number for a name.
+    """
+    from ioi_eval.runs import BenchmarkOptions
     from ioi_eval.sources import benchmark_of, language_of
 
-    judging, choice = _told(options)
+    types_of = {
+        kind: {
+            field.name: (get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type)
+            for field in fields(kind)
+        }
+        for kind in (JudgingOptions, BenchmarkOptions)
+    }
+    names = tuple(name for types in types_of.values() for name in types)
+    for name in options:
+        if name not in names:
+            close = get_close_matches(name, names, cutoff=0.5)
+            meant = f"Did you mean {' or '.join(map(repr, close))}?"
+            remedy = meant if close else f"The options are {', '.join(names)}"
+            raise InputError(f"no such option: {name!r}", remedy=remedy)
+    judging_given, choice_given = (
+        {name: _fitting(types[name], value) for name, value in options.items() if name in types}
+        for types in types_of.values()
+    )
+    try:
+        judging = convert(judging_given, JudgingOptions, strict=False)
+        choice = convert(choice_given, BenchmarkOptions, strict=False)
+    except ValidationError as error:
+        raise InputError(f"an option that cannot be used: {error}") from error
     if judging.language:
         find_language(judging.language)
     return Asked(
@@ -125,34 +184,6 @@ def _open(source: str, choice: BenchmarkOptions) -> Problems:
     return open_problems(source, choice, own_store())
 
 
-def _told(given: Mapping[str, Any]) -> tuple[JudgingOptions, BenchmarkOptions]:
-    """Options as a command line or a log has them: one word may stand for a list, a number for a name."""
-    from ioi_eval.runs import BenchmarkOptions
-
-    options = {
-        kind: {
-            field.name: (get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type)
-            for field in fields(kind)
-        }
-        for kind in (JudgingOptions, BenchmarkOptions)
-    }
-    names = tuple(name for types in options.values() for name in types)
-    for name in given:
-        if name not in names:
-            close = get_close_matches(name, names, cutoff=0.5)
-            meant = f"Did you mean {' or '.join(map(repr, close))}?"
-            remedy = meant if close else f"The options are {', '.join(names)}"
-            raise InputError(f"no such option: {name!r}", remedy=remedy)
-    judging, choice = (
-        {name: _fitting(types[name], value) for name, value in given.items() if name in types}
-        for types in options.values()
-    )
-    try:
-        return convert(judging, JudgingOptions, strict=False), convert(choice, BenchmarkOptions, strict=False)
-    except ValidationError as error:
-        raise InputError(f"an option that cannot be used: {error}") from error
-
-
 def _fitting(kind: Any, value: Any) -> Any:
     if kind is str:
         return str(value)
@@ -164,3 +195,109 @@ def _fitting(kind: Any, value: Any) -> Any:
         return value
     values = value if isinstance(value, list | tuple | set | frozenset) else [value]
     return [str(value) for value in values] if kind == frozenset[str] else list(values)
+
+
+# --- results as evaluators keep them ------------------------------------------------------------------
+
+
+def most_points(result: SubmissionResult) -> float:
+    """Without subtasks 1: the points are then the share of the tests."""
+    return math.fsum(part.points for part in result.subtasks) if result.subtasks else 1.0
+
+
+def share(result: SubmissionResult) -> float:
+    """In [0, 1]; exactly 1 for full marks, whatever adding up leaves, and less for anything else."""
+    if submission_status(result) is Verdict.AC:
+        return 1.0
+    most = most_points(result)
+    return min(result.points / most, math.nextafter(1.0, 0.0)) if most else 0.0
+
+
+# --- metadata ----------------------------------------------------------------------------------------
+
+
+def metadata_of(problem: Problem, result: SubmissionResult, **more: Any) -> dict[str, Any]:
+    """Points, subtasks and verdicts, as JSON has them; `more` says what the result does not know."""
+    status = submission_status(result)
+    columns = {
+        **of_problem(problem),
+        "verdict": status,
+        "solved": status is Verdict.AC,
+        "max_points": most_points(result),
+        **{name: getattr(result, name) for name in _OF_THE_RESULT},
+        "subtasks": [{name: getattr(part, name) for name in _OF_A_SUBTASK} for part in result.subtasks],
+        "tests": [{name: getattr(test, name) for name in _OF_A_TEST} for test in result.tests],
+        **more,
+    }
+    return {name: json_value(value) for name, value in columns.items()}
+
+
+def of_problem(problem: Problem) -> dict[str, Any]:
+    """The labels of a problem, in a sample and in its score."""
+    return {"problem_id": problem.id, "year": problem.year}
+
+
+def summary_of(scores: Iterable[Mapping[str, Any] | None], **choice: Any) -> ModelSummary:
+    """Report on the submissions behind these metadata; `choice` are fields of ReportOptions."""
+    from ioi_eval.runs import ReportOptions  # a scorer alone needs no reports
+    from ioi_eval.scoring import summarise
+
+    return summarise(map(_labelled, scores), ReportOptions(**choice))
+
+
+def _labelled(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
+    if metadata is None or "subtasks" not in metadata:
+        problem = "a score without what the judge said of it"
+        raise InputError(problem, field="metadata", remedy="Score it with ioi_eval/judged")
+    problem_id, year, epoch = metadata["problem_id"], metadata["year"], metadata["epoch"]
+    parts = [{**part, "problem": problem_id, "test_results": ()} for part in metadata["subtasks"]]
+    own = {name: metadata[name] for name in (*_OF_THE_RESULT, "problem_id", "tests")}
+    result = msgspec.convert({**own, "key": str(epoch), "subtasks": parts}, SubmissionResult)
+    label = problem_id if year is None else f"{problem_id}@{year}"
+    return label, Attempt(result=result, number=epoch, length=metadata["length"])
+
+
+# --- for readers -------------------------------------------------------------------------------------
+
+
+def explanation_of(result: SubmissionResult) -> str:
+    """Markdown: the verdict and the points, each subtask, the first test that was not passed."""
+    status, most = submission_status(result), most_points(result)
+    if result.subtasks:
+        rows = (
+            f"| {part.subtask} | {part.weighted_score:.6g} | {part.points:.6g} | {part.status} |"
+            for part in result.subtasks
+        )
+        table = "\n".join(["| subtask | points | of | verdict |", "|---|--:|--:|---|", *rows])
+        pieces = [f"**{status}**: {result.points:.6g} of {most:.6g} points", table]
+    else:
+        passed = sum(test.status is Verdict.AC for test in result.tests)
+        pieces = [f"**{status}**: {passed} of {len(result.tests)} tests passed"]
+    if result.compiles and result.tests:
+        pieces.append(_tests(result.tests))
+    if not result.compiles and result.compile_output:
+        pieces.append(f"The compiler:\n\n{_fenced(result.compile_output)}")
+    return "\n\n".join(pieces)
+
+
+def _tests(tests: Iterable[TestResult]) -> str:
+    counts = Counter(test.status for test in tests)
+    verdicts = ", ".join(f"{counts[status]} {status}" for status in STATUS_ORDER if counts[status])
+    wrong = (test for test in tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
+    first = next(wrong, None)
+    if first is None:
+        return f"Tests: {verdicts}"
+    used = f", {first.cpu_time:.3f} s" if first.cpu_time is not None else ""
+    used += f", {first.memory / (1 << 20):.1f} MiB" if first.memory is not None else ""
+    feedback = f"\n\n{_fenced(first.feedback)}" if first.feedback else ""
+    example = f"`{first.test_name}` ({first.status}{used}){feedback}"
+    return f"Tests: {verdicts}. The first that is not right: {example}"
+
+
+def _fenced(text: str) -> str:
+    """A block that no run of backticks in the text can end."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    shortened = text.strip()
+    shortened = shortened if len(shortened) <= _LOG else f"{shortened[: _LOG - 1]}…"
+    return f"{fence}\n{json_value(shortened)}\n{fence}"

@@ -64,28 +64,18 @@ class Reward:
     def _told(
         self, outcomes: Sequence[RewardOutcome], seconds: float, columns: Mapping[str, Any]
     ) -> list[float | None]:
-        """The rewards; a trainer that keeps logs gets a line for each completion, and means."""
+        """The rewards; a trainer that keeps logs gets verdicts, shares of the completions, and the time."""
         log_extra, log_metric = columns.get("log_extra"), columns.get("log_metric")
         if callable(log_extra):
             log_extra(f"{self.__name__}/verdict", [str(outcome.verdict) for outcome in outcomes])
         if callable(log_metric):
-            for name, value in _metrics(outcomes, seconds).items():
-                log_metric(f"{self.__name__}/{name}", value)
+            count = max(1, len(outcomes))
+            log_metric(f"{self.__name__}/solved", sum(outcome.solved for outcome in outcomes) / count)
+            for verdict in (NO_CODE, NOT_JUDGED):
+                share = sum(outcome.verdict == verdict for outcome in outcomes) / count
+                log_metric(f"{self.__name__}/{verdict.replace(' ', '_')}", share)
+            log_metric(f"{self.__name__}/seconds", seconds)
         return [outcome.reward for outcome in outcomes]
-
-
-def _metrics(outcomes: Sequence[RewardOutcome], seconds: float) -> dict[str, float]:
-    """Shares of the completions, and the time on the clock."""
-    count = max(1, len(outcomes))
-    found = {
-        name: sum(outcome.verdict == name for outcome in outcomes) / count for name in (NO_CODE, NOT_JUDGED)
-    }
-    solved = sum(outcome.solved for outcome in outcomes) / count
-    return {
-        "solved": solved,
-        **{name.replace(" ", "_"): share for name, share in found.items()},
-        "seconds": seconds,
-    }
 
 
 def make_reward(

@@ -20,12 +20,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.integrations.inspect_scores import metadata_of, share
+from ioi_eval.integrations import needs
 from ioi_eval.integrations.misses import note
-from ioi_eval.integrations.needs import needs
-from ioi_eval.integrations.tasks import NO_ANSWER, Asked, asked_for
-from ioi_eval.models import Submission
-from ioi_eval.scoring import extract
+from ioi_eval.integrations.tasks import NO_ANSWER, Asked, asked_for, metadata_of, share
 
 if TYPE_CHECKING:  # what judges is loaded where tools are called
     from ioi_eval.integrations.episodes import Episode, Episodes
@@ -80,16 +77,14 @@ class ProblemTask(vf.Task[ProblemData, vf.State, ProblemConfig]):
         """The share of the points. What cannot be judged is an error of the trace, and no reward."""
         asked = await asyncio.to_thread(self.config.asked)
         problem = asked.problems.find(self.data.problem_id, self.data.year)
-        spoken = asked.language(problem)
-        code, language = extract(trace.last_reply, spoken), spoken.name
-        submission = Submission(key=trace.id, problem_id=problem.id, code=code, language=language)
+        submission = asked.submission(trace.id, problem, trace.last_reply)
         own = await asyncio.to_thread(asked.runtime)
         try:
             result = await own.wait(own.score(problem, submission))
         except NO_ANSWER as error:
             note(error)
             raise
-        metadata = metadata_of(problem, result, language=language)
+        metadata = metadata_of(problem, result, language=submission.language)
         trace.info["ioi_eval"] = metadata
         trace.record_metrics({"solved": float(metadata["solved"]), "compiles": float(result.compiles)})
         return share(result)

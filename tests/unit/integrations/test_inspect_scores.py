@@ -12,7 +12,7 @@ import pytest
 from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
 from ioi_eval.benchmarks.shapes import shape_of
 from ioi_eval.errors import FailedRequest, InputError
-from ioi_eval.integrations.inspect_scores import explanation_of, metadata_of, share, summary_of
+from ioi_eval.integrations.tasks import explanation_of, metadata_of, share, summary_of
 from ioi_eval.models import (
     Blob,
     Problem,
