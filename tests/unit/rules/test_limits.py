@@ -13,6 +13,7 @@ from ioi_eval.rules.limits import (
     hard_stop,
     idle_time,
     manager_limits,
+    milliseconds,
     patience,
     plan_limits,
     run_time,
@@ -64,3 +65,11 @@ def test_a_job_may_idle_as_long_as_all_its_tests(checker: float, seconds: float)
 def test_a_test_without_limits_is_reckoned_with() -> None:
     assert idle_time(Limits()) == 60
     assert idle_time(Limits(cpu_time=2.0)) == 5
+
+
+@pytest.mark.parametrize(
+    ("seconds", "found"), [(1.001, 1001), (2.3, 2300), (0.0015, 2), (0.0001, 1), (None, None)]
+)
+def test_milliseconds_are_never_less_than_the_seconds(seconds: float | None, found: int | None) -> None:
+    """1.001 * 1000 is a little less than 1001 in floats; a limit of nothing would end every program."""
+    assert milliseconds(seconds) == found

@@ -12,6 +12,7 @@ from support.plans import PlanGroup
 
 from ioi_eval.errors import InputError
 from ioi_eval.models import (
+    Grading,
     Problem,
     ScoreType,
     Subtask,
@@ -106,6 +107,15 @@ def test_tests_of_equal_input_and_answer_are_one() -> None:
 def test_no_answer_and_an_empty_answer_differ() -> None:
     asked = Problem(id="p", tests=(make_test("a", "x", answer=None), make_test("b", "x", answer="")))
     assert len(plan.distinct_tests(asked)) == 2
+
+
+def test_tests_that_are_judged_otherwise_are_not_one() -> None:
+    """By other points, or by other arguments of the checker."""
+    same = make_test("a", "x")
+    others = Test(name="b", input=same.input, answer=same.answer, full=2.0), make_test("c", "x")
+    told = Test(name="d", input=same.input, answer=same.answer, arguments=("--strict",))
+    asked = Problem(id="p", tests=(same, *others, told))
+    assert [planned.names for planned in plan.distinct_tests(asked)] == [("a", "c"), ("b",), ("d",)]
 
 
 @pytest.mark.parametrize("kind", [TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT])
@@ -219,6 +229,15 @@ def test_live_leaves_out_what_ran_and_what_is_settled() -> None:
 def test_live_leaves_settled_groups_out_of_a_test() -> None:
     asked = make_problem("abc", make_subtask("abc"), make_subtask("bc"))
     assert [planned.groups for planned in plan.live(asked, results(a=0))] == [(1,), (1,)]
+
+
+def test_a_tree_may_name_a_twin() -> None:
+    tests = (make_test("a", "x"), make_test("b", "x"), make_test("c"))
+    tree = Subtask(
+        name="tree", points=10, tests=("b", "c"), score_type=SUM, grading=Grading(parts=("b", "c"))
+    )
+    asked = Problem(id="p", tests=tests, subtasks=(tree,))
+    assert [(one.test.name, one.groups) for one in plan.live(asked, {})] == [("a", (0,)), ("c", (0,))]
 
 
 def test_a_skipped_test_has_no_result() -> None:
