@@ -53,3 +53,10 @@ def test_outside_of_a_submission_nothing_is_noted() -> None:
         pass
     with doing("a", "p") as now, at("there"):
         assert now.step.where == ""
+
+
+def test_a_place_is_left_also_where_the_work_fails() -> None:
+    with doing("a", "p") as now, step(BUILD):
+        with pytest.raises(ValueError, match="down"), at("there"):
+            raise ValueError("down")
+        assert (now.step.kind, now.step.where) == (BUILD, "")

@@ -57,3 +57,12 @@ def test_inner_objects_are_read_under_their_place() -> None:
     fields = Fields({"limits": {"time": "x"}}, "", Strict("rows.jsonl", row=2))
     with pytest.raises(InputError, match=r"rows\.jsonl, line 2, field 'limits\.time'"):
         fields.inner("limits").number("time")
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), -1.0])
+def test_a_number_is_finite_and_not_below_its_bound(value: float) -> None:
+    """JSON has none of the first two, and makes one of 1e999; YAML writes both."""
+    faults = Faults("package")
+    fields = Fields({"limit": value}, "problem.json", faults)
+    assert (fields.number("limit", 2.0), fields.number("limit", 2.0, above=0)) == (2.0, 2.0)
+    assert [error.field for error in faults.errors] == ["limit", "limit"]

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from support.clocks import Ahead
 from support.waits import settle
 
 from ioi_eval import Store
@@ -107,6 +108,30 @@ async def test_work_that_fails_at_once() -> None:
 
 
 # --- records ---------------------------------------------------------------------------------------------
+
+
+async def test_lasting_work_goes_on_for_who_came_back_in_time() -> None:
+    clock, shared, work = Ahead(), Shared[int](lasting=10.0), Work()
+    first = asyncio.create_task(shared.call("key", work))
+    await settle()
+    first.cancel()
+    await settle()
+    second = asyncio.create_task(shared.call("key", work))
+    await clock.turn(20.0)
+    work.go.set()
+    assert await second == 42
+    assert (first.cancelled(), work.begun, work.cancelled, len(shared)) == (True, 1, 0, 0)
+
+
+async def test_lasting_work_ends_where_nobody_comes_back() -> None:
+    clock, shared, work = Ahead(), Shared[int](lasting=10.0), Work()
+    first = asyncio.create_task(shared.call("key", work))
+    await settle()
+    first.cancel()
+    await clock.turn(9.0)
+    assert (work.cancelled, "key" in shared) == (0, True)
+    await clock.turn(2.0)
+    assert (work.cancelled, len(shared)) == (1, 0)
 
 
 def test_a_record_is_made_once_and_found_again(tmp_path: Path) -> None:
@@ -212,6 +237,17 @@ def test_a_note_cut_anywhere_takes_no_other_with_it(tmp_path: Path) -> None:
         assert (notes.get("a"), notes.get("d")) == ([1], [4])
         path.write_bytes(whole)
         Notes(path, list[int]).put("b", [2])
+
+
+def test_notes_of_another_file_at_the_same_place_are_read_anew(tmp_path: Path) -> None:
+    """A file system gives the number of a file that is gone to another one."""
+    path = tmp_path / "notes"
+    notes = Notes(path, int)
+    for number in range(3):
+        notes.put(f"key{number}", number)
+    assert notes.get("key2") == 2
+    path.write_bytes(b"key0 7\n")
+    assert (notes.get("key0"), notes.get("key2")) == (7, None)
 
 
 def test_notes_without_room_are_not_kept(tmp_path: Path) -> None:

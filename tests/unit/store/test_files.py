@@ -1,0 +1,23 @@
+"""Files that survive a kill and a full disk: what is left of a write that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.store.files import replace
+
+pytestmark = pytest.mark.alike
+
+
+def test_a_write_that_fails_leaves_the_old_content_and_no_draft(tmp_path: Path) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"half"
+        raise ValueError("no row")
+
+    replace(tmp_path / "kept.json", [b"old"])
+    with pytest.raises(ValueError, match="no row"):
+        replace(tmp_path / "kept.json", broken())
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"kept.json": b"old"}
