@@ -49,6 +49,13 @@ async def test_equal_programs_run_once_and_say_so() -> None:
     assert re.fullmatch("2:[0-9a-f]{64}", found[0]["program_sha256"]), "the rule, and a hash"
 
 
+async def test_an_equal_program_keeps_what_is_its_own() -> None:
+    repairs = (), ("add_imports",), ("extract:first",)
+    several = [submission(CODE, key=str(n), repairs=own) for n, own in enumerate(repairs)]
+    found = await results(FakeEngine(), several, problem())
+    assert [one.repairs for one in found if isinstance(one, SubmissionResult)] == list(repairs)
+
+
 async def test_other_limits_tests_files_or_arguments_are_another_program() -> None:
     base = problem()
     others = [

@@ -66,6 +66,24 @@ async def test_a_job_stops_where_nothing_can_change_any_more() -> None:
     assert result.subtasks[0].status is V.WA
 
 
+async def test_a_judge_with_other_options_works_out_the_problem_anew() -> None:
+    async with scoring(FakeEngine({0: 0.0})) as scorer:
+        same, judge = problem(2), scorer.judge
+        for all_tests in (False, True, False):
+            result = await judge.but(all_tests=all_tests).judge(same, submission())
+            assert [test.status for test in result.tests] == [V.WA, V.AC if all_tests else V.SKIPPED]
+
+
+async def test_a_problem_is_worked_out_for_each_language() -> None:
+    engine, same = FakeEngine(), problem(1)
+    async with scoring(engine) as scorer:
+        for language in ("c++", "python", "c++"):
+            await scorer.score(same, submission(language=language))
+    plans = [next(file for file in job.files if file.name == "plan.json") for job in engine.runs]
+    argvs = [msgspec.json.decode(plan.content.read())["submission"]["argv"] for plan in plans]
+    assert len(argvs[0]) == 1 and argvs[0] == argvs[2] and "python" in argvs[1][0]
+
+
 async def test_tests_that_are_equal_run_once() -> None:
     twins = tuple(Test(name=name, input=Blob.of("same"), answer=Blob.of("same")) for name in "abc")
     engine = FakeEngine({0: 0.5})
@@ -84,6 +102,16 @@ async def test_a_score_counts_by_what_its_own_group_is_worth() -> None:
     async with scoring(FakeEngine({0: 0.25, 1: 0.25})) as scorer:
         result = await scorer.score(problem(tests=twins, subtasks=(), checker=checker), submission())
     assert [(test.score, test.status) for test in result.tests] == [(0.25, V.PA), (1.0, V.AC)]
+
+
+async def test_what_testlib_accepts_is_worth_all_that_its_test_is() -> None:
+    """Its exit code for that says no number of points."""
+    tests = (Test(name="a", input=Blob.of("x"), full=20.0), Test(name="b", input=Blob.of("y")))
+    sources = (NamedBlob(name="c.cpp", content=Blob.of("")),)
+    checker = Checker(kind=CheckerKind.TESTLIB, sources=sources, full=80)
+    async with scoring(FakeEngine()) as scorer:
+        result = await scorer.score(problem(tests=tests, subtasks=(), checker=checker), submission())
+    assert [(test.score, test.status) for test in result.tests] == [(1.0, V.AC), (1.0, V.AC)]
 
 
 # --- programs that there are not ---------------------------------------------------------------------

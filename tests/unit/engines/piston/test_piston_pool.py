@@ -10,8 +10,9 @@ import pytest
 from support.clocks import Ahead
 from support.waits import settle
 
-from ioi_eval.engines.cluster import Endpoint, Pool, State
-from ioi_eval.errors import EngineUnavailable
+from ioi_eval.engines.cluster import Endpoint, Pool, State, Tries, Waits
+from ioi_eval.errors import EngineOverloaded, EngineUnavailable
+from ioi_eval.model.errors import AttemptsUsedUp, ServerReplaced
 
 pytestmark = pytest.mark.alike
 
@@ -381,3 +382,28 @@ async def test_whatever_happens_no_slot_is_lost_or_taken_twice(seed: int) -> Non
     for endpoint in endpoints:
         pool.update(endpoint, State.HEALTHY)
     assert [await pool.take() for _ in range(5)] and pool.busy == 5
+
+
+# --- the tries of a job ------------------------------------------------------------------------------
+
+
+async def test_a_job_is_turned_away_for_no_longer_than_a_drought() -> None:
+    clock, tries = Ahead(), Tries[Endpoint](1, Waits(drought=300.0))
+    full, endpoint = EngineOverloaded("no room"), Endpoint("http://a", 1)
+    for _ in range(4):
+        tries.failed(endpoint, full)
+        tries.check(full)
+        await clock.turn(90.0)
+    tries.failed(endpoint, full)
+    with pytest.raises(AttemptsUsedUp, match="5 attempts failed, on http://a, the last one: no room"):
+        tries.check(full)
+
+
+async def test_a_server_may_be_replaced_under_a_job_once() -> None:
+    tries, endpoint = Tries[Endpoint](1, Waits()), Endpoint("http://a", 1)
+    replaced = ServerReplaced(endpoint.url)
+    tries.failed(endpoint, replaced)
+    tries.check(replaced)
+    tries.failed(endpoint, replaced)
+    with pytest.raises(AttemptsUsedUp, match="2 attempts failed"):
+        tries.check(replaced)
