@@ -170,6 +170,18 @@ def test_rollouts_are_of_the_problem_that_was_asked_for(tmp_path: Path, columns:
     assert "reply <- " in str(dump.info.understood) and "the statement in " in str(dump.info.understood)
 
 
+@pytest.mark.parametrize("ids", [("a", "b"), ("b", "a")])
+def test_of_statements_in_each_other_the_longer_one_is_asked(tmp_path: Path, ids: tuple[str, str]) -> None:
+    longer, shorter = (
+        Problem(id=name, statement=Blob.of(text))
+        for name, text in zip(ids, (f"{STATEMENT} And their product.", STATEMENT), strict=True)
+    )
+    row = {"step": 3, "prompt": f"{PROMPT} And their product.", "completion": ANSWER, "advantage": 0.1}
+    row["prompt"] = row["prompt"].replace("<|assistant|>", "")
+    found = read(write_jsonl(tmp_path / "x.jsonl", [row]), Problems([shorter, longer]))
+    assert [one.problem_id for one in found] == [longer.id]
+
+
 def test_a_completion_of_trl_may_name_its_problem(tmp_path: Path) -> None:
     """As `log_extra` writes it."""
     columns = {"step": 3, "prompt": "-", "completion": ANSWER, "problem_id": "sum", "advantage": 0.1}

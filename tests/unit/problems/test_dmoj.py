@@ -74,6 +74,20 @@ def test_the_usual_package(tmp_path: Path) -> None:
     assert "no limits are in it: 2 s and 64 MiB" in found.notes[0]
 
 
+def test_batches_behind_others(tmp_path: Path) -> None:
+    """One that is worth nothing has to be passed first; one that needs another needs what that one needs."""
+    case = "[{in: 1.in, out: 1.out}]"
+    batches = [
+        f"{{points: 0, batched: {case}}}",
+        f"{{points: 1, batched: {case}}}",
+        f"{{points: 2, batched: {case}, dependencies: [2]}}",
+        f"{{points: 3, batched: {case}, dependencies: [3]}}",
+    ]
+    problem = sound(package(tmp_path, f"test_cases: [{', '.join(batches)}]\n"), "pond")
+    found = [(one.points, one.tests) for one in problem.subtasks]
+    assert found == [(0, ("1",)), (1, ("1", "2")), (2, ("1", "2", "3")), (3, ("1", "2", "3", "4"))]
+
+
 def test_binary_data_is_left_alone(tmp_path: Path) -> None:
     problem = sound(package(tmp_path, "binary_data: true\n" + LISTED), "pond")
     assert problem.tests[0].answer and problem.tests[0].answer.read() == b"1\r\n2"

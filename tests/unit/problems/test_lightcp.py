@@ -65,6 +65,12 @@ def test_names_of_numbered_cases(tmp_path: Path) -> None:
     assert [test.name for test in problem.tests] == ["a-1"]
 
 
+def test_numbers_go_on_from_subtask_to_subtask(tmp_path: Path) -> None:
+    files = {f"testdata/3.{suffix}": "1" for suffix in ("in", "ans")}
+    problem = sound(changed(tmp_path, "subtasks: [{n_cases: 1}, {n_cases: 2}]\n", files))
+    assert [test.name for test in problem.tests] == ["1", "2", "3"]
+
+
 def test_the_header_of_testlib_beside_the_packages(tmp_path: Path) -> None:
     folder = changed(tmp_path, CASES, {"chk.cc": '#include "testlib.h"\n'})
     error = only_error(folder)
