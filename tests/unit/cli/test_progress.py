@@ -11,7 +11,15 @@ import pytest
 from ioi_eval.cli import console
 from ioi_eval.cli.progress import RunProgress, crowded
 from ioi_eval.cli.report import ReportCounts
-from ioi_eval.runs.events import Overloaded, ReportProgress, RunReported, RunStarted
+from ioi_eval.models import Verdict
+from ioi_eval.runs.events import (
+    Overloaded,
+    ReportProgress,
+    RunReported,
+    RunStarted,
+    SubmissionFailed,
+    SubmissionJudged,
+)
 
 pytestmark = pytest.mark.once
 
@@ -64,6 +72,24 @@ def test_without_a_terminal_a_message_is_a_line(capsys: pytest.CaptureFixture[st
 
     asyncio.run(run())
     assert capsys.readouterr().err == f"{crowded(BUSY)}\n"
+
+
+def test_what_failed_is_finished_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "100")
+    judged = SubmissionJudged(key="a", problem_id="p", status=Verdict.AC, points=1, verdicts={}, tests=7)
+    failed = SubmissionFailed(key="b", problem_id="p", reason="no room")
+
+    async def run() -> None:
+        with RunProgress(quiet=False) as progress:
+            for event in (RunStarted(total=4, skipped=1), judged, failed, failed):
+                progress(event)
+            assert progress.finished == 4
+            progress._bar.refresh() if progress._bar is not None else None
+            assert "4/4 submissions" in terminal.lines()[-1] and "2 failed" in terminal.lines()[-1]
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("several", [False, True])

@@ -81,6 +81,13 @@ def test_models_are_paired_problem_by_problem(tmp_path: Path) -> None:
     assert (pair.low, pair.high) == (pytest.approx(-0.25), pytest.approx(-0.2475))
 
 
+def test_a_problem_has_an_interval_only_over_the_submissions_of_both_runs() -> None:
+    won = {"m": {"p": [0.0, 0.5]}}
+    [same] = paired({"m": {"p": [0.5, 0.5]}}, {"m": {"p": [0.5, 1.0]}}, won)
+    [more] = paired({"m": {"p": [0.5, 0.5]}}, {"m": {"p": [0.5, 1.0, 0.0]}}, won)
+    assert same.problems[0].low == 0 and (more.problems[0].low, more.problems[0].high) == (None, None)
+
+
 def test_two_models_are_paired_where_each_run_has_one() -> None:
     def scores(**models: list[float]) -> dict[str, dict[str, list[float]]]:
         return {name: {"p": values} for name, values in models.items()}
@@ -98,6 +105,13 @@ def test_reasons_beside_the_tests(tmp_path: Path) -> None:
     (one,) = found.changed
     assert one.why == ("the problem has changed", "\N{EN DASH} -> g++ 13", "test 1-a: AC -> WA")
     assert found.options == ("option all_tests: false -> true",)
+
+
+def test_a_test_that_was_skipped_is_no_reason(tmp_path: Path) -> None:
+    """Why it was skipped stands in another test."""
+    skipped: Judged = {"a": {"2-a": Verdict.SKIPPED, "2-b": Verdict.WA}}
+    (one,) = compared(tmp_path, {"a": {}}, skipped).changed
+    assert one.why == ("test 2-b: AC -> WA",)
 
 
 def test_other_programs_of_one_key_are_not_the_same(tmp_path: Path) -> None:

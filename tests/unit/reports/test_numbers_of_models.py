@@ -20,8 +20,9 @@ from ioi_eval.reports.medals import ContestYear, known_contests
 from ioi_eval.reports.page import document
 from ioi_eval.reports.sections import entries, models
 from ioi_eval.reports.sections import medals as sections_medals
-from ioi_eval.reports.tally import Traits, candidate_of, traits_of
+from ioi_eval.reports.tally import Traits, candidate_of, traits_of, uses_of
 from ioi_eval.rules.selection import Budget
+from ioi_eval.store.tasks import Task
 
 pytestmark = pytest.mark.once
 
@@ -154,10 +155,22 @@ def test_columns_are_read_defensively(columns: dict[str, Any], traits: Traits) -
 
 
 def test_rows_of_one_problem_need_not_agree(tmp_path: Path) -> None:
-    said = [row("a", SUM, year=2024), row("b", SUM, tags=["x"]), row("c", SUM, tags=["y"], difficulty="d")]
+    said = [
+        row("a", SUM, year=2024),
+        row("b", SUM, tags=["x"], difficulty="e"),
+        row("c", SUM, tags=["y"], difficulty="d", year=2025),
+    ]
     for n, rows in enumerate((said, said[::-1])):
         found = only(tmp_path / str(n), rows).problems[0]
         assert (found.year, found.tags, found.difficulty) == (2024, ("x", "y"), "d")
+
+
+@pytest.mark.parametrize(("seconds", "step"), [(0.0, 0), (0.001, 1), (0.26, 6), (1.01, 21), (9.0, 31)])
+def test_a_use_is_counted_at_the_next_step_of_its_limit(seconds: float, step: int) -> None:
+    """One that takes more than the limit is never counted within it."""
+    test = msgspec.structs.replace(result(submission("a")).tests[0], cpu_time=seconds, memory=None)
+    judged = msgspec.structs.replace(result(submission("a")), tests=(test,))
+    assert list(uses_of(judged, Task(sha256="", cpu_time=1.0, memory=1 << 20))) == [("time", step)]
 
 
 # --- what a candidate is -----------------------------------------------------------------------------

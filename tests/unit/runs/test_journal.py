@@ -102,6 +102,14 @@ def test_failures_leave_when_they_are_judged(folder: Path) -> None:
     assert failed_lines(folder) == [("a1", "why"), ("a3", "again")]
 
 
+def test_the_last_failure_leaves_when_it_is_judged(folder: Path) -> None:
+    with Journal.open(folder, MADE_OF) as journal:
+        journal.fail(failure("a1"))
+    with Journal.open(folder, MADE_OF) as journal:
+        journal.record(row("a1"))
+    assert failed_lines(folder) == []
+
+
 def test_a_killed_writer_leaves_a_failure_beside_its_result(folder: Path) -> None:
     with Journal.open(folder, MADE_OF) as journal:
         journal.fail(failure("a1"))
