@@ -144,6 +144,16 @@ async def test_the_same_code_costs_nothing() -> None:
     assert [row["key"] for row in record.rows] == ["otter/sum#1", "heron/sum#1", "otter/sum#2"]
 
 
+async def test_submissions_at_the_same_time_are_counted_one_by_one() -> None:
+    record = Kept()
+    async with contest(Rules(submissions=1), record=record) as held:
+        session = held.session("otter")
+        calls = (session.submit("sum", code) for code in ("wrong:1", "wrong:2"))
+        first, second = await asyncio.gather(*calls, return_exceptions=True)
+    assert isinstance(first, Submitted) and isinstance(second, Refused)
+    assert [row["key"] for row in record.rows] == ["otter/sum#1"]
+
+
 async def test_a_failure_of_the_judge_costs_nothing_and_may_be_tried_again() -> None:
     faults: list[Any] = [None, None, EngineUnavailable("down")]
     record, engine = Kept(), FakeEngine(outcome, faults=faults)
@@ -191,6 +201,19 @@ async def test_time_and_pauses() -> None:
             with pytest.raises(Refused, match="the contest is over"):
                 await call
         assert session.standing().points == 200
+
+
+async def test_the_last_gain_is_the_last_one_that_brought_points() -> None:
+    """Who had the points earlier is ahead: later submissions that add nothing cost nothing."""
+    clock = Clock()
+    async with contest(clock=clock) as held:
+        session = held.session("otter")
+        submitted = ("sum", "wrong:3"), ("sum", "wrong:3,4"), ("graded", "right"), ("sum", "wrong:4")
+        for problem, code in submitted:
+            clock.now += 10
+            await session.submit(problem, code)
+        assert [state.gained for state in session.problems()] == [10, 30]
+        assert [(place.points, place.gained) for place in held.scoreboard()] == [(140, 30)]
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,10 @@ async def test_samples_are_participants_and_budgets_end_them(tmp_path: Path, ask
         "otter-32b.1/lanterns#3",
         "otter-32b.2/lanterns#1",
     ]
+    asked.clear()
+    budget = BudgetOptions(tokens=60)  # is that of all calls
+    await competed(tmp_path, lambda one: program(9), asked, Turns(number=3), asking=asking, budget=budget)
+    assert asked == []
 
 
 def test_the_command(cli: CommandLine, tmp_path: Path) -> None:

@@ -324,6 +324,28 @@ def test_problems_by_id_and_their_subtasks() -> None:
     assert found == [1, 0, pytest.approx(0.3)]
 
 
+def test_the_share_of_a_subtask_is_not_rounded() -> None:
+    whole = Subtask(name="all", points=1, tests=("1", "2", "50"), score_type=ScoreType.SUM)
+    problem = msgspec.structs.replace(problem_with_subtasks(), subtasks=(whole,), score_precision=0)
+    give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([problem]))
+    assert give(completions=[PARTLY], problem_id=["twice"], subtask=["all"]) == [pytest.approx(2 / 3)]
+
+
+def test_a_problem_of_no_points_is_right_or_worth_nothing() -> None:
+    subtasks = tuple(msgspec.structs.replace(each, points=0) for each in problem_with_subtasks().subtasks)
+    problem = msgspec.structs.replace(problem_with_subtasks(), subtasks=subtasks)
+    give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([problem]))
+    assert give(completions=[RIGHT, PARTLY], problem_id=["twice"] * 2) == [1, 0]
+
+
+def test_a_problem_of_another_year_is_another_one() -> None:
+    old, new = (msgspec.structs.replace(problem_with_subtasks(), year=year) for year in (2023, 2024))
+    new = msgspec.structs.replace(new, tests=new.tests[:2], subtasks=new.subtasks[:1])
+    give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([old, new]))
+    found = give(completions=[PARTLY] * 2, problem_id=["twice"] * 2, year=[2023, 2024])
+    assert found == [pytest.approx(0.3), 1]
+
+
 # As many a generated one: it was never tried on what is no number.
 FRAGILE = """import sys
 right, said = (int(open(name).read()) for name in (sys.argv[2], sys.argv[3]))

@@ -106,6 +106,22 @@ async def test_each_program_is_built_once(watched: Watched, prepared: Prepared) 
     assert watched.builds[3:] == [()]
 
 
+async def test_another_script_is_another_build(
+    watched: Watched, prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of another version, which shares the store."""
+    job = olympiad(RIGHT, checker="white-diff")
+    job = Job(files=tuple(file for file in job.files if "checker" not in file.name), runtime="cms_ioi")
+    await prepared.execute(job)
+    younger = tmp_path / "graders" / "classic" / "compile"
+    younger.parent.mkdir(parents=True)
+    younger.write_text((graders() / "classic" / "compile").read_text() + "\n")
+    monkeypatch.setattr("ioi_eval.server.prepared.graders", lambda: tmp_path / "graders")
+    before = len(watched.builds)
+    await Prepared(watched, Store(tmp_path / "cache")).execute(job)
+    assert len(watched.builds) == 2 * before > 0
+
+
 async def test_another_grader_is_another_build(watched: Watched, prepared: Prepared) -> None:
     await prepared.execute(olympiad(RIGHT))
     job = olympiad(RIGHT)

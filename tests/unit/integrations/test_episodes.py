@@ -1,0 +1,63 @@
+"""An episode of a contest for a trainer: its points, its end, and what is no score."""
+
+from __future__ import annotations
+
+import pytest
+
+from ioi_eval import InputError
+from ioi_eval.contest import NotJudged, Refused
+from ioi_eval.integrations.episodes import Episode, Episodes
+from ioi_eval.integrations.runtime import Setup, runtime
+from ioi_eval.store.resources import examples
+from ioi_eval.testing import Broken, FakeEngine, FakeTest
+
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("own_runtimes")]
+
+SOURCE = str(examples() / "problems" / "lanterns")
+
+
+def outcome(test: FakeTest) -> float | Broken:
+    return Broken("out of disks") if "break" in test.source else float("right" in test.source)
+
+
+@pytest.fixture(autouse=True)
+def fake_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = Setup(engine=lambda _: FakeEngine(outcome))
+    monkeypatch.setattr("ioi_eval.integrations.tasks.Asked.runtime", lambda asked: runtime(setup))
+
+
+def begun(**rules: object) -> Episode:
+    return Episodes(SOURCE, rules).start("lanterns")
+
+
+async def test_it_ends_with_full_marks() -> None:
+    episode = begun(submissions=3)
+    assert (episode.share, episode.done, episode.told()["submissions"]) == (0, False, 0)
+    assert (await episode.submit("int wrong;"))["points"] == 0 and not episode.done
+    await episode.submit("int right;")
+    assert (episode.share, episode.done, episode.told()["submissions"]) == (1, True, 2)
+
+
+async def test_it_ends_when_nothing_more_may_be_submitted() -> None:
+    episode = begun(submissions=1)
+    await episode.submit("int wrong;")
+    assert (episode.share, episode.done) == (0, True)
+    with pytest.raises(Refused, match="all 1 submissions"):
+        await episode.submit("int right;")
+
+
+async def test_a_failure_of_the_judge_is_told_until_a_submission_is_judged() -> None:
+    """No score may be made of it, and none of what was judged later is lost."""
+    episode = begun()
+    with pytest.raises(NotJudged):
+        await episode.submit("int break_it;")
+    assert "out of disks" in episode.told()["unjudged"] and not episode.submissions
+    await episode.submit("int right;")
+    assert "unjudged" not in episode.told() and episode.share == 1
+
+
+def test_a_problem_or_a_rule_that_is_not_there() -> None:
+    with pytest.raises(InputError, match="no problem 'tide'"):
+        Episodes(SOURCE, {}).start("tide")
+    with pytest.raises(InputError, match="a rule that cannot be used"):
+        Episodes(SOURCE, {"submissions": "many"})
