@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -46,9 +47,15 @@ def level(module: str) -> int:
     return 2 * LEVELS["runs"] + 1 if module == SURFACE else 2 * LEVELS[module.split(".")[0]]
 
 
+@lru_cache(maxsize=1)
+def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """All of a tree, which every rule looks at."""
+    return tuple(ast.walk(tree))
+
+
 def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and full name of every import, in functions and under TYPE_CHECKING too."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -94,7 +101,7 @@ def kind_offences(module: str, tree: ast.AST) -> Iterator[str]:
     """Only engines ask which engine it is."""
     if within(module, ["engines"]):
         return
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Call) and dotted(node.func) in {"isinstance", "issubclass", "type"}:
             names = {dotted(name).rpartition(".")[2] for name in ast.walk(node)}
             yield from (f"line {node.lineno}: asks for {name}" for name in sorted(names & ENGINES))
@@ -110,7 +117,7 @@ def package_offences(module: str, tree: ast.AST) -> Iterator[str]:
 def terminal_offences(module: str, tree: ast.AST) -> Iterator[str]:
     if within(module, ["cli"]):
         return
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
             yield f"line {node.lineno}: print"
         elif isinstance(node, ast.Attribute) and dotted(node) in {"sys.stdout", "sys.stderr"}:
@@ -122,14 +129,14 @@ def environment_offences(module: str, tree: ast.AST) -> Iterator[str]:
         return
     names = {"os.environ", "os.environb", "os.getenv", "os.putenv", "os.getenvb"}
     yield from (f"line {line}: {name}" for line, name in imported(tree) if name in names)
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Attribute) and dotted(node) in names:
             yield f"line {node.lineno}: {dotted(node)}"
 
 
 def handler_offences(module: str, tree: ast.AST) -> Iterator[str]:
     """Catching everything is only for cleaning up: the handler must raise again."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if not isinstance(node, ast.ExceptHandler):
             continue
         caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
@@ -141,7 +148,7 @@ def handler_offences(module: str, tree: ast.AST) -> Iterator[str]:
 
 
 def state_offences(module: str, tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Global):
             yield f"line {node.lineno}: global {', '.join(node.names)}"
 
@@ -165,8 +172,8 @@ def flag_offences(module: str, tree: ast.AST) -> Iterator[str]:
     """The library speaks of arguments; the command line says what it calls them."""
     if within(module, ["cli"]):
         return
-    texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    texts = {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
+    for node in nodes(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in texts:
             flags = [flag for flag in _FLAG.findall(node.value) if flag not in OTHERS_FLAGS]
             yield from (f"line {node.lineno}: {flag}" for flag in flags)
@@ -329,10 +336,9 @@ PEERS = {"integrations/open_r1.py", "integrations/eval_protocol.py"}
 def test_each_class_has_a_name_of_its_own() -> None:
     """Who searches for one finds it. Names that begin with `_` are of one file."""
     names = [
-        node.name
+        name
         for path in FILES
         if path.relative_to(PACKAGE).as_posix() not in PEERS
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        for name in re.findall(r"^ *class ([A-Za-z]\w*)[(:\[]", path.read_text(), re.MULTILINE)
     ]
     assert [name for name in set(names) if names.count(name) > 1] == []
