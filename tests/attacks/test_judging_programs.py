@@ -7,13 +7,13 @@ is right only if it got what it is after, so that a verdict of AC tells of a suc
 from __future__ import annotations
 
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 from support.servers import Fixed
 
-from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
+from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Test, Verdict
 from ioi_eval.server import Server, ServerOptions
@@ -77,23 +77,33 @@ WASTEFUL = {
 }
 
 
-def problem(checker: Checker) -> Problem:
+def problem(checker: Checker, tests: int = 1) -> Problem:
+    """The tests' inputs are their numbers."""
+    numbers = [str(number) for number in range(tests)]
     return Problem(
         id="echo",
         limits=Limits.contest(2.0, 256 << 20),
         checker=checker,
-        tests=(Test(name="1", input=Blob.of("7\n"), answer=Blob.of("7\n")),),
+        tests=tuple(Test(name=one, input=Blob.of(one), answer=Blob.of(one)) for one in numbers),
     )
 
 
 def validator(body: str) -> Checker:
-    text = f"{_HEAD}int main() {{ {body}\n _exit(43); }}\n"
+    text = f"{_HEAD}int main(int, char** given) {{ {body}\n _exit(43); }}\n"
     return Checker(kind=CheckerKind.ICPC, sources=(NamedBlob(name="validate.cpp", content=Blob.of(text)),))
 
 
-def script(body: str) -> Checker:
-    inside = "\n".join(f"    {line}" for line in body.splitlines())
-    text = f"import os, sys\ndef won(found):\n    sys.exit(42 if found else 43)\ntry:\n{inside}\nexcept Exception:\n    sys.exit(43)\nsys.exit(43)\n"
+def validators(bodies: Sequence[str]) -> Checker:
+    """The one whose number is a test's input: compiled together they take as long as one."""
+    cases = "".join(f" case {number}: {{ {body} }} break;" for number, body in enumerate(bodies))
+    return validator(f'int n; if (fscanf(fopen(given[1], "r"), "%d", &n) == 1) switch (n) {{{cases} }}')
+
+
+def scripts(bodies: Sequence[str]) -> Checker:
+    text = "import os, sys\ndef won(found):\n    sys.exit(42 if found else 43)\nn = int(open(sys.argv[1]).read())\ntry:\n"
+    for number, body in enumerate(bodies):
+        text += f"    if n == {number}:\n" + "".join(f"        {line}\n" for line in body.splitlines())
+    text += "except Exception:\n    sys.exit(43)\nsys.exit(43)\n"
     source = NamedBlob(name="check.py", content=Blob.of(text))
     return Checker(kind=CheckerKind.ICPC, sources=(source,), language="python")
 
@@ -121,30 +131,35 @@ async def judge(
         port = int(server.url.rsplit(":", 1)[1])
         here = EmbeddedEngine(store=store, slots=1)
         there = here if request.param == "here" else PistonEngine(Fixed([server.url]))
-        async with Scorer(there, store=own) as scorer:
+        options = JudgeOptions(all_tests=True)
+        async with Scorer(there, store=own, options=options) as scorer:
             yield scorer, port
+
+
+async def verdicts(scorer: Scorer, checker: Checker, tests: int) -> list[Verdict]:
+    own = Submission(key="k", problem_id="echo", code=ECHO, language="python")
+    return [test.status for test in (await scorer.score(problem(checker, tests), own)).tests]
 
 
 async def verdict(scorer: Scorer, checker: Checker) -> Verdict | None:
     """None: the judge failed."""
-    own = Submission(key="k", problem_id="echo", code=ECHO, language="python")
     try:
-        (test,) = (await scorer.score(problem(checker), own)).tests
+        (status,) = await verdicts(scorer, checker, 1)
     except JudgeFailure:
         return None
-    return test.status
+    return status
 
 
 async def test_a_validator_gets_nothing_of_the_machine(judge: tuple[Scorer, int], home: Path) -> None:
     scorer, port = judge
     known = {"home": str(home), "answers": str(home.parent / "answers"), "port": str(port)}
-    assert await verdict(scorer, validator("won();")) is Verdict.AC, "a success would be seen"
-    assert await verdict(scorer, script("won(True)")) is Verdict.AC
-    for table, make in ((CPP, validator), (PYTHON, script)):
-        for name, body in table.items():
-            for word, value in known.items():
-                body = body.replace(f"{{{word}}}", value)
-            assert await verdict(scorer, make(body)) is Verdict.WA, name
+    for table, won, make in ((CPP, "won();", validators), (PYTHON, "won(True)", scripts)):
+        bodies = [won, *table.values()]
+        for word, value in known.items():
+            bodies = [body.replace(f"{{{word}}}", value) for body in bodies]
+        first, *others = await verdicts(scorer, make(bodies), len(bodies))
+        assert first is Verdict.AC, "a success would be seen"
+        assert dict(zip(table, others, strict=True)) == dict.fromkeys(table, Verdict.WA)
     assert (home / "secret").read_text() == SECRET and not (home / "new").exists()
 
 
