@@ -15,7 +15,7 @@ from leftovers import descendants
 _SHOWN = 15
 _WORK = tuple(map(str, range(20_000)))
 _USUAL = 0.0006  # seconds that hashing them takes on the machine for which bounds are set
-_LOOKED = 50  # tests from one look at the machine's pace to the next
+_LOOKED = 200  # tests from one look at the machine's pace to the next
 _TICKS = os.sysconf("SC_CLK_TCK")
 _LOOKED_BELOW = 0.1  # seconds from one look at the processes below to the next
 _SEEN = pytest.StashKey[float]()

@@ -15,7 +15,7 @@ from ioi_eval.models import Blob, Limits, Problem, Test, Verdict
 from ioi_eval.rules.extraction import extract
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
-LIMITS = Limits(cpu_time=2.0, wall_time=20.0, memory=256 << 20)
+LIMITS = Limits(cpu_time=0.5, wall_time=20.0, memory=256 << 20)
 PROBLEM = Problem(
     id="sum", limits=LIMITS, tests=(Test(name="1", input=Blob.of("1 2\n"), answer=Blob.of("3\n")),)
 )
