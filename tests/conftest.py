@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import gc
 import os
 import re
 import signal
@@ -25,7 +26,7 @@ from building import SOURCES, built_once
 from cost import Costs
 from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
 from repeating import Repeating
-from support.once import ask_once
+from support.once import ask_for_all, ask_once
 from support.places import with_usual_cache
 from support.servers import Fixed, Server, ServerOptions
 from support.warm_command import end_warm_command
@@ -93,7 +94,8 @@ def usual_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def what_stays_is_asked_once() -> Iterator[None]:
+def what_stays_is_asked_once(shared: Path) -> Iterator[None]:
+    ask_for_all(shared, built_once)
     with pytest.MonkeyPatch.context() as patch:
         ask_once(patch.setattr)
         yield
@@ -154,6 +156,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         callspec = getattr(item, "callspec", None)  # a test without parameters is its own sample
         if sample and callspec and not re.search(sample.args[0], callspec.id):
             item.add_marker("long")
+
+
+def pytest_collection_finish() -> None:
+    """All that is loaded now stays to the end, and need not be looked through for garbage again and again."""
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -2,30 +2,76 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Callable, Collection
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoints, entry_points
+from pathlib import Path
 
+import msgspec
+
+from ioi_eval.engines import conditions
 from ioi_eval.engines.embedded import engine
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.model.job import Toolchain
 from ioi_eval.store import resources
 
+Built = Callable[[Path, Callable[[Path], object]], Path]
 
-def ask_once(put: Callable[[object, str, object], None] = setattr) -> None:
-    """Let engines know all compilers, and benchmarks and formats what is installed, from one look at it."""
-    put(engine, "toolchains", toolchains_once)
+
+def ask_once(put: Callable[[object, str, object], None] = setattr, *, told: bytes = b"") -> None:
+    """Let engines know all compilers, and benchmarks and formats what is installed, from one look at it.
+
+    `told`: `all_tools` of another process, which has looked.
+    """
+    if told:
+        _asked.know(told)
+    for module in (engine, conditions):
+        put(module, "toolchains", toolchains_once)
     put(resources, "entry_points", lambda group: _installed(group, tuple(sys.path)))
 
 
+def ask_for_all(place: Path, built: Built) -> None:
+    """Look for compilers once for all processes to which this folder is the same."""
+    _asked.built = partial(_built_in, place, built)
+
+
 def toolchains_once(python: str = "", promised: Collection[str] = ()) -> dict[str, Toolchain]:
-    return dict(_asked(python, tuple(promised)))
+    return _asked.tools(python, tuple(promised))
 
 
-@cache
-def _asked(python: str, promised: tuple[str, ...]) -> dict[str, Toolchain]:
-    return toolchains(python, promised)
+def all_tools() -> bytes:
+    return msgspec.json.encode(toolchains_once())
+
+
+Look = Callable[[], dict[str, Toolchain]]
+
+
+class _Asked:
+    """What was found, for each Python."""
+
+    def __init__(self) -> None:
+        self.built: Callable[[str, Look], dict[str, Toolchain]] = lambda _, look: look()
+        self._found = dict[tuple[str, tuple[str, ...]], dict[str, Toolchain]]()
+
+    def know(self, told: bytes) -> None:
+        self._found["", ()] = msgspec.json.decode(told, type=dict[str, Toolchain])
+
+    def tools(self, python: str, promised: tuple[str, ...]) -> dict[str, Toolchain]:
+        key = python, promised
+        if key not in self._found:
+            self._found[key] = self.built(repr(key), lambda: toolchains(*key))
+        return dict(self._found[key])
+
+
+_asked = _Asked()
+
+
+def _built_in(place: Path, built: Built, key: str, look: Look) -> dict[str, Toolchain]:
+    name = f"toolchains-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    file = built(place / name, lambda new: new.write_bytes(msgspec.json.encode(look())))
+    return msgspec.json.decode(file.read_bytes(), type=dict[str, Toolchain])
 
 
 @cache

@@ -6,6 +6,7 @@ modules are loaded before, but none that reads the environment when it is loaded
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -14,7 +15,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -41,6 +43,7 @@ class WarmCommand:
         with theirs:
             number = theirs.fileno()
             self._process = subprocess.Popen([sys.executable, __file__, str(number)], pass_fds=[number])
+        self._requests.send(import_module("support.once").all_tools())
         self._requests.recv(_LARGEST)  # it is ready: the tests that come do not bear what it costs
 
     def run(
@@ -118,10 +121,9 @@ def _become(
     sys.path[:1] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
 
 
-def _ask_once() -> None:
+def _ask_once(told: bytes) -> None:
     """Do before the first call what is done once; this file is a script, beside which the other lies."""
-    import_module("once").ask_once()
-    import_module("ioi_eval.engines.embedded.engine").toolchains()
+    import_module("once").ask_once(told=told)
 
 
 def _make_pages_once() -> None:
@@ -134,16 +136,42 @@ def _make_pages_once() -> None:
         document.html(page, beside=beside)
 
 
+def _called() -> None:
+    if sys.argv[0]:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    else:
+        import_module("ioi_eval.cli").main()
+
+
+def _exit_code(call: Callable[[], None]) -> int:
+    """Return what an interpreter would end with, and say what it would say."""
+    try:
+        call()
+    except SystemExit as ended:
+        if isinstance(ended.code, int | None):
+            return ended.code or 0
+        print(ended.code, file=sys.stderr)
+        return 1
+    except BaseException:  # noqa: BLE001 - nobody is above it
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def _end(code: int) -> None:
+    """End as an interpreter does, but leave what it has loaded: to take that apart would copy all of it."""
+    for done in (threading._shutdown, atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):  # type: ignore[attr-defined]
+        done()
+    os._exit(code & 0xFF)
+
+
 if __name__ == "__main__":
     for name in _LOADED:
         import_module(name)
-    _ask_once()
+    with_tests = socket.socket(fileno=int(sys.argv[1]))
+    _ask_once(with_tests.recv(_LARGEST))
     _make_pages_once()
     gc.freeze()  # a collection in a child would copy all of it
-    with_tests = socket.socket(fileno=int(sys.argv[1]))
     with_tests.send(b"ready")
     if _wait_for_a_call(with_tests):
-        if sys.argv[0]:
-            runpy.run_path(sys.argv[0], run_name="__main__")
-        else:
-            import_module("ioi_eval.cli").main()
+        _end(_exit_code(_called))
