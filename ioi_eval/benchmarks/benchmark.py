@@ -27,7 +27,7 @@ from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace as write
 from ioi_eval.store.memory import remembered
-from ioi_eval.store.people import People
+from ioi_eval.store.tasks import People
 
 INLINE = 1 << 10  # bytes
 

@@ -13,7 +13,7 @@ from ioi_eval.benchmarks.assertions import python_checker
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, Unusable
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, TaskOptions, Test
-from ioi_eval.store.people import People
+from ioi_eval.store.tasks import People
 
 INTERACTIVE = "interactive, and the dataset has no interactor"
 NOT_EXECUTABLE = "the dataset says that it cannot be executed"

@@ -36,8 +36,8 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.problems import testlib
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, broken
-from ioi_eval.store.people import ContestResults, People
 from ioi_eval.store.rows import as_number
+from ioi_eval.store.tasks import ContestResults, People
 
 TESTS = "LiveOIBench/LiveOIBench_tests"
 PEOPLE = "LiveOIBench/LiveOIBench_contestants"

@@ -46,8 +46,8 @@ from ioi_eval.model.fields import near, nearest
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
 from ioi_eval.problems import Problems
 from ioi_eval.store import Store
-from ioi_eval.store.people import People
 from ioi_eval.store.resources import installed
+from ioi_eval.store.tasks import People
 
 _T = TypeVar("_T")
 

@@ -13,8 +13,8 @@ from ioi_eval.cli.options import Engine, Json, ProblemOptions, Quiet, Source, op
 from ioi_eval.cli.progress import Signals
 from ioi_eval.rules.calibration import Calibration, Distance
 from ioi_eval.runs.events import DistanceMeasured, Event
-from ioi_eval.runs.hardware import REACH
-from ioi_eval.runs.hardware import calibrate as measure
+from ioi_eval.runs.solutions import REACH
+from ioi_eval.runs.solutions import calibrate as measure
 
 _EXAMPLES = """
   ioi-eval calibrate packages

@@ -9,9 +9,8 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.model.values import Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, ProblemSummary, Summary, sections
-from ioi_eval.reports.comparison import entries
+from ioi_eval.reports.comparison import Differences, entries, sections_of
 from ioi_eval.reports.comparison import warnings as comparison_warnings
-from ioi_eval.reports.differences import Differences, sections_of
 from ioi_eval.reports.document import Section, share, visible
 from ioi_eval.reports.sections import Entry
 from ioi_eval.rules.metrics import PassAtK
@@ -113,7 +112,7 @@ def _section(section: Section) -> Iterator[str]:
     yield section.title
     if section.table is not None:
         heads = [head if head.isupper() else head[:1].lower() + head[1:] for head in section.table.heads]
-        right = [head for head, side in zip(heads, section.table.align, strict=True) if side == "r"]
+        right = [head for head, side in zip(heads, section.table.sides, strict=True) if side == "r"]
         rows = [[visible(str(cell)) for cell in row] for row in section.table.rows]
         yield from console.table_lines(heads, rows, right=right, spare=right[:0:-1])
     for note in (*section.items, *section.notes):

@@ -181,9 +181,14 @@ Cell = str | Meter | Link
 class TableBlock(Value):
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell]]
-    align: str  # `l` or `r` for each column
+    align: str = ""  # `l` or `r` for each column; empty: a name and numbers
     meanings: Mapping[str, str] = {}  # of heads
     replay: str = ""  # JSON for scoreboard.js, which shows the table as it was earlier
+
+    @property
+    def sides(self) -> str:
+        """Return `l` or `r` for each column."""
+        return self.align or "l" + "r" * (len(self.heads) - 1)
 
 
 class Figure(Value):
@@ -237,6 +242,51 @@ class Document(Value):
     attempts: str = ""  # that script
 
 
+# --- names of pages ----------------------------------------------------------------------------------
+# They are hashes, because keys and problems are text of others.
+
+
+FOLDER, ALL = "report", "submissions.html"
+EQUAL = "equal"  # the place on a problem's page that lists equal programs
+
+
+def submission_page(key: str) -> str:
+    return f"submission-{_short_hash(key)}.html"
+
+
+def part_page(number: int) -> str:
+    """Return the page with a part of a long list of all submissions; parts count from 0."""
+    return f"submissions-{number + 1}.html"
+
+
+def problem_page(problem: str) -> str:
+    return f"problem-{_short_hash(problem)}.html"
+
+
+def attempts_script(problem: str) -> str:
+    return f"attempts-{_short_hash(problem)}.js"
+
+
+def model_page(model: str) -> str:
+    return f"model-{_short_hash(model)}.html"
+
+
+def model_anchor(model: str) -> str:
+    return f"m-{_short_hash(model)}"
+
+
+def drawn(key: str) -> int:
+    """Return the number of a key by which samples are drawn."""
+    return int(_short_hash(key)[-15:], 16)
+
+
+def _short_hash(name: str) -> str:
+    return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+# --- as Markdown -------------------------------------------------------------------------------------
+
+
 def markdown(document: Document) -> str:
     """Return the document as Markdown. Everything is escaped but the output of our own tables."""
     return _markdown_template().render(document=document).rstrip("\n") + "\n"
@@ -262,6 +312,9 @@ def _markdown_template() -> jinja2.Template:
         "hashes": lambda level: Markdown("#" * level),
     }
     return environment.from_string(source, globals=helpers)
+
+
+# --- as HTML -----------------------------------------------------------------------------------------
 
 
 STYLE, SCRIPT = "style.css", "script.js"  # as they lie beside pages
@@ -294,10 +347,16 @@ def html(document: Document, *, beside: bool = False) -> str:
     `beside`: style and script lie beside it; otherwise they are in it, and it needs no other file.
     """
     # Numbers, because titles are text of others.
-    anchors = [
-        (section.anchor or f"s{number}", section) for number, section in enumerate(document.sections, start=1)
-    ]
-    return _html_template(beside).render(document=document, anchors=anchors) + "\n"
+    return (
+        _html_template(beside).render(
+            document=document,
+            anchors=[
+                (section.anchor or f"s{number}", section)
+                for number, section in enumerate(document.sections, start=1)
+            ],
+        )
+        + "\n"
+    )
 
 
 @cache
@@ -317,7 +376,7 @@ def _html_template(beside: bool) -> jinja2.Template:
     # Chromium knows no 'self' of a file, so where the two lie beside a page any file may bring them.
     sources = "file: 'self'" if beside else ""
     allowed = (
-        f"{kind}-src {sources or _hash(text)}" for kind, text in (("style", style), ("script", script))
+        f"{kind}-src {sources or _quoted_hash(text)}" for kind, text in (("style", style), ("script", script))
     )
     environment.filters |= {"drawn": Markup, "raw": escape, "indented": indented}
     environment.globals |= {
@@ -332,7 +391,7 @@ def _html_template(beside: bool) -> jinja2.Template:
     return environment.get_template("report.html.j2")
 
 
-def _hash(text: str) -> str:
+def _quoted_hash(text: str) -> str:
     """As a content-security policy names what a page holds itself."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
@@ -356,7 +415,7 @@ def rows_of(table: TableBlock) -> Any:
             lines.append("</tbody>\n<tbody hidden>\n")
         pieces = (
             _text_cell(cell, side) if isinstance(cell, str) else _cell(cell, side)
-            for cell, side in zip(row, table.align, strict=True)
+            for cell, side in zip(row, table.sides, strict=True)
         )
         lines.append(f"<tr>{''.join(pieces)}</tr>\n")
     return Markup("".join(lines))
@@ -440,7 +499,7 @@ def indented(line: str) -> Any:
 # A wrong output beside the expected one, line by line. What differs is marked, blanks and line ends too.
 
 
-_PIECE = re.compile(r"\n|[^\S\n]+|\S+")
+_PIECE = re.compile(r"\n|[^\S\n]+|\S+")  # words, blanks between them, and the line's end
 _SYMBOLS = {" ": "·", "\t": "⇥", "\r": r"\r", "\n": "↵"}
 
 
@@ -449,7 +508,10 @@ def compared(output: str, expected: str) -> Any:
     from markupsafe import Markup
 
     pairs = enumerate(_pairs(_ended_lines(output), _ended_lines(expected)), start=1)
-    rows = ((number, *_marked(*map(_pieces, pair))) for number, pair in pairs)
+    pieces = (
+        (number, (None if line is None else _PIECE.findall(line) for line in pair)) for number, pair in pairs
+    )
+    rows = ((number, *_marked(*pair)) for number, pair in pieces)
     return Markup("".join(f"<tr><td>{number}</td>{left}{other}</tr>\n" for number, left, other in rows))
 
 
@@ -465,11 +527,6 @@ def _pairs(output: Sequence[str], expected: Sequence[str]) -> Iterator[tuple[str
         None, left, other, autojunk=False
     ).get_opcodes():
         yield from zip_longest(output[start:end], expected[other_start:other_end])
-
-
-def _pieces(line: str | None) -> list[str] | None:
-    """Words, blanks between them, and the line's end."""
-    return None if line is None else _PIECE.findall(line)
 
 
 def _marked(output: list[str] | None, expected: list[str] | None) -> tuple[str, str]:

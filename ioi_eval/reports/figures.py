@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ioi_eval.model.values import Reason, Verdict
-from ioi_eval.reports.addresses import FOLDER, submission_page
-from ioi_eval.reports.document import NOTHING, Figure, number
+from ioi_eval.reports.document import FOLDER, NOTHING, Figure, number, submission_page
 from ioi_eval.reports.plots import (
     HALF,
     SERIES,

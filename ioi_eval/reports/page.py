@@ -14,8 +14,9 @@ import msgspec
 
 from ioi_eval.model.values import Value
 from ioi_eval.reports import sections
-from ioi_eval.reports.addresses import ALL, FOLDER, model_page, problem_page, submission_page
 from ioi_eval.reports.document import (
+    ALL,
+    FOLDER,
     NOTHING,
     Cell,
     CodeLines,
@@ -26,8 +27,11 @@ from ioi_eval.reports.document import (
     counted,
     html,
     markdown,
+    model_page,
     number,
+    problem_page,
     share,
+    submission_page,
 )
 from ioi_eval.reports.pages import (
     LONGEST_LIST,
@@ -45,7 +49,6 @@ from ioi_eval.reports.pages import (
 from ioi_eval.reports.records import (
     ModelSummary,
     PagesOf,
-    ProblemSummary,
     ReportOptions,
     Settings,
     Summary,
@@ -54,9 +57,8 @@ from ioi_eval.reports.records import (
     write_json,
 )
 from ioi_eval.reports.scoreboard import section as scoreboard
-from ioi_eval.reports.summary import SUMMARY, Each, Pass, PassCounts, check_run, summary
-from ioi_eval.reports.tally import from_plain, to_plain
-from ioi_eval.reports.tests_table import TESTS, KeptTests, writing_tests
+from ioi_eval.reports.summary import SUMMARY, Each, Pass, PassCounts, check_run, from_plain, summary, to_plain
+from ioi_eval.reports.tables import TESTS, KeptTests, writing_tests
 from ioi_eval.reports.validation import sections as validation_sections
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.store.files import draft_of, read_value, replace, sweep_drafts
@@ -65,6 +67,7 @@ from ioi_eval.store.tasks import Task, read_tasks
 
 _COMMAND = "command"  # the setting that says how the run was started
 _LONG, _MANY = 40, 150  # rows
+_ALL_HAVE_PAGES = 20_000  # submissions; of more, where the user does not say, a sample
 _GIVEN_UP = 3600  # seconds without a write, after which a draft of a report is nobody's
 _MODES = {
     Mode.MAX_SUBTASK: "Points add up the best result of each subtask over all submissions (max_subtask).",
@@ -148,6 +151,16 @@ def _overview(run: Summary, *, apart: bool, pages: PagesOf) -> Iterator[Section]
         pages_of = {name: f"{FOLDER}/{problem_page(name)}" for name in names}
         yield scoreboard(run.contest, pages_of, run.submission_limit)
     notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []
+    of_verdicts = list[str]()
+    if run.repeated:
+        of_verdicts.append(
+            f"{counted(run.repeated, 'submission')} repeat another program and share its result."
+        )
+    if run.measured_again:
+        of_verdicts.append(
+            f"{counted(run.measured_again, 'test')} took as long as the time limit or a little longer, and "
+            f"ran again. {counted(run.saved, 'verdict')} hung on that: the least time was within the limit."
+        )
     solved = (
         "A problem is solved when every subtask has full marks; without subtasks, when a submission passes "
     )
@@ -164,18 +177,7 @@ def _overview(run: Summary, *, apart: bool, pages: PagesOf) -> Iterator[Section]
         yield sections.by_problem(of, linked=True, opened=pages is not PagesOf.NONE)
     verdicts = sections.verdicts(of, run.verdicts, run.unscored)
     yield from filter(None, [sections.uses(of)])
-    yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_notes(run)])
-
-
-def _notes(run: Summary) -> Iterator[str]:
-    """Yield how many results are shared, and how many tests ran again."""
-    if run.repeated:
-        yield f"{counted(run.repeated, 'submission')} repeat another program and share its result."
-    if run.measured_again:
-        yield (
-            f"{counted(run.measured_again, 'test')} took as long as the time limit or a little longer, and "
-            f"ran again. {counted(run.saved, 'verdict')} hung on that: the least time was within the limit."
-        )
+    yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *of_verdicts])
 
 
 def _has_subtasks(*models: ModelSummary) -> bool:
@@ -193,7 +195,20 @@ def _model(model: ModelSummary, place: str, *, alone: bool, opened: bool) -> Ite
     )
     if _has_subtasks(model):
         of = "" if alone else ", " + (model.model or "no model's name")
-        rows = [row for problem in model.problems for row in _subtasks(problem, place, opened)]
+        rows: list[list[Cell]] = [
+            [
+                "" if number_of else problem.problem_id,
+                best.subtask,
+                number(best.weighted_score),
+                number(best.points),
+                best.status,
+                Link(text=best.key, href=f"{place}{submission_page(best.key)}" if opened else "")
+                if best.weighted_score
+                else NOTHING,
+            ]
+            for problem in model.problems
+            for number_of, best in enumerate(problem.subtasks)
+        ]
         yield Section(
             title=f"Best of each subtask{of}",
             level=3,
@@ -207,11 +222,11 @@ def _model(model: ModelSummary, place: str, *, alone: bool, opened: bool) -> Ite
 def _problems(model: ModelSummary, place: str) -> TableBlock:
     statuses = list(model.verdicts)[::-1]
     ks = sections.known_ks(problem.pass_at for problem in model.problems)
-    heads = ["Problem", "Points", "of", "Mean", "Solved by", *(f"pass@{k}" for k in ks)]
-    heads += ["Submissions", *statuses, "Unscored"]
-    rows = [
+    rows: list[list[Cell]] = [
         [
-            _opening(problem, place),
+            Link(text=problem.problem_id, href=f"{place}{problem_page(problem.problem_id)}")
+            if problem.scored
+            else problem.problem_id,
             sections.points(problem),
             sections.whole([problem]),
             share(problem.mean_points, 1) if problem.points is None else number(problem.mean_points),
@@ -223,29 +238,11 @@ def _problems(model: ModelSummary, place: str) -> TableBlock:
         ]
         for problem in model.problems
     ]
-    return TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
-
-
-def _opening(problem: ProblemSummary, place: str) -> Cell:
-    if not problem.scored:
-        return problem.problem_id
-    return Link(text=problem.problem_id, href=f"{place}{problem_page(problem.problem_id)}")
-
-
-def _subtasks(problem: ProblemSummary, place: str, opened: bool) -> list[list[Cell]]:
-    return [
-        [
-            "" if number_of else problem.problem_id,
-            best.subtask,
-            number(best.weighted_score),
-            number(best.points),
-            best.status,
-            Link(text=best.key, href=f"{place}{submission_page(best.key)}" if opened else "")
-            if best.weighted_score
-            else NOTHING,
-        ]
-        for number_of, best in enumerate(problem.subtasks)
-    ]
+    passes = [f"pass@{k}" for k in ks]
+    return TableBlock(
+        heads=["Problem", "Points", "of", "Mean", "Solved by", *passes, "Submissions", *statuses, "Unscored"],
+        rows=rows,
+    )
 
 
 # --- what could not be judged, and how all was made --------------------------------------------------
@@ -254,33 +251,49 @@ def _subtasks(problem: ProblemSummary, place: str, opened: bool) -> list[list[Ce
 def _failures(run: Summary) -> Iterator[Section]:
     if not run.unscored:
         return
-    rows = [
-        [
-            f"{why.submissions:,}",
-            ", ".join(why.problems),
-            why.phase or NOTHING,
-            why.reason,
-            why.remedy or (_NO_TRY if why.final else NOTHING),
-            ", ".join(why.examples),
-        ]
-        for why in run.failures
-    ]
-    heads = ["Submissions", "Problems", "While", "Reason", "What to do", "For example"]
-    table = TableBlock(heads=heads, rows=rows, align="rlllll")
-    yield Section(title="Could not be judged", table=table, notes=["failures.jsonl has them one by one."])
+    yield Section(
+        title="Could not be judged",
+        table=TableBlock(
+            heads=["Submissions", "Problems", "While", "Reason", "What to do", "For example"],
+            rows=[
+                [
+                    f"{why.submissions:,}",
+                    ", ".join(why.problems),
+                    why.phase or NOTHING,
+                    why.reason,
+                    why.remedy or (_NO_TRY if why.final else NOTHING),
+                    ", ".join(why.examples),
+                ]
+                for why in run.failures
+            ],
+            align="rlllll",
+        ),
+        notes=["failures.jsonl has them one by one."],
+    )
 
 
 def _about(settings: Settings) -> Iterator[Section]:
-    rows = [list(pair) for pair in _settings(settings)]
+    # The layers that a kernel refused stand outside the table: they bear on trust.
+    missing = [
+        str(reason)
+        for confinement in settings.confinements
+        for report in (confinement, confinement.get("build") or {})
+        for reason in report.get("missing") or ()
+    ]
     yield Section(
         title="Settings",
-        table=TableBlock(heads=["What", "Value"], rows=rows, align="ll"),
-        items=[f"Not confined as it could be: {reason}" for reason in _missing(settings)],
+        table=TableBlock(
+            heads=["What", "Value"], rows=[list(pair) for pair in _settings(settings)], align="ll"
+        ),
+        items=[f"Not confined as it could be: {reason}" for reason in dict.fromkeys(missing)],
     )
     if usual := [[name, _text(value)] for name, value in _options(settings, usual=True)]:
-        heads = ["Option", "Value"]
-        table = TableBlock(heads=heads, rows=usual, align="ll")
-        yield Section(title="Options with their default", level=3, table=table, long=True)
+        yield Section(
+            title="Options with their default",
+            level=3,
+            table=TableBlock(heads=["Option", "Value"], rows=usual, align="ll"),
+            long=True,
+        )
     command = settings.given.get(_COMMAND)
     yield Section(
         title="How to get the same again",
@@ -293,17 +306,6 @@ def _about(settings: Settings) -> Iterator[Section]:
     )
 
 
-def _missing(settings: Settings) -> list[str]:
-    """Return the layers that a kernel refused. They stand outside the table: they bear on trust."""
-    reports = [
-        each
-        for confinement in settings.confinements
-        for each in (confinement, confinement.get("build") or {})
-    ]
-    found = [str(reason) for report in reports for reason in report.get("missing") or ()]
-    return list(dict.fromkeys(found))
-
-
 def _settings(settings: Settings) -> Iterator[tuple[str, str]]:
     yield from (
         (name.replace("_", " ").capitalize(), _text(value))
@@ -314,11 +316,16 @@ def _settings(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "Dump", f"sha256 {settings.dump[:16]}… (whole in run.json)"
     yield from ((f"Option {name}", _text(value)) for name, value in _options(settings, usual=False))
     yield from ((f"Version of {name}", value) for name, value in sorted(settings.versions.items()))
-    yield from (("Compiled with", f"{name} ({_times(times)})") for name, times in settings.compilers.items())
+    yield from (
+        ("Compiled with", f"{name} ({counted(times, 'submission')})")
+        for name, times in settings.compilers.items()
+    )
     yield from (
         (f"Checker of {problem}", ", ".join(found)) for problem, found in settings.checkers.items() if found
     )
-    yield from (("Repaired", f"{name} ({_times(times)})") for name, times in settings.repairs.items())
+    yield from (
+        ("Repaired", f"{name} ({counted(times, 'submission')})") for name, times in settings.repairs.items()
+    )
     yield from (("Confinement", _confinement(confinement)) for confinement in settings.confinements)
 
 
@@ -326,10 +333,6 @@ def _options(settings: Settings, *, usual: bool) -> list[tuple[str, Any]]:
     """Return the options that are, or are not, what they are by default."""
     options = sorted(settings.options.items())
     return [(name, value) for name, value in options if (not value or USUAL.get(name) == value) is usual]
-
-
-def _times(times: int) -> str:
-    return counted(times, "submission")
 
 
 def _text(value: Any) -> str:
@@ -379,7 +382,9 @@ def write_reports(
     for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS, INDEX, ROWS):
         sweep_drafts(place / name, idle=_GIVEN_UP)
     made_of = MadeOf.read(place / FOLDER)
-    last = _read_summary(place) if made_of is not None and made_of.stamp == stamp else None
+    is_whole = all((place / name).is_file() for name in (REPORT, PAGE))
+    is_same = is_whole and made_of is not None and made_of.stamp == stamp
+    last = read_value(place / SUMMARY, Summary) if is_same else None
     if last is None:
         return _written(folder, stamp, options or ReportOptions(), place, Counted(on_progress))
     if into is None and not (folder / TESTS).is_file():
@@ -417,20 +422,17 @@ def _written(
             tests = table.kept
         kept, run = reading.kept, reading.summary()
         write_json(place / SUMMARY, run)
-        pages = options.pages or PagesOf.of_so_many(run.scored)
+        pages = options.pages or (PagesOf.ALL if run.scored <= _ALL_HAVE_PAGES else PagesOf.SAMPLE)
         validation, more = read_validation(folder), _of_models(run, pages is not PagesOf.NONE)
-        shown = document(run, validation, apart=bool(more), pages=pages)
-        write_document(document(run, validation, pages=pages), place, shown=shown)
+        write_document(
+            document(run, validation, pages=pages),
+            place,
+            shown=document(run, validation, apart=bool(more), pages=pages),
+        )
         opened, last_made = Opened(pages, run), index.made
         write_pages(folder, stamp, index.covered, lists, opened, more, place, counted_rows, last_made)
         index.write(kept, lists, tests)
         return run
-
-
-def _read_summary(folder: Path) -> Summary | None:
-    """Return the summary; None where a part of the report is gone."""
-    whole = (folder / REPORT).is_file() and (folder / PAGE).is_file()
-    return read_value(folder / SUMMARY, Summary) if whole else None
 
 
 def write_document(

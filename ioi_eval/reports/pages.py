@@ -22,19 +22,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
-from ioi_eval.reports.addresses import (
+from ioi_eval.reports.document import (
     ALL,
     EQUAL,
     FOLDER,
-    attempts_script,
-    drawn,
-    is_sampled,
-    model_anchor,
-    part_page,
-    problem_page,
-    submission_page,
-)
-from ioi_eval.reports.document import (
     NOTHING,
     SCRIPT,
     STYLE,
@@ -46,16 +37,21 @@ from ioi_eval.reports.document import (
     Section,
     TableBlock,
     asset,
+    attempts_script,
     counted,
+    drawn,
     html,
+    model_anchor,
     number,
+    part_page,
+    problem_page,
+    submission_page,
 )
 from ioi_eval.reports.plots import Square, as_csv, grid
 from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary, Use
 from ioi_eval.reports.statements import DrawnStatement
 from ioi_eval.reports.submissions import MAX_FEEDBACK, AttemptIndex, first_failed, limits, submission_document
-from ioi_eval.reports.summary import result_of_row
-from ioi_eval.reports.tally import uses_of
+from ioi_eval.reports.summary import result_of_row, uses_of
 from ioi_eval.rules.scoring import ending, submission_status
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.files import draft_of, read_value, refused
@@ -94,7 +90,7 @@ class Opened:
             case PagesOf.FAILED:
                 return verdict != Verdict.AC or key in self.named
             case PagesOf.SAMPLE:
-                return is_sampled(key, self.step) or key in self.named
+                return drawn(key) % self.step == 0 or key in self.named
         return True
 
     def link(self, key: str, verdict: str) -> Link:
@@ -201,7 +197,12 @@ class Lists:
         earlier = dict(self._rows.execute(_COUNTS, (before.lists,)))
         if sum(counts.values()) <= LONGEST_LIST:
             _write(
-                draft / ALL, all_submissions([judged for name in counts for judged in self._of(name)], opened)
+                draft / ALL,
+                Document(
+                    title=f"All {counted(sum(counts.values()), 'submission')}",
+                    links=[_REPORT],
+                    sections=[_submissions((row for name in counts for row in self._of(name)), opened)],
+                ),
             )
         else:
             parts, parts_before = parts_of(counts), parts_of(earlier)
@@ -225,7 +226,9 @@ class Lists:
                 continue
             index = AttemptIndex(opened)
             noted = groupby(index.noting(self._of(problem)), lambda judged: judged.model)
-            of_models = {model: _first(own) for model, own in noted}
+            of_models = {
+                model: (list(islice(own, _LISTED)), sum(1 for _ in own)) for model, own in noted
+            }  # the first ones, and how many more there are
             tests, task = self.kept.tests[problem], self.tasks.get(problem)
             page = problem_document(problem, of_models, tests, task, opened)
             for name in names:  # they may be linked: they are another report's, too
@@ -265,12 +268,6 @@ def parts_of(counts: Mapping[str, int]) -> list[list[PartOfProblem]]:
             parts[-1].append(PartOfProblem(problem, begin, end))
             room -= end - begin
     return parts
-
-
-def _first(submissions: Iterable[Judged]) -> tuple[list[Judged], int]:
-    """Return the first submissions of a model for a problem, and how many more there are."""
-    rows = iter(submissions)
-    return list(islice(rows, _LISTED)), sum(1 for _ in rows)
 
 
 OnProgress = Callable[[int, int | None], None]  # rows that are read, and pages of them; None: none yet
@@ -404,6 +401,11 @@ class Judged(NamedTuple):
 
     @classmethod
     def of(cls, result: SubmissionResult, model: str, attempt: float | None) -> Judged:
+        first, feedback = first_failed(result), ""
+        if not result.compiles:
+            feedback = result.compile_output.strip().partition("\n")[0]
+        elif first is not None:
+            feedback = f"{first.test_name}: {first.feedback}"
         parts = [
             (subtask.subtask, subtask.weighted_score, subtask.points)
             for subtask in result.subtasks
@@ -415,18 +417,11 @@ class Judged(NamedTuple):
             result.problem_id,
             ending(result),
             result.points,
-            _feedback(result),
+            bounded(feedback, MAX_FEEDBACK),
             msgspec.json.encode(parts),
             attempt,
             result.repeats,
         )
-
-
-def _feedback(result: SubmissionResult) -> str:
-    if not result.compiles:
-        return bounded(result.compile_output.strip().partition("\n")[0], MAX_FEEDBACK)
-    first = first_failed(result)
-    return "" if first is None else bounded(f"{first.test_name}: {first.feedback}", MAX_FEEDBACK)
 
 
 class Tests(msgspec.Struct):
@@ -469,7 +464,13 @@ def problem_document(
             title=model or "Submissions without a model's name",
             anchor=model_anchor(model),
             level=3,
-            table=_list(own, opened, of=_of_model(own)),
+            table=_list(
+                own,
+                opened,
+                of=("key", "attempt", "status", "points", "feedback")
+                if any(judged.attempt is not None for judged in own)
+                else ("key", "status", "points", "feedback"),
+            ),
             notes=[f"The first {len(own):,}; {more:,} more are among all submissions."] if more else [],
         )
         for model, (own, more) in of_models.items()
@@ -496,13 +497,17 @@ def problem_document(
 
 def _described(task: Task) -> Iterator[Section]:
     facts = [("Name", task.name), ("Type", task.type), *limits(task), ("Comparison", task.checker)]
-    rows = [[what, value] for what, value in (*facts, ("Tests", f"{task.tests:,}")) if value]
-    yield Section(title="Problem", table=TableBlock(heads=["What", "Value"], rows=rows, align="ll"))
+    yield Section(
+        title="Problem",
+        table=TableBlock(
+            heads=["What", "Value"],
+            rows=[[what, value] for what, value in (*facts, ("Tests", f"{task.tests:,}")) if value],
+            align="ll",
+        ),
+    )
     if task.subtasks:
         parts = [[subtask.name, number(subtask.points), f"{subtask.tests:,}"] for subtask in task.subtasks]
-        yield Section(
-            title="Subtasks", table=TableBlock(heads=["Subtask", "Points", "Tests"], rows=parts, align="lrr")
-        )
+        yield Section(title="Subtasks", table=TableBlock(heads=["Subtask", "Points", "Tests"], rows=parts))
 
 
 def _solved_by(of_models: Mapping[str, tuple[Sequence[Judged], int]], tests: Tests) -> Section:
@@ -519,9 +524,11 @@ def _solved_by(of_models: Mapping[str, tuple[Sequence[Judged], int]], tests: Tes
         for model in ranked
     ]
     solvers = sum(tests.solved[model] > 0 for model in of_models)
-    lead = f"{counted(solvers, 'model')} of {len(of_models):,} {'solves' if solvers == 1 else 'solve'} it."
-    heads = ["Model", "Share", "Solved", "of", "Best points"]
-    return Section(title="Solved by", lead=lead, table=TableBlock(heads=heads, rows=rows, align="llrrr"))
+    return Section(
+        title="Solved by",
+        lead=f"{counted(solvers, 'model')} of {len(of_models):,} {'solves' if solvers == 1 else 'solve'} it.",
+        table=TableBlock(heads=["Model", "Share", "Solved", "of", "Best points"], rows=rows, align="llrrr"),
+    )
 
 
 def _times(tests: Tests, task: Task) -> Iterator[Section]:
@@ -548,11 +555,10 @@ def _times(tests: Tests, task: Task) -> Iterator[Section]:
                 *(f"{count:,}" for count in counts),
             ]
         )
-    heads = ["CPU time", "Submissions", "Solved", "Not solved"]
     yield Section(
         title="Time against the limit",
         text=[f"The CPU time of each submission's slowest test. The limit is {task.cpu_time:g} s."],
-        table=TableBlock(heads=heads, rows=rows, align="llrr"),
+        table=TableBlock(heads=["CPU time", "Submissions", "Solved", "Not solved"], rows=rows, align="llrr"),
     )
 
 
@@ -561,8 +567,10 @@ def _statement(task: Task) -> Iterator[Section]:
     if task.statement:
         yield Section(title="Statement", text=[pdf] if pdf else [], drawn=DrawnStatement(text=task.statement))
     elif pdf:
-        text = [f"The package has it only as a PDF, which no model is asked with: {task.document}."]
-        yield Section(title="Statement", text=text)
+        yield Section(
+            title="Statement",
+            text=[f"The package has it only as a PDF, which no model is asked with: {task.document}."],
+        )
 
 
 def _equal(submissions: Sequence[Judged], opened: Opened) -> Iterator[Section]:
@@ -579,19 +587,28 @@ def _equal(submissions: Sequence[Judged], opened: Opened) -> Iterator[Section]:
         ]
         for judged in same[:_LISTED]
     ]
-    table = TableBlock(heads=["Judged", "Equal to it", "Model", "Verdict"], rows=rows, align="llll")
     if rows:
-        more = [f"The first {_LISTED:,} of {len(same):,}."] if len(same) > _LISTED else []
-        yield Section(title="Equal programs", anchor=EQUAL, table=table, notes=more)
+        yield Section(
+            title="Equal programs",
+            anchor=EQUAL,
+            table=TableBlock(heads=["Judged", "Equal to it", "Model", "Verdict"], rows=rows, align="llll"),
+            notes=[f"The first {_LISTED:,} of {len(same):,}."] if len(same) > _LISTED else [],
+        )
 
 
 def _solutions(task: Task) -> Iterator[Section]:
     if task.solutions:
-        rows = [
-            [solution.name, solution.language, solution.expected or NOTHING] for solution in task.solutions
-        ]
-        table = TableBlock(heads=["Solution", "Language", "Said to be"], rows=rows, align="lll")
-        yield Section(title="Solutions of the package", table=table)
+        yield Section(
+            title="Solutions of the package",
+            table=TableBlock(
+                heads=["Solution", "Language", "Said to be"],
+                rows=[
+                    [solution.name, solution.language, solution.expected or NOTHING]
+                    for solution in task.solutions
+                ],
+                align="lll",
+            ),
+        )
 
 
 def _best(submissions: Sequence[Judged], of: int, opened: Opened) -> Iterator[Section]:
@@ -633,33 +650,23 @@ def _of_tests(tests: Tests) -> Section:
         for name, ends in tests.ends.items()
     ]
     idle = [name for name, failing in fails.items() if not failing]
-    heads = ["Test", "Failed by", "Decides", *statuses]
     return Section(
         title="Tests",
         text=[
             "Failed by: the submissions that did not pass the test. Decides: their subtasks that failed by "
             "this test alone. A test is skipped once no score depends on it."
         ],
-        table=TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)),
+        table=TableBlock(heads=["Test", "Failed by", "Decides", *statuses], rows=rows),
         notes=[f"{counted(len(idle), 'test')} that no submission fails: {', '.join(idle)}."] if idle else [],
     )
 
 
-def _of_model(own: Sequence[Judged]) -> Sequence[str]:
-    attempts = ["attempt"] if any(judged.attempt is not None for judged in own) else []
-    return ["key", *attempts, "status", "points", "feedback"]
-
-
-_OF_ALL = ("key", "model", "problem", "status", "points", "feedback")
 _REPORT = Link(text="Report", href="../report.html")
 
 
-def all_submissions(submissions: Sequence[Judged], opened: Opened) -> Document:
-    return Document(
-        title=f"All {counted(len(submissions), 'submission')}",
-        links=[_REPORT],
-        sections=[Section(title="Submissions", table=_list(submissions, opened, of=_OF_ALL))],
-    )
+def _submissions(submissions: Iterable[Judged], opened: Opened) -> Section:
+    columns = ("key", "model", "problem", "status", "points", "feedback")
+    return Section(title="Submissions", table=_list(submissions, opened, of=columns))
 
 
 def part_of_all(
@@ -677,7 +684,7 @@ def part_of_all(
             Link(text="All submissions", href=ALL),
             *(Link(text=text, href=part_page(other)) for text, other in more),
         ],
-        sections=[Section(title="Submissions", table=_list(submissions, opened, of=_OF_ALL))],
+        sections=[_submissions(submissions, opened)],
     )
 
 
@@ -686,19 +693,25 @@ def index_of_parts(parts: Sequence[Sequence[PartOfProblem]], counts: Mapping[str
     starts = {
         part_of.problem: number for number, part in enumerate(parts) for part_of in part if not part_of.begin
     }
-    rows: list[list[Cell]] = [
-        [
-            Link(text=problem, href=problem_page(problem)),
-            f"{number:,}",
-            Link(text=f"{starts[problem] + 1:,}", href=part_page(starts[problem])),
-        ]
-        for problem, number in counts.items()
-    ]
-    table = TableBlock(heads=["Problem", "Submissions", "From page"], rows=rows, align="lrr")
     return Document(
         title=f"All {counted(sum(counts.values()), 'submission')}",
         links=[_REPORT],
-        sections=[Section(title="Submissions by problem", table=table)],
+        sections=[
+            Section(
+                title="Submissions by problem",
+                table=TableBlock(
+                    heads=["Problem", "Submissions", "From page"],
+                    rows=[
+                        [
+                            Link(text=problem, href=problem_page(problem)),
+                            f"{number:,}",
+                            Link(text=f"{starts[problem] + 1:,}", href=part_page(starts[problem])),
+                        ]
+                        for problem, number in counts.items()
+                    ],
+                ),
+            )
+        ],
     )
 
 
@@ -724,8 +737,11 @@ def _list(submissions: Iterable[Judged], opened: Opened, *, of: Sequence[str]) -
             "feedback": judged.feedback or NOTHING,
         }
         rows.append([cells[name] for name in of])
-    align = "".join("r" if name in ("points", "attempt") else "l" for name in of)
-    return TableBlock(heads=[heads[name] for name in of], rows=rows, align=align)
+    return TableBlock(
+        heads=[heads[name] for name in of],
+        rows=rows,
+        align="".join("r" if name in ("points", "attempt") else "l" for name in of),
+    )
 
 
 # --- stamps ------------------------------------------------------------------------------------------
@@ -748,7 +764,13 @@ class Stamp(Value):
     @classmethod
     def of(cls, folder: Path, options: ReportOptions) -> Stamp:
         rows = folder / RESULTS
-        size = rows.stat().st_size if rows.exists() else 0
+        size, ends = rows.stat().st_size if rows.exists() else 0, ""
+        if size:
+            with rows.open("rb") as stream:
+                piece = min(_PIECE, size)
+                head = stream.read(piece)
+                stream.seek(size - piece)
+                ends = hashlib.sha256(head + stream.read(piece)).hexdigest()
         others, base = hashlib.sha256(msgspec.json.encode(options)), hashlib.sha256()
         for name in (RUN, FAILURES, VALIDATION, TASKS):
             path = folder / name
@@ -761,7 +783,7 @@ class Stamp(Value):
         return cls(
             program=_program(),
             size=size,
-            ends=_ends(rows, size),
+            ends=ends,
             others=others.hexdigest(),
             base=base.hexdigest(),
         )
@@ -806,13 +828,3 @@ def _program() -> str:
             digest.update(f"{name} {version(name)}\n".encode())
     digest.update(sys.version.encode())
     return digest.hexdigest()
-
-
-def _ends(rows: Path, size: int) -> str:
-    if not size:
-        return ""
-    with rows.open("rb") as stream:
-        head = stream.read(min(_PIECE, size))
-        stream.seek(max(0, size - _PIECE))
-        tail = stream.read(min(_PIECE, size))
-    return hashlib.sha256(head + tail).hexdigest()

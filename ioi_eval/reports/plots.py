@@ -402,33 +402,20 @@ def grid(title: str, rows: Sequence[str], columns: Sequence[str], squares: Seque
     most = max(1, int(space / cell))
     block = math.ceil(len(columns) / max(1, math.ceil(len(columns) / most))) or 1  # all about equally long
     drawing = _Drawing(left + cell * min(block, len(columns)) + _SLANTED * longest)
-    drawing.height = 0.0
     for start in range(0, len(columns), block):
-        _block(drawing, rows, columns[start : start + block], squares, (start, left, cell, named))
+        shown = columns[start : start + block]
+        if named:
+            drawing.height += 12 + _SLANTED * max(len(short(name)) for name in shown)
+            for place, name in enumerate(shown):
+                x, y = left + cell * (place + 0.5), drawing.height - 5
+                drawing.text(x, y, short(name), more=f' transform="rotate(-45 {x:g} {y:g})"')
+        for name, line in zip(rows, squares, strict=True):
+            drawing.text(left - 8, drawing.height + 15, short(name), "end")
+            for place, column in enumerate(shown):
+                _square(drawing, line[start + place], f"{name}, {column}", left + cell * place, cell)
+            drawing.height += 22
         drawing.height += 14
     return drawing.svg(title, role="group")
-
-
-def _block(
-    drawing: _Drawing,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    squares: Sequence[Sequence[Square]],
-    form: tuple[int, float, float, bool],
-) -> None:
-    start, left, cell, named = form
-    if named:
-        longest = max(len(short(name)) for name in columns)
-        drawing.height += 12 + _SLANTED * longest
-        for place, name in enumerate(columns):
-            x, y = left + cell * (place + 0.5), drawing.height - 5
-            turned = f' transform="rotate(-45 {x:g} {y:g})"'
-            drawing.text(x, y, short(name), more=turned)
-    for name, line in zip(rows, squares, strict=True):
-        drawing.text(left - 8, drawing.height + 15, short(name), "end")
-        for place, column in enumerate(columns):
-            _square(drawing, line[start + place], f"{name}, {column}", left + cell * place, cell)
-        drawing.height += 22
 
 
 def _square(drawing: _Drawing, square: Square, name: str, x: float, cell: float) -> None:

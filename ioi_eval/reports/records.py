@@ -14,7 +14,7 @@ from ioi_eval.model.options import Count, Said
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
 from ioi_eval.reports.document import counted, visible
-from ioi_eval.reports.medals import Award, Contests
+from ioi_eval.reports.people import Award, Contests, PeopleStanding
 from ioi_eval.reports.scoreboard import Entrant
 from ioi_eval.rules.expectations import ExpectedSolution
 from ioi_eval.rules.metrics import PassAtK
@@ -32,10 +32,6 @@ class PagesOf(StrEnum):
     FAILED = "failed"
     SAMPLE = "sample"
     NONE = "none"
-
-    @classmethod
-    def of_so_many(cls, rows: int) -> PagesOf:
-        return cls.ALL if rows <= 20_000 else cls.SAMPLE
 
 
 class ReportOptions(Value):
@@ -105,23 +101,6 @@ class Group(Value):
     max_points: float
     mean_score: float | None  # in [0, 1]: the mean over problems of the mean over submissions
     pass_at: tuple[PassAtK, ...]
-
-
-class PeopleStanding(Value):
-    """A model's place among people: of each contest the share of contestants with fewer points, and a rating.
-
-    It is that of one submission for each problem, on average. Intervals hold in 95 % of cases.
-    """
-
-    source: str  # of the people's results
-    of: int = 0  # contests, or problems with ratings
-    percentile: float | None = None  # mean over contests, in percent
-    percentile_low: float | None = None
-    percentile_high: float | None = None
-    elo: float | None = None  # on the scale of Codeforces
-    elo_low: float | None = None
-    elo_high: float | None = None
-    remark: str = ""
 
 
 class BudgetAward(Value):
@@ -378,5 +357,11 @@ class Ends(msgspec.Struct):
     def suspicions(self, model: str) -> Iterator[Suspicion]:
         for (why, line), rows in self.alike.items():
             if self.scored >= LEAST_ROWS and rows >= LEAST_SHARE * self.scored:
-                remedy = _CRASHED if why is None else _REMEDIES[why]
-                yield Suspicion(model=model, rows=rows, of=self.scored, reason=why, line=line, remedy=remedy)
+                yield Suspicion(
+                    model=model,
+                    rows=rows,
+                    of=self.scored,
+                    reason=why,
+                    line=line,
+                    remedy=_CRASHED if why is None else _REMEDIES[why],
+                )

@@ -46,11 +46,8 @@ class Scores:
     def __init__(self, info: RunInfo) -> None:
         mode = info.fingerprint.options.get(_MODE)
         self._mode = Mode(mode) if mode in set(Mode) else None
+        self.is_contest = self._mode is not None
         self._found: dict[str, dict[str, list[tuple[float, float, SubmissionResult]]]] = {}
-
-    @property
-    def is_contest(self) -> bool:
-        return self._mode is not None
 
     def add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         name, at, attempt = row.get("participant"), row.get("contest_seconds"), row.get("attempt")
@@ -119,7 +116,6 @@ def section(
         points = [number(entrant.points), number(entrant.limited)]
         rows.append([str(place), entrant.participant, *points, clock(entrant.gained), *cells])
     by_rule = f"By {submissions}"
-    heads = ["Place", "Participant", "Points", by_rule, "Last gain", *shown]
     meaning = (
         f"the points of the {submissions} submissions for each problem that the rule for dumps would hand in"
     )
@@ -132,9 +128,9 @@ def section(
         ],
         figures=_figures(entrants),
         table=TableBlock(
-            heads=heads,
+            heads=["Place", "Participant", "Points", by_rule, "Last gain", *shown],
             rows=rows,
-            align="rl" + "r" * (len(heads) - 2),
+            align="rlrrr" + "r" * len(shown),
             meanings={"Points": "by the contest's own rule", by_rule: meaning},
             replay=_replay(entrants, shown),
         ),

@@ -10,8 +10,8 @@ import msgspec
 
 from ioi_eval.model.values import Reason, Value, Verdict
 from ioi_eval.reports import figures
-from ioi_eval.reports.addresses import FOLDER, model_anchor, model_page, problem_page
 from ioi_eval.reports.document import (
+    FOLDER,
     NOTHING,
     Cell,
     Link,
@@ -20,7 +20,10 @@ from ioi_eval.reports.document import (
     TableBlock,
     between,
     counted,
+    model_anchor,
+    model_page,
     number,
+    problem_page,
     share,
     visible,
 )
@@ -83,7 +86,9 @@ def models(of: Sequence[Entry], *, apart: bool = False) -> TableBlock:
                 Link(text=entry.name, href=f"{FOLDER}/{model_page(model.model)}") if apart else entry.name,
                 number(model.points) if model.max_points else NOTHING,
                 number(model.max_points) if model.max_points else NOTHING,
-                _share(model),
+                NOTHING
+                if model.share is None
+                else Meter(part=model.share, whole=1.0, low=model.share_low, high=model.share_high),
                 *([medal or NOTHING] if any(won) else []),
                 f"{model.problems_solved:,} of {counted(problems, 'problem')}",
                 f"{model.submissions:,}",
@@ -91,15 +96,12 @@ def models(of: Sequence[Entry], *, apart: bool = False) -> TableBlock:
                 f"{model.unscored:,}{missing}",
             ]
         )
-    meanings = {head: _MEANINGS[head] for head in heads if head in _MEANINGS}
-    return TableBlock(heads=heads, rows=rows, align=f"lrrl{'r' if any(won) else ''}lrrr", meanings=meanings)
-
-
-def _share(model: ModelSummary) -> Cell:
-    """Return the share of the points; without subtasks, of the tests."""
-    if (part := model.share) is None:
-        return NOTHING
-    return Meter(part=part, whole=1.0, low=model.share_low, high=model.share_high)
+    return TableBlock(
+        heads=heads,
+        rows=rows,
+        align=f"lrrl{'r' if any(won) else ''}lrrr",
+        meanings={head: _MEANINGS[head] for head in heads if head in _MEANINGS},
+    )
 
 
 def _medals_of(entry: Entry) -> str:
@@ -133,7 +135,7 @@ def budgets(of: Sequence[Entry]) -> Section | None:
             "the one with the best score on the samples, then the longest.",
         ],
         figures=figures.by_number(of),
-        table=TableBlock(heads=["Model", "All", limits, "One", "of"], rows=rows, align="lrrrr"),
+        table=TableBlock(heads=["Model", "All", limits, "One", "of"], rows=rows),
     )
 
 
@@ -148,7 +150,6 @@ def passes(of: Sequence[Entry], unscored: int) -> Section | None:
         problems = max((found.problems for found in estimates.values()), default=0)
         cells = [estimate(estimates.get(k)) for k in ks]
         rows.append([entry.name, *cells, f"{problems:,}", f"{entry.model.unscored:,}"])
-    heads = ["Model", *(f"pass@{k}" for k in ks), "Problems", "Unscored"]
     return Section(
         title="pass@k",
         text=[
@@ -157,7 +158,9 @@ def passes(of: Sequence[Entry], unscored: int) -> Section | None:
             f"over problems. {LACKING}"
         ],
         figures=figures.passes(of),
-        table=TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)) if ks else None,
+        table=TableBlock(heads=["Model", *(f"pass@{k}" for k in ks), "Problems", "Unscored"], rows=rows)
+        if ks
+        else None,
         notes=[
             *(_missing(k, [entry.model.pass_at for entry in of]) for k in missing),
             *([f"These numbers leave out {counted(unscored, 'unscored submission')}."] if unscored else []),
@@ -208,13 +211,19 @@ def medals(of: Sequence[Entry]) -> Section | None:
     awards = [given.award for entry in of for given in entry.model.awards]
     if not awards:
         return None
-    title = "Medals"
     if all(award.medal is None for award in awards):
-        return Section(title=title, notes=list(_no_medals(of)))
-    rows = [row for entry in of for row in _awards(entry)]
-    heads = ["Model", "Contest", "All", _limits(of), "One", "Remark"]
-    text = "The medals that the points would have won. A medal needs all problems of that year's contest."
-    return Section(title=title, text=[text], table=TableBlock(heads=heads, rows=rows, align="lrrrrl"))
+        return Section(title="Medals", notes=list(_no_medals(of)))
+    return Section(
+        title="Medals",
+        text=[
+            "The medals that the points would have won. A medal needs all problems of that year's contest."
+        ],
+        table=TableBlock(
+            heads=["Model", "Contest", "All", _limits(of), "One", "Remark"],
+            rows=[row for entry in of for row in _awards(entry)],
+            align="lrrrrl",
+        ),
+    )
 
 
 def standings(of: Sequence[Entry]) -> Section | None:
@@ -222,24 +231,29 @@ def standings(of: Sequence[Entry]) -> Section | None:
     standings = [(entry.name, entry.model.standing) for entry in of if entry.model.standing is not None]
     if not standings:
         return None
-    rows = [
-        [
-            name,
-            _placed(found.percentile, found.percentile_low, found.percentile_high, " %"),
-            _placed(found.elo, found.elo_low, found.elo_high, ""),
-            f"{found.of:,}" if found.of else NOTHING,
-            found.remark,
-        ]
-        for name, found in standings
-    ]
-    text = (
-        "One submission for each problem, on average, beside people: the share of contestants with fewer"
-        " points (mean over contests), and the rating of whom Codeforces would expect at that place, or to"
-        " solve as many of these problems. Intervals (95 %) are over contests or problems. Source:"
-        f" {'; '.join(dict.fromkeys(found.source for _, found in standings))}."
+    return Section(
+        title="Among people",
+        text=[
+            "One submission for each problem, on average, beside people: the share of contestants with fewer"
+            " points (mean over contests), and the rating of whom Codeforces would expect at that place, or"
+            " to solve as many of these problems. Intervals (95 %) are over contests or problems. Source:"
+            f" {'; '.join(dict.fromkeys(found.source for _, found in standings))}."
+        ],
+        table=TableBlock(
+            heads=["Model", "Percentile", "Rating", "Contests or problems", "Remark"],
+            rows=[
+                [
+                    name,
+                    _placed(found.percentile, found.percentile_low, found.percentile_high, " %"),
+                    _placed(found.elo, found.elo_low, found.elo_high, ""),
+                    f"{found.of:,}" if found.of else NOTHING,
+                    found.remark,
+                ]
+                for name, found in standings
+            ],
+            align="lrrrl",
+        ),
     )
-    heads = ["Model", "Percentile", "Rating", "Contests or problems", "Remark"]
-    return Section(title="Among people", text=[text], table=TableBlock(heads=heads, rows=rows, align="lrrrl"))
 
 
 def _placed(value: float | None, low: float | None, high: float | None, unit: str) -> str:
@@ -305,14 +319,30 @@ _OF_GROUPS = {
 
 
 def _groups(head: str, found: Sequence[tuple[Entry, Group]], *, several: bool, brief: bool) -> TableBlock:
+    """Brief: without intervals, for a line of a hundred characters."""
     ks = known_ks(group.pass_at for _, group in found)
     rows: list[list[Cell]] = []
     for name in sorted({group.name for _, group in found}, key=place):
         first = name or "(none)"
         for entry, group in found:
-            if group.name == name:
-                rows.append([first, *([entry.name] if several else []), *_group(group, ks, brief)])
-                first = ""
+            if group.name != name:
+                continue
+            worth = f"{number(group.points)} of {number(group.max_points)}" if group.max_points else NOTHING
+            values = {estimate.k: estimate for estimate in group.pass_at}
+            rows.append(
+                [
+                    first,
+                    *([entry.name] if several else []),
+                    f"{group.problems:,}",
+                    f"{group.problems_solved:,}",
+                    worth,
+                    share(group.mean_score, 1),
+                    *(estimate(values.get(k), brief=brief) for k in ks),
+                    *([] if brief else [f"{group.submissions:,}"]),
+                    f"{group.unscored:,}",
+                ]
+            )
+            first = ""
     heads = [head, *(["Model"] if several else []), "Problems", "Solved", "Points", "Mean score"]
     heads += [*(f"pass@{k}" for k in ks), *([] if brief else ["Submissions"]), "Unscored"]
     align = "ll" if several else "l"
@@ -325,21 +355,6 @@ def place(name: str) -> tuple[bool, int, int, str]:
     """Difficulties that datasets have words for from easy to hard, numbers by size, nothing at the end."""
     place = _EASY_TO_HARD.index(name.lower()) if name.lower() in _EASY_TO_HARD else len(_EASY_TO_HARD)
     return not name, place, int(name) if name.isascii() and name.isdigit() else 0, name
-
-
-def _group(group: Group, ks: Sequence[int], brief: bool) -> list[Cell]:
-    """Brief: without intervals, for a line of a hundred characters."""
-    points = f"{number(group.points)} of {number(group.max_points)}" if group.max_points else NOTHING
-    values = {estimate.k: estimate for estimate in group.pass_at}
-    return [
-        f"{group.problems:,}",
-        f"{group.problems_solved:,}",
-        points,
-        share(group.mean_score, 1),
-        *(estimate(values.get(k), brief=brief) for k in ks),
-        *([] if brief else [f"{group.submissions:,}"]),
-        f"{group.unscored:,}",
-    ]
 
 
 # --- problems ----------------------------------------------------------------------------------------
@@ -364,10 +379,12 @@ def by_problem(of: Sequence[Entry], *, linked: bool = False, opened: bool = True
         opens = linked and any(problem.scored for problem in there)
         first = Link(text=name, href=f"{FOLDER}/{problem_page(name)}") if opens else name
         rows.append([first, whole(there), *cells])
-    heads = ["Problem", "of", *(entry.name for entry in of)]
-    table = TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1))
-    drawn = figures.subtasks(of, linked=linked and opened)
-    return Section(title="Points by problem", figures=drawn, table=table, long=len(rows) > _LONG)
+    return Section(
+        title="Points by problem",
+        figures=figures.subtasks(of, linked=linked and opened),
+        table=TableBlock(heads=["Problem", "of", *(entry.name for entry in of)], rows=rows),
+        long=len(rows) > _LONG,
+    )
 
 
 def board(of: Sequence[Entry], *, linked: bool = False) -> Section:
@@ -421,7 +438,6 @@ def uses(of: Sequence[Entry]) -> Section | None:
             for part in (0.5, 1.0)
         ]
         rows.append([entry.name, *cells])
-    heads = ["Model", *(f"{what.capitalize()}, {part}" for what in whats for part in ("half", "whole"))]
     if not whats:
         return None
     return Section(
@@ -430,7 +446,13 @@ def uses(of: Sequence[Entry]) -> Section | None:
             "How many submissions need at most half, or at most the whole, of a limit on their hardest test."
         ],
         figures=[drawn for what in whats for drawn in figures.uses(of, what, beside=len(whats) > 1)],
-        table=TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1)),
+        table=TableBlock(
+            heads=[
+                "Model",
+                *(f"{what.capitalize()}, {part}" for what in whats for part in ("half", "whole")),
+            ],
+            rows=rows,
+        ),
     )
 
 
@@ -455,13 +477,15 @@ def verdicts(of: Sequence[Entry], total: Mapping[str, int], unscored: int) -> Se
     ]
     if len(of) > 1:
         rows.append(["All", *counts(total, statuses), f"{unscored:,}"])
-    heads = ["Model", *statuses, "Unscored"]
-    meanings = {str(status): _ENDS[status] for status in statuses}
     return Section(
         title="Verdicts",
         text=["How submissions ended, each counted once with the worst verdict of its subtasks."],
         figures=figures.verdicts(of, statuses),
-        table=TableBlock(heads=heads, rows=rows, align="l" + "r" * (len(heads) - 1), meanings=meanings),
+        table=TableBlock(
+            heads=["Model", *statuses, "Unscored"],
+            rows=rows,
+            meanings={str(status): _ENDS[status] for status in statuses},
+        ),
     )
 
 
@@ -505,7 +529,10 @@ class Board(Value):
         names = sorted({problem.problem_id for entry in entries for problem in entry.model.problems})
         there = {entry.name: {each.problem_id: each for each in entry.model.problems} for entry in entries}
         lines = {entry.name: [there[entry.name].get(name) for name in names] for entry in entries}
-        found = [(BoardRow(name=entry.name, shares=_shares(lines[entry.name])), entry) for entry in entries]
+        found = list[tuple[BoardRow, Entry]]()
+        for entry in entries:
+            shares = (None if problem is None else figures.earned(problem) for problem in lines[entry.name])
+            found.append((BoardRow(name=entry.name, shares=tuple(shares)), entry))
         found.sort(key=lambda pair: -(pair[0].mean or 0.0))
         cells = [lines[entry.name] for _, entry in found]
         problems = {name: each for own in there.values() for name, each in own.items()}
@@ -516,21 +543,29 @@ class Board(Value):
             ],
             **{f"pass@{k}": [[_pass_at(each, k) for each in line] for line in cells] for k in ks},
         }
-        data = {
-            "problems": [_text(name) for name in names],
-            "models": [_text(row.name) for row, _ in found],
-            "pages": [f"{FOLDER}/{problem_page(name)}" for name in names] if linked else [],
-            "anchors": [model_anchor(entry.model.model) for _, entry in found],
-            "groups": {
-                "difficulty": [[_text(problems[name].difficulty)] for name in names],
-                "tag": [[*map(_text, problems[name].tags)] for name in names],
-                "year": [["" if problems[name].year is None else str(problems[name].year)] for name in names],
+        return cls(
+            problems=tuple(names),
+            rows=tuple(row for row, _ in found),
+            data={
+                "problems": [_text(name) for name in names],
+                "models": [_text(row.name) for row, _ in found],
+                "pages": [f"{FOLDER}/{problem_page(name)}" for name in names] if linked else [],
+                "anchors": [model_anchor(entry.model.model) for _, entry in found],
+                "groups": {
+                    "difficulty": [[_text(problems[name].difficulty)] for name in names],
+                    "tag": [[*map(_text, problems[name].tags)] for name in names],
+                    "year": [
+                        ["" if problems[name].year is None else str(problems[name].year)] for name in names
+                    ],
+                },
+                "shares": [[_rounded(share) for share in row.shares] for row, _ in found],
+                "scores": scores,
+                "steps": [
+                    [(step.submissions, step.points) for step in entry.model.steps] for _, entry in found
+                ],
             },
-            "shares": [[_rounded(share) for share in row.shares] for row, _ in found],
-            "scores": scores,
-            "steps": [[(step.submissions, step.points) for step in entry.model.steps] for _, entry in found],
-        }
-        return cls(problems=tuple(names), rows=tuple(row for row, _ in found), data=data, linked=linked)
+            linked=linked,
+        )
 
     def html(self) -> Any:
         """Return the table, which says everything without a script."""
@@ -566,10 +601,6 @@ class Board(Value):
 
 def _text(name: str) -> str:
     return bounded(visible(name), _MAX_NAME)
-
-
-def _shares(line: Sequence[ProblemSummary | None]) -> tuple[float | None, ...]:
-    return tuple(None if problem is None else figures.earned(problem) for problem in line)
 
 
 def _pass_at(problem: ProblemSummary | None, k: int) -> float | None:

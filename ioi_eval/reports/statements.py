@@ -57,16 +57,12 @@ _VALUE = re.compile(r"-?\d?(\.\d+)?(em|ex|pt|mu|%)?|[a-z][a-z -]{0,40}")
 class DrawnStatement(Value):
     text: str
 
-    @property
-    def is_latex(self) -> bool:
-        """True of a whole document in LaTeX, which is no Markdown."""
-        return _LATEX.search(self.text) is not None
-
     def html(self) -> Any:
         from markupsafe import Markup
 
         text = harmless(self.text.replace("\r\n", "\n"), "\n\t")
-        shown = f"<pre>{html.escape(text)}</pre>" if self.is_latex else _markdown(text)
+        is_latex = _LATEX.search(self.text) is not None  # a whole document, which is no Markdown
+        shown = f"<pre>{html.escape(text)}</pre>" if is_latex else _markdown(text)
         group = '<div class="statement" tabindex="0" role="group" aria-label="Statement">'
         return Markup(f"{group}\n{shown}</div>\n")
 

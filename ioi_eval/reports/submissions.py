@@ -15,15 +15,9 @@ from typing import TYPE_CHECKING, Any
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import SubmissionResult, TestResult, Verdict
-from ioi_eval.reports.addresses import (
+from ioi_eval.reports.document import (
     ALL,
     EQUAL,
-    attempts_script,
-    model_anchor,
-    problem_page,
-    submission_page,
-)
-from ioi_eval.reports.document import (
     NOTHING,
     Cell,
     Code,
@@ -34,8 +28,12 @@ from ioi_eval.reports.document import (
     Outputs,
     Section,
     TableBlock,
+    attempts_script,
     counted,
+    model_anchor,
     number,
+    problem_page,
+    submission_page,
     visible,
 )
 from ioi_eval.rules.extraction import extract, extraction_of
@@ -223,10 +221,13 @@ def _tests(result: SubmissionResult) -> Section:
         if test.status is not Verdict.SKIPPED
     ]
     skipped = [test.test_name for test in result.tests if test.status is Verdict.SKIPPED]
-    heads = ["Test", "Verdict", "Score", "CPU time", "Wall time", "Memory", "Feedback"]
     return Section(
         title="Tests",
-        table=TableBlock(heads=heads, rows=rows, align="llrrrrl"),
+        table=TableBlock(
+            heads=["Test", "Verdict", "Score", "CPU time", "Wall time", "Memory", "Feedback"],
+            rows=rows,
+            align="llrrrrl",
+        ),
         notes=[f"{counted(len(skipped), 'test')} skipped, as no score depends on it: {', '.join(skipped)}."]
         if skipped
         else [],
@@ -244,11 +245,12 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
     else:
         if not (isinstance(code, str) and code.strip()):
             code = extract(written, language, extraction_of(row.get("repairs") or ())) if written else None
-        lexer = _LEXERS.get(language.name, "") if coloured else ""
         yield (
             Section(title="Code", text=["The run's rows hold none."])
             if code is None
-            else Section(title="Code", code=Code(text=code, lexer=lexer))
+            else Section(
+                title="Code", code=Code(text=code, lexer=_LEXERS.get(language.name, "") if coloured else "")
+            )
         )
     if not written:
         return

@@ -10,17 +10,20 @@ from __future__ import annotations
 import contextlib
 import gc
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import msgspec
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.values import SubmissionResult, Verdict
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.document import counted
-from ioi_eval.reports.medals import award, known_contests, problems_of
+from ioi_eval.reports.people import award, known_contests, problems_of, standing
 from ioi_eval.reports.records import (
     BudgetAward,
     Ends,
@@ -29,25 +32,17 @@ from ioi_eval.reports.records import (
     ModelSummary,
     ProblemSummary,
     ReportOptions,
+    Settings,
     Step,
     Summary,
+    Use,
 )
 from ioi_eval.reports.scoreboard import Entrant, Scores
-from ioi_eval.reports.standing import standing
-from ioi_eval.reports.tally import (
-    Facts,
-    Tally,
-    Traits,
-    candidate_of,
-    traits_of,
-    uses,
-    uses_of,
-    worst_first,
-)
 from ioi_eval.rules import scoring
 from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
-from ioi_eval.rules.scoring import BestSubtask, Mode
-from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool
+from ioi_eval.rules.scoring import BestSubtask, Mode, ending, pass_rate, submission_status
+from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim
+from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.folder import (
     RunInfo,
     is_doubtful,
@@ -57,9 +52,8 @@ from ioi_eval.store.folder import (
     refuse_twice,
     wrongly_shared,
 )
-from ioi_eval.store.people import read_people
-from ioi_eval.store.rows import model_of, result_of
-from ioi_eval.store.tasks import Task, read_tasks
+from ioi_eval.store.rows import as_number, model_of, result_of
+from ioi_eval.store.tasks import Task, read_people, read_tasks
 
 # How many submissions curves are drawn at, and k of pass@k.
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
@@ -67,6 +61,199 @@ _ALLOCATED = 100_000  # objects between two searches for cycles
 _Names = Callable[[ProblemSummary], Sequence[str]]  # of the groups that a problem is in
 # A row, but for its tests, its result, and where it is in results.jsonl.
 Each = Callable[[Mapping[str, Any], SubmissionResult, int], object]
+
+
+# --- what a row says, read defensively; and counters that results run through one by one, in any order
+
+_TOKENS = ("output_tokens", "completion_tokens")  # in a row's metadata.usage
+_TEXTS = ("reasoning", "reasoning_content", "generation")  # the first that there is
+_TRUE = frozenset({"true", "yes", "1"})
+
+
+def candidate_of(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
+    target, metadata = row.get("target_subtask"), _mapping(row.get("metadata"))
+    time, usage = metadata.get("timestamp"), _mapping(metadata.get("usage"))
+    tokens = (number for name in _TOKENS if (number := as_number(usage.get(name))) is not None)
+    texts = (text for name in _TEXTS if isinstance(text := row.get(name), str) and text)
+    return Attempt(
+        result=result,
+        target=target if isinstance(target, str) else None,
+        number=as_number(row.get("solution_number")),
+        time=time if isinstance(time, str) else "",
+        # Tokens where the row counts them, else characters.
+        length=int(next(tokens, len(next(texts, "")))),
+        tokened=str(row.get("tokened", "")).lower() in _TRUE,
+    )
+
+
+def structured(value: Any) -> Any:
+    """Return a structured column, also where a table made JSON of it; None where that is broken."""
+    try:
+        return msgspec.json.decode(shallow(value)) if isinstance(value, str) else value
+    except msgspec.DecodeError:
+        return None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    found = structured(value)
+    return found if isinstance(found, Mapping) else {}
+
+
+# --- what a problem is like --------------------------------------------------------------------------
+
+
+class Traits(Value):
+    """The labels by which reports group problems."""
+
+    difficulty: str = ""
+    tags: tuple[str, ...] = ()
+    year: int | None = None
+
+    def joined(self, other: Traits) -> Traits:
+        """Merge the labels of a problem's rows, in whatever order they come."""
+        years = {year for year in (self.year, other.year) if year is not None}
+        return Traits(
+            difficulty=min(filter(None, (self.difficulty, other.difficulty)), default=""),
+            tags=tuple(sorted({*self.tags, *other.tags})),
+            year=min(years, default=None),
+        )
+
+
+def traits_of(row: Mapping[str, Any]) -> Traits:
+    difficulty, year, tags = row.get("difficulty"), as_number(row.get("year")), row.get("tags")
+    if isinstance(tags, str):
+        tags = [tag.strip() for tag in tags.split(",")]
+    listed = tags if isinstance(tags, list | tuple) else ()
+    return Traits(
+        difficulty=str(difficulty) if isinstance(difficulty, str | int | float) else "",
+        tags=tuple(sorted({tag for tag in listed if isinstance(tag, str) and tag})),
+        year=int(year) if year is not None else None,
+    )
+
+
+_MAX_DISTINCT = 20  # machines and repairs that a report names
+
+
+class Tally(msgspec.Struct):
+    """The outcomes of one model's submissions for one problem."""
+
+    pool: SubmissionPool
+    scored: int = 0
+    unscored: int = 0
+    compiled: int = 0
+    solved: int = 0
+    verdicts: Counter[str] = msgspec.field(default_factory=Counter)
+    best_pass_rate: float | None = None
+    uses: Counter[tuple[str, int]] = msgspec.field(default_factory=Counter)
+    points: Fraction = Fraction()  # exact, so that the order of adding does not show
+    asked: Counter[str | None] = msgspec.field(default_factory=Counter)  # by what was asked for
+    passed: Counter[str | None] = msgspec.field(default_factory=Counter)
+
+    def add(self, candidate: Attempt) -> None:
+        result = candidate.result
+        status = submission_status(result)
+        self.scored += 1
+        self.compiled += result.compiles
+        self.solved += status is Verdict.AC
+        self.verdicts[ending(result)] += 1
+        self.best_pass_rate = max(self.best_pass_rate or 0.0, pass_rate(result).pass_rate)
+        self.points += Fraction(result.points)
+        # Full marks on what was asked for: the whole problem, or one of its subtasks.
+        target = aim(candidate)
+        asked = (part.exact_score >= 1 for part in result.subtasks if part.subtask == target)
+        self.asked[target] += 1
+        self.passed[target] += status is Verdict.AC if target is None else any(asked)
+        self.pool.add(candidate)
+
+    @property
+    def mean_points(self) -> float | None:
+        return float(self.points / self.scored) if self.scored else None
+
+    def trials(self, problem: str) -> list[Trials]:
+        """Return each thing that was asked for: the whole problem, or one of its subtasks."""
+        asked = sorted(self.asked, key=lambda target: target or "")
+        return [Trials(problem=problem, scored=self.asked[name], passed=self.passed[name]) for name in asked]
+
+
+def to_plain(value: object) -> Any:
+    """Return what msgspec can write in the place of a pool or a fraction."""
+    return value.packed() if isinstance(value, SubmissionPool) else str(value)
+
+
+def from_plain(kind: Any, value: Any) -> Any:
+    """Return the pool, the fraction or the counter that msgspec has read as something plain."""
+    if get_origin(kind) is Counter:
+        return Counter(msgspec.convert(value, dict[get_args(kind)[0], int]))  # type: ignore[misc]
+    return SubmissionPool.unpacked(value) if kind is SubmissionPool else Fraction(value)
+
+
+_MOST = 31  # steps of a use that are counted apart
+
+
+def uses_of(result: SubmissionResult, task: Task) -> Iterator[tuple[str, int]]:
+    """Return the steps of its limits of time and memory that a submission took, where they are known."""
+    times = [test.cpu_time for test in result.tests if test.cpu_time is not None]
+    sizes = [test.memory for test in result.tests if test.memory is not None]
+    if times and task.cpu_time:
+        yield "time", min(_MOST, math.ceil(max(times) / task.cpu_time / Use.STEP))
+    if sizes and task.memory:
+        yield "memory", min(_MOST, math.ceil(max(sizes) / task.memory / Use.STEP))
+
+
+def uses(tallies: Iterable[Tally]) -> tuple[Use, ...]:
+    total = Counter[tuple[str, int]]()
+    for tally in tallies:
+        total.update(tally.uses)
+    kinds = [what for what in ("time", "memory") if any(kind == what for kind, _ in total)]
+    return tuple(
+        Use(what=what, counts=tuple(total[what, steps] for steps in range(_MOST + 1))) for what in kinds
+    )
+
+
+class Facts(msgspec.Struct):
+    """The settings that the rows name."""
+
+    compilers: Counter[str] = msgspec.field(default_factory=Counter)
+    repairs: Counter[str] = msgspec.field(default_factory=Counter)
+    checkers: dict[str, set[str]] = {}  # by problem
+    confinements: set[bytes] = set()  # but for their uids: boxes differ by these, which says nothing
+
+    def add(self, result: SubmissionResult) -> None:
+        self.compilers[result.compiler] += 1
+        self.repairs.update(set(result.repairs))
+        self.checkers.setdefault(result.problem_id, set()).add(result.checker)
+        if result.confinement:
+            same = {name: value for name, value in result.confinement.items() if name != "uid"}
+            self.confinements.add(msgspec.json.encode(same, order="sorted"))
+
+    def settings(self, info: RunInfo) -> Settings:
+        """Return them, beside what the run says itself."""
+        return Settings(
+            dump=info.fingerprint.dump,
+            problems=info.fingerprint.problems,
+            options=info.fingerprint.options,
+            versions=info.fingerprint.versions,
+            given=info.settings,
+            compilers=_by_number(self.compilers),
+            checkers={name: tuple(sorted(found - {""})) for name, found in sorted(self.checkers.items())},
+            confinements=tuple(map(msgspec.json.decode, sorted(self.confinements)[:_MAX_DISTINCT])),
+            repairs=_by_number(self.repairs),
+        )
+
+
+def _by_number(counter: Counter[str]) -> dict[str, int]:
+    ranked = sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))
+    return {name: number for name, number in ranked if name}
+
+
+def worst_first(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for counter in counters:
+        total.update(counter)
+    return {word: total[word] for word in ENDINGS if total[word]}
+
+
+# --- numbers of a model ------------------------------------------------------------------------------
 
 
 class Account:
@@ -175,24 +362,21 @@ class Account:
             # Problems of which nobody says it come at the end.
             if members.keys() > {""} or (members and "" not in members):
                 yield from (
-                    self._group(kind, name, members[name])
-                    for name in sorted(members, key=lambda name: (not name, name))
+                    Group(
+                        kind=kind,
+                        name=name,
+                        problems=len(own),
+                        problems_solved=self._solved(own),
+                        submissions=sum(problem.submissions for problem in own),
+                        scored=sum(problem.scored for problem in own),
+                        unscored=sum(problem.unscored for problem in own),
+                        points=math.fsum(problem.points or 0 for problem in own),
+                        max_points=math.fsum(problem.max_points or 0 for problem in own),
+                        mean_score=_mean_score(own),
+                        pass_at=pass_at(self._trials(own), self._options.ks),
+                    )
+                    for name, own in sorted(members.items(), key=lambda of: (not of[0], of[0]))
                 )
-
-    def _group(self, kind: str, name: str, problems: Sequence[ProblemSummary]) -> Group:
-        return Group(
-            kind=kind,
-            name=name,
-            problems=len(problems),
-            problems_solved=self._solved(problems),
-            submissions=sum(problem.submissions for problem in problems),
-            scored=sum(problem.scored for problem in problems),
-            unscored=sum(problem.unscored for problem in problems),
-            points=math.fsum(problem.points or 0 for problem in problems),
-            max_points=math.fsum(problem.max_points or 0 for problem in problems),
-            mean_score=_mean_score(problems),
-            pass_at=pass_at(self._trials(problems), self._options.ks),
-        )
 
     def _awards(self, problems: Sequence[ProblemSummary]) -> Iterator[BudgetAward]:
         """For every year of which there is a problem and a cut-off."""
@@ -265,6 +449,9 @@ def _is_solved(problem: ProblemSummary, mode: Mode) -> bool:
     return problem.points is not None and problem.points >= problem.max_points - 1e-9
 
 
+# --- the pass ----------------------------------------------------------------------------------------
+
+
 SUMMARY = "summary.json"
 _MAX_REASONS, _MAX_EXAMPLES = 100, 5
 
@@ -289,13 +476,13 @@ class PassCounts(msgspec.Struct):
 
 
 class Pass:
-    """A pass over a run's rows, and its numbers."""
+    """A pass over a run's rows: they go through it one by one, and leave counts and what selections need."""
 
     def __init__(self, folder: Path, options: ReportOptions, before: PassCounts | None = None) -> None:
         """`before`: of the rows before those that `go` counts."""
-        self._folder = folder
-        self._reading = _Reading(read_failures(folder), options, read_tasks(folder), before or PassCounts())
-        self._info = check_run(folder)
+        self._folder, self._options, self._counts = folder, options, before or PassCounts()
+        self._failures = read_failures(folder)  # what is left after the pass has no row
+        self._tasks, self._info = read_tasks(folder), check_run(folder)
         self._scores, self._doubtful = Scores(self._info), False
 
     def go(
@@ -320,34 +507,96 @@ class Pass:
                     if row["key"] in seen:
                         refuse_twice(self._folder, row["key"])
                     seen.add(row["key"])
-                    self._doubtful = self._doubtful or is_doubtful(row)
-                    self._reading.add(row, result)
-                    self._scores.add(row, result)
+                    self._add(row, result)
                 for add in more:
                     add(row, result, place)
-        earlier = known({*seen, *self._reading.failures}) if counted_from else ()
+        earlier = known({*seen, *self._failures}) if counted_from else ()
         for key in earlier:
             if key in seen:
                 refuse_twice(self._folder, key)
-            self._reading.failures.pop(key, None)
+            self._failures.pop(key, None)
+
+    def _add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
+        self._failures.pop(row["key"], None)
+        made_by = (row.get(name) for name in ("program_sha256", "repeats", "compiler"))
+        self._doubtful = self._doubtful or is_doubtful(*made_by)
+        self._scores.add(row, result)
+        counts, model, problem = self._counts, model_of(row), result.problem_id
+        counts.traits[problem] = counts.traits.get(problem, Traits()).joined(traits_of(row))
+        tally = counts.tallies.setdefault((model, problem), self._new_tally())
+        tally.add(candidate_of(row, result))
+        if (task := self._tasks.get(problem)) is not None:
+            tally.uses.update(uses_of(result, task))
+        counts.facts.add(result)
+        counts.ends.setdefault(model, Ends()).add(result)
+        counts.repeated += bool(result.repeats)
+        again = [test for test in result.tests if test.cpu_times]
+        counts.again += len(again)
+        counts.saved += sum(test.status is not Verdict.TLE for test in again)
+
+    def _new_tally(self) -> Tally:
+        return Tally(SubmissionPool(self._options.submissions))
 
     @property
     def kept(self) -> PassCounts | None:
         """Return the state to go on from; None where later rows depend on the rows themselves."""
-        return None if self._doubtful or self._scores.is_contest else self._reading.counts
+        return None if self._doubtful or self._scores.is_contest else self._counts
 
     def summary(self) -> Summary:
         """Return the numbers. Those that are kept count no submission that could not be judged."""
-        found = self._reading.summary(self._info)
+        counts = self._counts
+        tallies, traits = dict(counts.tallies), dict(counts.traits)
+        for row in self._failures.values():
+            problem = str(row.get("problem_id", ""))
+            traits[problem] = traits.get(problem, Traits()).joined(traits_of(row))
+            tally = tallies.get((model_of(row), problem)) or self._new_tally()
+            tallies[model_of(row), problem] = msgspec.structs.replace(tally, unscored=tally.unscored + 1)
+        models = self._models(tallies, traits)
         if (people := read_people(self._folder)) is not None:
-            models = (
-                msgspec.structs.replace(model, standing=standing(people, model.problems))
-                for model in found.models
+            placed_models = (
+                msgspec.structs.replace(model, standing=standing(people, model.problems)) for model in models
             )
-            found = msgspec.structs.replace(found, models=tuple(models))
-        warnings = (*map(str, found.suspicious), *(_warnings(self._folder) if self._doubtful else ()))
-        contest = tuple(_beside(self._scores, found.models))
-        return msgspec.structs.replace(found, warnings=warnings, contest=contest)
+            models = tuple(placed_models)
+        suspicious = [each for model, ends in sorted(counts.ends.items()) for each in ends.suspicions(model)]
+        warnings = [str(suspicion) for suspicion in suspicious]
+        if self._doubtful and (keys := wrongly_shared(self._folder)):
+            warnings.append(
+                f"{counted(len(keys), 'row')} of this run may have the verdict of a different Python program:"
+                " an older version took the two for equal. The command that made the run judges them again:"
+                f" {', '.join(keys)}."
+            )
+        return Summary(
+            mode=self._options.mode,
+            submission_limit=self._options.submissions,
+            submissions=sum(model.submissions for model in models),
+            scored=sum(model.scored for model in models),
+            unscored=len(self._failures),
+            problems=len({problem for _, problem in tallies}),
+            verdicts=worst_first(model.verdicts for model in models),
+            models=models,
+            failures=_failures(self._failures.values()),
+            warnings=tuple(warnings),
+            repeated=counts.repeated,
+            measured_again=counts.again,
+            saved=counts.saved,
+            suspicious=tuple(suspicious),
+            contest=tuple(_beside(self._scores, models)),
+            settings=counts.facts.settings(self._info),
+        )
+
+    def _models(
+        self, tallies: Mapping[tuple[str, str], Tally], traits: Mapping[str, Traits]
+    ) -> tuple[ModelSummary, ...]:
+        # Points of every problem with subtasks of which any model's submission has a result.
+        parts = ((problem, best_subtasks(tally)) for (_, problem), tally in tallies.items())
+        worths = {problem: math.fsum(best.points for best in bests) for problem, bests in parts if bests}
+        # Over all problems of the run, so that models are compared over the same ones.
+        problems = {problem for _, problem in tallies}
+        models, source = list[ModelSummary](), str(self._info.settings.get("problems", ""))
+        for model in {model for model, _ in tallies}:
+            own = {name: tallies.get((model, name)) or self._new_tally() for name in problems}
+            models.append(Account(model, own, self._options, source).summary(worths, traits))
+        return tuple(sorted(models, key=lambda model: (-model.points, -model.problems_solved, model.model)))
 
 
 def _beside(scores: Scores, models: Sequence[ModelSummary]) -> Iterator[Entrant]:
@@ -356,8 +605,9 @@ def _beside(scores: Scores, models: Sequence[ModelSummary]) -> Iterator[Entrant]
     for entrant in scores.entrants():
         model = by_name.get(entrant.participant)
         whole = model is not None and all(problem.budgets for problem in model.problems)
-        limited = model.budgets.get(Budget.LIMITED) if model is not None and whole else None
-        yield msgspec.structs.replace(entrant, limited=limited)
+        yield msgspec.structs.replace(
+            entrant, limited=model.budgets.get(Budget.LIMITED) if model is not None and whole else None
+        )
 
 
 @contextlib.contextmanager
@@ -372,109 +622,28 @@ def seldom_collected() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _warnings(folder: Path) -> Iterator[str]:
-    if keys := wrongly_shared(folder):
-        yield (
-            f"{counted(len(keys), 'row')} of this run may have the verdict of a different Python program: an"
-            " older version took the two for equal. The command that made the run judges them again:"
-            f" {', '.join(keys)}."
-        )
-
-
 def check_run(folder: Path) -> RunInfo:
     """Return the run's facts, if it can be reported."""
     info = read_info(folder)
     if info is None:
         raise InputError("there is no run in this folder", where=str(folder), remedy="Name a run's folder")
     if info.replacing:
-        problem = "a new run is taking the place of the old one"
-        raise InputError(problem, where=str(folder), remedy="Run `ioi-eval score` again")
-    return info
-
-
-class _Reading:
-    """The one pass: rows go through it one by one, and leave their counts and what selections need."""
-
-    def __init__(
-        self,
-        failures: dict[str, dict[str, Any]],
-        options: ReportOptions,
-        tasks: Mapping[str, Task],
-        counts: PassCounts,
-    ) -> None:
-        """`counts`: of the rows before."""
-        self._options, self._tasks, self.counts = options, tasks, counts
-        self.failures = failures  # what is left after the pass has no row
-
-    def _new_tally(self) -> Tally:
-        return Tally(SubmissionPool(self._options.submissions))
-
-    def add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
-        self.failures.pop(row["key"], None)
-        counts, model, problem = self.counts, model_of(row), result.problem_id
-        counts.traits[problem] = counts.traits.get(problem, Traits()).joined(traits_of(row))
-        tally = counts.tallies.setdefault((model, problem), self._new_tally())
-        tally.add(candidate_of(row, result))
-        if (task := self._tasks.get(problem)) is not None:
-            tally.uses.update(uses_of(result, task))
-        counts.facts.add(result)
-        counts.ends.setdefault(model, Ends()).add(result)
-        counts.repeated += bool(result.repeats)
-        again = [test for test in result.tests if test.cpu_times]
-        counts.again += len(again)
-        counts.saved += sum(test.status is not Verdict.TLE for test in again)
-
-    def summary(self, info: RunInfo) -> Summary:
-        counts = self.counts
-        tallies, traits = dict(counts.tallies), dict(counts.traits)
-        for row in self.failures.values():
-            problem = str(row.get("problem_id", ""))
-            traits[problem] = traits.get(problem, Traits()).joined(traits_of(row))
-            tally = tallies.get((model_of(row), problem)) or self._new_tally()
-            tallies[model_of(row), problem] = msgspec.structs.replace(tally, unscored=tally.unscored + 1)
-        models = self._models(tallies, traits, str(info.settings.get("problems", "")))
-        return Summary(
-            mode=self._options.mode,
-            submission_limit=self._options.submissions,
-            submissions=sum(model.submissions for model in models),
-            scored=sum(model.scored for model in models),
-            unscored=len(self.failures),
-            problems=len({problem for _, problem in tallies}),
-            verdicts=worst_first(model.verdicts for model in models),
-            models=models,
-            failures=_failures(self.failures.values()),
-            repeated=counts.repeated,
-            measured_again=counts.again,
-            saved=counts.saved,
-            suspicious=tuple(
-                suspicion
-                for model, ends in sorted(counts.ends.items())
-                for suspicion in ends.suspicions(model)
-            ),
-            settings=counts.facts.settings(info),
+        raise InputError(
+            "a new run is taking the place of the old one",
+            where=str(folder),
+            remedy="Run `ioi-eval score` again",
         )
-
-    def _models(
-        self, tallies: Mapping[tuple[str, str], Tally], traits: Mapping[str, Traits], source: str
-    ) -> tuple[ModelSummary, ...]:
-        # Points of every problem with subtasks of which any model's submission has a result.
-        parts = ((problem, best_subtasks(tally)) for (_, problem), tally in tallies.items())
-        worths = {problem: math.fsum(best.points for best in bests) for problem, bests in parts if bests}
-        # Over all problems of the run, so that models are compared over the same ones.
-        problems = {problem for _, problem in tallies}
-        models = list[ModelSummary]()
-        for model in {model for model, _ in tallies}:
-            own = {name: tallies.get((model, name)) or self._new_tally() for name in problems}
-            models.append(Account(model, own, self._options, source).summary(worths, traits))
-        return tuple(sorted(models, key=lambda model: (-model.points, -model.problems_solved, model.model)))
+    return info
 
 
 def result_of_row(row: Mapping[str, Any]) -> SubmissionResult:
     try:
         return result_of(row)
     except (KeyError, ValueError, msgspec.ValidationError) as error:
-        problem = f"the row of {row['key']!r} is not a result of this version: {error}"
-        raise InputError(problem, remedy="Score the dump again with fresh=True") from error
+        raise InputError(
+            f"the row of {row['key']!r} is not a result of this version: {error}",
+            remedy="Score the dump again with fresh=True",
+        ) from error
 
 
 def _failures(rows: Iterable[Mapping[str, Any]]) -> tuple[Failures, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from ioi_eval.model.errors import JudgeFailure
-from ioi_eval.model.values import Problem, SubmissionResult, SubtaskResult, TestResult, Verdict
+from ioi_eval.model.values import Problem, SubmissionResult, TestResult, Verdict
 from ioi_eval.reports.document import NOTHING, CodeLines, Section, TableBlock, counted, number, visible
 from ioi_eval.reports.records import Check, SolutionCheck, SubtaskCheck, Unjudged, Validation
 from ioi_eval.rules import verdicts
@@ -61,7 +61,10 @@ def validation(
             )
         else:
             judged.append(solution)
-            counted.extend(_by_word(case, problem, solution))
+            # With the word under which the confusion matrix counts each.
+            counted += [(check.expected, check) for check in solution.checks[: len(case.words)]]
+            if case.score is not None:
+                counted.append((score_class(case, problem), solution.checks[-1]))
     differ = sum(not check.agrees for _, check in counted)
     return Validation(
         solutions=tuple(judged),
@@ -79,15 +82,6 @@ def validation(
         confusion=confusion(counted),
         limits=limits or {},
     )
-
-
-def _by_word(
-    case: KeyedExpectation, problem: Problem, solution: SolutionCheck
-) -> Iterator[tuple[str, Check]]:
-    """Yield each check with the word under which the confusion matrix counts it."""
-    yield from ((check.expected, check) for check in solution.checks[: len(case.words)])
-    if case.score is not None:
-        yield score_class(case, problem), solution.checks[-1]
 
 
 def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, int]]:
@@ -113,6 +107,7 @@ def compared(case: KeyedExpectation, problem: Problem, result: SubmissionResult)
     if case.score is not None:
         checks.append(_score_check(case, case.score, problem, result, tests))
     by_subtask = {check.subtask: check for check in checks if check.subtask}
+    parts = ((part, by_subtask.get(part.subtask)) for part in result.subtasks)
     return SolutionCheck(
         key=case.key,
         problem=case.problem,
@@ -123,27 +118,31 @@ def compared(case: KeyedExpectation, problem: Problem, result: SubmissionResult)
         compile_output="" if result.compiles else bounded(result.compile_output, _MAX_COMPILE_OUTPUT),
         points=result.points,
         max_points=max_points(problem),
-        subtasks=tuple(_subtask(part, by_subtask.get(part.subtask)) for part in result.subtasks),
+        subtasks=tuple(
+            SubtaskCheck(
+                subtask=part.subtask,
+                expected=check.expected if check else "",
+                status=part.status,
+                score=part.score,
+                weighted_score=part.weighted_score,
+                points=part.points,
+                agrees=check.agrees if check else True,
+            )
+            for part, check in parts
+        ),
         checks=tuple(checks),
-    )
-
-
-def _subtask(part: SubtaskResult, check: Check | None) -> SubtaskCheck:
-    return SubtaskCheck(
-        subtask=part.subtask,
-        expected=check.expected if check else "",
-        status=part.status,
-        score=part.score,
-        weighted_score=part.weighted_score,
-        points=part.points,
-        agrees=check.agrees if check else True,
     )
 
 
 def _word_check(word: Expectation, tests: Mapping[str, TestResult], solved: bool) -> Check:
     inside = _ran(word.tests, tests)
-    score = min((test.score for test in inside), default=0.0)
-    check = _check(word.subtask, word.word, inside, score=score, agrees=met(word, tests, solved=solved))
+    check = _check(
+        word.subtask,
+        word.word,
+        inside,
+        score=min((test.score for test in inside), default=0.0),
+        agrees=met(word, tests, solved=solved),
+    )
     return msgspec.structs.replace(check, status=Verdict.AC) if solved and not word.subtask else check
 
 
@@ -161,8 +160,13 @@ def _score_check(
     candidates = (result.points / whole, rounded / whole) if whole else (0.0,)
     least, most = expected.value, expected.value if expected.most is None else expected.most
     slack = 0.5 * 0.1**expected.digits + _BINARY
-    agrees = any(least - slack <= score <= most + slack for score in candidates)
-    return _check("", case.expected, inside, score=candidates[0], agrees=agrees)
+    return _check(
+        "",
+        case.expected,
+        inside,
+        score=candidates[0],
+        agrees=any(least - slack <= score <= most + slack for score in candidates),
+    )
 
 
 def _ran(names: Iterable[str], tests: Mapping[str, TestResult]) -> list[TestResult]:
@@ -170,12 +174,16 @@ def _ran(names: Iterable[str], tests: Mapping[str, TestResult]) -> list[TestResu
     inside = [tests[name] for name in names]
     for test in inside:
         if test.status is Verdict.SKIPPED:
-            reason = "was skipped, so nothing can be compared"
-            raise JudgeFailure(reason, phase="validation", test=test.test_name)
+            raise JudgeFailure(
+                "was skipped, so nothing can be compared", phase="validation", test=test.test_name
+            )
     return inside
 
 
 def _check(subtask: str, expected: str, inside: Sequence[TestResult], *, score: float, agrees: bool) -> Check:
+    wrong = [test for test in inside if test.status is not Verdict.AC]
+    # Evidence: the first tests that are not right; where all are, those that came nearest to a limit of time.
+    shown = wrong or sorted(inside, key=lambda test: -(test.cpu_time or 0.0))
     return Check(
         subtask=subtask,
         expected=expected,
@@ -183,17 +191,9 @@ def _check(subtask: str, expected: str, inside: Sequence[TestResult], *, score: 
         score=score,
         agrees=agrees,
         tests=len(inside),
-        not_right=sum(test.status is not Verdict.AC for test in inside),
-        evidence=() if agrees else _evidence(inside),
+        not_right=len(wrong),
+        evidence=() if agrees else tuple(shown[:_SHOWN]),
     )
-
-
-def _evidence(inside: Sequence[TestResult]) -> tuple[TestResult, ...]:
-    """The first tests that are not right; where all are, those that came nearest to a limit of time."""
-    wrong = [test for test in inside if test.status is not Verdict.AC]
-    slowest = sorted(inside, key=lambda test: -(test.cpu_time or 0.0))
-    shown = wrong or slowest
-    return tuple(shown[:_SHOWN])
 
 
 HEADS = ("problem", "solution", "expected", "got", "points", "agrees", "subtasks")
@@ -275,13 +275,10 @@ def differences(found: Validation) -> Iterator[tuple[str, list[str]]]:
     """A sentence for each difference, and the lines that are its evidence."""
     for solution in found.differing:
         for check in solution.differences:
-            yield _sentence(solution, check), list(_evidence_lines(solution, check))
-
-
-def _sentence(solution: SolutionCheck, check: Check) -> str:
-    scope = f", subtask {check.subtask}" if check.subtask else ""
-    where = f"{solution.problem}, {solution.solution}{scope}"
-    return f"{where}: expected {check.expected}, got {check.status} with a score of {check.score:g}"
+            scope = f", subtask {check.subtask}" if check.subtask else ""
+            got = f"expected {check.expected}, got {check.status} with a score of {check.score:g}"
+            sentence = f"{solution.problem}, {solution.solution}{scope}: {got}"
+            yield sentence, list(_evidence_lines(solution, check))
 
 
 def _evidence_lines(solution: SolutionCheck, check: Check) -> Iterator[str]:
@@ -329,7 +326,7 @@ def sections(found: Validation) -> Iterator[Section]:
         title="Confusion",
         level=3,
         text=["How often a status was got where a word was expected."],
-        table=TableBlock(heads=words, rows=counts, align="l" + "r" * (len(words) - 1)),
+        table=TableBlock(heads=words, rows=counts),
     )
     if found.differences:
         evidence = [CodeLines(sentence=sentence, lines=lines) for sentence, lines in differences(found)]

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ioi_eval.rules.extraction import Extraction
     from ioi_eval.rules.repairs import Repairs
     from ioi_eval.runs.authors import Asking, GeneratedRun, run, run_sync
-    from ioi_eval.runs.bar import progress
     from ioi_eval.runs.events import (
         Changed,
         DistanceMeasured,
@@ -45,12 +44,12 @@ if TYPE_CHECKING:
         SubmissionFailed,
         SubmissionJudged,
         SubmissionsNow,
+        progress,
     )
     from ioi_eval.runs.folders import Reported, report, report_sync
-    from ioi_eval.runs.hardware import calibrate, calibrate_sync
     from ioi_eval.runs.references import ReferenceOptions
     from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, score_dump, score_dump_sync
-    from ioi_eval.runs.solutions import ValidatedSolutions, validate, validate_sync
+    from ioi_eval.runs.solutions import ValidatedSolutions, calibrate, calibrate_sync, validate, validate_sync
     from ioi_eval.runs.work import RunOptions, Timing
 else:
     __getattr__, __dir__ = shown_in(
@@ -64,16 +63,14 @@ else:
             "rules.extraction": "Extraction",
             "rules.repairs": "Repairs",
             "runs.authors": "Asking GeneratedRun run run_sync",
-            "runs.bar": "progress",
             "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
             "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportProgress ReportStarted RowsRead "
             "RowsUnderstood RunFinished RunReported RunStarted RunSummary ServersFound ServersNow "
-            "SubmissionFailed SubmissionJudged SubmissionsNow",
+            "SubmissionFailed SubmissionJudged SubmissionsNow progress",
             "runs.folders": "Reported report report_sync",
-            "runs.hardware": "calibrate calibrate_sync",
             "runs.references": "ReferenceOptions",
             "runs.score": "Forecast ScoredDump forecast_dump score_dump score_dump_sync",
-            "runs.solutions": "ValidatedSolutions validate validate_sync",
+            "runs.solutions": "ValidatedSolutions calibrate calibrate_sync validate validate_sync",
             "runs.work": "RunOptions Timing",
         },
     )

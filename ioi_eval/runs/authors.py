@@ -108,7 +108,11 @@ async def run(
     folder = out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(author_name(author))}"
     setup = RunSetup.of(folder, engine, options, store, on_event)
     call = _Call(problems, author, Secret(key), budget, asking or Asking(), setup)
-    with call.problems(choice) as usable:
+    if isinstance(author, ModelOptions):  # refused before problems are fetched
+        from ioi_eval.generate.chat import check_model
+
+        check_model(author, call.key)
+    with _opened(problems, choice, setup.store) as usable:
         return await _generated(call, usable, rejudge)
 
 
@@ -143,16 +147,6 @@ class _Call(NamedTuple):
     def name(self) -> str:
         return author_name(self.author)
 
-    @contextlib.contextmanager
-    def problems(self, choice: BenchmarkOptions | None) -> Iterator[Problems]:
-        """Raise InputError for what nobody can be asked with, before problems are fetched."""
-        if isinstance(self.author, ModelOptions):
-            from ioi_eval.generate.chat import check_model
-
-            check_model(self.author, self.key)
-        with _opened(self.source, choice, self.setup.store) as problems:
-            yield problems
-
 
 async def _generated(call: _Call, problems: Problems, rejudge: bool) -> GeneratedRun:
     setup, settings, unwritten = call.setup, _settings(call.author), dict[str, str]()
@@ -169,28 +163,23 @@ async def _generated(call: _Call, problems: Problems, rejudge: bool) -> Generate
             check=lambda judge: _refuse_lacking(judge, problems, asks, generations),
             settings={"benchmark": source_name(call.source), "author": call.name, **settings},
         )
-        done = await _judged(work, setup, rejudge)
+        again = msgspec.structs.replace(setup.options, fresh=setup.options.fresh or rejudge)
+        try:
+            done = await judge_work(work, setup._replace(options=again))
+        except InputError as error:
+            # What makes results stale leaves programs as they are, and they may have been paid for.
+            raise error.but(remedy=error.remedy.replace("fresh=True to", "rejudge=True to")) from error
         found = tuple(sorted(_instances(setup.folder, problems, asked, unwritten), key=_place))
         replace(setup.folder / INSTANCES, [as_json(instance) + b"\n" for instance in found])
         whole = write_reports(setup.folder)
-    failures = {key: str(row["reason"]) for key, row in read_failures(setup.folder).items()}
     return GeneratedRun(
         out=str(setup.folder),
         call=done,
         summary=whole,
         instances=found,
-        failures=failures,
+        failures={key: str(row["reason"]) for key, row in read_failures(setup.folder).items()},
         unwritten=unwritten,
     )
-
-
-async def _judged(work: Work, setup: RunSetup, rejudge: bool) -> RunSummary:
-    again = msgspec.structs.replace(setup.options, fresh=setup.options.fresh or rejudge)
-    try:
-        return await judge_work(work, setup._replace(options=again))
-    except InputError as error:
-        # What makes results stale leaves programs as they are, and they may have been paid for.
-        raise error.but(remedy=error.remedy.replace("fresh=True to", "rejudge=True to")) from error
 
 
 # --- what is asked -----------------------------------------------------------------------------------
@@ -227,13 +216,16 @@ class Requests:
     def prompt(self, problem: Problem, language: str) -> str:
         """Raise InputError for a problem that is incomplete, and for a language that agents cannot write."""
         if self._agent and language not in SOLUTIONS:
-            remedy = f"Choose {' or '.join(SOLUTIONS)}"
-            raise InputError(f"agents cannot write {language}", field="language", remedy=remedy)
+            raise InputError(
+                f"agents cannot write {language}", field="language", remedy=f"Choose {' or '.join(SOLUTIONS)}"
+            )
         if language not in self._filled:
             name = "" if self._benchmark is None else self._benchmark.name
-            file = SOLUTIONS[language] if self._agent else ""
             self._filled[language] = Prompts(
-                self._asking.prompt, benchmark=name, language=language, file=file
+                self._asking.prompt,
+                benchmark=name,
+                language=language,
+                file=SOLUTIONS[language] if self._agent else "",
             )
         return self._filled[language](problem)
 
@@ -310,7 +302,18 @@ async def _submissions(
     """Every program as it comes; why there is none goes into `unwritten`."""
     language = Requests(call.source, call.asking, agent=isinstance(call.author, AgentOptions)).language
     for label in asked.refused:
-        yield _unasked(problems[label], problems, call, language(problems[label]))
+        # In the place of programs that nobody could judge: why not is to be found where all failures are.
+        problem, spoken = problems[label], language(problems[label])
+        key = key_of(problem, 0)
+        yield Submission(
+            key=key,
+            problem_id=label,
+            code="",
+            language=spoken.language,
+            language_from=spoken.source,
+            year=problem.year,
+            row={"uuid": key, "problem_id": problem.id, "model": call.name},
+        )
     budget = Spending(call.budget)
     for row in generations if isinstance(call.author, ModelOptions) else ():
         budget.spend(row.get("metadata", {}).get("usage", {}))
@@ -323,21 +326,6 @@ async def _submissions(
                 unwritten[answer.key] = answer.reason
             else:
                 yield _submission(generations.row(answer.key), problems, language)
-
-
-def _unasked(problem: Problem, problems: Problems, call: _Call, spoken: ChosenLanguage) -> Submission:
-    """In the place of programs that nobody could judge: why not is to be found where all failures are."""
-    key = key_of(problem, 0)
-    row = {"uuid": key, "problem_id": problem.id, "model": call.name}
-    return Submission(
-        key=key,
-        problem_id=problems.label(problem),
-        code="",
-        language=spoken.language,
-        language_from=spoken.source,
-        year=problem.year,
-        row=row,
-    )
 
 
 def _submission(
@@ -370,7 +358,9 @@ def _instances(
     for ask in asked.asks:
         name = {"instance_id": ask.problem_id, **({"sample": ask.number} if several else {})}
         if ask.key in results:
-            yield {**name, **_numbers(results[ask.key])}
+            result = result_of(results[ask.key])
+            points = {"points": result.points} if result.subtasks else {}
+            yield {**name, **pass_rate(result).columns, "resolved": is_solved(result), **points}
         else:
             failure = failures.get(ask.key, {}).get("reason")
             yield {**name, "resolved": None, "error": str(failure or unwritten.get(ask.key, "not judged"))}
@@ -382,9 +372,3 @@ def _place(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
     """Return the key of an order by name and number: apps_9 before apps_10."""
     parts = re.findall(r"([^0-9]*)([0-9]*)", instance["instance_id"])
     return [*((text, int(digits or 0)) for text, digits in parts), ("", instance.get("sample", 0))]
-
-
-def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
-    result = result_of(row)
-    points = {"points": result.points} if result.subtasks else {}
-    return {**pass_rate(result).columns, "resolved": is_solved(result), **points}

@@ -13,11 +13,11 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
-from ioi_eval.store.compact import whole
 from ioi_eval.store.files import replace
 from ioi_eval.store.folder import EARLIER, RESULTS, Fingerprint, ResultHead, changes, decoded, read_info
 from ioi_eval.store.packed import Keys, Packed, PackedContent, numbers
 from ioi_eval.store.resources import code_digest
+from ioi_eval.store.rows import whole
 
 _GONE = -1
 
@@ -85,7 +85,7 @@ class DoneRows(Set[str]):
         return self._offsets[self._place(key)]
 
     def problem(self, key: str) -> str:
-        return self._of_kinds[self._heads[self._place(key)]][0]
+        return list(self._kinds)[self._heads[self._place(key)]][0]
 
     def keys_of(self, problems: Collection[str]) -> list[str]:
         """Return the keys of some problems' rows."""
@@ -102,13 +102,9 @@ class DoneRows(Set[str]):
         return {compiler for _, compiler in self._counting}
 
     @property
-    def _of_kinds(self) -> list[tuple[str, str]]:
-        return list(self._kinds)
-
-    @property
     def _counting(self) -> list[tuple[str, str]]:
         kinds = {kind for kind, offset in zip(self._heads, self._offsets, strict=True) if offset != _GONE}
-        return [self._of_kinds[kind] for kind in kinds]
+        return [of for of, kind in self._kinds.items() if kind in kinds]
 
     def _place(self, key: str) -> int:
         place = self._keys.find(key)
@@ -274,8 +270,14 @@ class RowsSoFar:
 
     def find_index(self, problems: Mapping[str, str]) -> RowsIndex | None:
         """Return the index that holds for the file's beginning, which is read; None without one."""
-        index = _read(self._folder / ROWS_INDEX)
-        if index is None or index.made_of != _made_of(problems):
+        try:
+            content = memoryview((self._folder / ROWS_INDEX).read_bytes())
+            if hashlib.sha256(content[_HASH:]).digest() != content[:_HASH]:
+                return None  # a machine that failed left a part of it
+            index = msgspec.msgpack.decode(content[_HASH:], type=RowsIndex)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        if index.made_of != _made_of(problems):
             return None
         self.read(index.size)
         if self._digest.hexdigest() != index.sha256:
@@ -304,17 +306,6 @@ class RowsSoFar:
         content, self._indexed = msgspec.msgpack.encode(index), self.size
         with suppress(InputError):
             replace(self._folder / ROWS_INDEX, [hashlib.sha256(content).digest(), content], durable=False)
-
-
-def _read(path: Path) -> RowsIndex | None:
-    """None where there is none, or where a machine that failed left a part of it."""
-    try:
-        content = memoryview(path.read_bytes())
-        if hashlib.sha256(content[_HASH:]).digest() != content[:_HASH]:
-            return None
-        return msgspec.msgpack.decode(content[_HASH:], type=RowsIndex)
-    except (OSError, msgspec.MsgspecError):
-        return None
 
 
 def _made_of(problems: Mapping[str, str]) -> str:

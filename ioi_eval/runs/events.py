@@ -1,15 +1,26 @@
-"""Events of use cases: small frozen values for bars, logs and metrics to subscribe to."""
+"""Events of use cases: small frozen values for bars, logs and metrics to subscribe to. And two who listen."""
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from ioi_eval.benchmarks import Understood
 from ioi_eval.engines.contract import Condition, JobsWait, ServerChanged
 from ioi_eval.model.values import Reason, ServerState, Value, Verdict
 from ioi_eval.rules.calibration import Distance
-from ioi_eval.store.folder import MeasuredLimit, UnderWay
+from ioi_eval.store.folder import RUN, MeasuredLimit, Progress, Timeline, UnderWay, write_progress
+
+_STEP = 5.0  # seconds; twice as long each time when there are too many
+_STEPS = 120
+_ALIVE = 10.0  # seconds; less is no news
+_UNSCORED = "unscored"
 
 
 class RowsRead(Value):
@@ -203,3 +214,127 @@ OnEvent = Callable[[Event], None]
 
 def ignore(event: Event) -> None:
     """Take an event where nobody listens."""
+
+
+# --- how far a run is, noted for `ioi-eval view` -------------------------------------------------------
+
+
+class Times:
+    """Counts results by their time, in at most so many steps."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._begin, self._step = clock, clock(), _STEP
+        self._counts = [Counter[str]()]
+
+    def add(self, verdict: str) -> None:
+        self._go_on()
+        self._counts[-1][verdict] += 1
+
+    def timeline(self) -> Timeline:
+        self._go_on()
+        return Timeline(begin=self._begin, step=self._step, counts=tuple(map(dict, self._counts)))
+
+    def _go_on(self) -> None:
+        while (place := int((self._clock() - self._begin) / self._step)) >= _STEPS:
+            counts = [*self._counts, Counter[str]()]
+            self._counts = [count + other for count, other in zip(counts[::2], counts[1::2], strict=False)]
+            self._step *= 2
+        self._counts += [Counter[str]() for _ in range(place + 1 - len(self._counts))]
+
+
+class ProgressWriter:
+    """Hears events on their way to whoever is told, and writes down what changes the picture.
+
+    Results are so many that they are only counted: the next look at what is being judged writes them.
+    """
+
+    def __init__(self, folder: Path, tell: OnEvent, clock: Callable[[], float] = time.time) -> None:
+        self._folder, self._tell = folder, tell
+        self._now, self._written = Progress(), Progress()
+        self._begun, self._times = False, Times(clock)
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case RunStarted(total=total) | RowsRead(selected=int(total)):
+                self._note(total=total)
+            case EngineStarting(engine=engine):
+                self._note(engine=engine)
+            case ServersFound(used=used, slots=slots, unreachable=unreachable):
+                self._note(servers=used, slots=slots, unreachable=unreachable)
+            case ServersNow(servers=standings):
+                self._note(standings=standings)
+            case SubmissionJudged(status=status, reason=reason):
+                self._times.add(reason if reason is Reason.NO_PROGRAM else status)
+            case SubmissionFailed():
+                self._times.add(_UNSCORED)
+            case SubmissionsNow():
+                self._note(
+                    at=event.at // _ALIVE * _ALIVE,
+                    under_way=event.number,
+                    building=event.building,
+                    builds_waiting=event.builds_waiting,
+                    submissions=event.longest,
+                    timeline=self._times.timeline(),
+                )
+            case RunFinished():
+                nothing = {"under_way": 0, "building": 0, "builds_waiting": 0, "submissions": ()}
+                self._note(ended=True, timeline=self._times.timeline(), **nothing)
+        # Not before there is a run: one that ends before its first row leaves nothing behind.
+        self._begun |= isinstance(event, SubmissionJudged | SubmissionFailed | RunFinished) or (
+            isinstance(event, SubmissionsNow) and (self._folder / RUN).exists()
+        )
+        if self._begun and self._now != self._written:
+            write_progress(self._folder, self._now)
+            self._written = self._now
+        self._tell(event)
+
+    def _note(self, **changed: object) -> None:
+        self._now = msgspec.structs.replace(self._now, **changed)
+
+
+# --- a bar for notebooks and scripts -----------------------------------------------------------------
+
+
+def progress() -> OnEvent:
+    """Return a subscriber that draws a run with tqdm: a widget in a notebook, a line in a terminal.
+
+    scored = await score_dump(frame, "packages", on_event=progress())
+    """
+    return _Bar()
+
+
+class _Bar:
+    def __init__(self) -> None:
+        from tqdm.auto import tqdm
+
+        self._made: Any = tqdm
+        self._bar: Any = None
+        self._tests = self._failed = 0
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case RowsUnderstood():
+                self._made.write(f"Rows: {event.rows}")
+            case RunStarted():
+                self._close()
+                self._tests = self._failed = 0
+                self._bar = self._made(total=event.total, initial=event.skipped, unit=" submissions")
+            case SubmissionJudged():
+                self._tests += event.tests
+                self._advance()
+            case SubmissionFailed():
+                self._failed += 1
+                self._advance()
+            case RunFinished() | EngineStopped():
+                self._close()
+
+    def _advance(self) -> None:
+        if self._bar is not None:
+            failed = {"failed": self._failed} if self._failed else {}
+            self._bar.set_postfix(tests=self._tests, **failed, refresh=False)
+            self._bar.update()
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None

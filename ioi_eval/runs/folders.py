@@ -24,15 +24,14 @@ from ioi_eval.reports import (
     write_comparison,
     write_reports,
 )
-from ioi_eval.reports.differences import Differences, differences
+from ioi_eval.reports.comparison import Differences, differences
 from ioi_eval.reports.pages import OnProgress
-from ioi_eval.reports.tally import structured
+from ioi_eval.reports.summary import structured
 from ioi_eval.runs.events import OnEvent, ReportFinished, ReportProgress, ReportStarted, RunReported, ignore
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.work import synchronous
-from ioi_eval.store.compact import whole
 from ioi_eval.store.folder import Fingerprint, read_info
-from ioi_eval.store.rows import as_number, result_of
+from ioi_eval.store.rows import as_number, result_of, whole
 
 
 class Reported(Value):
@@ -105,8 +104,11 @@ def _summary(folder: Path, options: ReportOptions, tell: OnProgress, *, alone: b
         return write_reports(folder, options, on_progress=tell), True
     found = summary(folder, options)
     if alone:
-        remedy = "A run's reports lie in its folder: copy it to where you may write, and name the copy"
-        raise InputError("the folder cannot be written", where=str(folder), remedy=remedy)
+        raise InputError(
+            "the folder cannot be written",
+            where=str(folder),
+            remedy="A run's reports lie in its folder: copy it to where you may write, and name the copy",
+        )
     return found, False
 
 
@@ -183,7 +185,19 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
                 row=number,
                 remedy="Give `max_points`, the points of the whole problem",
             )
-        row |= _one_part(row["problem_id"], earned, worth)
+        part = earned / worth
+        subtask = {
+            "problem": row["problem_id"],
+            "subtask": "all",
+            "points": worth,
+            "score": part,
+            "weighted_score": earned,
+            "score_precision": 9,
+            "status": Verdict.AC if part == 1 else Verdict.WA if part == 0 else Verdict.PA,
+            "test_results": [],
+        }
+        row["all_subtasks_results"], row["all_subtasks_exact_scores"] = [subtask], [part]
+        row["all_subtasks_points"] = earned
     try:
         result_of(row)
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
@@ -204,26 +218,6 @@ def _worth(columns: Mapping[str, Any], where: str, number: int) -> tuple[float, 
 
 def _numbers(columns: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[float]:
     return (number for name in names if (number := as_number(columns.get(name))) is not None)
-
-
-def _one_part(problem: str, earned: float, worth: float) -> dict[str, Any]:
-    share = earned / worth
-    status = Verdict.AC if share == 1 else Verdict.WA if share == 0 else Verdict.PA
-    part = {
-        "problem": problem,
-        "subtask": "all",
-        "points": worth,
-        "score": share,
-        "weighted_score": earned,
-        "score_precision": 9,
-        "status": status,
-        "test_results": [],
-    }
-    return {
-        "all_subtasks_results": [part],
-        "all_subtasks_exact_scores": [share],
-        "all_subtasks_points": earned,
-    }
 
 
 def _missing(columns: Mapping[str, Any], where: str, number: int, names: tuple[str, ...]) -> InputError:

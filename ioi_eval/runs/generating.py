@@ -54,8 +54,9 @@ async def generate(
                     raise InputError("packages of this format do not say how tests are made", where=where)
                 target = Path(out) / (found.package_id(folder, where) or folder.name)
                 if target.exists():
-                    remedy = "Remove it, or name another folder"
-                    raise InputError("exists already", where=str(target), remedy=remedy)
+                    raise InputError(
+                        "exists already", where=str(target), remedy="Remove it, or name another folder"
+                    )
                 faults = Faults(where)
                 making = found.making(folder, faults)
                 if faults.errors or making is None:
@@ -82,7 +83,10 @@ class _Producer:
         """Make what is missing, by its place in the package. All inputs are shown to the validators."""
         files = dict[str, Blob]()
         for test in making.tests:
-            given = await self._input(test, making)
+            if test.command:
+                given = await self._generated(test, making)
+            else:
+                given = as_on_linux(self._folder / (test.copied or test.input))
             if test.command or test.copied or given.data is not None:  # or with other line ends than its file
                 files[test.input] = given
             for validator in making.validators:
@@ -105,11 +109,6 @@ class _Producer:
                     partner=making.interactor,
                 )
         return files
-
-    async def _input(self, test: GeneratedTest, making: Making) -> Blob:
-        if not test.command:
-            return as_on_linux(self._folder / (test.copied or test.input))
-        return await self._generated(test, making)
 
     async def _generated(self, test: GeneratedTest, making: Making, *, written: str = "") -> Blob:
         name, *arguments = test.command
@@ -166,8 +165,11 @@ class _Producer:
     async def _program(self, program: Executable) -> NamedBlob:
         if program not in self._built:
             first = program.sources[0].name
-            kind = CheckerKind.ICPC if program.linked else CheckerKind.TESTLIB
-            checker = Checker(sources=program.sources, language=program.language, kind=kind)
+            checker = Checker(
+                sources=program.sources,
+                language=program.language,
+                kind=CheckerKind.ICPC if program.linked else CheckerKind.TESTLIB,
+            )
             language = find(program.language, where=self._where)
             if language.syntax == "python":
                 content, name = script_of(checker), f"{_PROGRAM}.py"

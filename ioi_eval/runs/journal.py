@@ -6,7 +6,8 @@ import math
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,7 +17,6 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import as_json
 from ioi_eval.runs.done_rows import ROWS_INDEX, DoneRows, KnownResults, KnownRows, RowsSoFar
-from ioi_eval.store.compact import compact
 from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
 from ioi_eval.store.folder import (
     CONTEST,
@@ -37,7 +37,7 @@ from ioi_eval.store.folder import (
     refuse_twice,
     wrongly_shared,
 )
-from ioi_eval.store.rows import plain, result_of
+from ioi_eval.store.rows import compact, plain, result_of
 
 _LOCK = ".lock"
 # Made of the rows, so they go when the rows go.
@@ -68,7 +68,7 @@ class Journal:
     """
 
     def __init__(self, folder: Path, info: RunInfo, lock: Lock) -> None:
-        self._folder, self._info, self._lock = folder, info, lock
+        self.folder, self._info, self._lock = folder, info, lock
         self._old: RunInfo | None = None  # what run.json says
         self._made = False  # the folder is ours
         self._restart = False  # rows of an earlier run are to be given up
@@ -81,12 +81,11 @@ class Journal:
         self._doubtful = False  # there are rows that may repeat another program
         self._known = KnownResults()
         self._own: KnownRows  # of this run, which is asked after those that are taken over
-        self._compilers: Compilers | None = None  # those there were before this call judged anything
+        self._compilers: Set[str] | None = None  # those there were before this call judged anything
         self._any_compiler = False
         self._failed: dict[str, tuple[int, str]] = {}  # where a key's last failure starts; its problem
         self._stale = 0  # lines of failures.jsonl that no longer say anything
-        self._results: Lines | None = None
-        self._failures: Lines | None = None
+        self._opened: tuple[Lines, Lines] | None = None  # for new rows of results, and of failures
 
     @classmethod
     def open(
@@ -130,10 +129,6 @@ class Journal:
         return self._failed.keys()
 
     @property
-    def folder(self) -> Path:
-        return self._folder
-
-    @property
     def superseded(self) -> Set[str]:
         """Keys of the results that were given up since the folder was opened."""
         return self._superseded.keys()
@@ -165,7 +160,7 @@ class Journal:
     def row(self, key: str) -> dict[str, Any]:
         """Return a key's row, also one that was given up."""
         offset = self._superseded[key] if key in self._superseded else self._done.offset(key)
-        return self._known.row(self._folder / RESULTS, offset)
+        return self._known.row(self.folder / RESULTS, offset)
 
     def cpu_times(self) -> dict[str, list[float]]:
         """The seconds that judged submissions took, by problem."""
@@ -191,10 +186,10 @@ class Journal:
 
     def _read(self, fresh: bool) -> None:
         for name in (RUN, RESULTS, FAILURES, ROWS_INDEX):
-            sweep_drafts(self._folder / name)
-        self._old = read_info(self._folder)
+            sweep_drafts(self.folder / name)
+        self._old = read_info(self.folder)
         if self._old is None:
-            check_folder(self._folder)
+            check_folder(self.folder)
         elif fresh or self._old.replacing:
             self._restart = True
         else:
@@ -202,28 +197,31 @@ class Journal:
             self._read_rows(self._old.fingerprint.problems)
             self._read_failures()
             self._compare(self._old.fingerprint)
-            self._doubt()
+            for key in wrongly_shared(self.folder) if self._doubtful else ():
+                if key in self._done:
+                    self.wrongly_shared += 1
+                    self.supersede(key)
 
     def _read_rows(self, problems: Mapping[str, str]) -> None:
         for name in (RESULTS, EARLIER):
-            cut_torn_line(self._folder / name)
-        results, start = self._folder / RESULTS, 0
+            cut_torn_line(self.folder / name)
+        results, start = self.folder / RESULTS, 0
         if (index := self._so_far.find_index(problems)) is not None:
             self._done, self._doubtful, start = DoneRows.of(index.done), index.doubtful, index.size
             self._own.fill(index.known)
         for offset, row in decoded(results, ResultHead, start):
             if row.key in self._done:
-                refuse_twice(self._folder, row.key)
+                refuse_twice(self.folder, row.key)
             self._note(row, offset, problems.get(row.problem_id, ""))
             self._doubtful |= row.is_doubtful
         self._so_far.read()
-        earlier = self._known.file(self._folder / EARLIER)
-        for offset, row in decoded(self._folder / EARLIER, ResultHead):
+        earlier = self._known.file(self.folder / EARLIER)
+        for offset, row in decoded(self.folder / EARLIER, ResultHead):
             earlier.note(offset, row, row.problem_sha256)
 
     def _read_failures(self) -> None:
-        cut_torn_line(self._folder / FAILURES)
-        for offset, failure in decoded(self._folder / FAILURES, FailureHead):
+        cut_torn_line(self.folder / FAILURES)
+        for offset, failure in decoded(self.folder / FAILURES, FailureHead):
             self._stale += failure.key in self._failed or failure.key in self._done
             if failure.key not in self._done:
                 self._failed[failure.key] = offset, failure.problem_id
@@ -232,7 +230,9 @@ class Journal:
         """Other options matter only where there are results that theirs would be mixed with."""
         new = self._info.fingerprint
         if not (found := changes(old, new)):
-            self._info = msgspec.structs.replace(self._info, fingerprint=new.with_problems_of(old))
+            # A run may grow by problems: those that only the older one knows stay known.
+            whole = msgspec.structs.replace(new, problems={**old.problems, **new.problems})
+            self._info = msgspec.structs.replace(self._info, fingerprint=whole)
             edited = new.edited(old)
             for key in self._done.keys_of(edited):
                 self.edited[self._done.problem(key)] += 1
@@ -240,18 +240,12 @@ class Journal:
         elif self._done:
             raise InputError(
                 f"the folder holds another run. Changed: {'; '.join(found)}",
-                where=str(self._folder),
+                where=str(self.folder),
                 remedy="Give fresh=True to score everything again, or choose another out=FOLDER",
             )
         else:
             self._restart = True
             self._failed.clear()
-
-    def _doubt(self) -> None:
-        for key in wrongly_shared(self._folder) if self._doubtful else ():
-            if key in self._done:
-                self.wrongly_shared += 1
-                self.supersede(key)
 
     def supersede(self, key: str) -> None:
         """Gives a key's result, or failure, up: its submission or its problem is no longer the same."""
@@ -275,8 +269,8 @@ class Journal:
         """run.json is replaced first: from then on the old rows count for nothing, whoever removes them."""
         self._write_info(replacing=True)
         for name in (RESULTS, FAILURES, EARLIER, *_DERIVED):
-            (self._folder / name).unlink(missing_ok=True)
-        shutil.rmtree(self._folder / "report", ignore_errors=True)
+            (self.folder / name).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / "report", ignore_errors=True)
         self._forget_rows()
         self._write_info(replacing=False)
         self._restart, self._stale = False, 0
@@ -285,8 +279,8 @@ class Journal:
     def _put_aside(self) -> None:
         """Move rows that count no longer. run.json is last: killed before, the next call does it again."""
         assert self._old is not None, "there are rows"
-        results, problems = self._folder / RESULTS, self._old.fingerprint.problems
-        aside = Lines(self._folder / EARLIER)
+        results, problems = self.folder / RESULTS, self._old.fingerprint.problems
+        aside = Lines(self.folder / EARLIER)
         for _, row in decoded(results, dict[str, Any]):
             if row["key"] in self._superseded:
                 aside.append(as_json({**row, "problem_sha256": problems.get(row.get("problem_id", ""), "")}))
@@ -300,8 +294,8 @@ class Journal:
 
     def _forget_rows(self) -> None:
         """Know nothing of rows that were moved or removed."""
-        self._done, self._so_far = DoneRows(), RowsSoFar(self._folder)
-        self._known.forget(self._folder)
+        self._done, self._so_far = DoneRows(), RowsSoFar(self.folder)
+        self._known.forget(self.folder)
 
     def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
         """Appends a submission's row of results; `known`: an older result that holds for it, too."""
@@ -328,9 +322,17 @@ class Journal:
             self._so_far.write_index(problems, self._doubtful, self._done.kept, self._own.kept)
 
     def _check_compiler(self, compiler: str) -> None:
+        """Raise InputError for a result that another version made: times of two are not comparable."""
         if self._compilers is None:
-            self._compilers = Compilers(self._done.compilers | self._known.compilers)
-        self._compilers.check(compiler)
+            self._compilers = self._done.compilers | self._known.compilers
+        if not compiler or compiler in self._compilers:
+            return
+        if before := {name for name in self._compilers if _tool(name) == _tool(compiler)}:
+            raise InputError(
+                f"programs are built by {compiler} now, but the run's results by {', '.join(sorted(before))}",
+                field="compiler",
+                remedy="Give fresh=True to score everything again, or accept_compiler=True to mix them",
+            )
 
     def fail(self, row: Mapping[str, Any]) -> None:
         """Appends why a submission could not be judged; the next run tries it again."""
@@ -348,23 +350,20 @@ class Journal:
         self._own.note(offset, row, problem)
 
     def _writers(self) -> tuple[Lines, Lines]:
-        if self._results is None or self._failures is None:
+        if self._opened is None:
             self.begin()
             if self._old != self._info:
                 self._write_info(replacing=False)
-            return self._open_writers()
-        return self._results, self._failures
+        return self._open_writers()
 
     def _open_writers(self) -> tuple[Lines, Lines]:
-        if self._results is None:
-            self._results = Lines(self._folder / RESULTS)
-        if self._failures is None:
-            self._failures = Lines(self._folder / FAILURES)
-        return self._results, self._failures
+        if self._opened is None:
+            self._opened = Lines(self.folder / RESULTS), Lines(self.folder / FAILURES)
+        return self._opened
 
     def _write_info(self, *, replacing: bool) -> None:
         self._old = msgspec.structs.replace(self._info, replacing=replacing)
-        replace(self._folder / RUN, [as_json(self._old, indented=True), b"\n"])
+        replace(self.folder / RUN, [as_json(self._old, indented=True), b"\n"])
 
     def settle(self, fingerprint: Fingerprint, settings: Mapping[str, Any]) -> None:
         """Write what was not known yet of a run when it began."""
@@ -377,29 +376,28 @@ class Journal:
     def close(self) -> None:
         """Leaves in failures.jsonl one line for each submission that still has no result."""
         try:
-            for writer in (self._results, self._failures):
-                if writer is not None:
-                    writer.close()
-            if self._results is not None:
+            for writer in self._opened or ():
+                writer.close()
+            if self._opened is not None:
                 self._write_index(ends=True)
             if self._stale and not self._restart:
-                replace(self._folder / FAILURES, self._open_failures())
+                current = {offset for offset, _ in self._failed.values()}
+                failures = lines(self.folder / FAILURES)
+                replace(
+                    self.folder / FAILURES,
+                    (line + b"\n" for offset, line in failures if offset in current),
+                )
         finally:
-            self._results = self._failures = None
+            self._opened = None
             self._leave()
-
-    def _open_failures(self) -> Iterator[bytes]:
-        current = {offset for offset, _ in self._failed.values()}
-        for offset, line in lines(self._folder / FAILURES):
-            if offset in current:
-                yield line + b"\n"
 
     def _leave(self) -> None:
         """A folder in which no run was begun is left as it was found."""
         if self._old is None:
             self._lock.remove()
         if self._old is None and self._made:
-            _remove_empty(self._folder)
+            with suppress(OSError):  # somebody put something into it meanwhile
+                self.folder.rmdir()
         self._lock.__exit__(None, None, None)
 
     def __enter__(self) -> Self:
@@ -413,40 +411,10 @@ class Journal:
 
 def _info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
     """Paths, dates and odd bytes of a command line as JSON can hold them."""
-    options = plain(fingerprint.options)
     return RunInfo(
-        fingerprint=msgspec.structs.replace(fingerprint, options=options), settings=plain(settings)
+        fingerprint=msgspec.structs.replace(fingerprint, options=plain(fingerprint.options)),
+        settings=plain(settings),
     )
-
-
-def _remove_empty(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:
-        return  # somebody put something into it meanwhile
-
-
-# --- compilers ---------------------------------------------------------------------------------------
-
-
-class Compilers:
-    """The compilers of a run's results. It goes on with these: times of two are not comparable."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self._versions: dict[str, set[str]] = {}
-        for name in names:
-            self._versions.setdefault(_tool(name), set()).add(name)
-
-    def check(self, compiler: str) -> None:
-        """Raise InputError for a result that another version made."""
-        before = self._versions.get(_tool(compiler), set())
-        if not compiler or not before or compiler in before:
-            return
-        raise InputError(
-            f"programs are built by {compiler} now, but the run's results by {', '.join(sorted(before))}",
-            field="compiler",
-            remedy="Give fresh=True to score everything again, or accept_compiler=True to mix them",
-        )
 
 
 def _tool(compiler: str) -> str:

@@ -113,9 +113,12 @@ def _is_final(error: JudgeFailure | InputError) -> bool:
 
 
 def _need(problem: Problem, error: JudgeFailure | InputError) -> Need:
-    detail = error.problem if isinstance(error, InputError) else error.reason
-    ok = None if _is_final(error) else False
-    return Need(problem=problem.id, ok=ok, detail=detail, remedy=error.remedy)
+    return Need(
+        problem=problem.id,
+        ok=None if _is_final(error) else False,
+        detail=error.problem if isinstance(error, InputError) else error.reason,
+        remedy=error.remedy,
+    )
 
 
 def _together(found: Iterable[Need]) -> Iterator[Condition]:
@@ -126,5 +129,9 @@ def _together(found: Iterable[Need]) -> Iterator[Condition]:
         groups.setdefault((need.ok, detail, need.remedy), {})[need.problem] = None
     for (ok, detail, remedy), names in groups.items():
         first, more = list(names)[:_NAMED], len(names) - _NAMED
-        name = ", ".join(first) + (f" and {more} more" if more > 0 else "")
-        yield Condition(name=name, ok=ok, detail=detail, remedy=remedy)
+        yield Condition(
+            name=", ".join(first) + (f" and {more} more" if more > 0 else ""),
+            ok=ok,
+            detail=detail,
+            remedy=remedy,
+        )

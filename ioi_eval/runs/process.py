@@ -324,10 +324,12 @@ class _Calls:
             del self._tasks[call]
 
     async def _tried(self, asked: Try) -> SubmissionResult:
-        code = None if asked.code is None else asked.code.decode(errors="surrogatepass")
         problem, submission = (
             self._problems[asked.problem],
-            msgspec.structs.replace(asked.submission, code=code),
+            msgspec.structs.replace(
+                asked.submission,
+                code=None if asked.code is None else asked.code.decode(errors="surrogatepass"),
+            ),
         )
         judge = self._judge.but(trusts=True) if asked.trusted else self._judge
         sharing = _Asking(asked.call, self._channel, self._asking) if asked.shares else None

@@ -504,8 +504,11 @@ def together(opened: Sequence[IsOpen], choice: EngineChoice) -> ServersFound:
     same = {(each.architecture, each.runtimes, each.confines, each.strict) for each in profiles}
     if lacking or len(same) > 1 or (unlike and choice.same_compiler):
         what = f"in {', '.join(unlike)}" if unlike else "in architecture or runtimes"
-        remedy = "Give all of them the same image, or leave client_processes=... out"
-        raise InputError(f"the servers differ {what}", where=choice.text, remedy=remedy)
+        raise InputError(
+            f"the servers differ {what}",
+            where=choice.text,
+            remedy="Give all of them the same image, or leave client_processes=... out",
+        )
     found = [each.found for each in opened]
     differences = {line.name: line for each in found for line in each.differences}
     for name in unlike:

@@ -20,7 +20,7 @@ from ioi_eval.benchmarks.loaded import Loaded
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Count, Said
-from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Value, Verdict
+from ioi_eval.model.values import Problem, Solution, Submission, Value, Verdict
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports.document import counted
 from ioi_eval.rules.calibration import with_time_factor
@@ -120,7 +120,7 @@ async def judge_references(
 
     asked = [_Solutions.of(label, problem, solutions, most) for label, problem in problems.items()]
     submissions = {submission.key: submission for ask in asked for submission in ask.submissions()}
-    memory = _Memory(store, _keys(submissions.values(), fingerprint(problems), timing), fresh=fresh)
+    memory = _Memory(store, _places(submissions.values(), fingerprint(problems), timing), fresh=fresh)
     if submissions.keys() - memory.done:
         wanted = list(submissions.values())
         await judge_all(
@@ -229,13 +229,16 @@ class _Solutions(Value):
             return cls(label=label, note=str(error))
         chosen = tuple(solution for solution in right if _is_known(solution.language))[:most]
         why = _OTHER_LANGUAGES if right else _NONE
-        others = len(right) - len(chosen)
-        return cls(label=label, solutions=chosen, others=others, note="" if chosen else why)
+        return cls(label=label, solutions=chosen, others=len(right) - len(chosen), note="" if chosen else why)
 
     def submissions(self) -> Iterator[Submission]:
         for solution in self.solutions:
-            key = _key(self.label, solution)
-            yield Submission(key=key, problem_id=self.label, code=solution.code, language=solution.language)
+            yield Submission(
+                key=_key(self.label, solution),
+                problem_id=self.label,
+                code=solution.code,
+                language=solution.language,
+            )
 
     def outcome(self, memory: _Memory) -> ProblemReferences:
         found = tuple(memory.reference(_key(self.label, solution), solution) for solution in self.solutions)
@@ -271,32 +274,27 @@ def reliability(references: Iterable[Reference]) -> Reliability:
 # --- what is known -----------------------------------------------------------------------------------
 
 
-def _keys(
+def _places(
     submissions: Iterable[Submission], fingerprints: Mapping[str, str], timing: Timing
 ) -> dict[str, str]:
     """Return the key in the store of each submission's outcome."""
-    return {
-        submission.key: _place(submission, fingerprints[submission.problem_id], timing)
-        for submission in submissions
-    }
-
-
-def _place(submission: Submission, problem: str, timing: Timing) -> str:
-    made_of = ["reference", _VERSION, version("ioi-eval"), problem, submission.language, submission.code]
-    made_of += sorted(timing.matter.items())
-    return hashlib.sha256(msgspec.json.encode(made_of)).hexdigest()
+    found, begin = dict[str, str](), ["reference", _VERSION, version("ioi-eval")]
+    for submission in submissions:
+        own = [fingerprints[submission.problem_id], submission.language, submission.code]
+        made_of = [*begin, *own, *sorted(timing.matter.items())]
+        found[submission.key] = hashlib.sha256(msgspec.json.encode(made_of)).hexdigest()
+    return found
 
 
 class _Memory:
     """Takes the rows of a run, and keeps in the store what they say. A runner's journal."""
 
-    def __init__(self, store: Store, keys: Mapping[str, str], *, fresh: bool) -> None:
-        self._store, self._keys = store, keys
-        self._known: dict[str, Reference] = {}
-        self._failures: dict[str, str] = {}
-        if not fresh:
-            read = {key: recalled(store, place, Reference) for key, place in keys.items()}
-            self._known = {key: found[0] for key, found in read.items() if found is not None}
+    def __init__(self, store: Store, places: Mapping[str, str], *, fresh: bool) -> None:
+        """`places`: the key in the store of each submission's outcome."""
+        self._store, self._places, self._failures = store, places, dict[str, str]()
+        asked = () if fresh else places.items()
+        read = ((key, recalled(store, place, Reference)) for key, place in asked)
+        self._known = {key: found[0] for key, found in read if found is not None}
 
     @property
     def done(self) -> Set[str]:
@@ -309,9 +307,19 @@ class _Memory:
         pass
 
     def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
-        found = _reference(result_of(row))
-        self._known[row["key"]] = found
-        place = self._keys[row["key"]]
+        result = result_of(row)
+        missed = next((test for test in result.tests if test.status is not Verdict.AC), None)
+        reason = (missed.feedback if missed else "") if result.compiles else result.compile_output
+        found = self._known[row["key"]] = Reference(
+            solution="",  # nameless: equal solutions share it
+            language="",
+            status=submission_status(result),
+            passed=sum(test.status is Verdict.AC for test in result.tests),
+            total=len(result.tests),
+            test=missed.test_name if missed and result.compiles else "",
+            reason=bounded(reason, _MAX_REASON),
+        )
+        place = self._places[row["key"]]
         self._store.remove(place)
         remembered(self._store, place, Reference, lambda _: found)
 
@@ -322,18 +330,3 @@ class _Memory:
         unjudged = Reference(solution="", language="", reason=self._failures.get(key, "it has no result"))
         found = self._known.get(key, unjudged)
         return msgspec.structs.replace(found, solution=solution.name, language=solution.language)
-
-
-def _reference(result: SubmissionResult) -> Reference:
-    """Nameless: equal solutions share it."""
-    missed = next((test for test in result.tests if test.status is not Verdict.AC), None)
-    reason = (missed.feedback if missed else "") if result.compiles else result.compile_output
-    return Reference(
-        solution="",
-        language="",
-        status=submission_status(result),
-        passed=sum(test.status is Verdict.AC for test in result.tests),
-        total=len(result.tests),
-        test=missed.test_name if missed and result.compiles else "",
-        reason=bounded(reason, _MAX_REASON),
-    )

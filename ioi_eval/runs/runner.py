@@ -6,7 +6,6 @@ Nothing is kept but keys and what is being judged, so a dump may be of any size.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
 import time
 from collections import Counter, deque
@@ -326,20 +325,15 @@ class _Run:
                 other.waiting.append(submission)
                 return None
             await other.over.wait()
-        if (row := self._known(submission, identity)) is not None:
-            self._record(problem, submission, row, repeated=True, known=True)
+        row = self._journal.find(identity, submission.problem_id)
+        if row is not None and (self._share or row["key"] == submission.key):  # here or in another run
+            known = self._here(submission, repeating(rows.result_of(row)))
+            self._record(problem, submission, known, repeated=True, known=True)
             await asyncio.sleep(0)
             return None
         if self._share:
             self._claims[identity] = claim
         return claim
-
-    def _known(self, submission: Submission, identity: str) -> SubmissionResult | None:
-        """The result that an equal submission has, or that this one had, here or in another run."""
-        row = self._journal.find(identity, submission.problem_id)
-        if row is None or not (self._share or row["key"] == submission.key):
-            return None
-        return self._here(submission, repeating(rows.result_of(row)))
 
     def _here(self, submission: Submission, result: SubmissionResult) -> SubmissionResult:
         """Name another row only where it is one of this run."""
@@ -359,16 +353,31 @@ class _Run:
         own = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
         row = rows.short_row(submission, problem, own, outputs=self._outputs)
         self._journal.record(row, known=known)
-        event = _judged(own, repeated=repeated)
-        self._numbers.update(judged=1, repeated=int(event.repeated), tests=event.tests)
+        verdicts = Counter(test.status for test in own.tests)
+        ran = 0 if repeated else sum(verdicts[status] for status in verdicts.keys() - _NOT_RUN)
+        self._numbers.update(judged=1, repeated=int(repeated), tests=ran)
         self._verdicts[scoring.ending(own)] += 1
-        self._tell(event)
-        if not event.repeated and (overloaded := self._crowding.add(result)) is not None:
+        self._tell(
+            SubmissionJudged(
+                key=own.key,
+                problem_id=own.problem_id,
+                status=scoring.submission_status(own),
+                points=own.points,
+                verdicts=verdicts,
+                tests=ran,
+                repeated=repeated,
+                reason=scoring.reason(own),
+            )
+        )
+        if not repeated and (overloaded := self._crowding.add(result)) is not None:
             self._tell(overloaded)
 
     def _fail(self, problem: Problem, submission: Submission, error: IoiEvalError) -> None:
-        phase = "preparing" if isinstance(error, ProgramBroken) else "engine"
-        failure = error if isinstance(error, JudgeFailure) else JudgeFailure(str(error), phase=phase)
+        failure = (
+            error
+            if isinstance(error, JudgeFailure)
+            else JudgeFailure(str(error), phase="preparing" if isinstance(error, ProgramBroken) else "engine")
+        )
         self._journal.fail(rows.failure_row(submission, failure, problem))
         self._numbers["failed"] += 1
         self._tell(
@@ -423,40 +432,23 @@ class Crowding:
         return Overloaded(waited=self._waited, computed=self._computed)
 
 
-def _judged(result: SubmissionResult, *, repeated: bool) -> SubmissionJudged:
-    verdicts = Counter(test.status for test in result.tests)
-    ran = sum(number for status, number in verdicts.items() if status not in _NOT_RUN)
-    return SubmissionJudged(
-        key=result.key,
-        problem_id=result.problem_id,
-        status=scoring.submission_status(result),
-        points=result.points,
-        verdicts=verdicts,
-        tests=0 if repeated else ran,
-        repeated=repeated,
-        reason=scoring.reason(result),
-    )
-
-
 async def prepare_all(prepare: Callable[[Problem], Awaitable[object]], needed: list[Problem]) -> None:
     """Raise what is wrong with the problems if none of them can be built."""
-    async with asyncio.TaskGroup() as group:
-        preparing = [group.create_task(_prepared(prepare, problem)) for problem in needed]
-    broken = [found for task in preparing if (found := task.result()) is not None]
-    if broken and len(broken) == len(needed):  # one that fails alone says so in its rows
-        raise broken[0]
+    broken = list[ProgramBroken]()
 
-
-async def _prepared(
-    prepare: Callable[[Problem], Awaitable[object]], problem: Problem
-) -> ProgramBroken | None:
-    # Where the machine is at fault and not the problem, each of its submissions will say so in its row.
-    with contextlib.suppress(JudgeFailure, EngineError):
+    async def prepared(problem: Problem) -> None:
         try:
             await prepare(problem)
-        except ProgramBroken as broken:
-            return broken
-    return None
+        except ProgramBroken as found:
+            broken.append(found)
+        except (JudgeFailure, EngineError):
+            pass  # where the machine is at fault, each of the problem's submissions will say so in its row
+
+    async with asyncio.TaskGroup() as group:
+        for problem in needed:
+            group.create_task(prepared(problem))
+    if broken and len(broken) == len(needed):  # one that fails alone says so in its rows
+        raise broken[0]
 
 
 def first_input_error(errors: BaseExceptionGroup[BaseException]) -> InputError | None:

@@ -33,7 +33,7 @@ from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import bare_name, is_dump
 from ioi_eval.judge import Judge
 from ioi_eval.model.errors import BadRows, InputError
-from ioi_eval.model.values import Problem, Submission, Value
+from ioi_eval.model.values import Submission, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
@@ -75,7 +75,7 @@ from ioi_eval.store.folder import Fingerprint, read_info, write_rejected
 from ioi_eval.store.rows import identity
 
 if TYPE_CHECKING:
-    from ioi_eval.reports.results import Frame
+    from ioi_eval.reports.tables import Frame
 
 
 class ScoredDump(Value):
@@ -151,7 +151,20 @@ async def score_dump(
                 call = await judge_work(behind.work(work), setup)
                 dump = behind.whole
             write_rejected(setup.folder, dump.rejected)
-    return _scored(setup, call, dump.info, found)
+    if found is not None:
+        write_json(setup.folder / REFERENCES, found)
+    folder = str(setup.folder)
+    return ScoredDump(
+        out=folder,
+        call=call,
+        dump=dump.info,
+        summary=write_reports(
+            setup.folder,
+            on_progress=lambda read, pages: setup.tell(ReportProgress(folder=folder, read=read, pages=pages)),
+        ),
+        failures=setup.failures(dump.info.keys),
+        references=found,
+    )
 
 
 score_dump_sync = synchronous(score_dump)
@@ -241,24 +254,6 @@ def _remarks(dump: Dump, found: References | None, references: ReferenceOptions 
     return {**remarks, "own_solutions": conclusion(found, references)}
 
 
-def _scored(setup: RunSetup, call: RunSummary, dump: DumpInfo, found: References | None) -> ScoredDump:
-    if found is not None:
-        write_json(setup.folder / REFERENCES, found)
-    folder = str(setup.folder)
-    summary = write_reports(
-        setup.folder,
-        on_progress=lambda read, pages: setup.tell(ReportProgress(folder=folder, read=read, pages=pages)),
-    )
-    return ScoredDump(
-        out=folder,
-        call=call,
-        dump=dump,
-        summary=summary,
-        failures=setup.failures(dump.keys),
-        references=found,
-    )
-
-
 def rows_left_out(info: DumpInfo) -> list[str]:
     """Rows not judged, and rows understood in one of several ways. What the user asked for is no news."""
     news = {reason: number for reason, number in info.left_out.items() if reason not in ASKED_FOR}
@@ -318,9 +313,11 @@ class Rows(NamedTuple):
             raise BadRows(dump.rejected)
         wanted = ", ".join(sorted(self.selection.problems))
         reasons = "; ".join(f"{number} {reason}" for reason, number in dump.info.left_out.items())
-        what = f"no submission for {wanted} in it" if wanted else f"no submission to judge in it ({reasons})"
-        field = "selection.problems" if wanted else ""
-        raise InputError(what, where=", ".join(self.paths), field=field)
+        raise InputError(
+            f"no submission for {wanted} in it" if wanted else f"no submission to judge in it ({reasons})",
+            where=", ".join(self.paths),
+            field="selection.problems" if wanted else "",
+        )
 
     def beginning(self, problems: Problems, setup: RunSetup) -> Dump | None:
         """Return a large dump's beginning, where it can be judged before the rest is seen: in a new run."""
@@ -335,13 +332,12 @@ class Rows(NamedTuple):
         reading: dict[str, Any] = msgspec.to_builtins(self.reading)
         reading |= reading.pop("repairs")  # flat, as a fingerprint names it
         del reading["skip_bad_rows"]  # changes no result
-        made_of = fingerprint_of(dump.info.sha256, problems, {**reading, **matter})
         return Work(
             problems=problems,
             submissions=dump,
             keys=dump.info.keys,
             others=dump.info.passed_over,
-            made_of=made_of,
+            made_of=fingerprint_of(dump.info.sha256, problems, {**reading, **matter}),
             settings=settings,
         )
 
@@ -402,18 +398,20 @@ def forecast_dump(
             with journal_of(work, setup) as journal:
                 again = superseded_results(work, journal)
                 new = _to_judge(work, journal)
-                factor = setup.options.timing.factor
-                limits = [
-                    _most(with_time_factor(loaded[submission.problem_id], factor)) for submission in new
+                asked = [
+                    with_time_factor(loaded[submission.problem_id], setup.options.timing.factor)
+                    for submission in new
                 ]
+                limits = [(problem.limits.cpu_time, len(problem.tests)) for problem in asked]
+                most = [None if limit is None else limit * tests for limit, tests in limits]
                 return Forecast(
                     out=str(setup.folder),
                     rows=len(dump),
                     known=len(dump) - len(new),
                     judged=len(new),
-                    tests=sum(len(loaded[submission.problem_id].tests) for submission in new),
+                    tests=sum(tests for _, tests in limits),
                     problems=len({submission.problem_id for submission in new}),
-                    cpu_hours=None if None in limits else math.fsum(filter(None, limits)) / _HOUR,
+                    cpu_hours=None if None in most else math.fsum(filter(None, most)) / _HOUR,
                     expected_cpu_hours=_expected(journal, new),
                     rejected=dump.info.rejected,
                     understood=dump.info.understood,
@@ -433,11 +431,6 @@ def _to_judge(work: Work, journal: Journal) -> list[Submission]:
         ):
             found[same] = Submission(key=submission.key, problem_id=submission.problem_id, code=None)
     return list(found.values())
-
-
-def _most(problem: Problem) -> float | None:
-    """CPU seconds of a submission that uses each test's limit up."""
-    return None if problem.limits.cpu_time is None else problem.limits.cpu_time * len(problem.tests)
 
 
 def _expected(journal: Journal, new: Iterable[Submission]) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -56,10 +57,17 @@ class Scorer:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opening:
-            store = self._store or self._own_store(opening)
+            if (store := self._store) is None and self._engine is None:
+                store = Store.private()
+            elif store is None:
+                folder = tempfile.TemporaryDirectory(prefix="ioi-eval-store-", ignore_cleanup_errors=True)
+                store = Store(Path(opening.enter_context(folder)))
             engine = engine_of(self._engine or _this_machine(store, self._options), store, self._builds)
             await opening.enter_async_context(engine)
-            trusted = await self._opened_trusted(opening, store)
+            trusted: Engine | None = None
+            if self._trusted is not None:
+                with contextlib.suppress(EngineUnavailable):  # without a compiler here the other one builds
+                    trusted = await opening.enter_async_context(engine_of(self._trusted, store, self._builds))
             limits = self._builds.limits if self._builds is not None else None
             self._judge = Judge(engine, Artifacts(engine, limits, trusted=trusted), self._options)
             self._open = opening.pop_all()
@@ -70,21 +78,6 @@ class Scorer:
     ) -> None:
         self._judge = None
         await self._open.__aexit__(kind, error, trace)
-
-    def _own_store(self, opening: AsyncExitStack) -> Store:
-        if self._engine is None:
-            return Store.private()
-        folder = tempfile.TemporaryDirectory(prefix="ioi-eval-store-", ignore_cleanup_errors=True)
-        return Store(Path(opening.enter_context(folder)))
-
-    async def _opened_trusted(self, opening: AsyncExitStack, store: Store) -> Engine | None:
-        """Return the engine for builds that we trust; None without a compiler here: the other one builds."""
-        if self._trusted is None:
-            return None
-        try:
-            return await opening.enter_async_context(engine_of(self._trusted, store, self._builds))
-        except EngineUnavailable:
-            return None
 
     @property
     def judge(self) -> Judge:
@@ -147,18 +140,12 @@ def score_sync(
     Without `engine`, this machine judges. Without `store`, what is built is remembered in a private folder
     where temporary files go. For more than a few submissions use a `Scorer`: it keeps all cores busy.
     """
-    return asyncio.run(_score_one(problem, submission, engine, store, options))
 
+    async def score() -> SubmissionResult:
+        async with Scorer(engine, store=store or Store.private(), options=options) as scorer:
+            return await scorer.score(problem, submission)
 
-async def _score_one(
-    problem: Problem,
-    submission: Submission,
-    engine: Engine | Transport | None,
-    store: Store | None,
-    options: JudgeOptions | None,
-) -> SubmissionResult:
-    async with Scorer(engine, store=store or Store.private(), options=options) as scorer:
-        return await scorer.score(problem, submission)
+    return asyncio.run(score())
 
 
 def _this_machine(store: Store, options: JudgeOptions | None) -> Transport:

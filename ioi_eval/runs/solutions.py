@@ -1,7 +1,11 @@
-"""Validate: solutions of known worth judged on all tests, and compared with what is expected of them."""
+"""Validate: solutions of known worth judged on all tests, and compared with what is expected of them.
+
+And calibrate: the same solutions under raised limits, to see how far they are from their limits here.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,21 +16,24 @@ import msgspec
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Loaded, Selection, read_official
 from ioi_eval.benchmarks.row_files import is_dump
-from ioi_eval.model.errors import InputError
+from ioi_eval.engines.registry import EngineChoice
+from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import find
-from ioi_eval.model.values import CheckerKind, Submission, Value, Verdict
+from ioi_eval.model.values import CheckerKind, Problem, Submission, Value, Verdict
 from ioi_eval.problems import Problems
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import VALIDATION, Validation, write_json
 from ioi_eval.reports.validation import conclusion, differences, validation
+from ioi_eval.rules.calibration import Calibration, Distance, calibration, distance, kind_of, with_time_factor
 from ioi_eval.rules.expectations import KeyedExpectation, of_packages
 from ioi_eval.runs.engine import AnyEngine
-from ioi_eval.runs.events import OnEvent, RunSummary, ignore
+from ioi_eval.runs.events import DistanceMeasured, OnEvent, RunSummary, ignore
 from ioi_eval.runs.references import MOST, with_references
+from ioi_eval.runs.runner import Judging
 from ioi_eval.runs.score import Rows, looked_through, rows_left_out, run_name
 from ioi_eval.runs.sources import Source, opened, source_name
-from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, synchronous
+from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, judging, synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.folder import limits_of, read_rows, write_rejected
 from ioi_eval.store.rows import result_of
@@ -44,15 +51,13 @@ class ValidatedSolutions(Value):
     rejected: int = 0  # rows of a file that cannot be used
 
     def as_json(self) -> dict[str, Any]:
-        found = msgspec.to_builtins(self.validation)
-        report = f"{self.out}/report.md"
         return {
             "out": self.out,
-            "report": report,
+            "report": f"{self.out}/report.md",
             "this_call": self.call,
             "note": self.note,
             "rejected": self.rejected,
-            **found,
+            **msgspec.to_builtins(self.validation),
         }
 
     @property
@@ -111,9 +116,17 @@ async def validate(
         planning = _of_file(rows, problems, choice, column, scale, setup)
     with planning as plan:
         call = await judge_work(plan.work, setup)
-        found = _compared(plan, setup)
+        keys, judged_problems = {case.key for case in plan.cases}, plan.work.problems
+        results = {row["key"]: result_of(row) for row in read_rows(setup.folder) if row["key"] in keys}
+        failures = {**plan.hopeless, **setup.failures(keys - results.keys())}
+        limits = limits_of(setup.folder, judged_problems)
+        found = validation(plan.cases, judged_problems, results, failures, limits)
         write_rejected(setup.folder, plan.rejected)
-    return _written(setup, call, plan, found)
+    write_json(setup.folder / VALIDATION, found)
+    write_reports(setup.folder)
+    return ValidatedSolutions(
+        out=str(setup.folder), call=call, validation=found, note=plan.note, rejected=len(plan.rejected)
+    )
 
 
 validate_sync = synchronous(validate)
@@ -127,22 +140,6 @@ def _check_kind(solutions: Source, problems: Source | None) -> None:
     if problems is not None and (suffix in _PACKAGES or isinstance(solutions, Problems)):
         remedy = "Leave problems=... out, or name a file of solutions"
         raise InputError("a package brings its own problems", where=source_name(solutions), remedy=remedy)
-
-
-def _compared(plan: _Plan, setup: RunSetup) -> Validation:
-    keys = {case.key for case in plan.cases}
-    results = {row["key"]: result_of(row) for row in read_rows(setup.folder) if row["key"] in keys}
-    failures = {**plan.hopeless, **setup.failures(keys - results.keys())}
-    problems = plan.work.problems
-    return validation(plan.cases, problems, results, failures, limits_of(setup.folder, problems))
-
-
-def _written(setup: RunSetup, call: RunSummary, plan: _Plan, found: Validation) -> ValidatedSolutions:
-    write_json(setup.folder / VALIDATION, found)
-    write_reports(setup.folder)
-    return ValidatedSolutions(
-        out=str(setup.folder), call=call, validation=found, note=plan.note, rejected=len(plan.rejected)
-    )
 
 
 # --- a file of solutions -----------------------------------------------------------------------------
@@ -161,11 +158,14 @@ def _of_file(
         dump = looked_through(rows, usable, setup)
         official = read_official(dump, usable, column=column, scale=scale)
         named = {"solutions": rows.paths[0], "problems": source_name(problems), "expected": official.column}
-        note = ". ".join(
-            [f"Column {official.column} is taken for expected {official.kind}", *rows_left_out(dump.info)]
+        yield _Plan(
+            work=msgspec.structs.replace(rows.work(dump, usable, setup.matter, named), trusted=True),
+            cases=official.cases,
+            note=". ".join(
+                [f"Column {official.column} is taken for expected {official.kind}", *rows_left_out(dump.info)]
+            ),
+            rejected=dump.rejected,
         )
-        work = msgspec.structs.replace(rows.work(dump, usable, setup.matter, named), trusted=True)
-        yield _Plan(work=work, cases=official.cases, note=note, rejected=dump.rejected)
 
 
 # --- the solutions of packages -----------------------------------------------------------------------
@@ -274,14 +274,22 @@ async def compare_checkers(
     """
     choice = same.pop("choice", None) or BenchmarkOptions()
     if choice.checker:
-        problem = "this command tries every comparison"
-        raise InputError(problem, field="choice.checker", remedy="Leave it out")
+        raise InputError("this command tries every comparison", field="choice.checker", remedy="Leave it out")
     own = await validate(solutions, problems, out=Path(out) / "own", choice=choice, **same)
     found: list[Decision] = []
     for kind in KINDS:
         chosen = msgspec.structs.replace(choice, checker=kind.value)
         other = await validate(solutions, problems, out=Path(out) / kind.value, choice=chosen, **same)
-        found.extend(_differing(kind.value, _solved(own), _solved(other)))
+        before, after = _solved(own), _solved(other)
+        # By problem: of those that are decided differently, which are accepted now.
+        changed = dict[str, list[bool]]()
+        for key, (problem_id, solved) in before.items():
+            if key in after and after[key][1] != solved:
+                changed.setdefault(problem_id, []).append(not solved)
+        found += [
+            Decision(problem=name, checker=kind.value, accepts=sum(now), rejects=len(now) - sum(now))
+            for name, now in sorted(changed.items())
+        ]
     return own, tuple(found)
 
 
@@ -290,15 +298,67 @@ def _solved(outcome: ValidatedSolutions) -> dict[str, tuple[str, bool]]:
     return {check.key: (check.problem, check.status is Verdict.AC) for check in checks}
 
 
-def _differing(
-    checker: str, own: Mapping[str, tuple[str, bool]], other: Mapping[str, tuple[str, bool]]
-) -> list[Decision]:
-    """By problem, those of which some solution is decided differently."""
-    changed: dict[str, list[bool]] = {}
-    for key, (problem, solved) in own.items():
-        if key in other and other[key][1] != solved:
-            changed.setdefault(problem, []).append(not solved)
-    return [
-        Decision(problem=problem, checker=checker, accepts=sum(all_), rejects=len(all_) - sum(all_))
-        for problem, all_ in sorted(changed.items())
-    ]
+# --- how far solutions are from their limits ---------------------------------------------------------
+
+
+REACH = 5.0  # times the limit: what a solution may take before it is ended
+
+
+async def calibrate(
+    problems: Source,
+    *,
+    choice: BenchmarkOptions | None = None,
+    reach: float = REACH,
+    at_once: int = 1,
+    engine: AnyEngine | None = None,
+    store: Store | None = None,
+    on_event: OnEvent = ignore,
+) -> Calibration:
+    """Return how far right solutions and those meant to be too slow are from their limits, and a factor.
+
+        found = await calibrate("packages")
+        print(found.factor)
+
+    One solution at a time by default: the machine is what is measured. JudgeFailure of one solution makes
+    it unclear and no more.
+    """
+    setup = RunSetup(Path(), engine or EngineChoice(), RunOptions(), store or Store.private(), on_event)
+    with opened(problems, choice, setup.store) as usable:
+        async with judging(setup) as (judge, _):
+            return await _measured(
+                usable, judge.but(trusts=True), reach, asyncio.Semaphore(at_once), on_event
+            )
+
+
+calibrate_sync = synchronous(calibrate)
+
+
+async def _measured(
+    problems: Problems, judge: Judging, reach: float, room: asyncio.Semaphore, tell: OnEvent
+) -> Calibration:
+    submissions, _ = of_packages(problems)
+
+    async def one(problem: Problem, number: int, submission: Submission) -> Distance | str | None:
+        solution = problem.solutions[number]
+        if (kind := kind_of(problem, solution)) is None:
+            return None
+        async with room:
+            try:
+                result = await judge.judge(with_time_factor(problem, reach), submission)
+            except JudgeFailure as failure:
+                return f"{submission.key}: {failure}"
+        found = distance(problem, solution, kind, result)
+        if not isinstance(found, Distance):
+            return f"{submission.key}: {found}"
+        tell(DistanceMeasured(distance=found))
+        return found
+
+    numbers = [number for problem in problems.values() for number in range(len(problem.solutions))]
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(one(problems[submission.problem_id], number, submission))
+            for number, submission in zip(numbers, submissions, strict=True)
+        ]
+    found = [task.result() for task in tasks]
+    distances = [each for each in found if isinstance(each, Distance)]
+    return calibration(distances, [each for each in found if isinstance(each, str)])

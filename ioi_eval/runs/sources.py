@@ -47,8 +47,11 @@ def opened(
     elif options is None or options == BenchmarkOptions():
         yield source
     else:
-        remedy = "Choose problems when you load them, or name their source"
-        raise InputError("loaded problems take no further choice", field="choice", remedy=remedy)
+        raise InputError(
+            "loaded problems take no further choice",
+            field="choice",
+            remedy="Choose problems when you load them, or name their source",
+        )
 
 
 def source_name(source: Source) -> str:
@@ -86,8 +89,9 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
     benchmark = benchmark_of(source)
     if benchmark is None:
         _check_unused(options)
-        cache = store.root / "packages"
-        return check_problems(source, cache=cache, only=options.problems, change=options.limited)
+        return check_problems(
+            source, cache=store.root / "packages", only=options.problems, change=options.limited
+        )
     with opened(source, options, store) as problems:
         good = [
             Package(where=source, format=benchmark.name, problem=problem) for problem in problems.values()
@@ -131,8 +135,9 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
         return find_benchmark(source)
     except InputError as error:
         names = tuple(benchmark.name for benchmark in benchmarks())
-        problem = f"no folder or file {source!r}, and no benchmark of that name"
-        raise InputError(problem, remedy=nearest(source, names)) from error
+        raise InputError(
+            f"no folder or file {source!r}, and no benchmark of that name", remedy=nearest(source, names)
+        ) from error
 
 
 def language_of(source: Source | None) -> str:

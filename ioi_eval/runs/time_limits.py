@@ -64,22 +64,18 @@ class TimeLimits:
                     failure.reason, phase=failure.phase, test=failure.test, remedy=failure.remedy
                 )
             if key not in self._known:
-                self._known[key] = await self._measured(key, problem)
+                try:
+                    self._known[key] = await self._measure(problem)
+                except JudgeFailure as failed:
+                    self._failed[key] = failed
+                    raise
+                self._tell(key, self._known[key])
         found = self._known[key]
         if problem.forks_by:
             problem = with_forks(problem, found.processes - 1)
         if is_timed(problem):
             return with_limit(problem, found.cpu_time)
         return problem if self._factor == 1 else with_time_factor(problem, self._factor)
-
-    async def _measured(self, key: str, problem: Problem) -> MeasuredLimit:
-        try:
-            found = await self._measure(problem)
-        except JudgeFailure as failure:
-            self._failed[key] = failure
-            raise
-        self._tell(key, found)
-        return found
 
     async def _measure(self, problem: Problem) -> MeasuredLimit:
         """Take one solution after the other: all that wait for the limit are submissions of the same problem.
@@ -95,7 +91,17 @@ class TimeLimits:
             try:
                 if solution.language:
                     find(solution.language)
-                result = await self._judge.judge(roomy, _submission(problem, solution))
+                result = await self._judge.judge(
+                    roomy,
+                    Submission(
+                        key=f"limit of {problem.id}: {solution.name}",
+                        problem_id=problem.id,
+                        code=solution.code or None,  # files alone: no program
+                        language=solution.language,
+                        outputs=solution.outputs,
+                        files=solution.files,
+                    ),
+                )
             except (ToolMissing, ModuleMissing) as missing:
                 left_out.append(f"{solution.name}: {missing.reason}")
             except InputError as unknown:
@@ -103,8 +109,9 @@ class TimeLimits:
                     raise
                 left_out.append(f"{solution.name}: {unknown.problem}")
             else:
-                if problem.forks_by and not all(test.status in _ENDED_WELL for test in result.tests):
-                    left_out.append(f"{solution.name}: {_not_right(result)}")
+                wrong = next((test for test in result.tests if test.status not in _ENDED_WELL), None)
+                if problem.forks_by and wrong is not None:
+                    left_out.append(f"{solution.name}: {wrong.status} on {wrong.test_name}, {wrong.feedback}")
                     continue
                 times.extend(_times(solution, result))
                 processes = max(processes, *(test.processes or 1 for test in result.tests))
@@ -125,32 +132,18 @@ class TimeLimits:
         )
 
 
-def _submission(problem: Problem, solution: Solution) -> Submission:
-    return Submission(
-        key=f"limit of {problem.id}: {solution.name}",
-        problem_id=problem.id,
-        code=solution.code or None,  # files alone: no program
-        language=solution.language,
-        outputs=solution.outputs,
-        files=solution.files,
-    )
-
-
 def _times(solution: Solution, result: SubmissionResult) -> Iterator[tuple[float, str, str]]:
     """Yield the times of a solution on the tests that it got right; a wrong one is no hindrance."""
     for test in result.tests:
         if test.status is Verdict.TLE:
-            reason = f"the accepted solution {solution.name} takes longer than {_LONGEST:g} s"
-            raise JudgeFailure(reason, phase=_PHASE, test=test.test_name, remedy=_REMEDY)
+            raise JudgeFailure(
+                f"the accepted solution {solution.name} takes longer than {_LONGEST:g} s",
+                phase=_PHASE,
+                test=test.test_name,
+                remedy=_REMEDY,
+            )
         if test.status in _ENDED_WELL:
             yield test.cpu_time or 0.0, solution.name, test.test_name
-
-
-def _not_right(result: SubmissionResult) -> str:
-    wrong = next((test for test in result.tests if test.status not in _ENDED_WELL), None)
-    return (
-        "it does not compile" if wrong is None else f"{wrong.status} on {wrong.test_name}, {wrong.feedback}"
-    )
 
 
 def _no_measure(problem: Problem, left_out: Sequence[str]) -> JudgeFailure:

@@ -27,7 +27,7 @@ import msgspec
 from ioi_eval.benchmarks import Dump, Loaded
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
-from ioi_eval.judge.sharing import Finding, Sharing
+from ioi_eval.judge.sharing import Sharing
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.options import AllTests, Band, Borderline, Count, JudgeOptions, Said
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
@@ -47,10 +47,10 @@ from ioi_eval.runs.events import (
     JudgedAgain,
     LimitMeasured,
     OnEvent,
+    ProgressWriter,
     RunSummary,
 )
 from ioi_eval.runs.journal import Journal
-from ioi_eval.runs.noting import ProgressWriter
 from ioi_eval.runs.processes import Judges, judges
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.runs.scorer import Scorer
@@ -66,9 +66,8 @@ from ioi_eval.store.folder import (
     read_limits,
     write_limits,
 )
-from ioi_eval.store.people import People, read_people, write_people
 from ioi_eval.store.rows import MAX_OUTPUT, result_of
-from ioi_eval.store.tasks import Task, read_tasks, write_tasks
+from ioi_eval.store.tasks import People, Task, read_people, read_tasks, write_people, write_tasks
 
 # Submissions under way for each slot: while one is between two jobs, another one uses the slot.
 _PER_SLOT = 2
@@ -168,8 +167,11 @@ class RunSetup(NamedTuple):
 def _shared_by_processes(engine: AnyEngine) -> EngineChoice:
     if isinstance(engine, EngineChoice):
         return engine
-    remedy = "Name the servers, or leave it out"
-    raise InputError("an engine that is made here has one process", field="client_processes", remedy=remedy)
+    raise InputError(
+        "an engine that is made here has one process",
+        field="client_processes",
+        remedy="Name the servers, or leave it out",
+    )
 
 
 def synchronous(call: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:
@@ -222,10 +224,19 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
     with journal_of(work, setup) as journal:
         if (again := superseded_results(work, journal)) is not None:
             setup.tell(again)
-        if not fresh and _is_done(work, journal):
+        keys, done_before = work.keys, journal.done
+        is_done = (
+            keys is not None and len(keys) <= len(done_before) and all(key in done_before for key in keys)
+        )
+        if is_done and not fresh:
             journal.begin()  # also where nothing can be judged: what is said of it goes into the folder
             await describe_problems(work, setup, journal, None)
-            return RunSummary(skipped=len(work.keys or ()))
+            return RunSummary(skipped=len(keys or ()))
+
+        def find(identity: str) -> SubmissionResult | None:
+            row = journal.find_program(identity)
+            return None if row is None else result_of(row)
+
         async with contextlib.AsyncExitStack() as opened:
             judge, workers = await opened.enter_async_context(judging_together(setup, work.problems.packages))
             if isinstance(work.submissions, AsyncGenerator):
@@ -234,7 +245,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 await work.check(judge)
             if work.trusted:
                 judge = judge.but(trusts=True)
-            sharing = Sharing(_finding(journal)) if setup.options.share else None
+            sharing = Sharing(find) if setup.options.share else None
             limited = time_limits(judge, setup, journal).limited
             if work.settled_by is not None:
                 work.settled_by(journal.settle)
@@ -257,11 +268,6 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             )
             await describe_problems(work, setup, journal, limited)
             return done
-
-
-def _is_done(work: Work, journal: Journal) -> bool:
-    keys, done = work.keys, journal.done
-    return keys is not None and len(keys) <= len(done) and all(key in done for key in keys)
 
 
 async def describe_problems(
@@ -330,14 +336,6 @@ def added(dump: Dump, journal: Journal) -> Dump | None:
     if dump.grown is None or dump.grown.sha256 != journal.dump or journal.edited or journal.wrongly_shared:
         return None
     return dump.behind(journal.done, journal.failed)
-
-
-def _finding(journal: Journal) -> Finding:
-    def find(identity: str) -> SubmissionResult | None:
-        row = journal.find_program(identity)
-        return None if row is None else result_of(row)
-
-    return find
 
 
 @contextlib.asynccontextmanager

@@ -15,7 +15,7 @@ from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Blob
-from ioi_eval.store.depot import Depot
+from ioi_eval.store.contents import Depot
 
 _AT_ONCE = 16  # contents on their way
 _NAMES = 10_000  # of programs, until those that are here no more are forgotten

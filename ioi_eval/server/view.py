@@ -27,8 +27,7 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.quoting import as_label
 from ioi_eval.model.values import Reason, Value
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.addresses import FOLDER
-from ioi_eval.reports.document import STYLE, asset
+from ioi_eval.reports.document import FOLDER, STYLE, asset
 from ioi_eval.reports.summary import check_run
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.server import listening

@@ -20,10 +20,16 @@ BINARIES, SOURCES = (
 
 def sources_digest(graders: Path) -> str:
     """Changes with whatever the binaries are made of."""
-    digest = hashlib.sha256(repr((proctor_arguments((), PROCTOR), waiting_arguments(WAITING))).encode())
-    for path in sorted([*graders.glob("proctor/*.?pp"), *graders.glob("python/*.?pp")]):
+    arguments = repr((proctor_arguments((), PROCTOR), waiting_arguments(WAITING)))
+    return digest_of(graders, [*graders.glob("proctor/*.?pp"), *graders.glob("python/*.?pp")], arguments)
+
+
+def digest_of(folder: Path, files: Iterable[Path], more: str = "") -> str:
+    """Hash names and contents of files in a folder, and more."""
+    digest = hashlib.sha256(more.encode())
+    for path in sorted(files):
         content = path.read_bytes()
-        digest.update(f"{path.relative_to(graders)} {len(content)}\n".encode() + content)
+        digest.update(f"{path.relative_to(folder)} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 

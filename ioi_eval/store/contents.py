@@ -1,8 +1,9 @@
-"""A cache of files on disk under content keys, shared by processes.
+"""Contents by key on disk: a cache that processes share, and a bounded folder of one process.
 
-What `get` returns is whole: entries are made under temporary names and renamed. Entries used longest ago go
-when the store is over its limit, except those that a process has pinned. Locks are the kernel's, so whatever
-a killed process held is free at once. Nothing is synced to the disk: after a power cut, delete the folder.
+What the cache's `get` returns is whole: entries are made under temporary names and renamed. Entries used
+longest ago go when the store is over its limit, except those that a process has pinned. Locks are the
+kernel's, so whatever a killed process held is free at once. Nothing is synced to the disk: after a power
+cut, delete the folder.
 
     objects/ab/abcd...         an entry that is a file
     objects/ab/abcd.../        an entry that is a folder: `content` and `size`
@@ -13,7 +14,9 @@ a killed process held is free at once. Nothing is synced to the disk: after a po
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import hashlib
 import math
 import os
 import re
@@ -21,8 +24,11 @@ import secrets
 import shutil
 import stat
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterator
+from io import FileIO
 from pathlib import Path
 from typing import Self
 
@@ -30,6 +36,7 @@ import msgspec
 import platformdirs
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Blob
 
 Content = bytes | Path | Callable[[Path], None]
 
@@ -283,8 +290,9 @@ class Store:
 
     def _evicted(self, entry: _Entry) -> bool:
         pin = self._pins / entry.path.name
-        descriptor = _lock_alone(pin)
-        if descriptor is None:
+        descriptor = _opened(pin)
+        if not (_flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_at(pin, descriptor)):
+            os.close(descriptor)  # somebody has a lock on it
             return False
         try:
             with contextlib.suppress(FileNotFoundError):
@@ -311,7 +319,10 @@ class Store:
     def _entries(self) -> Iterator[_Entry]:
         for place in self._objects.glob("*/*"):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # gone since it was listed
-                yield _entry(place)
+                found = place.stat()
+                is_folder = stat.S_ISDIR(found.st_mode)
+                size = int((place / "size").read_text()) if is_folder else found.st_size
+                yield _Entry(place, found.st_mtime_ns, size)
 
     def _place(self, key: str) -> Path:
         if not _KEY.fullmatch(key):
@@ -324,12 +335,6 @@ def _public_folder(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     if stat.S_IMODE(folder.stat().st_mode) != 0o755:
         folder.chmod(0o755)
-
-
-def _entry(place: Path) -> _Entry:
-    found = place.stat()
-    size = int((place / "size").read_text()) if stat.S_ISDIR(found.st_mode) else found.st_size
-    return _Entry(place, found.st_mtime_ns, size)
 
 
 def _is_dead(part: Path) -> bool:
@@ -361,14 +366,149 @@ def _is_at(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _lock_alone(path: Path) -> int | None:
-    """A descriptor with the lock on a pin's file, without waiting; None where anybody else has one."""
-    descriptor = _opened(path)
-    if _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_at(path, descriptor):
-        return descriptor
-    os.close(descriptor)
-    return None
-
-
 def _opened(path: Path) -> int:
     return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+
+
+# --- contents of one process -------------------------------------------------------------------------
+# By hash, for jobs that name them. A bounded number of bytes: those used longest ago go first. What a job
+# holds stays for as long as it does.
+
+
+_MODE = 0o755  # a box is handed the open file, and some are programs; the folder lets nobody else in
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class Depot:
+    """Safe to be used by several threads."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        """`folder`: one that only we can enter. `limit`: bytes; what is held may exceed it."""
+        self._folder, self.limit = folder, limit
+        self._sizes: OrderedDict[str, int] = OrderedDict()
+        self._holders: Counter[str] = Counter()
+        self.used = self._coming = 0
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def hold(self, names: Collection[str]) -> Iterator[None]:
+        """Keep contents, present or to come, from eviction."""
+        with self._lock:
+            self._holders.update(names)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._holders.subtract(names)
+                self._holders = +self._holders
+                self._make_room(0)
+
+    def has(self, name: str) -> bool:
+        return name in self._sizes
+
+    def lacks(self, names: Collection[str]) -> tuple[str, ...]:
+        """Return those that are not here. The others count as used now."""
+        with self._lock:
+            for name in names:
+                if name in self._sizes:
+                    self._sizes.move_to_end(name)
+            return tuple(name for name in names if name not in self._sizes)
+
+    def blob(self, name: str) -> Blob:
+        """Return a content that is here. It may vanish unless it is held."""
+        return Blob(sha256=name, size=self._sizes[name], path=str(self._folder / name))
+
+    def spare(self) -> Path:
+        """Return a path for a content on its way."""
+        return self._folder / f"part-{secrets.token_hex(8)}"
+
+    def reserve(self, size: int) -> bool:
+        """Set so many bytes aside, if there can be room for them; `release` gives them back."""
+        with self._lock:
+            self._make_room(size)
+            fits = self.used + self._coming + size <= self.limit
+            self._coming += size if fits else 0
+            return fits
+
+    def release(self, size: int) -> None:
+        with self._lock:
+            self._coming -= size
+
+    @contextlib.contextmanager
+    def arrival(self, name: str) -> Iterator[Arrival]:
+        """A content that comes in pieces. Nobody sees it before it is kept; without that nothing stays."""
+        part = self.spare()
+        with part.open("xb", buffering=0) as stream:
+            coming = Arrival(self, name, part, stream)
+            try:
+                yield coming
+            finally:
+                part.unlink(missing_ok=True)
+                self.release(coming.size)
+
+    def keep(self, name: str, part: Path) -> None:
+        """Take a file that was written at a spare path and has that hash."""
+        part.chmod(_MODE)
+        size = part.stat().st_size
+        with self._lock:
+            part.replace(self._folder / name)
+            if name not in self._sizes:
+                self._sizes[name] = size
+                self.used += size
+            self._make_room(0)
+
+    def add(self, content: Blob) -> None:
+        """Take a copy, or a link where the file is one of ours that never changes."""
+        part = self.spare()
+        if content.path is None:
+            part.write_bytes(content.read())
+        else:
+            try:
+                os.link(content.path, part)
+            except OSError:
+                shutil.copyfile(content.path, part)
+        self.keep(content.sha256, part)
+
+    def _make_room(self, size: int) -> None:
+        most = self.limit - self._coming - size
+        if self.used <= most:
+            return
+        for name in [name for name in self._sizes if name not in self._holders]:
+            if self.used <= most:
+                return
+            self.used -= self._sizes.pop(name)
+            (self._folder / name).unlink(missing_ok=True)
+
+
+class Arrival:
+    """A content on its way: what came of it, and room that is set aside for that."""
+
+    def __init__(self, depot: Depot, name: str, part: Path, stream: FileIO) -> None:
+        self._depot, self._name, self._part, self._stream = depot, name, part, stream
+        self._digest = hashlib.sha256()
+        self.size = 0
+
+    def write(self, piece: bytes) -> bool:
+        """Return whether there was room."""
+        if not self._depot.reserve(len(piece)):
+            return False
+        self.size += len(piece)
+        self._digest.update(piece)
+        left = memoryview(piece)
+        try:
+            while left:
+                left = left[self._stream.write(left) :]
+        except OSError as error:
+            if error.errno in _FULL:
+                return False
+            raise
+        return True
+
+    def keep(self) -> str:
+        """Take it where it has the hash that it should; return the one that it has."""
+        found = self._digest.hexdigest()
+        if found == self._name:
+            self._depot.release(self.size)
+            self.size = 0
+            self._depot.keep(self._name, self._part)
+        return found

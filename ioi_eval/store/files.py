@@ -207,8 +207,11 @@ class Lock:
     def _refusal(self, error: OSError) -> InputError:
         where = str(self._path.parent)
         if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            problem = f"its file system cannot lock files: {error.strerror}"
-            return InputError(problem, where=where, remedy="Choose an out=FOLDER on a local disk")
+            return InputError(
+                f"its file system cannot lock files: {error.strerror}",
+                where=where,
+                remedy="Choose an out=FOLDER on a local disk",
+            )
         holder = self._path.read_text(errors="replace").strip() if self._path.exists() else ""
         by = f"another process (pid {holder})" if holder.isdigit() else "another process"
         return InputError(

@@ -18,9 +18,8 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Limits, Problem, ServerState, Solution, Value
 from ioi_eval.rules.expectations import must_be_right
-from ioi_eval.store.compact import whole, with_confinement
 from ioi_eval.store.files import lines, make_folder, read_value, refused, replace
-from ioi_eval.store.rows import PROGRAM_RULE, plain
+from ioi_eval.store.rows import PROGRAM_RULE, plain, whole, with_confinement
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 # Of a contest: its start, runs of participants on own inputs, replies of models.
@@ -58,7 +57,7 @@ class ResultHead(msgspec.Struct):
     @property
     def is_doubtful(self) -> bool:
         """Return True if its result may be another program's, equal only by the first rule."""
-        return _is_doubtful(self.program_sha256, self.repeats, self.compiler)
+        return is_doubtful(self.program_sha256, self.repeats, self.compiler)
 
 
 class FailureHead(msgspec.Struct):
@@ -70,8 +69,11 @@ def read_info(folder: Path) -> RunInfo | None:
     """Read a run's facts; None where no run was ever begun."""
     info = read_value(folder / RUN, RunInfo, "is not a run's", _OTHER_FOLDER)
     if info is not None and info.version not in _READABLE:
-        problem = f"is of version {info.version}, this program writes version {_VERSION}"
-        raise InputError(problem, where=str(folder / RUN), remedy=_OTHER_FOLDER)
+        raise InputError(
+            f"is of version {info.version}, this program writes version {_VERSION}",
+            where=str(folder / RUN),
+            remedy=_OTHER_FOLDER,
+        )
     return info
 
 
@@ -128,20 +130,13 @@ def read_rows(
 
     `start`: the offset of the first of them. `wanted` chooses some.
     """
-    return (whole(row, {}) for row in read_compact(folder, start, wanted))
-
-
-def read_compact(
-    folder: Path, start: int = 0, wanted: Callable[[ResultHead], bool] | None = None
-) -> Iterator[dict[str, Any]]:
-    """The rows with their tests as they are written, for whoever makes results of them."""
-    return (row for _, row in placed(folder, start, wanted))
+    return (whole(row, {}) for _, row in placed(folder, start, wanted))
 
 
 def placed(
     folder: Path, start: int = 0, wanted: Callable[[ResultHead], bool] | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The same with the offset of each row."""
+    """The same with the offset of each row, and with tests as they are written: results are made of them."""
     confined = confinements(folder)
     for place, row in decoded(folder / RESULTS, dict[str, Any], start, wanted):
         named = row.get("confinement")
@@ -151,7 +146,7 @@ def placed(
 
 
 def row_at(folder: Path, place: int, confined: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the row of results.jsonl at an offset, with its tests written out; `known`: confinements."""
+    """Return the row of results.jsonl at an offset, with its tests written out."""
     for _, row in decoded(folder / RESULTS, dict[str, Any], place):
         return whole(with_confinement(row, confined), {})
     raise InputError("a row is gone", where=str(folder / RESULTS), remedy="Make the report again")
@@ -166,12 +161,8 @@ def refuse_twice(folder: Path, key: str) -> NoReturn:
     )
 
 
-def is_doubtful(row: Mapping[str, Any]) -> bool:
-    """Return True if a row's result may be another program's, equal only by the first rule."""
-    return _is_doubtful(row.get("program_sha256"), row.get("repeats"), row.get("compiler"))
-
-
-def _is_doubtful(program: Any, repeats: Any, compiler: Any) -> bool:
+def is_doubtful(program: Any, repeats: Any, compiler: Any) -> bool:
+    """Return True if the result of a row with these columns may be another program's."""
     if not program or not repeats or str(program).startswith(PROGRAM_RULE):
         return False
     return str(compiler).partition(" ")[0] in _INTERPRETERS
@@ -255,10 +246,6 @@ class Fingerprint(Value):
     options: Mapping[str, Any] = {}
     versions: Mapping[str, str] = {}
 
-    def with_problems_of(self, older: Fingerprint) -> Fingerprint:
-        """A run may grow by problems: those that only the older one knows stay known."""
-        return msgspec.structs.replace(self, problems={**older.problems, **self.problems})
-
     def edited(self, older: Fingerprint) -> frozenset[str]:
         """The problems of both that are no longer what they were."""
         both = older.problems.keys() & self.problems.keys()
@@ -279,13 +266,9 @@ def changes(old: Fingerprint, new: Fingerprint) -> tuple[str, ...]:
 
 
 def _value(value: Any) -> str:
-    return (
-        "not set"
-        if value is None
-        else value
-        if isinstance(value, str)
-        else msgspec.json.encode(value).decode()
-    )
+    if value is None or isinstance(value, str):
+        return "not set" if value is None else value
+    return msgspec.json.encode(value).decode()
 
 
 # --- measured time limits ----------------------------------------------------------------------------
@@ -323,20 +306,19 @@ def with_forks(problem: Problem, forks: int) -> Problem:
 
 def with_limit(problem: Problem, seconds: float) -> Problem:
     times = Limits.contest(seconds, problem.limits.memory)
-    limits = msgspec.structs.replace(
-        problem.limits, cpu_time=times.cpu_time, wall_time=problem.limits.wall_time or times.wall_time
+    return msgspec.structs.replace(
+        problem,
+        limits=msgspec.structs.replace(
+            problem.limits, cpu_time=times.cpu_time, wall_time=problem.limits.wall_time or times.wall_time
+        ),
     )
-    return msgspec.structs.replace(problem, limits=limits)
 
 
 def accepted(problem: Problem) -> Iterator[Solution]:
     """Yield the solutions that nothing but full marks agrees with."""
     for solution in problem.solutions:
-        if any(
-            map(
-                must_be_right, (solution.expected, *(word.word for word in solution.said if not word.subtask))
-            )
-        ):
+        said = (solution.expected, *(word.word for word in solution.said if not word.subtask))
+        if any(map(must_be_right, said)):
             yield solution
 
 

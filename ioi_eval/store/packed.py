@@ -48,26 +48,24 @@ class Packed(Collection[bytes]):
 
     def find(self, item: bytes) -> int:
         """Return the place; -1 where it is not in the set."""
+        return self._slots[self._slot(item)] - 1
+
+    def _slot(self, item: bytes) -> int:
+        """Return the slot that has the place of an item, or the free one for it."""
         content, ends, slots, mask = self._content, self._ends, self._slots, self._mask
         slot = crc32(item) & mask
-        while place := slots[slot]:
-            if content[ends[place - 1] : ends[place]] == item:
-                return place - 1
+        while (place := slots[slot]) and content[ends[place - 1] : ends[place]] != item:
             slot = (slot + 1) & mask
-        return -1
+        return slot
 
     def add(self, item: bytes) -> bool:
         """Return True if it is new; its place is the last one then."""
-        content, ends, slots, mask = self._content, self._ends, self._slots, self._mask
-        slot = crc32(item) & mask
-        while place := slots[slot]:
-            if content[ends[place - 1] : ends[place]] == item:
-                return False
-            slot = (slot + 1) & mask
-        slots[slot] = place = len(ends)
-        content += item
-        ends.append(len(content))
-        if 3 * place > 2 * len(slots):
+        if self._slots[slot := self._slot(item)]:
+            return False
+        self._slots[slot] = place = len(self._ends)
+        self._content += item
+        self._ends.append(len(self._content))
+        if 3 * place > 2 * len(self._slots):
             self._grow()
         return True
 

@@ -5,7 +5,6 @@ And what other installed packages add to it, by entry points, and the memory of 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from functools import cache
 from importlib.metadata import entry_points
@@ -14,7 +13,7 @@ from typing import Any
 
 from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.values import Blob, NamedBlob
-from ioi_eval.store.compiling import BINARIES, SOURCES
+from ioi_eval.store.compiling import BINARIES, SOURCES, digest_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -23,11 +22,7 @@ _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 @cache
 def code_digest(package: Path = PACKAGE) -> str:
     """Hash the package's Python sources: two checkouts of one version may differ."""
-    digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(package)} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
+    return digest_of(package, package.rglob("*.py"))
 
 
 def graders() -> Path:

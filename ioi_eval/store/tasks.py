@@ -1,4 +1,4 @@
-"""A run's problems for the reader of its report: statement, limits, subtasks, solutions."""
+"""A run's problems for the reader of its report: what they are, and what people got for them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Self
 import msgspec
 
 from ioi_eval.model.quoting import as_json
-from ioi_eval.model.values import Blob, Problem, Value
+from ioi_eval.model.values import Problem, Value
 from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.rows import bounded, plain
 
-TASKS = "problems.json"
+TASKS, PEOPLE = "problems.json", "people.json"
 _MAX_STATEMENT = 20_000  # characters
 
 
@@ -49,6 +49,11 @@ class Task(Value, kw_only=True):
 
     @classmethod
     def of(cls, problem: Problem, sha256: str) -> Self:
+        content = b"" if problem.statement is None else problem.statement.read()
+        try:
+            statement = bounded(content.decode(), _MAX_STATEMENT)
+        except UnicodeDecodeError:  # none that a page can show, a PDF for example
+            statement = ""
         return cls(
             sha256=sha256,
             name=problem.name,
@@ -66,18 +71,9 @@ class Task(Value, kw_only=True):
                 TaskSolution(name=solution.name, language=solution.language, expected=solution.expected)
                 for solution in problem.solutions
             ),
-            statement=_text(problem.statement),
+            statement=statement,
             document=problem.document,
         )
-
-
-def _text(statement: Blob | None) -> str:
-    """Empty where it is none that a page can show, a PDF for example."""
-    content = b"" if statement is None else statement.read()
-    try:
-        return bounded(content.decode(), _MAX_STATEMENT)
-    except UnicodeDecodeError:
-        return ""
 
 
 def read_tasks(folder: Path) -> dict[str, Task]:
@@ -88,3 +84,34 @@ def read_tasks(folder: Path) -> dict[str, Task]:
 
 def write_tasks(folder: Path, tasks: Mapping[str, Task]) -> None:
     replace(folder / TASKS, [as_json(plain(msgspec.to_builtins(tasks))), b"\n"])
+
+
+# --- people -----------------------------------------------------------------------------------------
+
+
+class ContestResults(Value):
+    """A contest's totals over some of the run's problems, and the contestants' ratings on Codeforces."""
+
+    contest: str
+    problems: tuple[str, ...]  # ids
+    totals: tuple[float, ...]
+    ratings: tuple[float | None, ...]  # of the same contestants; None: unknown
+
+
+class People(Value):
+    """Results of people. `rated`: the problems' difficulties are ratings on the scale of Codeforces."""
+
+    source: str
+    contests: tuple[ContestResults, ...] = ()
+    rated: bool = False
+    missing: str = ""  # why there are none
+
+
+def read_people(folder: Path) -> People | None:
+    """Return what the run's folder says; None where it says nothing."""
+    remedy = f"Delete {PEOPLE}: the next call of the run's command writes it"
+    return read_value(folder / PEOPLE, People, "does not describe people", remedy)
+
+
+def write_people(folder: Path, people: People) -> None:
+    replace(folder / PEOPLE, [as_json(msgspec.to_builtins(people)), b"\n"])

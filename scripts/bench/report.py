@@ -19,7 +19,7 @@ from typing import Any
 
 from ioi_eval.models import Blob, Problem, Submission, Subtask, Test, TestResult, Verdict
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.addresses import ALL, FOLDER
+from ioi_eval.reports.document import ALL, FOLDER
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import of_score
 from ioi_eval.runs.journal import Journal

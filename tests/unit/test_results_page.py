@@ -13,7 +13,7 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import TestResult, Verdict
 from ioi_eval.reports import Summary
 from ioi_eval.reports.records import Validation
-from ioi_eval.reports.tests_table import COLUMNS
+from ioi_eval.reports.tables import COLUMNS
 from ioi_eval.store import folder
 from ioi_eval.store.rows import RESULT_COLUMNS, failure_row, result_row
 

@@ -22,7 +22,7 @@ from ioi_eval.engines.ray.parcels import SMALL, VERSION, About, Answer, Lacking,
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
 from ioi_eval.model.values import Blob
 from ioi_eval.store import Store
-from ioi_eval.store.depot import Depot
+from ioi_eval.store.contents import Depot
 
 _ROOM = 8 << 30  # bytes: of contents, and of what was built
 _SHARE = 4  # of the free disk, contents get this part at most

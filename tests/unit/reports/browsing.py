@@ -8,7 +8,7 @@ from typing import Any
 
 from missing import lacks
 
-from ioi_eval.reports.addresses import ALL
+from ioi_eval.reports.document import ALL
 
 AXE = Path(sys.prefix) / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 

@@ -17,7 +17,7 @@ from typing import Any
 from support.browsers import opened
 from support.runs import recorded
 
-from ioi_eval.reports.addresses import problem_page, submission_page
+from ioi_eval.reports.document import problem_page, submission_page
 
 FOLDER = Path(__file__).with_name("golden")
 MADE_WITH = FOLDER / "made_with.json"

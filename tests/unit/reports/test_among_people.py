@@ -11,9 +11,9 @@ from run_samples import SUM, result, submission, write_run
 from support.runs import result_row, summary
 
 from ioi_eval.models import Verdict
+from ioi_eval.reports.people import standing
 from ioi_eval.reports.records import ProblemSummary
-from ioi_eval.reports.standing import standing
-from ioi_eval.store.people import ContestResults, People, write_people
+from ioi_eval.store.tasks import ContestResults, People, write_people
 
 RATED = People(source="ratings", rated=True)
 

@@ -23,8 +23,7 @@ from test_html_page import HOSTILE
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import named, summary, write_comparison, write_reports
-from ioi_eval.reports.addresses import ALL, problem_page
-from ioi_eval.reports.document import visible
+from ioi_eval.reports.document import ALL, problem_page, visible
 from ioi_eval.rules.metrics import interval
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]

@@ -16,7 +16,7 @@ from test_html_page import HOSTILE
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, write_reports
-from ioi_eval.reports.addresses import submission_page
+from ioi_eval.reports.document import submission_page
 from ioi_eval.reports.records import PagesOf
 
 pytestmark = [pytest.mark.once, pytest.mark.usefixtures("nothing_went_wrong")]

@@ -12,7 +12,7 @@ from test_problem_pages import PROBLEM
 
 from ioi_eval.models import Blob
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.addresses import problem_page, submission_page
+from ioi_eval.reports.document import problem_page, submission_page
 from ioi_eval.store.tasks import Task, write_tasks
 
 pytestmark = [pytest.mark.once, pytest.mark.usefixtures("nothing_went_wrong")]

@@ -14,7 +14,7 @@ from support.runs import Fingerprint, Mode, failure_row, result_row
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ComparedRun, ReportOptions, comparison, named, summary, write_comparison
-from ioi_eval.reports.differences import ranks
+from ioi_eval.reports.comparison import ranks
 from ioi_eval.reports.document import Document, Section
 from ioi_eval.runs import report_sync
 

@@ -12,7 +12,7 @@ from run_samples import SUM, problem, result, submission, write_run
 from support.runs import Fingerprint, result_row
 
 from ioi_eval.models import Problem, Verdict
-from ioi_eval.reports.differences import Differences, differences, paired, paired_sections, sentence
+from ioi_eval.reports.comparison import Differences, differences, paired, paired_sections, sentence
 from ioi_eval.runs import report_sync
 
 pytestmark = pytest.mark.once

@@ -16,7 +16,8 @@ from support.runs import Fingerprint, Journal, ReportOptions, failure_row, resul
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Problem, Submission
-from ioi_eval.reports import page, pages, summary, tests_table, write_reports
+from ioi_eval.reports import page, pages, summary, write_reports
+from ioi_eval.reports import tables as tests_table
 from ioi_eval.reports.records import PagesOf
 from ioi_eval.reports.summary import Pass
 from ioi_eval.store.tasks import Task, write_tasks

@@ -20,8 +20,19 @@ from test_html_page import HOSTILE
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports import pages as pages_of_report
-from ioi_eval.reports.addresses import ALL, attempts_script, part_page, problem_page, submission_page
-from ioi_eval.reports.document import Code, TableBlock, compared, numbered, rows_of, visible
+from ioi_eval.reports.document import (
+    ALL,
+    Code,
+    TableBlock,
+    attempts_script,
+    compared,
+    numbered,
+    part_page,
+    problem_page,
+    rows_of,
+    submission_page,
+    visible,
+)
 from ioi_eval.reports.records import PagesOf
 from ioi_eval.reports.submissions import wrong_output
 from ioi_eval.store import folder as store_folder

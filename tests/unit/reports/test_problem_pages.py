@@ -15,8 +15,7 @@ from test_html_page import HOSTILE
 from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Limits, Solution, Verdict
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.addresses import problem_page, submission_page
-from ioi_eval.reports.document import visible
+from ioi_eval.reports.document import problem_page, submission_page, visible
 from ioi_eval.store.tasks import TASKS, Task, read_tasks, write_tasks
 
 pytestmark = pytest.mark.once

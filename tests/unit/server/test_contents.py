@@ -21,7 +21,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.server import Server, ServerOptions, routes, serve
 from ioi_eval.server import contents as contents_module
-from ioi_eval.store.depot import Arrival, Depot
+from ioi_eval.store.contents import Arrival, Depot
 
 pytestmark = pytest.mark.alike
 

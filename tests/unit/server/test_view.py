@@ -17,8 +17,9 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import ServerState
 from ioi_eval.models import Reason, Verdict
 from ioi_eval.reports import write_reports
-from ioi_eval.runs import noting
+from ioi_eval.runs import events as noting
 from ioi_eval.runs.events import (
+    ProgressWriter,
     RunFinished,
     RunStarted,
     RunSummary,
@@ -26,8 +27,8 @@ from ioi_eval.runs.events import (
     SubmissionFailed,
     SubmissionJudged,
     SubmissionsNow,
+    Times,
 )
-from ioi_eval.runs.noting import ProgressWriter, Times
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.view import Watch, news, prometheus, view
 from ioi_eval.store.folder import (

@@ -19,8 +19,7 @@ from ioi_eval.model.quoting import as_json
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.runs.folders import run_of_rows
-from ioi_eval.store.compact import compact, whole
-from ioi_eval.store.rows import short_row
+from ioi_eval.store.rows import compact, short_row, whole
 
 pytestmark = pytest.mark.once
 

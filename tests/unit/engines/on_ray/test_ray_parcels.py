@@ -12,7 +12,7 @@ from ioi_eval.engines.ray.cluster import Seen
 from ioi_eval.engines.ray.parcels import NodeError, pack, unpack
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.models import Blob, Test
-from ioi_eval.store.depot import Depot
+from ioi_eval.store.contents import Depot
 
 pytestmark = pytest.mark.alike
 

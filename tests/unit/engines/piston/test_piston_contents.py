@@ -24,7 +24,7 @@ from ioi_eval.errors import EngineError, JobRejected
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
 from ioi_eval.server import Server, ServerOptions
 from ioi_eval.server.server import listening
-from ioi_eval.store.depot import Depot
+from ioi_eval.store.contents import Depot
 
 pytestmark = pytest.mark.alike
 

@@ -39,7 +39,7 @@ from ioi_eval.models import (
     Test,
 )
 from ioi_eval.server import Server, ServerOptions
-from ioi_eval.store.depot import Depot
+from ioi_eval.store.contents import Depot
 
 pytestmark = pytest.mark.alike
 
