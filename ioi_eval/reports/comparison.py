@@ -89,7 +89,25 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
         lead=f"{counted(unscored, 'submission')} could not be judged." if unscored else "",
         text=[*(["No score or average counts them."] if unscored else []), *warnings(runs)],
         sections=[
-            _runs(runs),
+            Section(
+                title="Runs",
+                table=TableBlock(
+                    heads=["Run", "Submissions", "Scored", "Unscored", "Problems", "Models"],
+                    rows=[
+                        [
+                            run.name,
+                            f"{run.summary.submissions:,}",
+                            f"{run.summary.scored:,}",
+                            f"{run.summary.unscored:,}",
+                            f"{run.summary.problems:,}",
+                            ", ".join(model_name(model.model) for model in run.summary.models),
+                        ]
+                        for run in runs
+                    ],
+                    align="lrrrrl",
+                ),
+                items=list(_differences(runs)),
+            ),
             *of_two,
             *([sections.board(of)] if len(of) > 1 else []),
             Section(title="Models", table=sections.models(of)),
@@ -111,28 +129,6 @@ def warnings(runs: Sequence[ComparedRun]) -> list[str]:
 def entries(runs: Sequence[ComparedRun]) -> list[Entry]:
     """Every model of every run."""
     return [entry for run in runs for entry in sections.entries(run.summary, prefix=f"{run.name}: ")]
-
-
-def _runs(runs: Sequence[ComparedRun]) -> Section:
-    return Section(
-        title="Runs",
-        table=TableBlock(
-            heads=["Run", "Submissions", "Scored", "Unscored", "Problems", "Models"],
-            rows=[
-                [
-                    run.name,
-                    f"{run.summary.submissions:,}",
-                    f"{run.summary.scored:,}",
-                    f"{run.summary.unscored:,}",
-                    f"{run.summary.problems:,}",
-                    ", ".join(model_name(model.model) for model in run.summary.models),
-                ]
-                for run in runs
-            ],
-            align="lrrrrl",
-        ),
-        items=list(_differences(runs)),
-    )
 
 
 def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:

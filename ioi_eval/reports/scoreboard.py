@@ -115,6 +115,8 @@ def section(
         cells = [_cell(own[name], linked.get(name, "")) if name in own else NOTHING for name in shown]
         points = [number(entrant.points), number(entrant.limited)]
         rows.append([str(place), entrant.participant, *points, clock(entrant.gained), *cells])
+    steps = [{problem.problem_id: problem.steps for problem in entrant.problems} for entrant in entrants]
+    is_replayed = 1 < sum(len(own) for of_entrant in steps for own in of_entrant.values()) <= _MOST_STEPS
     by_rule = f"By {submissions}"
     meaning = (
         f"the points of the {submissions} submissions for each problem that the rule for dumps would hand in"
@@ -132,22 +134,10 @@ def section(
             rows=rows,
             align="rlrrr" + "r" * len(shown),
             meanings={"Points": "by the contest's own rule", by_rule: meaning},
-            replay=_replay(entrants, shown),
+            replay=msgspec.json.encode({"columns": shown, "rows": steps}).decode() if is_replayed else "",
         ),
         long=len(rows) > _LONG,
     )
-
-
-def _replay(entrants: tuple[Entrant, ...], shown: list[str]) -> str:
-    """Return the submissions of all rows as JSON; empty where a page would be slow with them."""
-    number_of = sum(len(problem.steps) for entrant in entrants for problem in entrant.problems)
-    if not 1 < number_of <= _MOST_STEPS:
-        return ""
-    data = {
-        "columns": shown,
-        "rows": [{problem.problem_id: problem.steps for problem in entrant.problems} for entrant in entrants],
-    }
-    return msgspec.json.encode(data).decode()
 
 
 def _cell(gains: Gains, href: str) -> Cell:
