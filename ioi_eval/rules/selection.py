@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.model.values import SubmissionResult, SubtaskResult, Value, Verdict
+from ioi_eval.model.values import SubmissionResult, SubtaskResult, Value
 
 SUBMISSIONS = 50  # as at the contests of 2024 and 2025
 _WHOLE = ""
@@ -152,65 +152,10 @@ def _height(candidate: Attempt) -> tuple[int, tuple[float, str, tuple[tuple[str,
 _Ranked = tuple[tuple[Any, ...], Attempt]  # lowest first
 
 
-_Part = tuple[str, str, float, float, float, float, int, Verdict]
-_Packed = tuple[
-    tuple[str, str, bool, float, str, str, str, str],
-    tuple[_Part, ...],
-    tuple[str, ...],
-    tuple[str | None, float | None, str, int, bool],
+# As bytes: the number, keys by target, keys by kind, those of the last and the single one, and all by key.
+_PackedPool = tuple[
+    int, dict[str | None, list[str]], dict[str, str], tuple[str | None, str | None], dict[str, Attempt]
 ]
-_PackedPool = tuple[int, list[_Packed], list[tuple[str | None, list[int]]], list[tuple[str, int]], int, int]
-
-
-def _packed(attempt: Attempt) -> _Packed:
-    result = attempt.result
-    return (
-        (
-            result.key,
-            result.problem_id,
-            result.compiles,
-            result.points,
-            result.checker,
-            result.compiler,
-            result.program_sha256,
-            result.repeats,
-        ),
-        tuple(msgspec.structs.astuple(part)[:-1] for part in result.subtasks),
-        result.repairs,
-        (attempt.target, attempt.number, attempt.time, attempt.length, attempt.tokened),
-    )
-
-
-def _unpacked(packed: _Packed) -> Attempt:
-    (key, label, compiles, points, checker, compiler, program, repeats), parts, repairs, facts = packed
-    target, number, time, length, tokened = facts
-    subtasks = tuple(
-        SubtaskResult(
-            problem=problem,
-            subtask=subtask,
-            points=worth,
-            score=score,
-            weighted_score=weighted,
-            exact_score=exact,
-            score_precision=precision,
-            status=status,
-            test_results=(),
-        )
-        for problem, subtask, worth, score, weighted, exact, precision, status in parts
-    )
-    result = SubmissionResult(
-        key=key,
-        problem_id=label,
-        compiles=compiles,
-        points=points,
-        subtasks=subtasks,
-        repairs=repairs,
-        checker=checker,
-        compiler=compiler,
-        program_sha256=program,
-        repeats=repeats,
-    )
-    return Attempt(result=result, target=target, number=number, time=time, length=length, tokened=tokened)
 
 
 def _merit(kind: str, result: SubmissionResult) -> tuple[Any, ...]:
@@ -239,12 +184,11 @@ class SubmissionPool:
         candidate = msgspec.structs.replace(candidate, result=bare(candidate.result))
         result, order, height = candidate.result, candidate.order, _height(candidate)
         # The few that decide in every mode of scoring: the best of each kind, and the last.
-        points = -result.points, result.key
-        self._keep("points", points, candidate)
-        if candidate.tokened:
-            self._keep("tokened", points, candidate)
-        for place, part in enumerate(result.subtasks):
-            self._keep(f"subtask {place}", (-part.weighted_score, -part.exact_score, result.key), candidate)
+        kinds = [f"subtask {place}" for place in range(len(result.subtasks))]
+        for kind in ("points", *(["tokened"] if candidate.tokened else []), *kinds):
+            ranked = _merit(kind, result), candidate
+            if kind not in self._best or ranked[0] < self._best[kind][0]:
+                self._best[kind] = ranked
         if self._last is None or order > self._last[0]:
             self._last = order, candidate
         if self._single is None or height < self._single[0]:
@@ -258,38 +202,28 @@ class SubmissionPool:
 
     def packed(self) -> bytes:
         """Return the pool as bytes, for `unpacked`."""
-        places = dict[str, int]()
-        packed = list[_Packed]()
+        kept = dict[str, Attempt]()
 
-        def place(ranked: _Ranked | None) -> int:
-            if ranked is None:
-                return -1
-            found = places.setdefault(ranked[1].result.key, len(packed))
-            if found == len(packed):
-                packed.append(_packed(ranked[1]))
-            return found
+        def key(ranked: _Ranked) -> str:
+            return kept.setdefault(ranked[1].result.key, ranked[1]).result.key
 
-        queues = [(target, [place(entry) for entry in queue]) for target, queue in self._queues.items()]
-        best = [(kind, place(entry)) for kind, entry in self._best.items()]
-        last, alone = place(self._last), place(self._single)
-        return msgspec.msgpack.encode((self._submissions, packed, queues, best, last, alone))
+        queues = {target: list(map(key, queue)) for target, queue in self._queues.items()}
+        best = {kind: key(entry) for kind, entry in self._best.items()}
+        ends = (self._last and key(self._last), self._single and key(self._single))
+        return msgspec.msgpack.encode((self._submissions, queues, best, ends, kept))
 
     @classmethod
     def unpacked(cls, data: bytes) -> SubmissionPool:
         """Return the pool that was packed, ready for more. Raises msgspec.MsgspecError for other bytes."""
-        number, packed, queues, best, last, alone = msgspec.msgpack.decode(data, type=_PackedPool)
-        attempts, pool = [_unpacked(item) for item in packed], cls(number)
+        number, queues, best, (last, single), kept = msgspec.msgpack.decode(data, type=_PackedPool)
+        pool = cls(number)
         pool._queues = {
-            target: [(rank(attempts[index]), attempts[index]) for index in queue] for target, queue in queues
+            target: [(rank(kept[key]), kept[key]) for key in keys] for target, keys in queues.items()
         }
-        pool._best = {kind: (_merit(kind, attempts[index].result), attempts[index]) for kind, index in best}
-        pool._last = None if last < 0 else (attempts[last].order, attempts[last])
-        pool._single = None if alone < 0 else (_height(attempts[alone]), attempts[alone])
+        pool._best = {kind: (_merit(kind, kept[key].result), kept[key]) for kind, key in best.items()}
+        pool._last = None if last is None else (kept[last].order, kept[last])
+        pool._single = None if single is None else (_height(kept[single]), kept[single])
         return pool
-
-    def _keep(self, kind: str, rank: tuple[Any, ...], candidate: Attempt) -> None:
-        if kind not in self._best or rank < self._best[kind][0]:
-            self._best[kind] = rank, candidate
 
     def chosen(self, budget: Budget) -> list[Attempt]:
         """Return the submissions to hand in, in order; of an unlimited number only those that can decide."""
