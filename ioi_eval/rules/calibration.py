@@ -42,7 +42,7 @@ class Calibration(Value):
 
     @property
     def slowest_right(self) -> Distance | None:
-        right = [distance for distance in self.distances if distance.kind is Kind.RIGHT]
+        right = (distance for distance in self.distances if distance.kind is Kind.RIGHT)
         return max(right, key=lambda distance: distance.ratio, default=None)
 
     @property
@@ -106,18 +106,10 @@ def calibration(distances: Iterable[Distance], unclear: Iterable[str] = ()) -> C
     right, slow = found.slowest_right, found.fastest_slow
     if right is None or right.at_least or (slow is not None and slow.ratio <= right.ratio):
         return found
-    return msgspec.structs.replace(found, factor=_factor(right.ratio, slow.ratio if slow else None))
-
-
-def _factor(right: float, slow: float | None) -> float:
-    if right * _ENOUGH <= 1 and (slow is None or slow >= _ENOUGH):
-        return 1.0
-    if slow is None:
-        return _two_digits(right * _SPARE)
-    middle = math.sqrt(right * slow)
-    rounded = _two_digits(middle)
-    return rounded if right < rounded < slow else middle
-
-
-def _two_digits(number: float) -> float:
-    return float(f"{number:.2g}")
+    if right.ratio * _ENOUGH <= 1 and (slow is None or slow.ratio >= _ENOUGH):
+        factor = 1.0
+    else:
+        exact = right.ratio * _SPARE if slow is None else math.sqrt(right.ratio * slow.ratio)
+        rounded = float(f"{exact:.2g}")
+        factor = rounded if slow is None or right.ratio < rounded < slow.ratio else exact
+    return msgspec.structs.replace(found, factor=factor)

@@ -60,7 +60,13 @@ class Ungraded(JudgeFailure):
 
 def grade(group: Grading, results: Mapping[str, TestResult], graded: Graded = NOTHING_GRADED) -> Grade:
     """Return a group's grade. Parts behind one that stopped the judging are as if they were not there."""
-    judged = list(_judged(group, results, graded))
+    judged = list[Grade]()
+    for part in group.parts:
+        judged.append(
+            grade(part, results, graded) if isinstance(part, Grading) else _of_test(group, results[part])
+        )
+        if group.stops and not judged[-1].accepted:
+            break
     if group.flags is None or not judged:
         return _together(group, judged)
     ask = GraderQuestion(
@@ -104,14 +110,6 @@ def _together(group: Grading, judged: Sequence[Grade]) -> Grade:
     points = _TOGETHER[group.points]([result.points for result in judged])
     earns = group.rejected_earns or verdict is Verdict.AC
     return Grade(verdict, points if earns else 0.0)
-
-
-def _judged(group: Grading, results: Mapping[str, TestResult], graded: Graded) -> Iterator[Grade]:
-    for part in group.parts:
-        result = grade(part, results, graded) if isinstance(part, Grading) else _of_test(group, results[part])
-        yield result
-        if group.stops and not result.accepted:
-            return
 
 
 def _of_test(group: Grading, result: TestResult) -> Grade:

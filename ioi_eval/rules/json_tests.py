@@ -227,11 +227,7 @@ def as_arguments(given: Iterable[object]) -> str:
 
 def as_json(value: object) -> str:
     """Return the harness' text for a result that is equal to this value."""
-    return _encoded(_tagged(value))
-
-
-def _encoded(value: object) -> str:
-    return json.dumps(value, allow_nan=False)
+    return json.dumps(_tagged(value), allow_nan=False)
 
 
 def _tagged(value: object) -> object:
@@ -263,7 +259,7 @@ def _spelled_alike(value: object) -> str:
             return {name: alike(item) for name, item in value.items()}
         return int(value) if isinstance(value, bool | int | float) and value == int(value) else value
 
-    return _encoded(alike(value))
+    return json.dumps(alike(value), allow_nan=False)
 
 
 def _each(items: Iterable[object]) -> list[object]:

@@ -90,7 +90,17 @@ def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[Planne
     Tests with the same input and answer are one; so are several mentions of one name. Where there are
     subtasks, a test in none of them counts only with `all_tests`.
     """
-    waiting = _waiting(problem.tests, problem.subtasks, problem.source or problem.id)
+    waiting: dict[str, list[int]] = {test.name: [] for test in problem.tests}  # the subtasks of each test
+    for index, subtask in enumerate(problem.subtasks):
+        for name in subtask.tests:
+            if name not in waiting:
+                raise InputError(
+                    f"subtask {subtask.name!r} names a test {name!r} that is not there",
+                    where=problem.source or problem.id,
+                    field=subtask.name,
+                    remedy="Add the test or take its name out of the subtask",
+                )
+            waiting[name].append(index)
     by_name = problem.task_type in _ANSWERED_BY_NAME
     twins: dict[object, list[Test]] = {}
     for test in problem.tests:
@@ -106,22 +116,6 @@ def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[Planne
         for same, names in found
     )
     return tuple(test for test in planned if test.groups or all_tests or not problem.subtasks)
-
-
-def _waiting(tests: Sequence[Test], subtasks: Sequence[Subtask], where: str) -> dict[str, list[int]]:
-    """The subtasks of each test, by its name."""
-    waiting: dict[str, list[int]] = {test.name: [] for test in tests}
-    for index, subtask in enumerate(subtasks):
-        for name in subtask.tests:
-            if name not in waiting:
-                raise InputError(
-                    f"subtask {subtask.name!r} names a test {name!r} that is not there",
-                    where=where,
-                    field=subtask.name,
-                    remedy="Add the test or take its name out of the subtask",
-                )
-            waiting[name].append(index)
-    return waiting
 
 
 class Schedule:

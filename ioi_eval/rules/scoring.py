@@ -271,29 +271,26 @@ def best_of_subtasks(results: Iterable[SubmissionResult]) -> dict[str, BestOfSub
         for part in result.subtasks:
             shared = {name: getattr(part, name) for name in BestSubtask.__struct_fields__ if name != "key"}
             new = BestSubtask(**shared, key=result.key)
-            bests[part.subtask] = min(bests.get(part.subtask, new), new, key=_best_first)
-    return {
-        problem: _summed(wholes[problem], tuple(columns[problem].values()), numbers[problem])
-        for problem in sorted(wholes)
-    }
-
-
-def _best_first(best: BestSubtask) -> tuple[float, float, str]:
-    """The points alone would not do: subtasks of no points have a best submission too."""
-    return -best.weighted_score, -best.exact_score, best.key
-
-
-def _summed(whole: BestSubmission, subtasks: tuple[BestSubtask, ...], submissions: int) -> BestOfSubtasks:
-    # The parts have that many digits already; this only takes away what binary addition adds: 0.1 + 0.2.
-    precision = max((best.score_precision for best in subtasks), default=0)
-    points = round(math.fsum(best.weighted_score for best in subtasks), precision)
-    return BestOfSubtasks(
-        problem_id=whole.problem_id,
-        points=points if subtasks else whole.points,
-        max_points=math.fsum(best.points for best in subtasks) if subtasks else 1.0,
-        submissions=submissions,
-        subtasks=subtasks,
-    )
+            # The points alone would not do: subtasks of no points have a best submission too.
+            bests[part.subtask] = min(
+                bests.get(part.subtask, new),
+                new,
+                key=lambda best: (-best.weighted_score, -best.exact_score, best.key),
+            )
+    found = dict[str, BestOfSubtasks]()
+    for problem in sorted(wholes):
+        subtasks = tuple(columns[problem].values())
+        # The parts have that many digits already; this only takes away what binary addition adds: 0.1 + 0.2.
+        precision = max((best.score_precision for best in subtasks), default=0)
+        points = round(math.fsum(best.weighted_score for best in subtasks), precision)
+        found[problem] = BestOfSubtasks(
+            problem_id=problem,
+            points=points if subtasks else wholes[problem].points,
+            max_points=math.fsum(best.points for best in subtasks) if subtasks else 1.0,
+            submissions=numbers[problem],
+            subtasks=subtasks,
+        )
+    return found
 
 
 def _better_submission(best: BestSubmission | None, result: SubmissionResult) -> BestSubmission:
