@@ -6,17 +6,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import NamedTuple
 
 BUILD, TESTS, WAITS = "build", "tests", "waits"
 
 
+@dataclass(eq=False)
 class _Step:
     """A part of the work on a submission."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self.where = ""  # the server or slot that does it; empty: it waits for one
+    kind: str
+    where: str = ""  # the server or slot that does it; empty: it waits for one
 
 
 class Doing:
@@ -33,9 +34,7 @@ class Doing:
 
     def note(self, kind: str, where: str) -> None:
         """Note the step that another process has told."""
-        step = _Step(kind)
-        step.where = where
-        self._steps = [step]
+        self._steps = [_Step(kind, where)]
 
 
 class _Here(NamedTuple):

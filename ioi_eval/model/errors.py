@@ -26,12 +26,9 @@ class InputError(IoiEvalError):
         remedy: str = "",
     ) -> None:
         self.problem, self.where, self.row, self.field, self.remedy = problem, where, row, field, remedy
-        place = where
-        if row is not None:
-            place += f", line {row}" if place else f"line {row}"
-        if field:
-            named = field if field.startswith("--") else f"field {field!r}"
-            place += f", {named}" if place else named
+        line = "" if row is None else f"line {row}"
+        named = f"field {field!r}" if field and not field.startswith("--") else field
+        place = ", ".join(filter(None, (where, line, named)))
         text = f"{place}: {problem}" if place else problem
         super().__init__(f"{text}. {remedy}" if remedy else text)
 

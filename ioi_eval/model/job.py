@@ -81,6 +81,7 @@ class Stage(Value):
     memory: int | None = None  # bytes
 
 
+_BY_STREAM: Mapping[StageStatus | None, str] = {StageStatus.OL: "stdout", StageStatus.EL: "stderr"}
 _BY_CLOCK = {CPU_LIMIT: "cpu", IDLED: "wall"}
 OWN_LIMITS = {
     "Memory limit exceeded": "memory",
@@ -107,14 +108,10 @@ class Ended(Value):
         code, status, words = stage.code, stage.status, stage.message or ""
         if code is not None and status in (None, StageStatus.RE):
             return cls(stdout=stage.stdout, stderr=stage.stderr, code=code)
+        killed = OWN_LIMITS.get(words, "") if stage.signal is not None else "other"
         if status is StageStatus.TO:
             killed = _BY_CLOCK.get(words, "hard")
-        elif status is StageStatus.OL:
-            killed = "stdout"
-        elif status is StageStatus.EL:
-            killed = "stderr"
-        else:
-            killed = OWN_LIMITS.get(words, "") if stage.signal is not None else "other"
+        killed = _BY_STREAM.get(status, killed)
         return cls(
             stdout=stage.stdout,
             stderr=stage.stderr,
@@ -154,7 +151,7 @@ class Toolchain(Value):
     version: str
     identity: str  # changes when a build with it could differ: part of every artifact's key
     read: tuple[str, ...] = ()  # what a box must be shown of it, beyond the system's folders
-    modules: tuple[str, ...] | None = None  # of a Python, which of model/modules.py it has; None: unknown
+    modules: tuple[str, ...] | None = None  # of a Python, which of model/languages.py it has; None: unknown
     linker: str = ""  # the identity of a quicker one than its own, where that works; no part of its own
 
     @property
