@@ -48,9 +48,7 @@ class ArchiveLimits(Value):
     ratio_from: int = 256 << 20  # bytes of contents from which the ratio counts
 
 
-class _Member(NamedTuple):
-    info: zipfile.ZipInfo
-    name: PurePosixPath
+_Member = tuple[zipfile.ZipInfo, PurePosixPath]
 
 
 class Extracted(NamedTuple):
@@ -77,16 +75,15 @@ def extracted(archive: Path, store: Store, limits: ArchiveLimits | None = None) 
 
 
 def _members(opened: zipfile.ZipFile, archive: Path, limits: ArchiveLimits) -> list[_Member]:
-    infos = [info for info in opened.infolist() if not _litter(info.filename)]
+    infos = [  # without what desktops add to the zips that they make
+        info
+        for info in opened.infolist()
+        if not info.filename.startswith("__MACOSX/") and info.filename.rsplit("/", 1)[-1] != ".DS_Store"
+    ]
     _check_size(infos, archive, limits)
-    members = [_Member(info, _safe_name(info, archive)) for info in infos]
+    members = [(info, _safe_name(info, archive)) for info in infos]
     _check_distinct(members, archive)
     return members
-
-
-def _litter(name: str) -> bool:
-    """Return True for what desktops add to the zips that they make."""
-    return name.startswith("__MACOSX/") or name.rsplit("/", 1)[-1] == ".DS_Store"
 
 
 def _check_size(infos: list[zipfile.ZipInfo], archive: Path, limits: ArchiveLimits) -> None:

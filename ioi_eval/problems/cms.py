@@ -96,7 +96,10 @@ class Cms(DeclaredFormat):
         tests = tests_of(folder, needs_answers(task, checker), faults)
         names = tuple(test.name for test in tests)
         names_of_sources = _source_names(header, code)
-        _check_output_tests(options, names, params)
+        for name in options.output_tests:
+            if name not in names:
+                words = f"names the test {name!r}, which is not in tests/"
+                params.fault("output_only_testcases", words, nearest(name, names))
         year = header.whole("year", least=1950, most=2200) if header.has("year") else None
         return Problem(
             id=code,
@@ -194,7 +197,11 @@ def read_options(params: Fields, task: TaskType, has_grader: bool) -> TaskOption
                 with_grader=has_grader, manager_args=_list(params, "manager_args", shlex.split)
             )
         case TaskType.FUNCTION:
-            return TaskOptions(function=_function(params))
+            name = params.text("function")
+            if name and not all(word.isidentifier() for word in name.split(".")):
+                words = f"{name!r} is not the name of a function"
+                params.fault("function", words, "Give a name, or Class.method")
+            return TaskOptions(function=name)
     return TaskOptions()
 
 
@@ -239,13 +246,6 @@ def _list(params: Fields, name: str, split: Callable[[str], Sequence[str]]) -> t
 
 def _at_commas(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _function(params: Fields) -> str:
-    name = params.text("function")
-    if name and not all(word.isidentifier() for word in name.split(".")):
-        params.fault("function", f"{name!r} is not the name of a function", "Give a name, or Class.method")
-    return name
 
 
 # --- programs of the package -------------------------------------------------------------------------
@@ -326,13 +326,6 @@ def needs_answers(task: TaskType, checker: Checker) -> bool:
     return task not in _ON_THE_OTHER_SIDE and not checker.kind.is_program
 
 
-def _check_output_tests(options: TaskOptions, names: Sequence[str], params: Fields) -> None:
-    for name in options.output_tests:
-        if name not in names:
-            words = f"names the test {name!r}, which is not in tests/"
-            params.fault("output_only_testcases", words, nearest(name, tuple(names)))
-
-
 # --- subtasks ---------------------------------------------------------------------------------------
 
 
@@ -359,24 +352,19 @@ def read_subtasks(
     score_type = header.word("score_type", ScoreType, ScoreType.GROUP_MIN)
     threshold = header.number("threshold", 1.0, above=0)
     usual = Subtask(name="all", points=0.0, tests=(), score_type=score_type, threshold=threshold)
-    groups = _from_files(folder, usual, faults)
+    groups = list[_Group]()
+    for path in visible((folder / "subtasks").glob("*.json")):
+        file = f"subtasks/{path.name}"
+        if (values := read_mapping(folder, file, faults)) is not None:
+            fields = Fields(values, file, faults)
+            groups.append(_group(path.stem, fields, usual, "score", "testcases"))
     if header.has(_PARAMETERS):
         if groups:
             header.fault(_PARAMETERS, "there are subtasks in files as well", "Keep one of the two")
         groups = _from_parameters(header, usual, len(tests))
-    chosen = _chosen(groups, tests)
+    counted = any(_is_count(group.tests) for group in groups)
+    chosen = _by_count(groups, tests) if counted else [_by_name(group, tests) for group in groups]
     return tuple(replace(group.subtask, tests=names) for group, names in zip(groups, chosen, strict=True))
-
-
-def _from_files(folder: Path, usual: Subtask, faults: Faults) -> list[_Group]:
-    groups = []
-    for path in visible((folder / "subtasks").glob("*.json")):
-        file = f"subtasks/{path.name}"
-        values = read_mapping(folder, file, faults)
-        if values is not None:
-            fields = Fields(values, file, faults)
-            groups.append(_group(path.stem, fields, usual, "score", "testcases"))
-    return groups
 
 
 def _from_parameters(header: Fields, usual: Subtask, tests: int) -> list[_Group]:
@@ -409,12 +397,6 @@ def _group(name: str, fields: Fields, usual: Subtask, points: str, tests: str) -
         threshold=fields.number("threshold", usual.threshold, above=0),
     )
     return _Group(subtask, fields, tests)
-
-
-def _chosen(groups: Sequence[_Group], tests: tuple[str, ...]) -> list[tuple[str, ...]]:
-    if any(_is_count(group.tests) for group in groups):
-        return _by_count(groups, tests)
-    return [_by_name(group, tests) for group in groups]
 
 
 def _is_count(value: Any) -> bool:

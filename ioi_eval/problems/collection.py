@@ -77,26 +77,18 @@ class Problems(Mapping[str, Problem]):
             )
         fitting = list(same.values()) if year is None else [same[key] for key in (year, None) if key in same]
         if not fitting or (year is None and len(fitting) > 1):
-            raise _no_year(problem_id, year, same)
+            there = ", ".join(str(year or "no year") for year in same)
+            what, remedy = f"no problem {problem_id!r} of {year}", f"There is one for {there}"
+            if year is None:
+                what = f"problem {problem_id!r} without a year, and there is one for each of {there}"
+                remedy = "Add a column `year`"
+            raise InputError(what, field="year", remedy=remedy)
         return fitting[0]
 
     def label(self, problem: Problem) -> str:
         """Return the problem's id, with its year where several problems have it."""
         several = len(self._by_id.get(problem.id, ())) > 1
         return f"{problem.id}@{problem.year or 'none'}" if several else problem.id
-
-
-def _no_year(problem_id: str, year: int | None, same: Mapping[int | None, Problem]) -> InputError:
-    there = ", ".join(str(year or "no year") for year in same)
-    if year is None:
-        return InputError(
-            f"problem {problem_id!r} without a year, and there is one for each of {there}",
-            field="year",
-            remedy="Add a column `year`",
-        )
-    return InputError(
-        f"no problem {problem_id!r} of {year}", field="year", remedy=f"There is one for {there}"
-    )
 
 
 def twice(problem: Problem, other: str) -> InputError:
@@ -182,7 +174,12 @@ def load_problems(
         if choose is not None:
             only = choose([name for found in folders if (name := _id(*found)) and (not only or name in only)])
         wanted = (found for found in folders if not only or _id(*found) in {*only, None})
-        problems = [_sound(_read(folder, where)) for folder, where in wanted]
+        problems = list[Problem]()
+        for folder, where in wanted:
+            package = _read(folder, where)
+            if package.problem is None:
+                raise package.errors[0]
+            problems.append(package.problem)
         problems = problems if change is None else list(map(change, problems))
         _refuse_missing(only, {problem.id for problem in problems}, folders, source)
         return Problems(problems, packages=packages, kept=kept.pop_all())
@@ -217,7 +214,12 @@ def check_problems(
             _refuse_missing(
                 only, {package.problem.id for package in packages if package.problem}, folders, source
             )
-    return tuple(_changed(package, change) for package in _without_twins(packages))
+    return tuple(
+        package
+        if change is None or package.problem is None
+        else msgspec.structs.replace(package, problem=change(package.problem))
+        for package in _without_twins(packages)
+    )
 
 
 def _refuse_missing(
@@ -226,12 +228,6 @@ def _refuse_missing(
     for missing in sorted(set(only) - set(found)):
         names = tuple(name for place in folders if (name := _id(*place)))
         raise InputError(f"no problem {missing!r} in it", where=str(source), remedy=nearest(missing, names))
-
-
-def _changed(package: Package, change: Callable[[Problem], Problem] | None) -> Package:
-    if change is None or package.problem is None:
-        return package
-    return msgspec.structs.replace(package, problem=change(package.problem))
 
 
 def _id(folder: Path, where: str) -> str | None:
@@ -254,12 +250,6 @@ def _read(folder: Path, where: str) -> Package:
         problem, statement=statement, document=document, attachments=attachments
     )
     return msgspec.structs.replace(package, problem=problem, notes=(*package.notes, *notes))
-
-
-def _sound(package: Package) -> Problem:
-    if package.problem is None:
-        raise package.errors[0]
-    return package.problem
 
 
 def _without_twins(packages: Iterable[Package]) -> Iterator[Package]:
@@ -286,26 +276,16 @@ def package_folders(
 def _places(source: Path) -> list[Path]:
     """Return the package folders and the zips of a source."""
     try:
-        return _found(source)
+        if not source.exists():
+            remedy = "Name a folder or zip of packages"
+            raise InputError("no such file or folder", where=str(source), remedy=remedy)
+        if source.is_file() or format_of(source):
+            return [source]
+        if places := list(_below(source, _DEEPEST)):
+            return places
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", where=str(source)) from error
-
-
-def _found(source: Path) -> list[Path]:
-    if not source.exists():
-        raise InputError(
-            "no such file or folder", where=str(source), remedy="Name a folder or zip of packages"
-        )
-    if source.is_file() or format_of(source):
-        return [source]
-    places = list(_below(source, _DEEPEST))
-    if not places:
-        raise InputError(
-            "no problem packages in this folder",
-            where=str(source),
-            remedy=_EXPECTED,
-        )
-    return places
+    raise InputError("no problem packages in this folder", where=str(source), remedy=_EXPECTED)
 
 
 def _below(folder: Path, deep: int, *, zips: bool = True) -> Iterator[Path]:
@@ -350,8 +330,12 @@ _ENGLISH = re.compile(r"(?:^|[.-])en(?:glish)?$", re.I)
 
 def statement_of(folder: Path) -> Blob | None:
     """Return the statement, the English one of several; None where there is none, or only a PDF."""
-    found = sorted((path for path in _named(folder) if path.suffix.lower() in _TEXTS), key=_rank)
-    return Blob.of_file(found[0]) if found else None
+    found = min(
+        (path for path in _named(folder) if path.suffix.lower() in _TEXTS),
+        key=lambda path: (_TEXTS.index(path.suffix.lower()), not _ENGLISH.search(path.stem), path.as_posix()),
+        default=None,
+    )
+    return Blob.of_file(found) if found else None
 
 
 def attachments_of(folder: Path) -> tuple[NamedBlob, ...]:
@@ -378,7 +362,3 @@ def _named(folder: Path) -> Iterator[Path]:
 
 def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
-
-
-def _rank(path: Path) -> tuple[int, bool, str]:
-    return _TEXTS.index(path.suffix.lower()), not _ENGLISH.search(path.stem), path.as_posix()

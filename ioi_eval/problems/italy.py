@@ -17,7 +17,6 @@ from ioi_eval.model.values import (
     Blob,
     Checker,
     CheckerKind,
-    Manager,
     NamedBlob,
     Problem,
     ScoreType,
@@ -81,7 +80,8 @@ class Italy(DeclaredFormat):
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
         code = self.checked_id(folder, where, header, faults)
         manager = _source(folder, _MANAGERS, faults)
-        task = _task(header, manager)
+        task = TaskType.BATCH if manager is None else TaskType.COMMUNICATION
+        task = TaskType.OUTPUT_ONLY if header.flag("output_only", False) else task
         graders = tuple(_graders(folder))
         checker = _source(folder, _CHECKERS, faults) if task is not TaskType.COMMUNICATION else None
         counted = _counted(folder, faults)
@@ -95,8 +95,8 @@ class Italy(DeclaredFormat):
             options=_options(header, task, graders),
             limits=self.limits(header, task),
             grader_files=graders,
-            checker=_checker(checker),
-            manager=None if manager is None else Manager(sources=manager, language=_language(manager)),
+            checker=checker.as_checker(CheckerKind.CMS) if checker else Checker(kind=CheckerKind.WHITE_DIFF),
+            manager=manager.as_manager(CheckerKind.CMS) if manager else None,
             tests=tests,
             subtasks=_subtasks(folder, header, counted or [], [test.name for test in tests], faults),
             score_precision=header.whole("score_precision", 2, most=9),
@@ -113,24 +113,21 @@ class Italy(DeclaredFormat):
         for role in ("generator", "solution"):
             if programs[role] is None and not faults.errors:
                 faults.add(f"no source of the {role}", _MAKERS[role][0], remedy="Add it, in C++ or Python")
-        found = {
-            role: Executable(source, _language(source), True) for role, source in programs.items() if source
-        }
-        main = programs["solution"]
-        if main is None or faults.errors or "generator" not in found:
+        main, generator, validator = (programs[role] for role in ("solution", "generator", "validator"))
+        if main is None or faults.errors or generator is None:
             return None
-        language = _language(main)
+        language, source = main.language, main.sources[0]
         grader = first_named(tuple(_graders(folder)), ["graders/grader"])
         beside = [file for file in _graders(folder) if language_of(file.name) in (None, language)]
         if grader is not None and language == "python":
-            faults.add("its solution in Python has a grader", main[0].name, remedy="Make them by cmsMake")
+            faults.add("its solution in Python has a grader", source.name, remedy="Make them by cmsMake")
         # The solution lies in one folder with what it is compiled with.
-        linked = NamedBlob(name=f"graders/{PurePosixPath(main[0].name).name}", content=main[0].content)
+        linked = NamedBlob(name=f"graders/{PurePosixPath(source.name).name}", content=source.content)
         return Making(
             tests=tuple(_lines(folder, faults)),
-            generators={"generator": found["generator"]},
+            generators={"generator": generator},
             solution=Executable((linked, *beside), language, linked=True),
-            validators=tuple(found[role] for role in ("validator",) if role in found),
+            validators=(validator,) if validator else (),
             read=file_name(header, "infile", "input.txt"),
             written=file_name(header, "outfile", "output.txt"),
             named=True,
@@ -138,12 +135,6 @@ class Italy(DeclaredFormat):
 
 
 # --- task.yaml ---------------------------------------------------------------------------------------
-
-
-def _task(header: Fields, manager: object) -> TaskType:
-    if header.flag("output_only", False):
-        return TaskType.OUTPUT_ONLY
-    return TaskType.BATCH if manager is None else TaskType.COMMUNICATION
 
 
 def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob]) -> TaskOptions:
@@ -174,32 +165,20 @@ def _graders(folder: Path) -> Iterator[NamedBlob]:
             yield NamedBlob(name=f"graders/{path.name}", content=Blob.of_file(path))
 
 
-def _source(folder: Path, stems: Sequence[str], faults: Faults) -> tuple[NamedBlob, ...] | None:
-    """Return a program of the package, with what lies beside it."""
+def _source(folder: Path, stems: Sequence[str], faults: Faults) -> Executable | None:
+    """Return a program of the package, with what lies beside it but binaries and other programs' sources."""
     for stem in stems:
-        place = str(PurePosixPath(stem).parent)
-        files = [file for file in files_below(folder, place) if not _is_other(file.name, stem)]
+        files = [
+            file
+            for file in files_below(folder, str(PurePosixPath(stem).parent))
+            if (path := PurePosixPath(file.name)).suffix
+            and (language_of(file.name) is None or str(path.with_suffix("")) == stem)
+        ]
         if (source := first_named(files, [stem])) is not None:
-            return led_by(source, files)
+            return Executable(led_by(source, files), language_of(source.name) or "c++", linked=True)
         if (folder / stem).is_file():
             faults.add("a binary without its source", stem, remedy=f"Add {stem}.cpp: it is built anew")
     return None
-
-
-def _is_other(name: str, stem: str) -> bool:
-    """Return True for a binary, or the source of another program."""
-    path = PurePosixPath(name)
-    return not path.suffix or (language_of(name) is not None and str(path.with_suffix("")) != stem)
-
-
-def _language(sources: Sequence[NamedBlob]) -> str:
-    return language_of(sources[0].name) or "c++"
-
-
-def _checker(sources: tuple[NamedBlob, ...] | None) -> Checker:
-    if sources is None:
-        return Checker(kind=CheckerKind.WHITE_DIFF)
-    return Checker(kind=CheckerKind.CMS, sources=sources, language=_language(sources))
 
 
 # --- tests and subtasks ------------------------------------------------------------------------------

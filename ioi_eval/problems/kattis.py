@@ -96,7 +96,7 @@ class Kattis(DeclaredFormat):
         if not new:
             _check_legacy(header)
         scoring = "scoring" in _types(header)
-        validation = _new_validation(folder, header) if new else _validation(header, scoring)
+        validation = _validation(folder, header, scoring=scoring, new=new)
         data = read_data(
             folder, header.inner("grading"), needs_answers=not validation.custom, faults=faults, new=new
         )
@@ -106,12 +106,16 @@ class Kattis(DeclaredFormat):
         for group in groups_of(data) if not (validation.custom or alike) else ():
             for own in dict.fromkeys(test.arguments for test in group.tests):
                 _default_checker(group.fields, group.flags_name, own)  # notes what is wrong with them
-        program = read_validator(folder, faults, new=new) if validation.custom else None
+        program = None
+        if validation.custom and new:  # the folder is the program
+            program = _program(folder, folder / NEW_VALIDATOR, faults)
+        elif validation.custom:
+            remedy = "A custom validation needs exactly one validator"
+            program = _only_program(folder, _VALIDATORS, remedy, faults)
         included = tuple(_included(folder, faults))
         tests = tuple(
             replace(test, full=scores.own_full.get(test.name), arguments=() if alike else test.arguments)
-            for group in groups_of(data)
-            for test in group.tests
+            for test in data.all_tests
         )
         rules = PackageRules(folder, [test.name for test in tests], faults, new=new)
         time, limits = _time_limit(folder, header, faults), header.inner("limits")
@@ -236,33 +240,30 @@ def _types(header: Fields) -> list[object]:
     return types if isinstance(types, list) else [types]
 
 
-def _new_validation(folder: Path, header: Fields) -> Validators:
-    """Return a younger package's validation: the type says what is interactive, a folder what is custom."""
-    kinds = _types(header)
-    for kind in kinds:
-        if kind not in ("pass-fail", "scoring", "interactive", "multi-pass"):
-            words = f"{shown(kind)} problems of this version are not judged"
-            header.fault("type", words, "Expected pass-fail, scoring, interactive or multi-pass")
-    interactive, again = "interactive" in kinds, "multi-pass" in kinds
-    custom = interactive or again or (folder / NEW_VALIDATOR).is_dir()
-    return Validators(custom, interactive, False, _passes(header) if again else 1)
-
-
-def _validation(header: Fields, scoring: bool) -> Validators:
-    first, *others = header.text("validation", "default").split() or ["default"]
-    usable = {"interactive", "multi-pass"} | ({"score"} if scoring else set())
-    if first not in ("default", "custom") or (others and first == "default") or not usable.issuperset(others):
-        header.fault(
-            "validation",
-            f"{' '.join([first, *others])!r} is not understood",
-            "Expected default, or custom with interactive or multi-pass and, for scoring problems, score",
-        )
-    interactive, again = "interactive" in others, "multi-pass" in others
-    return Validators(first == "custom", interactive, "score" in others, _passes(header) if again else 1)
-
-
-def _passes(header: Fields) -> int:
-    return header.inner("limits").whole("validation_passes", 2, least=2, most=_MOST_PASSES)
+def _validation(folder: Path, header: Fields, *, scoring: bool, new: bool) -> Validators:
+    """Return a package's validation: of a younger one, types and a folder say what others have in a field."""
+    words: list[Any] = _types(header)
+    if new:
+        for kind in words:
+            if kind not in ("pass-fail", "scoring", "interactive", "multi-pass"):
+                problem = f"{shown(kind)} problems of this version are not judged"
+                header.fault("type", problem, "Expected pass-fail, scoring, interactive or multi-pass")
+        several = "interactive" in words or "multi-pass" in words
+        custom = several or (folder / NEW_VALIDATOR).is_dir()
+    else:
+        first, *words = header.text("validation", "default").split() or ["default"]
+        custom = first == "custom"
+        usable = {"interactive", "multi-pass"} | ({"score"} if scoring else set())
+        if not (custom or (first == "default" and not words)) or not usable.issuperset(words):
+            header.fault(
+                "validation",
+                f"{' '.join([first, *words])!r} is not understood",
+                "Expected default, or custom with interactive or multi-pass and, for scoring problems, score",
+            )
+    passes = 1
+    if "multi-pass" in words:
+        passes = header.inner("limits").whole("validation_passes", 2, least=2, most=_MOST_PASSES)
+    return Validators(custom, "interactive" in words, "score" in words, passes)
 
 
 # --- limits ------------------------------------------------------------------------------------------
@@ -310,7 +311,7 @@ def _multiplier(header: Fields, faults: Faults, *, new: bool) -> float:
 
 def _flags(header: Fields, data: DataGroup) -> tuple[tuple[str, ...], bool]:
     """Return the validator's arguments, and True where they hold those of all tests, which are alike."""
-    different = {test.arguments for group in groups_of(data) for test in group.tests}
+    different = {test.arguments for test in data.all_tests}
     own = tuple(header.text("validator_flags", "").split())
     alike = len(different) < 2
     return (*own, *(next(iter(different), ()) if alike else ())), alike
@@ -374,13 +375,6 @@ NEW_VALIDATOR = "output_validator"
 _VALIDATORS, _GRADERS = "output_validators", "graders"
 _MAINS = ("validate", "validator", "output_validator", "interactor", "grade", "grader", "main")
 _SCRIPTS = frozenset({"build", "run"})
-
-
-def read_validator(folder: Path, faults: Faults, *, new: bool) -> Executable | None:
-    """Return the one program in output_validators/; in younger versions the folder is the program."""
-    if new:
-        return _program(folder, folder / NEW_VALIDATOR, faults)
-    return _only_program(folder, _VALIDATORS, "A custom validation needs exactly one validator", faults)
 
 
 def _only_program(folder: Path, place: str, remedy: str, faults: Faults) -> Executable | None:
@@ -447,6 +441,10 @@ class DataGroup(NamedTuple):
         return sorted((*self.tests, *self.inner), key=lambda part: part.name.rpartition("/")[2])
 
     @property
+    def all_tests(self) -> tuple[Test, ...]:
+        return tuple(test for group in groups_of(self) for test in group.tests)
+
+    @property
     def flags_name(self) -> str:
         """Return the key of the validator's arguments."""
         return _ARGUMENTS if self.fields.has(_ARGUMENTS) else _VALIDATOR_FLAGS
@@ -463,7 +461,7 @@ def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Fau
     own = reader.own("data")
     values = {**usual, **own}
     groups = [reader.group(name, values) for name in (SAMPLE, SECRET) if (folder / "data" / name).is_dir()]
-    inner = tuple(group for group in groups if _has_tests(group))
+    inner = tuple(group for group in groups if group.all_tests)
     if not inner:
         faults.add("no tests", "data/secret", remedy="Expected files NAME.in and NAME.ans in this folder")
     fields = Fields(values, reader.settings("data"), faults)
@@ -507,7 +505,7 @@ class _Data:
             fields=fields,
             own=frozenset(own),
             tests=tuple(self._tests(name, paths, fields)),
-            inner=tuple(group for group in inner if _has_tests(group)),
+            inner=tuple(group for group in inner if group.all_tests),
         )
 
     def _refuse_what_is_not_given(self, place: str, own: Mapping[str, Any], paths: list[Path]) -> None:
@@ -548,10 +546,6 @@ class _Data:
                 self._faults.add("a name that cannot be printed", f"data/{name!r}", remedy="Rename its files")
             read = test_of(name, path, answers.get(stem))
             yield replace(read, arguments=self._arguments(fields, path))
-
-
-def _has_tests(group: DataGroup) -> bool:
-    return any(inner.tests for inner in groups_of(group))
 
 
 def _words(fields: Fields, name: str) -> tuple[str, ...]:
@@ -634,7 +628,11 @@ class _Rules:
             self._ignores_sample = not own and _IGNORE_SAMPLE in group.grader_flags
         inner = {part.name: self.node(part, above or own) for part in group.inner}
         parts = (inner[part.name].grading if part.name in inner else part.name for part in group.parts)
-        points, acceptance = _modes(() if own else group.grader_flags)
+        # Of several modes that exclude each other the last one holds.
+        flags = () if own else group.grader_flags[::-1]
+        points = next((_POINTS[flag] for flag in flags if flag in _POINTS), Points.SUM)
+        words = (_ACCEPTANCES[flag] for flag in flags if flag in _ACCEPTANCES)
+        acceptance = next(words, Acceptance.WORST_ERROR)
         scored = self._scoring and bool(group.tests)
         if scored and not own and self._counts_once(group, points):
             points, acceptance = Points.LEAST, Acceptance.WORST_ERROR
@@ -642,7 +640,7 @@ class _Rules:
             parts=tuple(parts),
             points=points,
             acceptance=acceptance,
-            any_accepted=not own and _ANY_ACCEPTED in group.grader_flags,
+            any_accepted=_ANY_ACCEPTED in flags,
             last_counts=not group.name and self._ignores_sample,
             stops=_stops(group),
             accept_score=self._accept_score(group, points, by_grader=own or above) if scored else 1.0,
@@ -651,8 +649,8 @@ class _Rules:
             full=self._highest(group) if own and self._scoring and not above else 0.0,
         )
         if self._scoring and may_exceed(grading):
-            words = f"{points.value} of unequal parts, where judging stops at one that is rejected"
-            group.fields.fault("on_reject", words, "Set it to continue, so that all parts count")
+            problem = f"{points.value} of unequal parts, where judging stops at one that is rejected"
+            group.fields.fault("on_reject", problem, "Set it to continue, so that all parts count")
         return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(inner.values()))
 
     def _check(self, group: DataGroup) -> None:
@@ -705,13 +703,6 @@ class _Rules:
 def is_custom(group: DataGroup) -> bool:
     """Return True where the package's own grader grades a group."""
     return group.fields.values.get("grading") == _CUSTOM
-
-
-def _modes(flags: Sequence[str]) -> tuple[Points, Acceptance]:
-    """Return the modes that flags ask for; of several that exclude each other the last one holds."""
-    points = next((_POINTS[flag] for flag in flags[::-1] if flag in _POINTS), Points.SUM)
-    words = (_ACCEPTANCES[flag] for flag in flags[::-1] if flag in _ACCEPTANCES)
-    return points, next(words, Acceptance.WORST_ERROR)
 
 
 def _stops(group: DataGroup) -> bool:
@@ -827,7 +818,7 @@ def _tree(group: Subtask) -> Grading:
 
 
 def _names(group: DataGroup) -> tuple[str, ...]:
-    return tuple(test.name for inner in groups_of(group) for test in inner.tests)
+    return tuple(test.name for test in group.all_tests)
 
 
 class _MaxScores:
@@ -849,8 +840,16 @@ class _MaxScores:
                 self._subtask(group, self._mode(group, _PASS_FAIL), self._worth(group, None), needed)
             )
             earlier[group.name] = group
-        if mode == _LEAST:
-            yield self._least(found)
+        if mode == _LEAST:  # all groups are one, worth what the worst of them earns
+            tree = Grading(
+                parts=tuple(map(_tree, found)),
+                points=Points.LEAST,
+                acceptance=Acceptance.ALWAYS,
+                stops=False,
+            )
+            tests = tuple(dict.fromkeys(test for subtask in found for test in subtask.tests))
+            kind = ScoreType.SUM
+            yield Subtask(name=SECRET, points=most(tree), tests=tests, score_type=kind, grading=tree)
             return
         total = math.fsum(subtask.points for subtask in found)
         if total > worth:
@@ -868,19 +867,6 @@ class _MaxScores:
         worths = {test: worth / len(own) for test in own}
         tree = each_behind(worths, before) if before else None
         return Subtask(name=name, points=worth, tests=names, score_type=ScoreType.SUM, grading=tree)
-
-    def _least(self, groups: Sequence[Subtask]) -> Subtask:
-        """Return all groups as one, worth what the worst of them earns."""
-        tests = dict.fromkeys(test for group in groups for test in group.tests)
-        tree = Grading(
-            parts=tuple(map(_tree, groups)),
-            points=Points.LEAST,
-            acceptance=Acceptance.ALWAYS,
-            stops=False,
-        )
-        return Subtask(
-            name=SECRET, points=most(tree), tests=tuple(tests), score_type=ScoreType.SUM, grading=tree
-        )
 
     # --- one group's settings, which are not those of the group around it ---------------------------------
 

@@ -6,7 +6,7 @@ grader/cpp/<grader_name>.cpp is what a submission is compiled with, grader/manag
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
@@ -158,22 +158,14 @@ def _subtasks(folder: Path, tests: tuple[str, ...], faults: Faults) -> tuple[Sub
     mapping = _mapping(folder, tuple(listed.values), tests, faults)
     places = {name: listed.inner(name) for name in listed.values}
     order = {name: place.number("index", 0.0) for name, place in places.items()}
-    return tuple(
-        Subtask(
-            name=name,
-            points=places[name].number("score"),
-            tests=_of_subtask(name, mapping, places[name]),
-        )
-        for name in sorted(places, key=lambda name: order[name])
-    )
-
-
-def _of_subtask(name: str, mapping: Mapping[str, tuple[str, ...]] | None, place: Fields) -> tuple[str, ...]:
-    """Return a subtask's tests. Having none is a fault only where there are points to earn."""
-    tests = mapping.get(name, ()) if mapping is not None else ()
-    if mapping is not None and not tests and place.values.get("score"):
-        place.fault("score", "points for a subtask without tests", f"Name its tests in {_MAPPING}")
-    return tests
+    found = list[Subtask]()
+    for name, place in sorted(places.items(), key=lambda pair: order[pair[0]]):
+        own = () if mapping is None else mapping.get(name, ())
+        points = place.number("score")
+        if mapping is not None and not own and place.values.get("score"):
+            place.fault("score", "points for a subtask without tests", f"Name its tests in {_MAPPING}")
+        found.append(Subtask(name=name, points=points, tests=own))
+    return tuple(found)
 
 
 def _mapping(
