@@ -434,19 +434,19 @@ class Crowding:
 
 async def prepare_all(prepare: Callable[[Problem], Awaitable[object]], needed: list[Problem]) -> None:
     """Raise what is wrong with the problems if none of them can be built."""
-    broken = list[ProgramBroken]()
 
-    async def prepared(problem: Problem) -> None:
+    async def prepared(problem: Problem) -> ProgramBroken | None:
         try:
             await prepare(problem)
-        except ProgramBroken as found:
-            broken.append(found)
+        except ProgramBroken as broken:
+            return broken
         except (JudgeFailure, EngineError):
             pass  # where the machine is at fault, each of the problem's submissions will say so in its row
+        return None
 
     async with asyncio.TaskGroup() as group:
-        for problem in needed:
-            group.create_task(prepared(problem))
+        preparing = [group.create_task(prepared(problem)) for problem in needed]
+    broken = [found for task in preparing if (found := task.result()) is not None]
     if broken and len(broken) == len(needed):  # one that fails alone says so in its rows
         raise broken[0]
 
