@@ -18,11 +18,10 @@ from ioi_eval.model.languages import Language
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.lazy import shown_in
 from ioi_eval.model.nesting import shallow
-from ioi_eval.rules.extraction import extract
+from ioi_eval.rules.extraction import extract, repair
 from ioi_eval.rules.json_tests import Case, Cases, read_call, read_cases, with_cases
 from ioi_eval.rules.languages import choose_language
 from ioi_eval.rules.metrics import pass_at_k
-from ioi_eval.rules.repairs import repair
 from ioi_eval.rules.scoring import PassRate, is_solved, pass_rate, submission_status
 from ioi_eval.rules.selection import SUBMISSIONS, Attempt, Budget
 from ioi_eval.rules.verdicts import STATUS_ORDER, worst

@@ -21,8 +21,7 @@ from ioi_eval.model.fields import Fields, Strict, name_of, near
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Problem, Value
-from ioi_eval.rules.extraction import Extraction
-from ioi_eval.rules.repairs import Repairs
+from ioi_eval.rules.extraction import Extraction, Repairs
 from ioi_eval.store.packed import NamedKeys
 from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain
 
@@ -376,13 +375,6 @@ class DumpRows:
                 Columns(FileRow(row.line, {**others, **own}), policy, rest, {**gone, **origins}),
             )
 
-    def _key_of_content(self, columns: Mapping[str, Any]) -> str:
-        """The row's content and its place among its equals: rows that are added elsewhere change neither."""
-        content = msgspec.json.encode(plain(columns), order="sorted")
-        name = hashlib.sha256(content).hexdigest()[:16]
-        self.equal[name] += 1
-        return f"{name}-{self.equal[name]}"
-
     def go_on_behind(self, submissions: int, equal: Mapping[str, int]) -> None:
         """Pass over so many submissions, and so many rows without an id of each content."""
         if self._passed is not None:
@@ -447,8 +439,13 @@ class DumpRows:
             columns.columns[MODEL_COLUMNS[0]] = place.model
         if id_column:
             key = columns.name(id_column) + identity[1]
-        else:
-            key = "".join(identity) if identity[0] else self._key_of_content(columns.columns)
+        elif identity[0]:
+            key = "".join(identity)
+        else:  # the content and its place among its equals: rows that are added elsewhere change neither
+            content = msgspec.json.encode(plain(columns.columns), order="sorted")
+            key = hashlib.sha256(content).hexdigest()[:16]
+            self.equal[key] += 1
+            key = f"{key}-{self.equal[key]}"
         year = columns.year()
         problem, left_out, named_by = self._problem(columns, year, shape)
         code, generation = self._texts(columns)
@@ -496,13 +493,10 @@ class DumpRows:
 
     def _is_named(self, columns: Columns) -> bool:
         """Return True if what may name a problem, or hold its tests, names one."""
-        value = columns.value("problem_id")
         try:
-            self._problems.find(str(value))
-        except LeftOut:
-            return True
-        except InputError:
-            return False
+            self._problems.find(str(columns.value("problem_id")))
+        except InputError as error:
+            return isinstance(error, LeftOut)
         return True
 
     def _asked_in(self, prompt: str) -> Problem | None:

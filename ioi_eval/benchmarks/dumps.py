@@ -47,9 +47,8 @@ from ioi_eval.model.errors import BadRows, FailedRequest, InputError, MissingCol
 from ioi_eval.model.languages import Language
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
-from ioi_eval.rules.extraction import extract, named_extraction
+from ioi_eval.rules.extraction import extract, named_extraction, repair
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
-from ioi_eval.rules.repairs import repair
 from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.packed import Keys, NamedKeys, PackedContent
 from ioi_eval.store.resources import PACKAGE, code_digest
@@ -90,7 +89,10 @@ class Understood(Value):
     without: int  # rows without a program
 
     def __str__(self) -> str:
-        parts = [f"{what} <- {self._numbered(found)}" for what, found in self.columns.items()]
+        parts = list[str]()
+        for what, found in self.columns.items():
+            numbered = (f"{column} ({number:,})" for column, number in found.items())
+            parts.append(f"{what} <- {', '.join(found if len(found) == 1 else numbered)}")
         languages = (
             f"{name} ({', '.join(_TOLD[of].format(number) for of, number in found.items())})"
             for name, found in self.languages.items()
@@ -98,11 +100,6 @@ class Understood(Value):
         parts.append(f"language{'s' if len(self.languages) > 1 else ''} {', '.join(languages)}")
         parts.append(f"{self.without:,} of {self.rows:,} without a program")
         return ", ".join(parts) + ("" if self.whole else f" (from the first {self.rows:,} rows)")
-
-    def _numbered(self, found: Mapping[str, int]) -> str:
-        if len(found) == 1:
-            return next(iter(found))
-        return ", ".join(f"{column} ({number:,})" for column, number in found.items())
 
 
 _TOLD: Mapping[LanguageFrom, str] = {
@@ -274,7 +271,7 @@ def open_dump(
         first.index = index
     info = first.look_through(places, skip_bad=options.skip_bad_rows)
     found = first.found_index(info, read_by) if plain_choice and read_by else None
-    return Dump(info, problems, options, selection, first.bad, first.problem_ids, found, first.grown)
+    return Dump(info, problems, options, selection, first.bad, first.reader.taken, found, first.grown)
 
 
 def open_beginning(
@@ -291,7 +288,7 @@ def open_beginning(
         info = first.look_through(places, skip_bad=options.skip_bad_rows)
     except (InputError, UnicodeDecodeError):  # `open_dump` says all that is wrong
         return None
-    return Dump(info, problems, options, selection, (), first.problem_ids) if info.keys else None
+    return Dump(info, problems, options, selection, (), first.reader.taken) if info.keys else None
 
 
 def find_dumps(dumps: Iterable[str | Path | RowFile]) -> list[RowFile]:
@@ -406,17 +403,13 @@ class _FirstPass:
         most: int | None = None,
     ) -> None:
         """`most`: rows to look at, whatever comes behind them."""
-        self._reader, self._options, self._on_rows, self._most = reader, options, on_rows, most
+        self.reader, self._options, self._on_rows, self._most = reader, options, on_rows, most
         self._counts = FirstPassCounts()
         self._ids, self._hashes = Keys(), bytearray()  # of the rows with an id: a hash of each
         self._contents: dict[str, str] = {}
         self.bad: list[InputError] = []
         self.index: DumpIndex | None = None  # of the dump as it was, perhaps
         self.grown: GrownFrom | None = None
-
-    @property
-    def problem_ids(self) -> NamedKeys:
-        return self._reader.taken
 
     def look_through(self, places: Sequence[RowFile], *, skip_bad: bool) -> DumpInfo:
         begun = takewhile(lambda place: self._most is None or self._counts.rows < self._most, places)
@@ -428,19 +421,25 @@ class _FirstPass:
             where = ", ".join(place.label for place in places)
             raise InputError("no rows in it", where=where, remedy="Is it the right file?")
         if self._most is None:
-            self._reader.check_found(where=files[0].label)
+            self.reader.check_found(where=files[0].label)
         if 2 * counts.fenced > counts.programs:
-            self._refuse_replies(", ".join(file.label for file in files))
+            column = self.reader.code_column
+            remedy = f"Give code_column={column} with always_extract=True to take the programs from them"
+            if counts.replies == counts.programs:
+                remedy = "Give always_extract=True to take the programs from the replies in the other column"
+            what = f"{counts.fenced} of {counts.programs} texts hold fenced blocks, as replies do"
+            where = ", ".join(file.label for file in files)
+            raise InputError(f"{what} and programs do not", where=where, field=column, remedy=remedy)
         return DumpInfo(
             files=files,
             rows=rows,
-            keys=self._reader.taken.keys_in_order,
-            passed_over=frozenset(self._reader.passed_over),
-            left_out=dict(self._reader.left_out),
-            noted=dict(self._reader.noted),
+            keys=self.reader.taken.keys_in_order,
+            passed_over=frozenset(self.reader.passed_over),
+            left_out=dict(self.reader.left_out),
+            noted=dict(self.reader.noted),
             understood=Understood(
                 rows=counts.looked_at,
-                whole=self._most is None and counts.looked_at == len(self._reader.taken),
+                whole=self._most is None and counts.looked_at == len(self.reader.taken),
                 columns=counts.columns,
                 languages=counts.languages,
                 without=counts.without,
@@ -492,9 +491,9 @@ class _FirstPass:
             raise InputError(
                 f"the same content as {self._contents[content]}", where=label, remedy="Name it once"
             )
-        id_column, counts = self._reader.id_column(path), self._counts
+        id_column, counts = self.reader.id_column(path), self._counts
         rows = counts.rows if self.grown is not None else 0
-        for entry in self._reader.entries(place, content, id_column, start):
+        for entry in self.reader.entries(place, content, id_column, start):
             rows += 1
             counts.rows += 1
             if counts.rows % _LOOKED_AT == 0:
@@ -503,7 +502,7 @@ class _FirstPass:
             if fault is not None:
                 self.bad.append(fault)
             elif not isinstance(entry, InputError):
-                taken = self._reader.take(entry)
+                taken = self.reader.take(entry)
                 if taken and counts.looked_at < _LOOKED_AT:
                     self._understand(entry)
                 if entry.code is not None:
@@ -511,7 +510,7 @@ class _FirstPass:
                     counts.replies += entry.generation is not None
                     if _FENCE.search(entry.code) is not None:
                         counts.fenced += 1
-                        self._reader.noted.update([_FENCED] if taken else ())
+                        self.reader.noted.update([_FENCED] if taken else ())
             if counts.rows == self._most:
                 break
         if rows:
@@ -528,14 +527,14 @@ class _FirstPass:
 
     def _know(self, index: DumpIndex, end: tuple[int, int]) -> None:
         """Take over what an earlier pass found in the first rows."""
-        before, reader = _of_contents([index.sha256]), self._reader
+        before, reader = _of_contents([index.sha256]), self.reader
         reader.taken = NamedKeys(Keys.of(index.keys), index.names, index.problems)
         self._ids, self._hashes = Keys.of(index.ids), bytearray(index.contents)
         self.grown = GrownFrom(before, end, len(reader.taken), dict(index.equal), index.counts.rows)
         reader.go_on_behind(len(reader.taken), index.equal)
-        self._reader.passed_over.update(index.passed_over)
-        self._reader.left_out.update(index.left_out)
-        self._reader.noted.update(index.noted)
+        self.reader.passed_over.update(index.passed_over)
+        self.reader.left_out.update(index.left_out)
+        self.reader.noted.update(index.noted)
         self._counts = index.counts
 
     def found_index(self, info: DumpInfo, read_by: str) -> DumpIndex | None:
@@ -550,29 +549,15 @@ class _FirstPass:
             read_by=read_by,
             id_column=file.id_column,
             counts=self._counts,
-            keys=self.problem_ids.keys_in_order.packed.kept,
-            names=self.problem_ids.names,
-            problems=self.problem_ids.places,
+            keys=self.reader.taken.keys_in_order.packed.kept,
+            names=self.reader.taken.names,
+            problems=self.reader.taken.places,
             ids=self._ids.packed.kept,
             contents=memoryview(self._hashes),
-            equal=dict(self._reader.equal),
-            passed_over=list(self._reader.passed_over),
-            left_out=dict(self._reader.left_out),
-            noted=dict(self._reader.noted),
-        )
-
-    def _refuse_replies(self, where: str) -> None:
-        column, counts = self._reader.code_column, self._counts
-        if counts.replies == counts.programs:
-            remedy = "Give always_extract=True to take the programs from the replies in the other column"
-        else:
-            remedy = f"Give code_column={column} with always_extract=True to take the programs from them"
-        raise InputError(
-            f"{counts.fenced} of {counts.programs} texts hold fenced blocks,"
-            " as replies do and programs do not",
-            where=where,
-            field=column,
-            remedy=remedy,
+            equal=dict(self.reader.equal),
+            passed_over=list(self.reader.passed_over),
+            left_out=dict(self.reader.left_out),
+            noted=dict(self.reader.noted),
         )
 
     def _fault_of_key(self, entry: UsableRow, label: str, id_column: str) -> InputError | None:

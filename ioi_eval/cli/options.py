@@ -22,7 +22,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
-from ioi_eval.rules.repairs import Repairs
+from ioi_eval.rules.extraction import Repairs
 from ioi_eval.runs.references import ReferenceOptions
 from ioi_eval.runs.work import RunOptions, Timing
 from ioi_eval.store import Store

@@ -1,6 +1,7 @@
 """The code in what a model wrote: unless told otherwise the last block of the language, after the reasoning.
 
-Every step is linear in the length of the generation.
+Every step is linear in the length of the generation. Then repairs: additions that other harnesses make, by
+option, named in the rows that they changed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Annotated, Protocol, TypeVar
+
+from ioi_eval.model.options import Said
+from ioi_eval.model.values import Problem, TaskType, Value
 
 # --- reasoning ---------------------------------------------------------------------------------------
 
@@ -288,7 +292,10 @@ def extract(generation: str, language: Notation, how: Extraction = Extraction.LA
         case Extraction.WHOLE:
             return generation
         case Extraction.LIVECODEBENCH:
-            return _between_last_fences(generation)
+            # The lines between the last two that have three backticks anywhere. Two in a row: none.
+            lines = generation.split("\n")
+            fences = [number for number, line in enumerate(lines) if "```" in line][-2:]
+            return "\n".join(lines[fences[0] + 1 : fences[1]]) if len(fences) == 2 else ""
         case _:
             return _block_of(generation, language, first=how is Extraction.FIRST)
 
@@ -331,13 +338,6 @@ def extraction_of(repairs: Iterable[str]) -> Extraction:
     return Extraction(next(found, Extraction.LAST))
 
 
-def _between_last_fences(text: str) -> str:
-    """The lines between the last two that have three backticks anywhere. Two in a row: none."""
-    lines = text.split("\n")
-    fences = [number for number, line in enumerate(lines) if "```" in line][-2:]
-    return "\n".join(lines[fences[0] + 1 : fences[1]]) if len(fences) == 2 else ""
-
-
 def _block_of(generation: str, language: Notation, *, first: bool) -> str | None:
     """Without a block of code the whole text counts, if it is nothing but code: fences in comments are none.
 
@@ -347,17 +347,79 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
     blocks, tags = list(_blocks(text, 0, len(text))), language.tags
     own = [block for block in blocks if block.tag in tags and not _blank(text, block.start, block.end)]
     if own:
-        return own[0].code(text) if first else _last(text, own, language)
+        code = own[0 if first else -1].code(text)
+        if first or own[-1].closed or _is_complete(code, language):
+            return code
+        # One that was cut off in the middle gives way to the last that was not.
+        return next((block.code(text) for block in reversed(own) if block.closed), code)
     vague = (block.code(text) for block in blocks[:: 1 if first else -1] if block.tag in _VAGUE_TAGS)
-    code = next((code for code in vague if _may_be_code(code, language)), None)
-    if code is None and _is_program(text, language):
-        return text.strip("\n") + "\n"
-    return code
+    found = next((code for code in vague if _may_be_code(code, language)), None)
+    return text.strip("\n") + "\n" if found is None and _is_program(text, language) else found
 
 
-def _last(text: str, blocks: list[_Block], language: Notation) -> str:
-    """The last block; but one that was cut off in the middle gives way to the last that was not."""
-    code = blocks[-1].code(text)
-    if blocks[-1].closed or _is_complete(code, language):
-        return code
-    return next((block.code(text) for block in reversed(blocks) if block.closed), code)
+# --- repairs ------------------------------------------------------------------------------------------
+
+# As LiveCodeBench's harness has it. Names of the language come last, because modules have some like them;
+# and modules win over what is called like them (datetime, copy, bisect).
+_MODULES = (
+    *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random"),
+    *("statistics", "itertools", "functools", "operator", "io", "sys", "json"),
+)
+PYTHON_IMPORTS = "".join(
+    (
+        *(f"from {name} import *\n" for name in (*_MODULES, "builtins", "typing")),
+        f"import {', '.join(_MODULES)}\nsys.setrecursionlimit(500_000)\n",
+    )
+)
+_INCLUDE = re.compile(r'^[ \t]*+#[ \t]*+include[ \t]*+["<]([^">\n]*+)[">]', re.M)
+
+
+class Repairs(Value):
+    """The additions to make to code that lacks them. All off: the code is judged as it was written."""
+
+    add_includes: Annotated[bool, Said(help="Repair: add #include <bits/stdc++.h>.")] = False
+    add_header: Annotated[
+        bool,  # graders/<id>.h
+        Said(help="Repair: add the problem's own header."),
+    ] = False
+    add_namespace: Annotated[bool, Said(help="Repair: add using namespace std;")] = False
+    add_imports: Annotated[bool, Said(help="Repair: add what benchmarks import for Python programs.")] = False
+
+
+def repair(code: str, problem: Problem, language: Notation, options: Repairs) -> tuple[str, tuple[str, ...]]:
+    """The repaired code and the names of the options that changed it, in the order of the lines added."""
+    if language.syntax == "python":
+        # A function that is called finds these names already.
+        called = problem.task_type is TaskType.FUNCTION
+        if not options.add_imports or called or PYTHON_IMPORTS in code:
+            return code, ()
+        return behind_futures(code, PYTHON_IMPORTS), ("add_imports",)
+    if not language.header:
+        return code, ()
+    lines = [(name, line) for name, line in _missing(code, problem, language) if getattr(options, name)]
+    return "".join(line + "\n" for _, line in lines) + code, tuple(name for name, _ in lines)
+
+
+def _missing(code: str, problem: Problem, language: Notation) -> Iterator[tuple[str, str]]:
+    included = {name.rpartition("/")[2] for name in _INCLUDE.findall(code)}
+    names = (file.name.rpartition("/")[2] for file in problem.grader_files)
+    own = next((name for name in names if name.lower() == f"{problem.id}.h".lower()), None)
+    if language.header.rpartition("/")[2] not in included:
+        yield "add_includes", f"#include <{language.header}>"
+    if own and own not in included:
+        yield "add_header", f'#include "{own}"'
+    # Code that names std:: itself meant to; the whole namespace could make its own names ambiguous.
+    if not re.search(r"\busing\s++namespace\s++std\b|\bstd\s*+::", code):
+        yield "add_namespace", "using namespace std;"
+
+
+def behind_futures(code: str, lines: str) -> str:
+    """Python with lines in front; `from __future__` must stay first, a docstring need not."""
+    tree = parse(code) if "__future__" in code else None
+    futures = (
+        part.end_lineno or 0
+        for part in (tree.body if tree else ())
+        if isinstance(part, ast.ImportFrom) and part.module == "__future__"
+    )
+    own, ahead = code.split("\n"), max(futures, default=0)
+    return "".join(f"{line}\n" for line in own[:ahead]) + lines + "\n".join(own[ahead:])

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from ioi_eval.engines.registry import EngineChoice
     from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
     from ioi_eval.reports import ReportOptions
-    from ioi_eval.rules.extraction import Extraction
-    from ioi_eval.rules.repairs import Repairs
+    from ioi_eval.rules.extraction import Extraction, Repairs
     from ioi_eval.runs.authors import Asking, GeneratedRun, run, run_sync
     from ioi_eval.runs.events import (
         Changed,
@@ -60,8 +59,7 @@ else:
             "engines.registry": "EngineChoice",
             "generate": "AgentOptions BudgetOptions ModelOptions Sampling",
             "reports": "ReportOptions",
-            "rules.extraction": "Extraction",
-            "rules.repairs": "Repairs",
+            "rules.extraction": "Extraction Repairs",
             "runs.authors": "Asking GeneratedRun run run_sync",
             "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
             "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportProgress ReportStarted RowsRead "

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from written import ADD, CPP, DRAFT, PYTHON, SCRIPT, fenced
 
 from ioi_eval.models import Blob, NamedBlob, Problem, TaskType
-from ioi_eval.rules.extraction import Extraction, extract, extraction_of, named_extraction
-from ioi_eval.rules.repairs import Repairs, repair
+from ioi_eval.rules.extraction import Extraction, Repairs, extract, extraction_of, named_extraction, repair
 
 pytestmark = pytest.mark.once
 
