@@ -47,15 +47,7 @@ def write_results(run: Path, path: Path) -> None:
             with part.open("wb") as stream:
                 stream.writelines(as_json(row) + b"\n" for row in read_rows(run))
         else:
-            # Two passes: what types the columns have is known only when all rows were seen.
-            import pyarrow
-            import pyarrow.parquet
-
-            schema = _schema(run)
-            with pyarrow.parquet.ParquetWriter(part, schema) as writer:
-                for batch in _batches(read_rows(run)):
-                    columns = [_column(batch, field) for field in schema]
-                    writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
+            _write_parquet(run, part)
         part.replace(path)
 
 
@@ -72,39 +64,31 @@ def _part(path: Path) -> Iterator[Path]:
         raise InputError(f"cannot be written ({error.strerror or error})", where=str(path)) from error
 
 
-def _schema(run: Path) -> Any:
-    import pyarrow
+def _write_parquet(run: Path, part: Path) -> None:
+    """Write the rows as columns, in a second pass: the first finds the types. Mixed ones are JSON's text."""
+    import pyarrow.parquet
 
-    schema = pyarrow.schema([])
+    found: dict[str, Any] = {}
     for batch in _batches(read_rows(run)):
-        names = dict.fromkeys(name for row in batch for name in row)
-        found = pyarrow.schema([(name, _type([row.get(name) for row in batch])) for name in names])
-        schema = _merged(schema, found)
-    return pyarrow.schema([(field.name, _writable(field.type)) for field in schema])
-
-
-def _type(values: list[Any]) -> Any:
-    """Infer a column's type; mixed columns become JSON text."""
-    import pyarrow
-
-    try:
-        return pyarrow.array(values).type
-    except (pyarrow.ArrowException, OverflowError):
-        return pyarrow.string()
-
-
-def _merged(old: Any, new: Any) -> Any:
-    import pyarrow
-
-    merged = {field.name: field for field in old}
-    for field in new:
-        earlier = merged.get(field.name)
-        try:
-            pair = [pyarrow.schema([column]) for column in (earlier, field) if column is not None]
-            merged[field.name] = pyarrow.unify_schemas(pair, promote_options="permissive")[0]
-        except pyarrow.ArrowException:
-            merged[field.name] = pyarrow.field(field.name, pyarrow.string())
-    return pyarrow.schema(list(merged.values()))
+        for name in dict.fromkeys(name for row in batch for name in row):
+            try:
+                new = pyarrow.field(name, pyarrow.array([row.get(name) for row in batch]).type)
+                pair = [pyarrow.schema([field]) for field in (found.get(name), new) if field is not None]
+                found[name] = pyarrow.unify_schemas(pair, promote_options="permissive")[0]
+            except (pyarrow.ArrowException, OverflowError):
+                found[name] = pyarrow.field(name, pyarrow.string())
+    schema = pyarrow.schema([(name, _writable(field.type)) for name, field in found.items()])
+    texts = {field.name for field in schema if pyarrow.types.is_string(field.type)}
+    with pyarrow.parquet.ParquetWriter(part, schema) as writer:
+        for batch in _batches(read_rows(run)):
+            rows = [
+                {
+                    name: json.dumps(value) if name in texts and not isinstance(value, str | None) else value
+                    for name, value in row.items()
+                }
+                for row in batch
+            ]
+            writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
 
 
 def _writable(type_: Any) -> Any:
@@ -117,15 +101,6 @@ def _writable(type_: Any) -> Any:
         return pyarrow.types.is_list(kind) and has_empty(kind.value_type)
 
     return pyarrow.string() if has_empty(type_) else type_
-
-
-def _column(batch: list[Mapping[str, Any]], field: Any) -> Any:
-    import pyarrow
-
-    values = [row.get(field.name) for row in batch]
-    if pyarrow.types.is_string(field.type):
-        values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
-    return pyarrow.array(values, type=field.type)
 
 
 def _batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
@@ -160,19 +135,15 @@ class Published(Value):
 def publish(run: Path, repo: str, *, private: bool, token: Secret, dry: bool) -> Published:
     """Push the run's folder to a dataset, which is made where there is none. `dry` sends nothing."""
     with tempfile.TemporaryDirectory() as folder:
-        files = _files(run, Path(folder))
+        table, readme = Path(folder) / "results.parquet", Path(folder) / "README.md"
+        write_results(run, table)
+        card = _HEAD + (run / "report.md").read_text()
+        readme.write_text(card)
+        beside = {name: run / name for name in _BESIDE if (run / name).exists()}
+        files = {"README.md": readme, TABLE: table, **beside}
         sizes = {name: path.stat().st_size for name, path in files.items()}
-        card = files["README.md"].read_text()
         url = "" if dry else _push(files, repo, private=private, token=token)
     return Published(repo=repo, private=private, files=sizes, card=card, url=url)
-
-
-def _files(run: Path, folder: Path) -> dict[str, Path]:
-    table, card = folder / "results.parquet", folder / "README.md"
-    write_results(run, table)
-    card.write_text(_HEAD + (run / "report.md").read_text())
-    beside = {name: run / name for name in _BESIDE if (run / name).exists()}
-    return {"README.md": card, TABLE: table, **beside}
 
 
 def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) -> str:

@@ -93,8 +93,7 @@ def _repos(name: HubName) -> list[str]:
     from huggingface_hub import HfApi
 
     start = re.split(r"[*?]", name.name, maxsplit=1)[0]
-    with _said(name.repo):
-        names = [found.id for found in HfApi().list_datasets(author=name.owner, search=start or None)]
+    names = [found.id for found in HfApi().list_datasets(author=name.owner, search=start or None)]
     fitting = sorted(repo for repo in names if fnmatchcase(repo, name.repo))
     if not fitting:
         listed = f"There are: {', '.join(sorted(names)[:8])}" if names else _REMEDY

@@ -88,18 +88,12 @@ def _column(files: Sequence[Path], wanted: str | None) -> str:
     found = [
         name for name in names if name not in _NEVER and any(part in name.lower() for part in _CANDIDATES)
     ] or [name for name in names if name == _LABEL]
-    if len(found) != 1:
-        raise _cannot_guess(where, found, list(names))
-    return found[0]
-
-
-def _cannot_guess(where: str, found: Sequence[str], names: Sequence[str]) -> InputError:
-    if found:
-        what = f"several columns may hold what is expected: {', '.join(found)}"
-    else:
-        what = "no column that looks like an expected score or verdict"
+    if len(found) == 1:
+        return found[0]
+    several = f"several columns may hold what is expected: {', '.join(found)}"
+    what = several if found else "no column that looks like an expected score or verdict"
     remedy = f"Name it with column=NAME; the columns are: {', '.join(names)}"
-    return InputError(what, where=where, remedy=remedy)
+    raise InputError(what, where=where, remedy=remedy)
 
 
 # --- what it says ------------------------------------------------------------------------------------
@@ -134,23 +128,17 @@ def _case(
     else:
         what = f"{'nothing' if value is None else repr(value)} is neither a score nor a verdict"
         raise _wrong(row, column, what, "Fill it in, or leave the row out")
+    place, label = f"{Path(row.file).name}:{row.line}", submission.row.get(_LABEL)
     understood = expectation is not None and is_known(expectation.word)
     return KeyedExpectation(
         key=submission.key,
         problem=submission.problem_id,
-        solution=_name(row, column),
+        solution=f"{place} {label}" if label and column != _LABEL else place,
         expected=str(value).strip(),
         words=(expectation,) if expectation is not None and understood else (),
         unknown=(str(value).strip(),) if expectation is not None and not understood else (),
         score=score,
     )
-
-
-def _name(row: Located, column: str) -> str:
-    """The file's name and line, and what the file calls this kind of solution."""
-    place = f"{Path(row.file).name}:{row.line}"
-    label = row.submission.row.get(_LABEL)
-    return f"{place} {label}" if label and column != _LABEL else place
 
 
 def _wrong(row: Located, column: str, what: str, remedy: str) -> InputError:

@@ -25,7 +25,6 @@ _TYPE, _UNPACKED, _PACKED = 1, 2, 3  # fields of a page's header
 
 def batches(path: Path, columns: list[str] | None = None, *, memory: int | None = None) -> Iterator[Any]:
     """A few rows at a time, with long ones only one. InputError: a page would not fit into `memory`."""
-    import pyarrow
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(path, pre_buffer=False, memory_map=True) as file:
@@ -99,7 +98,6 @@ def _check_lists(path: Path, number: int, parts: list[Any], dictionary: int, mem
 def _size(array: Any) -> int:
     """Bytes of all texts in an array of dictionaries' indices, at any depth."""
     import pyarrow.compute
-    import pyarrow.types
 
     if pyarrow.types.is_dictionary(array.type):
         lengths = pyarrow.compute.binary_length(array.dictionary).cast("int64")

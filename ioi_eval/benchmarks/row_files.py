@@ -92,12 +92,8 @@ def scan(path: Path) -> str:
     digest = hashlib.sha256()
     text = None if _kind(path) in _TABLES else _TextCheck(str(path))
     with _opened(path) as stream:
-        for piece in _pieces(stream, path):
+        for piece in _pieces(stream, path, text):
             digest.update(piece)
-            if text is not None:
-                text.feed(piece)
-    if text is not None:
-        text.feed(b"", last=True)
     return digest.hexdigest()
 
 
@@ -120,11 +116,8 @@ def scan_growth(path: Path, size: int, sha256: str) -> Grown | None:
             left -= len(piece)
         if left or digest.hexdigest() != sha256:
             return None
-        text = _TextCheck(str(path), lines + 1)
-        for piece in _pieces(stream, path):
+        for piece in _pieces(stream, path, _TextCheck(str(path), lines + 1)):
             digest.update(piece)
-            text.feed(piece)
-        text.feed(b"", last=True)
     return Grown(digest.hexdigest(), lines)
 
 
@@ -143,10 +136,15 @@ def line_start(path: Path, number: int) -> int:
     raise InputError("has fewer lines than before", where=str(path), remedy="Run the same command again")
 
 
-def _pieces(stream: BinaryIO, path: Path) -> Iterator[bytes]:
+def _pieces(stream: BinaryIO, path: Path, text: _TextCheck | None = None) -> Iterator[bytes]:
+    """Yield what a stream holds. InputError where that should be `text` and is not."""
     try:
         while piece := stream.read(_CHUNK):
+            if text is not None:
+                text.feed(piece)
             yield piece
+        if text is not None:
+            text.feed(b"", last=True)
     except OSError as error:
         remedy = "Was the file cut off? Fetch or write it again"
         raise InputError(
@@ -229,7 +227,6 @@ def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]
 def column_names(path: Path) -> tuple[str, ...]:
     """The columns of a table, or of the first row of a file of rows."""
     if path.suffix.lower() == ".parquet":
-        import pyarrow
         import pyarrow.parquet
 
         try:
@@ -254,19 +251,12 @@ def _jsonl_rows(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow
 
 def _row(text: str, path: Path, line: int) -> FileRow | InputError:
     try:
-        return _object(_parsed(text, path, line), path, line)
-    except InputError as error:
-        return error
-
-
-def _parsed(text: str, path: Path, line: int) -> Any:
-    try:
-        return json.loads(shallow(text))
+        return _object(json.loads(shallow(text)), path, line)
     except json.JSONDecodeError as error:
         reason = f"{error.msg}, character {error.pos + 1}"
     except ValueError as error:
         reason = str(error)
-    raise InputError(
+    return InputError(
         f"broken JSON ({reason})",
         where=str(path),
         row=line,
@@ -329,8 +319,12 @@ def _csv_rows(path: Path) -> Iterator[FileRow | InputError]:
             header = _distinct(_next_fields(reader) or [], path)
             line = reader.line_num + 1
             while (values := _next_fields(reader)) is not None:
-                if values:  # not a blank line
-                    yield _fields(header, values, path, line)
+                if len(values) not in (0, len(header)):
+                    what = f"{len(values)} fields where the header has {len(header)}"
+                    remedy = "Is a quote or a comma missing?"
+                    yield InputError(what, where=str(path), row=line, remedy=remedy)
+                elif values:  # not a blank line
+                    yield FileRow(line, dict(zip(header, values, strict=True)))
                 line = reader.line_num + 1
         except csv.Error as error:
             raise InputError(
@@ -357,17 +351,6 @@ def _distinct(header: list[str], path: Path) -> list[str]:
     return header
 
 
-def _fields(header: list[str], values: list[str], path: Path, line: int) -> FileRow | InputError:
-    if len(values) != len(header):
-        return InputError(
-            f"{len(values)} fields where the header has {len(header)}",
-            where=str(path),
-            row=line,
-            remedy="Is a quote or a comma missing?",
-        )
-    return FileRow(line, dict(zip(header, values, strict=True)))
-
-
 def _not_parquet(path: Path, error: Exception) -> InputError:
     return InputError(
         f"not a parquet file that can be read ({error})",
@@ -377,7 +360,6 @@ def _not_parquet(path: Path, error: Exception) -> InputError:
 
 
 def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[FileRow]:
-    import pyarrow
     import pyarrow.parquet
 
     number = 0
@@ -398,7 +380,6 @@ def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[File
 
 def _arrow_rows(path: Path) -> Iterator[FileRow]:
     """A stream of Arrow batches, as datasets keeps what it fetched: mapped, not read."""
-    import pyarrow
     import pyarrow.ipc
 
     number = 0
