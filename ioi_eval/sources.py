@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ioi_eval.benchmarks.benchmark import Candidate, ColumnNames, Keep
     from ioi_eval.benchmarks.tables import Table, Tables
     from ioi_eval.generate import Prompts
-    from ioi_eval.model.modules import read_packages
+    from ioi_eval.model.languages import read_packages
     from ioi_eval.problems import Package, Problems, check_problems
     from ioi_eval.runs.sources import benchmark_of, language_of
     from ioi_eval.runs.sources import open_source as open_problems
@@ -32,7 +32,7 @@ else:
             "benchmarks.benchmark": "Candidate ColumnNames Keep",
             "benchmarks.tables": "Table Tables",
             "generate": "Prompts",
-            "model.modules": "read_packages",
+            "model.languages": "read_packages",
             "problems": "Package Problems check_problems",
             "runs.sources": "benchmark_of language_of open_problems=open_source",
         },

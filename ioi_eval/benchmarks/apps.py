@@ -1,24 +1,54 @@
-"""APPS: 10,000 problems of three levels, programs or functions in Python, with tests as JSON in a column.
+"""APPS, TACO, USACO and LiveCodeBench: programs in Python, or functions where tests are JSON in a column.
 
-A problem is known by its place in the dataset, `apps_42`, and by its `problem_id`. One that has no tests, or
-none that can be understood, is there all the same: its rows say why nothing can be said of them.
+A problem that has no tests, or none that can be understood, is there all the same: its rows say why nothing
+can be said of them.
 """
 
 from __future__ import annotations
 
+import json
+import pickletools
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
+from ioi_eval.benchmarks.benchmark import (
+    Benchmark,
+    BenchmarkOptions,
+    Candidate,
+    ColumnNames,
+    Keep,
+    written,
+)
 from ioi_eval.benchmarks.tables import Row, Tables
-from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution
-from ioi_eval.rules.json_tests import CasesError, literal_in, read_cases, with_cases
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, Test
+from ioi_eval.problems.package import is_plain
+from ioi_eval.rules.json_tests import (
+    LARGEST,
+    NO_CASES,
+    Case,
+    Cases,
+    CasesError,
+    broken,
+    inflated,
+    literal_in,
+    parsed,
+    read_call,
+    read_cases,
+    with_cases,
+)
 
 MEMORY_LIMIT = 512 << 20  # bytes; the dataset has no limits, and no harness in use has one of memory
 
 
 class Apps(Benchmark):
+    """A problem is known by its place in the dataset, `apps_42`, and by its `problem_id`."""
+
     name: ClassVar = "apps"
     about: ClassVar = "10,000 problems of three levels in Python, standard input or a function"
     ids: ClassVar[str] = r"apps_[0-9]+"
@@ -31,46 +61,32 @@ class Apps(Benchmark):
     time_limit: ClassVar = 10.0  # seconds, as harnesses in use give a test
 
     def candidate(self, row: Row) -> Candidate:
-        return replace(super().candidate(row), alias=_number(row))
+        known = "problem_id" in row.table.names  # else problems are called by their places
+        alias = row.name("problem_id") if row.has("problem_id") else "" if known else str(row.index)
+        return replace(super().candidate(row), alias=alias)
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
+        value = row.value("input_output")  # a text of JSON, or what a table made of it
+        given = value if isinstance(value, dict) else row.text("input_output", "")
         return self.of_row(
             row,
             candidate,
-            lambda task: with_cases(task, read_cases(_input_output(row)), keep.blob),
+            lambda task: with_cases(task, read_cases(given), keep.blob),
             limits=Limits.contest(self.time_limit, MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind.STRIPPED),
         )
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
-        codes = _solutions(tables.main[candidate.rows[0]])
+        row = tables.main[candidate.rows[0]]
+        value = row.value("solutions")  # a list of texts, mostly as JSON; empty for some problems
+        codes = value if isinstance(value, list) else row.json("solutions") or []
+        if not isinstance(codes, list) or not all(isinstance(code, str) for code in codes):
+            raise row.wrong("solutions", "not a list of texts")
         return tuple(
             Solution(name=str(number), language="python", code=code, expected="correct")
             for number, code in enumerate(codes)
         )
-
-
-def _number(row: Row) -> str:
-    """Return the dataset's name of a problem; its place where it has none."""
-    if "problem_id" not in row.table.names:
-        return str(row.index)
-    return row.name("problem_id") if row.has("problem_id") else ""
-
-
-def _input_output(row: Row) -> Any:
-    """A text of JSON, or what a table made of it."""
-    value = row.value("input_output")
-    return value if isinstance(value, dict) else row.text("input_output", "")
-
-
-def _solutions(row: Row) -> tuple[str, ...]:
-    """A list of texts, mostly as JSON; empty for some problems."""
-    value = row.value("solutions")
-    found = value if isinstance(value, list) else row.json("solutions") or []
-    if not isinstance(found, list) or not all(isinstance(code, str) for code in found):
-        raise row.wrong("solutions", "not a list of texts")
-    return tuple(found)
 
 
 # --- TACO --------------------------------------------------------------------------------------------
@@ -99,3 +115,182 @@ def _tags(row: Row, field: str) -> tuple[str, ...]:
     except CasesError as error:
         raise row.wrong(field, f"{text:.40} is not a list") from error
     return tuple(dict.fromkeys(str(tag) for tag in found))
+
+
+# --- USACO (Princeton): 307 problems of four levels, from the authors' archive (not on the hub) -----------
+
+_MEGABYTE = 1_000_000  # as its harness counts
+_NAMES = (("{}.in", "{}.out"), ("I.{}", "O.{}"))
+_FIELDS = ("problem_id", "name", "problem_level", "description", "runtime_limit", "memory_limit", "num_tests")
+_SOLUTION, _FOLDER_OF_TESTS = "solution_python3", "tests"
+
+
+class Usaco(Benchmark):
+    name: ClassVar = "usaco"
+    about: ClassVar = "307 problems of the USA Computing Olympiad in Python, by level"
+    ids: ClassVar = r"[0-9]+_(bronze|silver|gold|platinum)_.+"
+    dataset: ClassVar = "usaco_subset307_dict.json"
+    split: ClassVar = "test"
+    language: ClassVar = "python"
+    columns: ClassVar = _FIELDS
+    named = ColumnNames(id="problem_id", difficulty="problem_level", title="name", statement="description")
+
+    def rows(self, data_dir: str, cache: Path) -> Path:
+        """Write the rows of the file, which is an object of problems."""
+        remedy = "Unpack data.zip of github.com/princeton-nlp/USACO and name its folder with data_dir=FOLDER"
+        found = sorted(Path(data_dir).rglob(self.dataset)) if data_dir else []
+        if not found:
+            raise InputError(f"there is no {self.dataset}", where=data_dir or self.name, remedy=remedy)
+        below = (path for path in found[0].parent.rglob(_FOLDER_OF_TESTS) if path.is_dir())
+        tests = str(next(below, found[0].parent).absolute())
+        return written(({**row, _FOLDER_OF_TESTS: tests} for row in _problems(found[0])), self.name, cache)
+
+    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
+        folder = _test_folder(tables.main[candidate.rows[0]])
+        return f"{tables.main.fingerprint} {folder.stat().st_mtime_ns if folder.is_dir() else ''}"
+
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        row = tables.main[candidate.rows[0]]
+        return self.of_row(
+            row,
+            candidate,
+            lambda problem: replace(problem, tests=tuple(_tests_in_files(row, keep))),
+            limits=Limits.contest(
+                row.number("runtime_limit", above=0), int(row.number("memory_limit", above=0) * _MEGABYTE)
+            ),
+            checker=Checker(kind=CheckerKind.STRIPPED),
+        )
+
+    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
+        code = tables.main[candidate.rows[0]].text(_SOLUTION, "")
+        return (Solution(name=_SOLUTION, language="python", code=code, expected="correct"),) if code else ()
+
+
+def _problems(file: Path) -> Iterator[dict[str, Any]]:
+    try:
+        problems = json.loads(shallow(file.read_text()))
+    except ValueError as error:
+        raise InputError(f"broken JSON ({error})", where=str(file), remedy="Fetch it again") from error
+    if not isinstance(problems, dict) or not all(isinstance(problem, dict) for problem in problems.values()):
+        raise InputError("not an object of problems", where=str(file), remedy="Fetch it again")
+    for name, listed in problems.items():
+        yield {**{field: listed.get(field) for field in (*_FIELDS, _SOLUTION)}, "problem_id": name}
+
+
+def _test_folder(row: Row) -> Path:
+    return Path(row.text(_FOLDER_OF_TESTS)) / row.name("problem_id")
+
+
+def _tests_in_files(row: Row, keep: Keep) -> Iterator[Test]:
+    """Files by number, from 1, in the folder of the problem's name."""
+    folder = _test_folder(row)
+    if not is_plain(row.name("problem_id")) or not folder.is_dir() or not row.whole("num_tests", 0):
+        raise CasesError(NO_CASES)
+    for number in range(1, row.whole("num_tests") + 1):
+        pairs = [[folder / side.format(number) for side in pair] for pair in _NAMES]
+        found = next((pair for pair in pairs if all(path.is_file() for path in pair)), None)
+        if found is None:
+            raise broken(f"test {number} has no files")
+        given, wanted = (keep.file(Blob.of_file(path)) for path in found)
+        yield Test(name=str(number), input=given, answer=wanted)
+
+
+# --- LiveCodeBench: problems by the day of their contest, as programs or as methods of a class Solution -----
+
+
+# The time is what the benchmark's own harness gives a test; it gives the memory no number.
+LCB_TIME_LIMIT = 6.0  # seconds
+LCB_MEMORY_LIMIT = 1 << 30  # bytes
+
+
+class _Test(msgspec.Struct):
+    input: str
+    output: str
+    testtype: str = "stdin"
+
+
+class _Metadata(msgspec.Struct):
+    func_name: str | None = None
+
+
+class LiveCodeBench(Benchmark):
+    name: ClassVar = "livecodebench"
+    about: ClassVar = "problems of LeetCode, AtCoder and Codeforces by date, in Python"
+    ids: ClassVar = r"(abc|arc|agc)[0-9]+_[a-z][0-9]?|[0-9]{4}|[0-9]{4}_[A-Z][0-9]?"
+    dump_columns: ClassVar = ("question_id",)
+    dataset: ClassVar = "lighteval/code_generation_lite"  # the authors' own needs code of theirs to be run
+    config: ClassVar = "release_latest"
+    split: ClassVar = "test"
+    language: ClassVar = "python"
+    packages: ClassVar = ("numpy",)
+    columns: ClassVar = ("question_id", "question_content", "public_test_cases", "private_test_cases")
+    named = ColumnNames(
+        id="question_id",
+        difficulty="difficulty",
+        tags=("platform",),
+        date="contest_date",
+        title="question_title",
+        statement="question_content",
+        starter="starter_code",
+    )
+
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        row = tables.main[candidate.rows[0]]
+        return self.of_row(
+            row,
+            candidate,
+            lambda task: with_cases(task, _cases(row), keep.blob),
+            limits=Limits.contest(LCB_TIME_LIMIT, LCB_MEMORY_LIMIT),
+            checker=Checker(kind=CheckerKind.LINES),
+        )
+
+
+def _cases(row: Row) -> Cases:
+    """Public tests, then private ones."""
+    tests = [*_tests(row.text("public_test_cases", "")), *_tests(row.text("private_test_cases", ""))]
+    function = (parsed(row.text("metadata", "") or "{}", _Metadata).func_name or "").strip()
+    if not tests:
+        raise CasesError(NO_CASES)
+    if not function:
+        if any(test.testtype == "functional" for test in tests):
+            raise broken("they call a function, and nothing says which")
+        return Cases(cases=tuple(Case(test.input, test.output) for test in tests))
+    return Cases(cases=tuple(read_call(test.input, test.output) for test in tests), function=function)
+
+
+def _tests(text: str) -> list[_Test]:
+    text = text.strip()
+    if not text:
+        return []
+    plain = text if text.startswith("[") or text == "null" else unpacked(text)
+    found: list[_Test] | None = parsed(plain, list[_Test] | None)
+    return found or []
+
+
+# --- private tests, which are packed: base64 of zlib of a pickled text -----------------------------------
+# A pickle is a program, and one from a dataset is a stranger's. It is never run: its instructions are only
+# read, and there may be none but those that push one text.
+
+_TEXTS = frozenset({"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"})
+_HARMLESS = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"})
+
+
+def unpacked(text: str, *, largest: int = LARGEST) -> str:
+    """The text that was packed. CasesError where it is anything else."""
+    return pickled_text(inflated(text, largest))
+
+
+def pickled_text(data: bytes) -> str:
+    """The one text in a pickle, without unpickling."""
+    texts = list[object]()
+    try:
+        for operation, argument, _ in pickletools.genops(data):
+            if operation.name in _TEXTS:
+                texts.append(argument)
+            elif operation.name not in _HARMLESS:
+                raise broken(f"a pickle that is more than a text ({operation.name})")
+    except (ValueError, OverflowError) as error:
+        raise broken(f"packed, and no pickle ({error})") from error
+    if len(texts) != 1 or not isinstance(texts[0], str):
+        raise broken(f"a pickle of {len(texts)} texts, and not of one")
+    return texts[0]

@@ -1,4 +1,4 @@
-"""Tests that are assertions in Python, as HumanEval, MBPP and KodCode have them: read, and never run here.
+"""Tests that are programs in Python, of HumanEval, MBPP, KodCode and EvalPlus: read, and never run here.
 
 An assertion that calls the function once becomes a test: the arguments are its input, and what is asserted of
 the result is its answer. A program of this module judges that in the box of checkers; plain equality is the
@@ -10,14 +10,30 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import json
 import random
 import string
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob
-from ioi_eval.rules.json_tests import NO_CASES, Case, CasesError, as_arguments, as_json, broken, literal
+from msgspec.structs import replace
+
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep
+from ioi_eval.benchmarks.tables import Row, Tables
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Solution
+from ioi_eval.rules.json_tests import (
+    NO_CASES,
+    Case,
+    Cases,
+    CasesError,
+    as_arguments,
+    as_json,
+    broken,
+    literal,
+    with_cases,
+)
 
 # Reads a function's result and arguments as the harness of functions writes them.
 READ_VALUES = """\
@@ -49,9 +65,16 @@ else:
 
 
 class Asserted(NamedTuple):
+    """Calls of a function, and how their results are judged."""
+
     function: str
     cases: tuple[Case, ...]
     checker: Checker
+
+    def of(self, problem: Problem, blob: Callable[[str], Blob]) -> Problem:
+        """Return the problem with these tests."""
+        tested = with_cases(problem, Cases(cases=self.cases, function=self.function), blob)
+        return replace(tested, checker=self.checker)
 
 
 def python_checker(source: str) -> Checker:
@@ -305,3 +328,305 @@ def _sums(draw: random.Random) -> _Drawn:
 _DRAWN: Mapping[str, Callable[[random.Random], _Drawn]] = MappingProxyType(
     {"HumanEval/32": _roots, "HumanEval/38": _cyclic, "HumanEval/50": _shifted, "HumanEval/53": _sums}
 )
+
+
+# --- HumanEval+ and MBPP+ (EvalPlus): functions with hundreds of inputs each --------------------------------
+# A row's test is lists of inputs and results, and a loop that asserts something of each. Most compare by `==`
+# with a tolerance for floating numbers: that is the comparison `json`. The few that do something else, as
+# comparing sets or asking a reference, become checkers, which are run where all checkers are.
+
+# EvalPlus gives an input four times what its reference took, at least 1 s. What that took nobody knows here.
+TIME_LIMIT = 4.0  # seconds
+MEMORY_LIMIT = 4 << 30  # bytes
+FLOATS, RELATIVE = 1e-6, 1e-7  # tolerances of EvalPlus, where a problem has none of its own
+_ARGUMENTS, _REFERENCE = "*inp", "ref_func"
+
+
+class _Plus(Benchmark):
+    split: ClassVar = "test"
+    language: ClassVar = "python"
+    named = ColumnNames(statement="prompt")
+    packages: ClassVar = ("numpy",)
+    _prefix: ClassVar[str]
+    _solution: ClassVar[tuple[str, ...]]  # columns that are its beginning and its end
+
+    def candidate(self, row: Row) -> Candidate:
+        number = row.name("task_id").rpartition("/")[2]
+        return Candidate(id=f"{self._prefix}/{number}", rows=(row.index,), alias=number)
+
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        row = tables.main[candidate.rows[0]]
+
+        def finish(problem: Problem) -> Problem:
+            return read_test(row.text("test"), row.text("entry_point", "")).of(problem, keep.blob)
+
+        return self.of_row(
+            row,
+            candidate,
+            finish,
+            limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
+            starter_code=_joined(row, self._solution[:-1]),
+        )
+
+    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
+        code = _joined(tables.main[candidate.rows[0]], self._solution)
+        return (Solution(name="canonical", language="python", code=code, expected="correct"),)
+
+
+class HumanEvalPlus(_Plus):
+    name: ClassVar = "humaneval_plus"
+    about: ClassVar = "HumanEval+ of EvalPlus: 164 functions in Python with many inputs"
+    ids: ClassVar = r"HumanEval/[0-9]+"
+    dataset: ClassVar = "evalplus/humanevalplus"
+    columns: ClassVar = ("task_id", "prompt", "canonical_solution", "entry_point", "test")
+    _prefix: ClassVar = "HumanEval"
+    _solution: ClassVar = ("prompt", "canonical_solution")
+
+
+class MbppPlus(_Plus):
+    name: ClassVar = "mbpp_plus"
+    about: ClassVar = "MBPP+ of EvalPlus: 378 functions in Python with many inputs"
+    ids: ClassVar = r"Mbpp/[0-9]+"
+    dataset: ClassVar = "evalplus/mbppplus"
+    columns: ClassVar = ("task_id", "code", "prompt", "test_list", "test")
+    _prefix: ClassVar = "Mbpp"
+    _solution: ClassVar = ("code",)
+
+
+# --- EvalPlus' own files -----------------------------------------------------------------------------
+
+
+class EvalPlus(_Plus):
+    """HumanEvalPlus.jsonl and MbppPlus.jsonl: inputs without results, which the file's own solution gives.
+
+    They differ from the tables on the hub, of which each row has a program of its own.
+    """
+
+    name: ClassVar = "evalplus"
+    about: ClassVar = "EvalPlus' own files: HumanEvalPlus.jsonl, MbppPlus.jsonl"
+    dataset: ClassVar = "HumanEvalPlus.jsonl"  # nowhere on the hub: a file is named
+    columns: ClassVar = ("task_id", "prompt", "entry_point", "canonical_solution", "base_input", "plus_input")
+    mixed: ClassVar = ("base_input", "plus_input")
+    heeds: ClassVar = ("generated_tests",)
+
+    def candidate(self, row: Row) -> Candidate:
+        name = row.name("task_id")
+        return Candidate(id=name, rows=(row.index,), alias=name.rpartition("/")[2])
+
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        row = tables.main[candidate.rows[0]]
+        is_mbpp = candidate.id.startswith("Mbpp/")
+
+        def finish(problem: Problem) -> Problem:
+            columns = self.mixed if options.generated_tests else self.mixed[:1]
+            inputs = [given for column in columns for given in _inputs(row, column)]
+            if not inputs:
+                raise CasesError(NO_CASES)
+            if is_mbpp and (shape := _SHAPES.get(int(row.name("task_id").rpartition("/")[2]))):
+                inputs = [
+                    [_MAKE[shape[min(n, len(shape) - 1)]](argument) for n, argument in enumerate(given)]
+                    for given in inputs
+                ]
+            function = row.text("entry_point")
+            cases = tuple(Case(as_arguments(given), "null") for given in inputs)
+            oracle = (_MBPP if is_mbpp else _HUMANEVAL).get(function, "out == exp")
+            source = _OWN_CHECKER.format(
+                reference=_joined(row, ("prompt", "canonical_solution")),
+                function=function,
+                absolute=row.number("atol", 0.0),
+                oracle=oracle,
+            )
+            return Asserted(function, cases, python_checker(READ_VALUES + source)).of(problem, keep.blob)
+
+        return self.of_row(
+            row,
+            candidate,
+            finish,
+            limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
+            starter_code="" if is_mbpp else row.text("prompt"),
+        )
+
+    _solution: ClassVar = ("prompt", "canonical_solution")
+
+
+def _inputs(row: Row, column: str) -> list[list[Any]]:
+    """A list of lists of arguments; as JSON, since a table has no column of many types."""
+    found = json.loads(shallow(row.text(column, "") or "[]"))  # JSON with Infinity
+    if found == {}:  # so EvalPlus writes none
+        return []
+    if not isinstance(found, list) or not all(isinstance(item, list) for item in found):
+        raise row.wrong(column, "not a list of lists of arguments")
+    return found
+
+
+# What JSON could not hold, by the number of the problem in MBPP+, as EvalPlus restores it: a letter for each
+# argument (the last one for the others): `t` a tuple, `l` a list of tuples, `b` a tuple of tuples, `m` one
+# whose lists are tuples, `a` tuples all the way down, `s` a list of sets, `v` values that are tuples,
+# `f` a float, `c` a complex number, `.` as it is.
+_SHAPES: Mapping[int, str] = {
+    **dict.fromkeys((2, 116, 132, 143, 222, 261, 273, 394, 399, 421, 424, 429, 470, 560, 579), "t"),
+    **dict.fromkeys((596, 616, 630, 726, 740, 744, 809), "t"),
+    **dict.fromkeys((63, 64, 70, 94, 120, 237, 272, 299, 400, 409, 417, 438, 473, 614, 780), "l"),
+    **dict.fromkeys((75, 413, 444, 753), "l."),
+    **dict.fromkeys((106, 750), ".t"),
+    **dict.fromkeys((250, 307, 405, 446, 617, 720, 763, 808), "t."),
+    **dict.fromkeys((259, 401, 445), "b"),
+    **dict.fromkeys((580, 615, 791), "a"),
+    **{115: "s", 124: "fc", 252: "c", 278: "m", 722: "v."},
+}
+_MAKE: Mapping[str, Callable[[Any], Any]] = {
+    ".": lambda given: given,
+    "t": tuple,
+    "l": lambda given: [tuple(item) for item in given],
+    "b": lambda given: tuple(tuple(item) for item in given),
+    "m": lambda given: tuple(tuple(item) if isinstance(item, list) else item for item in given),
+    "a": lambda given: tuple(map(_MAKE["a"], given)) if isinstance(given, list) else given,
+    "s": lambda given: [set(item) if isinstance(item, list) and item else {} for item in given],
+    "v": lambda given: {key: tuple(value) for key, value in given.items()},
+    "f": float,
+    "c": complex,
+}
+
+
+# The problems that EvalPlus compares otherwise, by their functions.
+_HUMANEVAL: Mapping[str, str] = {
+    "find_zero": "abs(sum(c * out ** i for i, c in enumerate(inp[0]))) <= atol",
+}
+_MBPP: Mapping[str, str] = {
+    "are_equivalent": "True",
+    "sum_div": "out == exp or out == 0",
+    "surface_Area": "out == exp or abs(out - area(*inp)) <= atol",
+    "digit_distance_nums": "out == exp or out == distance(*inp)",
+    **dict.fromkeys(
+        (
+            *("similar_elements", "find_char_long", "common_in_nested_lists", "extract_singly", "larg_nnum"),
+            *("intersection_array", "find_dissimilar", "Diff"),
+        ),
+        "set(out) == set(exp)",
+    ),
+    **dict.fromkeys(
+        ("check_str", "text_match_three", "text_starta_endb"),
+        "out == exp if isinstance(out, bool) else exp == (out is not None)",
+    ),
+}
+_OWN_CHECKER = """\
+import copy, math
+
+def near(out, exp, atol):
+    if isinstance(exp, (list, tuple)):
+        return len(out) == len(exp) and all(near(one, other, atol) for one, other in zip(out, exp))
+    return out == exp or abs(out - exp) <= atol + 1e-7 * abs(exp)
+
+def area(base, height):
+    return round(base * base + 2 * base * math.sqrt((base / 2) ** 2 + height ** 2))
+
+def distance(one, two):
+    width = max(len(str(one)), len(str(two)))
+    return sum(abs(int(a) - int(b)) for a, b in zip(str(one).zfill(width), str(two).zfill(width)))
+
+inp, atol, names = ast.literal_eval(given), {absolute!r}, {{}}
+exec({reference!r}, names)
+exp = names[{function!r}](*copy.deepcopy(inp))
+every = exp if isinstance(exp, (list, tuple)) and exp else [exp]
+atol = atol or (1e-6 if all(isinstance(one, float) for one in every) else 0)
+try:
+    out = value(json.loads(got))
+    print(int(bool({oracle}) or bool(atol) and type(out) is type(exp) and near(out, exp, atol)))
+except Exception:  # as in EvalPlus: what cannot be compared is wrong
+    print(0)
+"""
+
+
+def _joined(row: Row, columns: Sequence[str]) -> str:
+    return "".join(map(row.text, columns))
+
+
+# --- a test ------------------------------------------------------------------------------------------
+
+
+def read_test(source: str, function: str) -> Asserted:
+    """Return the test that a row's program runs. CasesError for other forms."""
+    module = parsed(source)
+    defined = {node.name: node for node in module.body if isinstance(node, ast.FunctionDef)}
+    body = defined["check"].body if "check" in defined else module.body
+    lists = {ast.unparse(node.targets[0]): node.value for node in body if isinstance(node, ast.Assign)}
+    loops = [node for node in body if isinstance(node, ast.For)]
+    if "inputs" not in lists or not loops:
+        raise broken(
+            "the test has no list of inputs, or does not go through it (rows of plain HumanEval: humaneval)"
+        )
+    inputs = literal(lists["inputs"])
+    results = literal(lists["results"]) if "results" in lists else [None] * len(inputs)
+    if not inputs or len(inputs) != len(results):
+        raise broken(f"{len(inputs)} inputs and {len(results)} results")
+    asserted = Result(
+        lambda name, call: name != _REFERENCE and [*map(ast.unparse, call.args)] == [_ARGUMENTS]
+    )
+    statement = asserted.visit(loops[-1].body[-1])
+    checker = _compared(defined.get("assertion"), statement, results)
+    if checker is None:
+        checker = _plus_checker([node for node in module.body if _helps_plus(node)], statement)
+    called = next(reversed(asserted.names), "")
+    pairs = zip(inputs, results, strict=True)
+    cases = tuple(Case(as_arguments(given), as_json(wanted)) for given, wanted in pairs)
+    return Asserted(function or called, cases, checker)
+
+
+def _compared(assertion: ast.FunctionDef | None, statement: ast.AST, results: list[Any]) -> Checker | None:
+    """The comparison that is built in, if the test asks for that: `==`, or numbers that are close."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if assertion is None or not isinstance(call, ast.Call) or ast.unparse(call.args[1]) != "exp":
+        return None
+    assigned = (node for node in ast.walk(assertion) if isinstance(node, ast.Assign))
+    matches = {ast.unparse(node.value) for node in assigned if ast.unparse(node.targets[0]) == "exact_match"}
+    if matches != {"out == exp"}:
+        return None
+    own = literal(call.args[2])
+    several = (result if isinstance(result, list | tuple) else [result] for result in results)
+    floats = any(all(isinstance(item, float) for item in items) for items in several)
+    absolute = own or (FLOATS if floats else None)
+    return Checker(kind=CheckerKind.JSON, absolute=absolute, relative=RELATIVE if absolute else None)
+
+
+# --- tests that compare in their own way -------------------------------------------------------------
+
+
+_OWN_PROGRAM = """\
+{helpers}
+
+inp, exp = ast.literal_eval(given), value(json.loads(wanted))
+{reference}
+try:
+    out = value(json.loads(got))
+    {statement}
+except Exception:  # as in EvalPlus: what cannot be compared is wrong
+    print(0)
+else:
+    print(1)
+"""
+
+
+def _helps_plus(node: ast.stmt) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        return node.name != "check"
+    return isinstance(node, ast.Import | ast.ImportFrom)
+
+
+def _plus_checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
+    """The test's own program for one input, as a checker."""
+    reference = ""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        reference = f"exp = {ast.unparse(statement.value.args[1])}"
+        statement.value.args[1] = ast.Name("exp", ast.Load())
+    for node in helpers:
+        if isinstance(node, ast.FunctionDef) and node.name == "assertion":
+            # A few exported tests find out whether there is a match, and leave it at that.
+            asserts = any(isinstance(part, ast.Assert) for part in ast.walk(node))
+            node.body += [] if asserts else ast.parse("assert exact_match").body
+    source = READ_VALUES + _OWN_PROGRAM.format(
+        helpers="\n\n".join(map(ast.unparse, helpers)),
+        reference=reference,
+        # HumanEval/32 unpacks the root instead of the coefficients; EvalPlus's own runner does not.
+        statement=ast.unparse(statement).replace("_poly(*out, inp)", "abs(_poly(*inp, out))"),
+    )
+    return python_checker(source)

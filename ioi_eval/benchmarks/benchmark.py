@@ -20,9 +20,10 @@ from msgspec.structs import replace
 
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.errors import InputError, IoiEvalError
-from ioi_eval.model.modules import read_packages
+from ioi_eval.model.languages import read_packages
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Blob, Limits, Problem, Solution, Value
+from ioi_eval.problems.package import find_testlib
 from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace as write
@@ -206,6 +207,11 @@ class BenchmarkOptions(Value):
         return problem if limits is problem.limits else replace(problem, limits=limits)
 
 
+def header_folders(options: BenchmarkOptions) -> tuple[Path, ...]:
+    """Return the folders beside the data that may hold testlib.h."""
+    return (Path(options.data_dir),) if options.data_dir else ()
+
+
 class Candidate(Value):
     """A problem as selections see it, before anything expensive of it is read."""
 
@@ -220,11 +226,7 @@ class Candidate(Value):
 
 
 class Unusable(IoiEvalError):
-    """A problem that cannot be judged, by a known flaw of the dataset. It is left out, and counted."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(reason)
+    """The reason why a problem cannot be judged, a known flaw of the dataset. It is left out, and counted."""
 
 
 class ColumnNames(Value):
@@ -255,6 +257,7 @@ class Benchmark(ABC):
     ids: ClassVar[str] = ""  # a pattern of its problems' ids, by which dumps are known to be its own
     dump_columns: ClassVar[tuple[str, ...]] = ()  # that such dumps have besides
     named: ClassVar[ColumnNames] = ColumnNames()
+    uses_testlib: ClassVar[bool] = False  # its programs may include testlib.h, which is no part of it
     heeds: ClassVar[tuple[str, ...]] = ()  # options by which `problem` makes something else of the same rows
     version: ClassVar[int] = 1  # to be raised when `problem` makes something else of the same rows
 
@@ -316,7 +319,10 @@ class Benchmark(ABC):
         return tables.main.fingerprint
 
     def matter(self, options: BenchmarkOptions) -> str:
-        """Return the options that `problem` heeds, as a text."""
+        """Return what `problem` heeds besides rows, as a text: options, or a header that programs include."""
+        if self.uses_testlib:
+            found = find_testlib(*header_folders(options))
+            return f"{found} {found.stat().st_size} {found.stat().st_mtime_ns}" if found else ""
         return " ".join(f"{name}={getattr(options, name)}" for name in self.heeds)
 
     def people(self, tables: Tables) -> People | None:

@@ -1,19 +1,26 @@
-"""Codeforces: a row for each problem with the tests that the site shows; a file of more for each contest.
-
-The site cuts long tests off; rows hold those that are whole. `official_tests_complete` says where that is all
-of them, and `generated_tests` how many more there are in test_cases_<contest>.parquet.
-"""
+"""Codeforces (open-r1), and CodeContests: problems of Codeforces and of five other judges."""
 
 from __future__ import annotations
 
 import datetime
-from typing import ClassVar
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
 
 from ioi_eval.benchmarks.assertions import python_checker
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, Keep, Unusable
-from ioi_eval.benchmarks.tables import Row, Tables
-from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, TaskOptions, Test
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep, Unusable
+from ioi_eval.benchmarks.tables import Row, Table, Tables
+from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, TaskOptions, Test
+from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, broken, with_cases
 from ioi_eval.store.tasks import People
+
+# --- Codeforces: a row for each problem with the tests that the site shows --------------------------------
+# The site cuts long tests off; rows hold those that are whole. `official_tests_complete` says where that is
+# all of them, and `generated_tests` how many more there are in test_cases_<contest>.parquet.
 
 INTERACTIVE = "interactive, and the dataset has no interactor"
 NOT_EXECUTABLE = "the dataset says that it cannot be executed"
@@ -40,7 +47,7 @@ class Codeforces(Benchmark):
     other_files: ClassVar = "test_cases_*"
 
     def candidate(self, row: Row) -> Candidate:
-        start = row.whole("contest_start", 0)
+        start, interactive = row.whole("contest_start", 0), row.text("interaction_format", "").strip()
         return Candidate(
             id=row.name("id"),
             rows=(row.index,),
@@ -48,7 +55,7 @@ class Codeforces(Benchmark):
             difficulty=str(row.whole("rating")) if row.has("rating") else "",
             tags=row.texts("tags"),
             date=datetime.datetime.fromtimestamp(start, datetime.UTC).date().isoformat() if start else "",
-            unusable=_unusable(row),
+            unusable=INTERACTIVE if interactive else "" if row.flag("executable", True) else NOT_EXECUTABLE,
         )
 
     def people(self, tables: Tables) -> People:
@@ -62,37 +69,48 @@ class Codeforces(Benchmark):
         row = tables.main[candidate.rows[0]]
         if not row.has("time_limit"):
             raise Unusable(NO_LIMITS)
-        tests = _Tests(keep)
+        found: dict[str, Test] = {}  # by what they read: one whose input was there already is left out
+        numbers = Counter[str]()
+
+        def add(kind: str, given: str | memoryview, expected: str | memoryview) -> None:
+            blob = keep.blob(given)
+            if blob.sha256 not in found:
+                numbers[kind] += 1
+                name = f"{kind}-{numbers[kind]:03}"
+                found[blob.sha256] = Test(name=name, input=blob, answer=keep.blob(expected))
+
         for kind, field in (("example", "examples"), ("official", "official_tests")):
             for item in row.items(field):
-                tests.add(kind, _side(row, field, item, "input"), _side(row, field, item, "output"))
+                add(kind, _side(row, field, item, "input"), _side(row, field, item, "output"))
         if options.generated_tests and row.whole("generated_tests", 0):
             table = tables.other(
                 self.dataset, path=_generated_file(row), columns=("problem_id", "input", "output")
             )
             for index in table.groups("problem_id").get(row.name("id"), ()):
-                tests.add("generated", table[index].content("input"), table[index].content("output"))
-        if not tests.found:
+                add("generated", table[index].content("input"), table[index].content("output"))
+        if not found:
             raise Unusable(NO_TESTS)
-        return _built(row, candidate, tuple(tests.found))
-
-
-class _Tests:
-    """Tests in the order in which they come; one whose input was there already is left out."""
-
-    def __init__(self, keep: Keep) -> None:
-        self._keep, self._inputs = keep, set[str]()
-        self._numbers: dict[str, int] = {}
-        self.found: list[Test] = []
-
-    def add(self, kind: str, given: str | memoryview, expected: str | memoryview) -> None:
-        blob = self._keep.blob(given)
-        if blob.sha256 in self._inputs:
-            return
-        self._inputs.add(blob.sha256)
-        number = self._numbers[kind] = self._numbers.get(kind, 0) + 1
-        answer = self._keep.blob(expected)
-        self.found.append(Test(name=f"{kind}-{number:03}", input=blob, answer=answer))
+        in_files = row.text("input_mode", "stdio") == "file"
+        checker = row.text("generated_checker", "")  # the site's own are not public
+        memory = int(row.number("memory_limit", 0.0) * _MB) or None
+        return Problem(
+            id=candidate.id,
+            name=row.text("title", candidate.id),
+            year=candidate.year,
+            source=row.table.where,
+            options=TaskOptions(
+                input_file="input.txt" if in_files else "",
+                output_file="output.txt" if in_files else "",
+                online_judge=True,
+            ),
+            limits=Limits.contest(row.number("time_limit", above=0), memory),
+            # Where an answer is the only one, its tokens are compared.
+            checker=python_checker(checker) if checker.strip() else Checker(kind=CheckerKind.TOKENS),
+            tests=tuple(found.values()),
+            difficulty=candidate.difficulty,
+            tags=candidate.tags,
+            statement=Blob.of(_statement(row)),
+        )
 
 
 def _side(row: Row, field: str, item: dict[str, object], side: str) -> str:
@@ -102,45 +120,9 @@ def _side(row: Row, field: str, item: dict[str, object], side: str) -> str:
     raise row.wrong(field, f"a test without a text as its {side}")
 
 
-def _unusable(row: Row) -> str:
-    if row.text("interaction_format", "").strip():
-        return INTERACTIVE
-    return "" if row.flag("executable", True) else NOT_EXECUTABLE
-
-
 def _generated_file(row: Row) -> str:
     contest = row.name("contest_id")
     return f"generated_tests/test_cases_{contest:0>4}.parquet"
-
-
-def _built(row: Row, candidate: Candidate, tests: tuple[Test, ...]) -> Problem:
-    memory = row.number("memory_limit", 0.0)
-    in_files = row.text("input_mode", "stdio") == "file"
-    return Problem(
-        id=candidate.id,
-        name=row.text("title", candidate.id),
-        year=candidate.year,
-        source=row.table.where,
-        options=TaskOptions(
-            input_file="input.txt" if in_files else "",
-            output_file="output.txt" if in_files else "",
-            online_judge=True,
-        ),
-        limits=Limits.contest(row.number("time_limit", above=0), int(memory * _MB) or None),
-        checker=_checker(row),
-        tests=tests,
-        difficulty=candidate.difficulty,
-        tags=candidate.tags,
-        statement=Blob.of(_statement(row)),
-    )
-
-
-def _checker(row: Row) -> Checker:
-    """The site's own are not public; where an answer is the only one, its tokens are compared."""
-    source = row.text("generated_checker", "")
-    if not source.strip():
-        return Checker(kind=CheckerKind.TOKENS)
-    return python_checker(source)
 
 
 def _statement(row: Row) -> str:
@@ -151,3 +133,140 @@ def _statement(row: Row) -> str:
     for item in row.items("examples") if row.has("examples") else ():
         heads.append(f"## Example\n\n```\n{item.get('input')}\n```\n\n```\n{item.get('output')}\n```")
     return "\n\n".join(heads) + "\n"
+
+
+# --- CodeContests: three kinds of tests, and solutions right and wrong ----------------------------------
+
+# What the dataset's own runner gives a test, for the few problems without limits.
+TIME_LIMIT = 10.0  # seconds
+MEMORY_LIMIT = 256 << 20  # bytes
+TOLERANCE = 1e-5  # of its own runner, too
+_STANDARD = "gnu++17"  # of the time that the solutions are from
+
+# Enumerations of the dataset, as its numbers count.
+_SOURCES = ("", "CODECHEF", "CODEFORCES", "HACKEREARTH", "CODEJAM", "ATCODER", "AIZU")
+_DIFFICULTIES = ("", "EASY", "MEDIUM", "HARD", "HARDER", "HARDEST", "EXTERNAL", *"ABCDEFGHIJKLMNOPQRSTUV")
+_LANGUAGES = ("UNKNOWN_LANGUAGE", "PYTHON", "CPP", "PYTHON3", "JAVA")
+# Ours. Python 2 has none.
+_OURS: Mapping[str, str] = MappingProxyType(
+    {"PYTHON": "python2", "CPP": "c++", "PYTHON3": "python3", "JAVA": "java"}
+)
+_OFFICIAL = ("public_tests", "private_tests")
+_GENERATED = "generated_tests"
+_DECIMAL = re.compile(r"(?<!\S)[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?!\S)")
+
+
+class CodeContests(Benchmark):
+    name: ClassVar = "code_contests"
+    about: ClassVar = "13,000 problems of Codeforces and five other judges, with generated tests"
+    ids: ClassVar = r"[0-9]+_[A-Z][0-9]?\. .+"
+    dataset: ClassVar = "deepmind/code_contests"
+    split: ClassVar = "test"
+    heeds: ClassVar = ("generated_tests",)
+    columns: ClassVar = ("name", "description", *_OFFICIAL)
+    named = ColumnNames(id="name", title="name", statement="description")
+
+    def candidates(self, main: Table) -> Iterator[Candidate]:
+        names = Counter(row.name("name") for row in main)
+        for row in main:
+            name, source = row.name("name"), _word(row, "source", _SOURCES)
+            contest, index = row.whole("cf_contest_id", 0), row.text("cf_index", "")
+            yield Candidate(
+                id=name if names[name] == 1 else f"{name} [{source or 'row'} {row.index}]",
+                rows=(row.index,),
+                alias=f"{contest}/{index}" if contest and index else "",  # as Codeforces' own
+                difficulty=_word(row, "difficulty", _DIFFICULTIES),
+                tags=tuple(tag for tag in (source, *row.texts("cf_tags")) if tag),
+            )
+
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        row = tables.main[candidate.rows[0]]
+
+        def finish(problem: Problem) -> Problem:
+            fields = (*_OFFICIAL, _GENERATED) if options.generated_tests else _OFFICIAL
+            cases = tuple(case for field in fields for case in _pairs(row, field))
+            if not cases:
+                raise CasesError(NO_CASES)
+            # As the dataset's own runner, but that numbers may differ a little only where an answer has a
+            # point. It compares whole numbers beyond 32 bits so, too: those that a double cannot tell apart
+            # are equal to it.
+            tolerance = TOLERANCE if any(_DECIMAL.search(case.output) for case in cases) else None
+            checker = Checker(kind=CheckerKind.TOKENS, case_sensitive=False, absolute=tolerance)
+            problem = replace(problem, options=_files(row), checker=checker)
+            return with_cases(problem, Cases(cases=cases), keep.blob)
+
+        return self.of_row(
+            row,
+            candidate,
+            finish,
+            limits=Limits.contest(
+                _seconds(row) or TIME_LIMIT, row.whole("memory_limit_bytes", 0) or MEMORY_LIMIT
+            ),
+            cpp_standard=_STANDARD,
+        )
+
+    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
+        row = tables.main[candidate.rows[0]]
+        return (
+            *_solutions(row, "solutions", "correct"),
+            *_solutions(row, "incorrect_solutions", "rejected"),
+        )
+
+
+def _word(row: Row, field: str, words: Sequence[str]) -> str:
+    """A member of an enumeration, by its number or its name; empty where it is unknown."""
+    value = row.value(field)
+    if isinstance(value, str):
+        return "" if value.startswith("UNKNOWN") else value
+    number = row.whole(field, 0)
+    return words[number] if 0 <= number < len(words) else ""
+
+
+def _seconds(row: Row) -> float:
+    """Return the seconds of a time limit; 0 where there is none."""
+    value = row.value("time_limit") or {}
+    parts = [value.get(name) or 0 for name in ("seconds", "nanos")] if isinstance(value, dict) else []
+    if len(parts) != 2 or not all(isinstance(part, int) and part >= 0 for part in parts):
+        raise row.wrong("time_limit", f"{value!r} is not a time")
+    seconds, nanos = parts
+    return float(seconds + nanos / 1e9)
+
+
+def _files(row: Row) -> TaskOptions:
+    names = [row.text(field, "").strip() for field in ("input_file", "output_file")]
+    for name in names:
+        if "/" in name or name in (".", ".."):
+            raise broken(f"{name!r} is no name of a file")
+    return TaskOptions(input_file=names[0], output_file=names[1])
+
+
+# --- tests -------------------------------------------------------------------------------------------
+
+
+def _pairs(row: Row, field: str) -> Iterator[Case]:
+    inputs, outputs = _columns(row.value(field), ("input", "output"))
+    if len(inputs) != len(outputs):
+        raise broken(f"{field}: {len(inputs)} inputs and {len(outputs)} outputs")
+    for given, wanted in zip(inputs, outputs, strict=True):
+        if not isinstance(given, str) or not isinstance(wanted, str):
+            raise broken(f"{field}: a test without a text")
+        yield Case(given, wanted)
+
+
+def _columns(value: Any, names: Sequence[str]) -> list[list[Any]]:
+    """An object of lists, or a list of objects, as lists."""
+    if isinstance(value, list):
+        return [[item.get(name) for item in value if isinstance(item, dict)] for name in names]
+    return [list(value.get(name) or ()) if isinstance(value, dict) else [] for name in names]
+
+
+# --- solutions ---------------------------------------------------------------------------------------
+
+
+def _solutions(row: Row, field: str, expected: str) -> Iterator[Solution]:
+    languages, codes = _columns(row.value(field), ("language", "solution"))
+    for number, (language, code) in enumerate(zip(languages, codes, strict=False)):
+        if isinstance(code, str):
+            known = isinstance(language, int) and 0 <= language < len(_LANGUAGES)
+            own = _OURS.get(_LANGUAGES[language] if known else str(language), "")
+            yield Solution(name=f"{field} {number}", language=own, code=code, expected=expected)

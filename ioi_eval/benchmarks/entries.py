@@ -22,15 +22,15 @@ from ioi_eval.benchmarks.benchmark import (
     Candidate,
     ColumnNames,
     Keep,
+    header_folders,
 )
-from ioi_eval.benchmarks.checked import header_folders, header_stamp
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution, Value
-from ioi_eval.problems import testlib
+from ioi_eval.problems.package import with_testlib
 from ioi_eval.rules.extraction import extract
 from ioi_eval.rules.json_tests import (
     NO_CASES,
@@ -230,7 +230,8 @@ class ListedBenchmark(Benchmark):
         certain = (column.partition(".")[0] for column in needed if column and "|" not in column)
         columns = (*certain, *entry.known_by)
         same = ("name", "about", "dataset", "config", "split", "language", "packages", "ids")
-        vars(self).update({name: getattr(entry, name) for name in same}, columns=columns, named=named)
+        own = {"columns": columns, "named": named, "uses_testlib": bool(named.checker)}
+        vars(self).update({name: getattr(entry, name) for name in same}, **own)
         self._entry, self._columns = entry, named
 
     def candidate(self, row: Row) -> Candidate:
@@ -264,7 +265,7 @@ class ListedBenchmark(Benchmark):
         return None
 
     def matter(self, options: BenchmarkOptions) -> str:
-        return f"{self._entry} {header_stamp(options) if self._columns.checker else ''}"
+        return f"{self._entry} {super().matter(options)}"
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row, entry, named = tables.main[candidate.rows[0]], self._entry, self._columns
@@ -274,15 +275,13 @@ class ListedBenchmark(Benchmark):
                 values = (self.value_of(row, column) for column in (named.setup, named.assertions))
                 source = "\n".join(line for value in values for line in _lines(value))
                 function = self.text_of(row, named.function)
-                asserted = read_assertions(source, function, drawn=candidate.id)
-                cases = Cases(cases=asserted.cases, function=asserted.function)
-                return replace(with_cases(problem, cases, keep.blob), checker=asserted.checker)
+                return read_assertions(source, function, drawn=candidate.id).of(problem, keep.blob)
             return with_cases(problem, self._cases(row), keep.blob)
 
         source = self.text_of(row, named.checker)
         checker = Checker(kind=CheckerKind.built_in(entry.comparison))
         if source:
-            program = testlib.program("checker.cpp", source, *header_folders(options))
+            program = with_testlib("checker.cpp", source, *header_folders(options))
             checker = Checker(kind=CheckerKind.TESTLIB, sources=program)
         return self.of_row(
             row,

@@ -10,14 +10,13 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import TypeVar
 
 import msgspec
 
-from ioi_eval.benchmarks.apps import Apps, Taco
+from ioi_eval.benchmarks.apps import Apps, LiveCodeBench, Taco, Usaco
+from ioi_eval.benchmarks.assertions import EvalPlus, HumanEvalPlus, MbppPlus
 from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
@@ -29,18 +28,12 @@ from ioi_eval.benchmarks.benchmark import (
     read_day,
     written,
 )
-from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus, LiveCodeBenchPro
-from ioi_eval.benchmarks.code_contests import CodeContests
-from ioi_eval.benchmarks.codeforces import Codeforces
+from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus, LiveCodeBenchPro, OJBench
+from ioi_eval.benchmarks.codeforces import CodeContests, Codeforces
 from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark
-from ioi_eval.benchmarks.evalplus import EvalPlus, HumanEvalPlus, MbppPlus
-from ioi_eval.benchmarks.ioi import Ioi
-from ioi_eval.benchmarks.livecodebench import LiveCodeBench
-from ioi_eval.benchmarks.liveoibench import LiveOIBench
-from ioi_eval.benchmarks.ojbench import OJBench
+from ioi_eval.benchmarks.olympiads import Ioi, LiveOIBench
 from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.benchmarks.tables import SUFFIXES, Tables, TableSource
-from ioi_eval.benchmarks.usaco import Usaco
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near, nearest
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
@@ -117,11 +110,20 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
     Raise InputError for an id that no problem has, for difficulties, tags or years of which no problem has
     any, and for a word that is nearly one that problems have.
     """
-    found, tests = list(candidates), _tests(options)
+    found, difficulty, tags = list(candidates), _lower(options.difficulty), _lower(options.tags)
+    begin, end = _day(options.date_from, "choice.date_from"), _day(options.date_to, "choice.date_to")
+    tests: list[tuple[object, Test]] = [
+        (difficulty, lambda candidate: candidate.difficulty.lower() in difficulty),
+        (tags, lambda candidate: not tags.isdisjoint(_lower(candidate.tags))),
+        (options.years, lambda candidate: candidate.year in options.years),
+        (options.problems, lambda candidate: candidate.id in options.problems),
+        (begin, lambda candidate: candidate.date[:10] >= begin),
+        (end, lambda candidate: candidate.date[:10] <= end),
+    ]
     # Dates are no names: a window may be empty, but only of problems that have dates.
     words = _lower(candidate.difficulty for candidate in found) - {""}
-    _check("difficulty", _lower(options.difficulty), words)
-    _check("tag", _lower(options.tags), _lower(tag for candidate in found for tag in candidate.tags))
+    _check("difficulty", difficulty, words)
+    _check("tag", tags, _lower(tag for candidate in found for tag in candidate.tags))
     _check(
         "year", set(map(str, options.years)), {str(candidate.year) for candidate in found if candidate.year}
     )
@@ -130,8 +132,8 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
         raise InputError(
             "its problems have no dates", field="choice.date_from", remedy="Leave the window out"
         )
-    for test in tests:
-        found = [candidate for candidate in found if test(candidate)]
+    for given, test in tests:
+        found = [candidate for candidate in found if not given or test(candidate)]
     if options.first is not None:
         found = [candidate for candidate in found if not candidate.unusable][: options.first]
     return found if options.sample is None else sample(found, options.sample, options.seed)
@@ -150,20 +152,6 @@ def sampled(items: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], st
 
     chosen = set(sorted(map(rank, items))[:size])
     return [item for item in items if rank(item) in chosen]
-
-
-def _tests(options: BenchmarkOptions) -> list[Test]:
-    difficulty, tags = _lower(options.difficulty), _lower(options.tags)
-    begin, end = _day(options.date_from, "choice.date_from"), _day(options.date_to, "choice.date_to")
-    tests: list[tuple[object, Test]] = [
-        (difficulty, lambda candidate: candidate.difficulty.lower() in difficulty),
-        (tags, lambda candidate: not tags.isdisjoint(_lower(candidate.tags))),
-        (options.years, lambda candidate: candidate.year in options.years),
-        (options.problems, lambda candidate: candidate.id in options.problems),
-        (begin, lambda candidate: candidate.date[:10] >= begin),
-        (end, lambda candidate: candidate.date[:10] <= end),
-    ]
-    return [test for given, test in tests if given]
 
 
 def _lower(words: Iterable[str]) -> set[str]:
@@ -269,7 +257,16 @@ def load(
     """
     tables = open_tables(benchmark, options, cache)
     candidates = list(benchmark.candidates(tables.main))
-    _check_distinct(candidates, tables)
+    seen: dict[tuple[str, int | None], int] = {}
+    for candidate in candidates:
+        first = seen.setdefault(_place(candidate), candidate.rows[0])
+        if first != candidate.rows[0]:
+            raise InputError(
+                f"a second problem {candidate.id!r}; the first is in row {first + 1}",
+                where=tables.main.where,
+                row=candidate.rows[0] + 1,
+                remedy="Is a file there twice?",
+            )
     aliases = _aliases(candidates)
     wanted = None if only is None else {aliases.get(name, name) for name in only}
     ids = frozenset(aliases.get(name, name) for name in options.problems)
@@ -282,29 +279,26 @@ def load(
     store = Store(cache)
     kind = CheckerKind.built_in(options.checker) if options.checker else None
     results = [_kept(benchmark, candidate, tables, options, store) for candidate in needed]
+    problems = [options.limited(result.problem) for result in results if result.problem is not None]
+    if kind is not None:  # for outputs that are compared, not where a program judges or a function is called
+        problems = [
+            problem
+            if problem.checker.sources or problem.task_type is not TaskType.BATCH
+            else msgspec.structs.replace(problem, checker=Checker(kind=kind))
+            for problem in problems
+        ]
     reasons = {_place(candidate): NOT_SELECTED for candidate in candidates}
     reasons |= {_place(candidate): candidate.unusable for candidate in selected}
     reasons |= {_place(candidate): result.unusable for candidate, result in zip(needed, results, strict=True)}
     by_place = {_place(candidate): candidate for candidate in needed}
     return Loaded(
-        (
-            options.limited(_compared(result.problem, kind))
-            for result in results
-            if result.problem is not None
-        ),
+        problems,
         reasons=reasons,
         references=lambda problem: benchmark.references(by_place[problem.id, problem.year], tables),
         aliases=aliases,
         packages=benchmark.packages if options.packages is None else options.packages,
         people=lambda: benchmark.people(tables),
     )
-
-
-def _compared(problem: Problem, kind: CheckerKind | None) -> Problem:
-    """With another comparison, where outputs are compared and no function is called."""
-    if kind is None or problem.checker.sources or problem.task_type is not TaskType.BATCH:
-        return problem
-    return msgspec.structs.replace(problem, checker=Checker(kind=kind))
 
 
 def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) -> Tables:
@@ -337,6 +331,14 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
 def _kept(
     benchmark: Benchmark, candidate: Candidate, tables: Tables, options: BenchmarkOptions, store: Store
 ) -> Kept:
+    def make(keep: Keep) -> Kept:
+        try:
+            return Kept(problem=benchmark.problem(candidate, tables, keep, options))
+        except Unusable as flaw:
+            return Kept(unusable=str(flaw))
+        finally:
+            tables.release()
+
     made_of = [
         benchmark.name,
         type(benchmark).__module__,
@@ -348,31 +350,7 @@ def _kept(
         str(candidate.rows),
     ]
     key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()
-    return kept(store, key, partial(_make, benchmark, candidate, tables, options))
-
-
-def _make(
-    benchmark: Benchmark, candidate: Candidate, tables: Tables, options: BenchmarkOptions, keep: Keep
-) -> Kept:
-    try:
-        return Kept(problem=benchmark.problem(candidate, tables, keep, options))
-    except Unusable as flaw:
-        return Kept(unusable=flaw.reason)
-    finally:
-        tables.release()
-
-
-def _check_distinct(candidates: Iterable[Candidate], tables: Tables) -> None:
-    seen: dict[tuple[str, int | None], int] = {}
-    for candidate in candidates:
-        first = seen.setdefault(_place(candidate), candidate.rows[0])
-        if first != candidate.rows[0]:
-            raise InputError(
-                f"a second problem {candidate.id!r}; the first is in row {first + 1}",
-                where=tables.main.where,
-                row=candidate.rows[0] + 1,
-                remedy="Is a file there twice?",
-            )
+    return kept(store, key, make)
 
 
 # --- names of problems -------------------------------------------------------------------------------
@@ -411,7 +389,19 @@ def benchmark_in(path: Path) -> Benchmark:
     content = path.read_bytes()
     # A name that changes with the file: what was made of its rows by other code is not found again.
     name = f"ioi_eval_benchmark_{hashlib.sha256(content).hexdigest()[:16]}"
-    module = sys.modules.get(name) or _loaded(name, path)
+    if (module := sys.modules.get(name)) is None:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None, "a file that ends in .py"
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except _FAULTS as error:
+            del sys.modules[name]
+            frames = traceback.extract_tb(error.__traceback__)
+            lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+            row = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+            words = f"cannot be loaded ({type(error).__name__}: {error})"
+            raise InputError(words, where=str(path), row=row, remedy="Mend the file") from error
     classes = (
         member for member in vars(module).values() if isinstance(member, type) and member.__module__ == name
     )
@@ -421,29 +411,3 @@ def benchmark_in(path: Path) -> Benchmark:
         raise InputError(f"{len(found) or 'no'} benchmarks in it", where=str(path), remedy=remedy)
     benchmark: Benchmark = found[0]()
     return benchmark
-
-
-def _loaded(name: str, path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None, "a file that ends in .py"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except _FAULTS as error:
-        del sys.modules[name]
-        raise _broken(path, error) from error
-    return module
-
-
-def _broken(path: Path, error: Exception) -> InputError:
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)
-    ]
-    row = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-    return InputError(
-        f"cannot be loaded ({type(error).__name__}: {error})",
-        where=str(path),
-        row=row,
-        remedy="Mend the file",
-    )

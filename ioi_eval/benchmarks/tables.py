@@ -33,11 +33,18 @@ _MOST_READ = 64 << 20  # bytes
 
 
 class Table:
-    """Rows by number, from 0. Made by `open_table`."""
+    """Rows by number, from 0, in mapped files of Arrow. Made by `open_table`."""
 
-    def __init__(self, mapped: Mapped, where: str, fingerprint: str) -> None:
-        self._mapped, self._data, self.where, self.fingerprint = mapped, mapped.data, where, fingerprint
+    def __init__(self, files: Sequence[Path], where: str) -> None:
+        import pyarrow.ipc
+
+        self.where, self._maps = where, [_mapped(file) for file in files]
+        tables = [pyarrow.ipc.open_stream(pyarrow.py_buffer(mapped)).read_all() for mapped in self._maps]
+        self._data: Any = pyarrow.concat_tables(tables, promote_options="permissive")
         self.names: tuple[str, ...] = tuple(self._data.column_names)
+        # The name of an Arrow file changes with the files that it is made of.
+        parts = [f"{file} {len(mapped)}" for file, mapped in zip(files, self._maps, strict=True)]
+        self.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         self._read = 0  # bytes since the last release
         self._columns: dict[str, Any] = {}
         self._groups: dict[str, dict[str, tuple[int, ...]]] = {}
@@ -73,8 +80,10 @@ class Table:
             self.release()
 
     def release(self) -> None:
+        """Let go of the pages that were read; who still looks at them gets them again from the files."""
         self._read = 0
-        self._mapped.release()
+        for mapped in self._maps:
+            mapped.madvise(mmap.MADV_DONTNEED)
 
     def require(self, columns: Sequence[str]) -> None:
         missing = [name for name in columns if name not in self.names]
@@ -245,11 +254,7 @@ class Tables:
 
 def open_table(source: TableSource, *, cache: Path) -> Table:
     """The table as mapped Arrow files, which are kept in `cache`."""
-    files = arrow_files(source, cache)
-    # The name of an Arrow file changes with the files that it is made of.
-    parts = [f"{file} {file.stat().st_size}" for file in files]
-    fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-    return Table(Mapped(files), where(source), fingerprint)
+    return Table(_arrow_files(source, cache), _where(source))
 
 
 # --- sources: files, folders of copies ---------------------------------------------------------------
@@ -287,8 +292,12 @@ def find_files(folder: Path, source: TableSource) -> list[Path]:
     if source.path:
         return one_file(folder, source)
     base = _below(folder, source.dataset.rpartition("/")[2])
-    if source.config:
-        base = _config_folder(base, source.config)
+    if config := source.config:
+        places = [path for path in (base / config, base / "data" / config) if path.is_dir()]
+        if not places:
+            remedy = f"Put the files of {config} into one"
+            raise InputError(f"no folder {config!r} in it", where=str(base), remedy=remedy)
+        base = places[0]
     paths = [
         path
         for path in sorted(base.rglob("*"))
@@ -328,15 +337,6 @@ def _below(folder: Path, name: str) -> Path:
     return folder / name if name and (folder / name).is_dir() else folder
 
 
-def _config_folder(base: Path, config: str) -> Path:
-    places = [path for path in (base / config, base / "data" / config) if path.is_dir()]
-    if not places:
-        raise InputError(
-            f"no folder {config!r} in it", where=str(base), remedy=f"Put the files of {config} into one"
-        )
-    return places[0]
-
-
 def _split_of(path: Path, base: Path) -> str:
     for part in reversed(path.relative_to(base).parts):
         word = re.split(r"[-.]", part, maxsplit=1)[0].rstrip("0123456789")  # test2.jsonl is of the test split
@@ -345,28 +345,10 @@ def _split_of(path: Path, base: Path) -> str:
     return ""
 
 
-# --- mapped Arrow ------------------------------------------------------------------------------------
+# --- files of Arrow ----------------------------------------------------------------------------------
 
 
-_PARQUET = "parquet"
 _VERSION = 1  # of the files that are made
-
-
-class Mapped:
-    """A table in mapped files. What was read of it stays in memory only until `release`."""
-
-    def __init__(self, files: Sequence[Path]) -> None:
-        import pyarrow
-        import pyarrow.ipc
-
-        self._maps = [_mapped(file) for file in files]
-        tables = [pyarrow.ipc.open_stream(pyarrow.py_buffer(mapped)).read_all() for mapped in self._maps]
-        self.data: Any = pyarrow.concat_tables(tables, promote_options="permissive")
-
-    def release(self) -> None:
-        """Let go of the pages that were read; who still looks at them gets them again from the files."""
-        for mapped in self._maps:
-            mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _mapped(file: Path) -> mmap.mmap:
@@ -374,33 +356,29 @@ def _mapped(file: Path) -> mmap.mmap:
         return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def arrow_files(source: TableSource, cache: Path) -> list[Path]:
+def _arrow_files(source: TableSource, cache: Path) -> list[Path]:
     """The table as Arrow files, made where they are not there."""
     import pyarrow
 
+    kind = SUFFIXES[Path(source.files[0]).suffix.lower()] if source.files else ""
     try:
-        if source.files and _builder(source.files) == _PARQUET:
+        if kind == SUFFIXES[".parquet"]:
             return [_streamed([Path(file) for file in source.files], cache)]
-        return _by_datasets(source, cache)
+        import datasets  # only here: it takes seconds and a hundred megabytes
+
+        datasets.disable_progress_bars()
+        try:
+            if not kind:
+                return _of_hub(source, cache)
+            files, folder = list(source.files), str(cache / "tables" / "datasets")
+            return _cached(datasets.load_dataset(kind, data_files=files, split="train", cache_dir=folder))
+        except datasets.exceptions.DatasetGenerationError as error:
+            raise _cannot_load(source, error) from error
     except (*network_errors(), ValueError, RuntimeError, pyarrow.ArrowException) as error:
         raise _cannot_load(source, error) from error
 
 
-def _by_datasets(source: TableSource, cache: Path) -> list[Path]:
-    import datasets  # only here: it takes seconds and a hundred megabytes
-
-    datasets.disable_progress_bars()
-    try:
-        return _of_files(source.files, cache) if source.files else _of_hub(source, cache)
-    except datasets.exceptions.DatasetGenerationError as error:
-        raise _cannot_load(source, error) from error
-
-
-def _builder(files: Sequence[str]) -> str:
-    return SUFFIXES[Path(files[0]).suffix.lower()]
-
-
-def where(source: TableSource) -> str:
+def _where(source: TableSource) -> str:
     return source.label or (source.files[0] if len(source.files) == 1 else called(source))
 
 
@@ -414,14 +392,7 @@ def _cannot_load(source: TableSource, error: Exception) -> InputError:
         remedy = f"Is the file damaged?{several}"
     else:
         remedy = "Without a network, name a copy with data_dir=FOLDER"
-    return InputError(f"cannot be loaded ({reason.rstrip('.')})", where=where(source), remedy=remedy)
-
-
-def _of_files(files: Sequence[str], cache: Path) -> list[Path]:
-    import datasets
-
-    kind, folder = _builder(files), str(cache / "tables" / "datasets")
-    return _cached(datasets.load_dataset(kind, data_files=list(files), split="train", cache_dir=folder))
+    return InputError(f"cannot be loaded ({reason.rstrip('.')})", where=_where(source), remedy=remedy)
 
 
 def _cached(loaded: Any) -> list[Path]:
@@ -437,7 +408,6 @@ def _streamed(files: Sequence[Path], cache: Path) -> Path:
 
 
 def _write_arrow(files: Sequence[Path], place: Path) -> None:
-    import pyarrow
     import pyarrow.ipc
     import pyarrow.parquet
 
@@ -462,7 +432,7 @@ def _of_hub(source: TableSource, cache: Path) -> list[Path]:
     key = hashlib.sha256(msgspec.json.encode(source)).hexdigest()
     memory = cache / "tables" / f"{key}.json"
     try:
-        with asking(where(source)):
+        with asking(_where(source)):
             files = _asked(source, cache)
     except network_errors():
         files = [Path(name) for name in json.loads(memory.read_text())] if memory.exists() else []

@@ -26,7 +26,7 @@ from ioi_eval.contest import Feedback, Rules, Turns
 from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
-from ioi_eval.model.modules import read_packages
+from ioi_eval.model.languages import read_packages
 from ioi_eval.model.options import Said
 from ioi_eval.model.secret import names_a_secret
 from ioi_eval.model.values import Value

@@ -33,8 +33,7 @@ from ioi_eval.engines.jobs.headers import header_recipe
 from ioi_eval.engines.linking import QUICK_LINKER
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.job import Toolchain
-from ioi_eval.model.languages import LANGUAGES, find
-from ioi_eval.model.modules import MAIN
+from ioi_eval.model.languages import LANGUAGES, MAIN_MODULES, find
 from ioi_eval.model.options import BuildLimits, BuildOptions
 from ioi_eval.model.values import Blob, NamedBlob
 from ioi_eval.store import Store
@@ -210,8 +209,8 @@ def _told(found: Interpreter) -> str:
 
 
 def _brings(modules: Sequence[str]) -> str:
-    has = [module for module in MAIN if module in modules]
-    lacks = [module for module in MAIN if module not in modules]
+    has = [module for module in MAIN_MODULES if module in modules]
+    lacks = [module for module in MAIN_MODULES if module not in modules]
     if not has:
         return f"has none of {', '.join(lacks)}"
     return f"has {', '.join(has)}" + (f", lacks {', '.join(lacks)}" if lacks else "")

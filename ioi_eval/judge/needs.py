@@ -10,8 +10,7 @@ from ioi_eval.engines.contract import Profile
 from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, linked_grader
 from ioi_eval.model.errors import InputError, JudgeFailure, ModuleMissing
 from ioi_eval.model.job import Toolchain
-from ioi_eval.model.languages import Language, find
-from ioi_eval.model.modules import MODULES, checked
+from ioi_eval.model.languages import MODULES, Language, find, known_modules
 from ioi_eval.model.values import Checker, Manager, Problem, TaskType
 
 PYTHON = "python3"  # the interpreter whose packages a benchmark promises; those of PyPy nobody does
@@ -139,7 +138,7 @@ def refuse_promises(packages: Collection[str], commands: Collection[str], here: 
     `commands`: the toolchains of the submissions. Nothing that a submission imports matters, so none can
     choose this. Interpreters of servers that do not tell their packages pass.
     """
-    promised = checked(packages)
+    promised = known_modules(packages)
     for tool in here.offered(PYTHON) if PYTHON in commands else ():
         if tool.modules is not None and (missing := [name for name in promised if name not in tool.modules]):
             raise InputError(

@@ -1,13 +1,18 @@
-"""The languages that submissions may be written in, as data: another language is another row of the table."""
+"""The languages that submissions may be written in, as data: another language is another row of the table.
+
+And Python's packages that programs may be promised.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import nearest
 from ioi_eval.model.values import Limits, Value
 
 _LISTS = ("{flags}", "{extra}", "{sources}")  # words of a template that stand for any number of arguments
@@ -456,3 +461,54 @@ def remedy(command: str) -> str:
     """Return the command that installs a language's toolchain; empty for commands outside of the table."""
     own = (language.remedy for language in LANGUAGES if language.command == command)
     return next(own, next((language.remedy for language in LANGUAGES if language.runner == command), ""))
+
+
+# --- packages of Python -------------------------------------------------------------------------------
+# Those that programs often import and that do not come with Python, by the name in an import. A benchmark may
+# promise any of these to programs; whatever else a program imports is the program's own affair.
+
+# Which of them a machine has is what `doctor` tells.
+MAIN_MODULES = ("numpy", "scipy", "sympy", "sortedcontainers", "networkx")
+
+MODULES: Mapping[str, str] = MappingProxyType(
+    {
+        **{name: name for name in MAIN_MODULES},
+        "PIL": "pillow",
+        "atcoder": "ac-library-python",
+        "bitarray": "bitarray",
+        "cvxpy": "cvxpy",
+        "gmpy2": "gmpy2",
+        "matplotlib": "matplotlib",
+        "more_itertools": "more-itertools",
+        "mpmath": "mpmath",
+        "numba": "numba",
+        "ortools": "ortools",
+        "pandas": "pandas",
+        "pulp": "pulp",
+        "pytest": "pytest",
+        "regex": "regex",
+        "requests": "requests",
+        "shapely": "shapely",
+        "sklearn": "scikit-learn",
+        "tqdm": "tqdm",
+        "torch": "torch",
+        "yaml": "pyyaml",
+        "z3": "z3-solver",
+    }
+)
+"""Name in an import -> name on PyPI."""
+
+
+def read_packages(text: str) -> tuple[str, ...]:
+    """Return the packages that are promised to programs, of their names with commas between; `none`: none."""
+    return known_modules(word for word in text.replace(",", " ").split() if word.lower() != "none")
+
+
+def known_modules(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, each once. InputError for one that no interpreter is asked for."""
+    found = tuple(dict.fromkeys(names))
+    for name in found:
+        if name not in MODULES:
+            remedy = nearest(name, tuple(MODULES))
+            raise InputError(f"no such package: {name!r}", field="choice.packages", remedy=remedy)
+    return found

@@ -39,9 +39,10 @@ from ioi_eval.model.values import (
     Test,
     WordOfTests,
 )
-from ioi_eval.problems import testlib
 from ioi_eval.problems.archive import extracted, open_cache
 from ioi_eval.problems.package import (
+    TESTLIB,
+    TESTLIB_REMEDY,
     DeclaredFormat,
     Executable,
     GeneratedTest,
@@ -53,6 +54,7 @@ from ioi_eval.problems.package import (
     solution,
     source_text,
     visible,
+    with_testlib,
 )
 from ioi_eval.rules.grading import each_behind
 from ioi_eval.store import private_folder
@@ -79,10 +81,13 @@ class Dmoj(DeclaredFormat):
         suite = list(read_suite(folder, faults))
         data = Data(folder, header, faults)
         interactor = read_program(folder, header.inner("interactive")) if header.has("interactive") else None
-        cases = _Reader(header, data, name).cases()
+        cases = _Cases(header, data, name)
+        subtasks = cases.read()
         points = max(cases.worths.values(), default=0.0) or 1.0
         checker = read_checker(folder, header, cases.checkers, points)
         judge = interactor.kind if interactor else checker.kind
+        # The most points that a program of testlib may give, where a case has its own.
+        own = {*cases.worths.values()} - {0, points} if judge is CheckerKind.TESTLIB else set[float]()
         graders, prelude = read_graders(header, data)
         return Problem(
             id=name,
@@ -100,8 +105,15 @@ class Dmoj(DeclaredFormat):
             grader_files=graders,
             checker=Checker() if interactor else checker,
             manager=replace(interactor, full=points) if interactor else None,
-            tests=tuple(_tests(cases, checker, judge, points)),
-            subtasks=cases.subtasks,
+            tests=tuple(
+                replace(
+                    test,
+                    full=cases.worths[test.name] if cases.worths[test.name] in own else None,
+                    arguments=test.arguments if checker.kind is CheckerKind.CMS else (),
+                )
+                for test in cases.tests
+            ),
+            subtasks=subtasks,
             solutions=tuple(read_solutions(folder, suite, [test.name for test in cases.tests], faults)),
             cpp_standard="gnu++20",
         )
@@ -112,8 +124,8 @@ class Dmoj(DeclaredFormat):
         if values is None:
             return None
         header = Fields(values, self.header, faults)
-        reader = _Reader(header, Data(folder, header, faults), folder.name, folder)
-        reader.cases()
+        reader = _Cases(header, Data(folder, header, faults), folder.name, folder)
+        reader.read()
         if not reader.made and not faults.errors:
             faults.add(
                 "no case has a generator", self.header, field="generator", remedy="Its tests are there"
@@ -136,25 +148,20 @@ def _refuse(header: Fields, faults: Faults) -> None:
         )
 
 
-def _tests(cases: CaseTree, checker: Checker, judge: CheckerKind, points: float) -> Iterator[Test]:
-    """Yield the tests with the most points a testlib program may give, or a script's arguments."""
-    for test in cases.tests:
-        worth = cases.worths[test.name]
-        own = worth if judge is CheckerKind.TESTLIB and worth not in (0, points) else None
-        arguments = test.arguments if checker.kind is CheckerKind.CMS else ()
-        yield replace(test, full=own, arguments=arguments)
-
-
 # --- limits and files of submissions ----------------------------------------------------------------
 
 
-def _limits(suite: list[Fields], header: Fields, cases: CaseTree, faults: Faults) -> Limits:
-    own_time, own_memory = next(iter(cases.limits), (None, None))
-    if own_time is not None and own_memory is not None:
-        time, memory = own_time, own_memory
-    else:
-        time, memory = read_limits(suite, faults)
-        time, memory = own_time or time, own_memory or memory
+def _limits(suite: list[Fields], header: Fields, cases: _Cases, faults: Faults) -> Limits:
+    time, memory = next(iter(cases.limits), (None, None))
+    if time is None or memory is None:
+        found = [(part.number("time", above=0), part.whole("memory", least=1)) for part in suite]
+        if not found:
+            words = f"no limits are in it: {_USUAL_TIME:g} s and {_USUAL_MEMORY >> 10} MiB, as of the judge's"
+            faults.note(f"{words} command line; time_limit=... and memory_limit=... set others")
+        if len(set(found)) > 1:
+            faults.note("its tests have several limits, of which the largest hold", "tests")
+        time = time or max((time for time, _ in found), default=0.0) or _USUAL_TIME
+        memory = memory or max((memory for _, memory in found), default=_USUAL_MEMORY) or 1
     factor = header.number("wall_time_factor", _USUAL_FACTOR, above=0)
     return Limits(
         cpu_time=time,
@@ -190,16 +197,6 @@ _NUMBERS = r".*?(?:(?:^|\W)(?P<batch>\d+)[^\d\s]+)?(?P<case>\d+)[^\d\s]*$"
 _USUAL = {"input_format": r"^(?=.*?\.in|in)" + _NUMBERS, "output_format": r"^(?=.*?\.out|out)" + _NUMBERS}
 
 
-class CaseTree(NamedTuple):
-    tests: tuple[Test, ...] = ()
-    subtasks: tuple[Subtask, ...] = ()
-    worths: Mapping[str, float] = {}  # the points of each test's case or batch
-    checkers: Mapping[str, CaseChecker] = {}
-    limits: frozenset[tuple[float | None, int | None]] = (
-        frozenset()
-    )  # seconds and KiB that cases have of their own
-
-
 class _Part(NamedTuple):
     """A case, or a batch of cases."""
 
@@ -209,31 +206,29 @@ class _Part(NamedTuple):
     needs: tuple[int, ...] = ()  # earlier batches
 
 
-class _Reader:
-    """A reader of cases. With a `folder` it notes how they are made; else they have to be there."""
+class _Cases:
+    """The cases of a package. With a `folder` it is noted how they are made; else they have to be there."""
 
     def __init__(self, header: Fields, data: Data, problem: str, folder: Path | None = None) -> None:
         self._header, self._data, self._problem, self._folder = header, data, problem, folder
         self.made: list[GeneratedTest] = []
         self.generators: dict[str, Executable] = {}
-        self._tests: list[Test] = []
-        self._worths: dict[str, float] = {}
-        self._checkers: dict[str, CaseChecker] = {}
-        self._limits = set[tuple[float | None, int | None]]()
+        self.tests: list[Test] = []
+        self.worths: dict[str, float] = {}  # the points of each test's case or batch
+        self.checkers: dict[str, CaseChecker] = {}
+        self.limits = set[tuple[float | None, int | None]]()  # seconds and KiB that cases have of their own
         self._batches = 0
 
-    def cases(self) -> CaseTree:
+    def read(self) -> tuple[Subtask, ...]:
         pretests = self._parts(_PRETESTS) if self._header.has(_PRETESTS) else []
         parts = [*(part._replace(points=0.0) for part in pretests), *self._parts(_CASES)]
         if not parts:
             self._header.fault(_CASES, "no cases", _EXPECTED)
         elif not any(part.points for part in parts):
             self._header.fault("points", "nothing is worth points", "Give cases or batches points")
-        batches = [part for part in parts if part.name]
-        if len(self._limits) > 1:
+        if len(self.limits) > 1:
             self._header.fault(_CASES, "limits differ between cases", "Give all of them the same")
-        subtasks, limits = tuple(_subtasks(parts, batches)), frozenset(self._limits)
-        return CaseTree(tuple(self._tests), subtasks, self._worths, self._checkers, limits)
+        return tuple(_subtasks(parts, [part for part in parts if part.name]))
 
     # --- what is listed ----------------------------------------------------------------------------------
 
@@ -288,19 +283,19 @@ class _Reader:
             if key in own:
                 words = "a batch in a batch" if key == "batched" else "cases have none of their own here"
                 fields.fault(key, words, "Move it to the top of the file")
+        position = len(self.tests)
+        name = str(position + 1)
         if fields.has("generator"):
-            fields = self._generated(fields, str(len(self._tests) + 1))
+            fields = self._generated(fields, name)
         memory = fields.whole("memory_limit", least=1) if fields.has("memory_limit") else None
-        self._limits.add((fields.optional_number("time_limit", above=0), memory))
-        name = str(len(self._tests) + 1)
+        self.limits.add((fields.optional_number("time_limit", above=0), memory))
         binary = fields.flag("binary_data", False)
         blobs = [self._content(fields, key, binary=binary) for key in ("in", "out")]
         checker = chosen(fields)
-        position = len(self._tests)
         values = {"points": points, "position": position, "batch": batch, "stops": stops, "binary": binary}
         arguments = (checker.argument({**values, "problem": self._problem}),)
-        self._tests.append(Test(name=name, input=blobs[0], answer=blobs[1], arguments=arguments))
-        self._worths[name], self._checkers[name] = points, checker
+        self.tests.append(Test(name=name, input=blobs[0], answer=blobs[1], arguments=arguments))
+        self.worths[name], self.checkers[name] = points, checker
         return name
 
     def _generated(self, fields: Fields, name: str) -> Fields:
@@ -401,9 +396,17 @@ def _subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator[Subt
                 before += part.tests if not part.points else ()
         else:
             for gate, run in itertools.groupby(alike, key=lambda part: not part.points):
-                cases = list(run)
-                yield from _run(cases, before)
-                before += [name for case in cases if gate for name in case.tests]
+                worths = {name: case.points for case in run for name in case.tests}
+                first, last = next(iter(worths)), list(worths)[-1]
+                tree = each_behind(worths, before) if before or len(set(worths.values())) > 1 else None
+                yield Subtask(
+                    name=f"case {first}" if first == last else f"cases {first} to {last}",
+                    points=sum(worths.values()),
+                    tests=tuple(dict.fromkeys([*before, *worths])),
+                    score_type=ScoreType.SUM,
+                    grading=tree,
+                )
+                before += worths if gate else ()
 
 
 def _with_needs(batches: Sequence[_Part], number: int) -> Iterable[str]:
@@ -412,20 +415,6 @@ def _with_needs(batches: Sequence[_Part], number: int) -> Iterable[str]:
     for other in part.needs:
         yield from _with_needs(batches, other)
     yield from part.tests
-
-
-def _run(cases: Sequence[_Part], before: Sequence[str]) -> Iterator[Subtask]:
-    worths = {name: case.points for case in cases for name in case.tests}
-    first, last = next(iter(worths)), list(worths)[-1]
-    name = f"case {first}" if first == last else f"cases {first} to {last}"
-    tree = each_behind(worths, before) if before or len(set(worths.values())) > 1 else None
-    yield Subtask(
-        name=name,
-        points=sum(worths.values()),
-        tests=tuple(dict.fromkeys([*before, *worths])),
-        score_type=ScoreType.SUM,
-        grading=tree,
-    )
 
 
 # --- checkers: by name, `check` functions in Python, programs in other languages --------------------
@@ -479,7 +468,13 @@ def read_checker(folder: Path, header: Fields, checkers: Mapping[str, CaseChecke
     if names <= {STANDARD}:
         return Checker(kind=CheckerKind.WORD_LINES)
     if BRIDGED not in names:
-        return _script(folder, names)
+        script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders() / "python" / _SCRIPT))
+        modules = (
+            NamedBlob(name=f"{module_of(name)}.py", content=Blob.of_file(folder / name))
+            for name in sorted(names)
+            if "." in name and (folder / name).is_file()
+        )
+        return Checker(kind=CheckerKind.CMS, sources=(script, *modules), language="python")
     arguments = {json.dumps(checker.args, sort_keys=True, default=str) for checker in checkers.values()}
     if len(names) > 1 or len(arguments) > 1:
         header.fault("checker", "its cases have different programs", "Give all cases the same checker")
@@ -522,13 +517,6 @@ def _broken(source: str) -> str:
     return ""
 
 
-def _script(folder: Path, names: set[str]) -> Checker:
-    own = [name for name in sorted(names) if "." in name and (folder / name).is_file()]
-    script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders() / "python" / _SCRIPT))
-    modules = (NamedBlob(name=f"{module_of(name)}.py", content=Blob.of_file(folder / name)) for name in own)
-    return Checker(kind=CheckerKind.CMS, sources=(script, *modules), language="python")
-
-
 # --- programs in languages of their own --------------------------------------------------------------
 
 # Programs by the way in which they speak. Of another one its name is told.
@@ -559,11 +547,11 @@ def read_program(folder: Path, fields: Fields) -> Manager | None:
     language = _language(fields, sources[0])
     try:
         source = folder / sources[0]
-        program = testlib.program(sources[0], source_text(source), source.parent, folder, folder.parent)
+        program = with_testlib(sources[0], source_text(source), source.parent, folder, folder.parent)
     except InputError as error:
-        fields.fault("files", error.problem, testlib.REMEDY)
+        fields.fault("files", error.problem, TESTLIB_REMEDY)
         return None
-    others = (name for name in lying if name != sources[0] and name != testlib.NAME)
+    others = (name for name in lying if name != sources[0] and name != TESTLIB)
     beside = tuple(NamedBlob(name=name, content=Blob.of_file(folder / name)) for name in others)
     return Manager(sources=(*program, *beside), language=language, kind=_SPEAKS[kind], given=_given(fields))
 
@@ -584,16 +572,20 @@ def _given(fields: Fields) -> tuple[str, ...]:
 
 
 def _language(fields: Fields, source: str) -> str:
-    usual = language_of(source) or ""
-    name = fields.text("lang", usual)
-    try:
-        language = find(name.lower()).name
-    except InputError:
-        language = name
+    name = fields.text("lang", language_of(source) or "")
+    language = _known_language(name)
     if language not in ("c++", "c", "python"):
         fields.fault("lang", f"it is in {name}", "Expected C++, C or Python")
         return "c++"
     return language
+
+
+def _known_language(name: str) -> str:
+    """Return our name of a language; its own where it is none of ours."""
+    try:
+        return find(name).name
+    except InputError:
+        return name
 
 
 def read_graders(header: Fields, data: Data) -> tuple[tuple[NamedBlob, ...], str]:
@@ -664,14 +656,10 @@ class Data:
         if binary:
             return Blob.of_file(path)
         content = path.read_bytes()
-        plain = with_line_ends(content)
+        plain = re.sub(rb"\r\n?", b"\n", content)
+        if plain and not plain.endswith(b"\n"):
+            plain += b"\n"
         return Blob.of_file(path) if plain == content else Blob.of(plain)
-
-
-def with_line_ends(content: bytes) -> bytes:
-    """Return a text where every line ends with a newline, the last one too."""
-    plain = re.sub(rb"\r\n?", b"\n", content)
-    return plain if plain.endswith(b"\n") or not plain else plain + b"\n"
 
 
 # --- solutions: the tests of the judge's own suite, tests/NAME/test.yml -----------------------------
@@ -684,18 +672,6 @@ _CODES: Mapping[str, str] = MappingProxyType(
     {"AC": "ac", "WA": "wa", "TLE": "tle", "MLE": "rte", "OLE": "rte", "RTE": "rte", "IR": "rte"}
 )
 _SKIPPED, _ANY, _NOT_COMPILED, _BROKEN = "SC", "*", "CE", "IE"
-
-
-def read_limits(suite: Iterable[Fields], faults: Faults) -> tuple[float, int]:
-    """Return seconds and KiB: the largest that the package's tests have."""
-    found = [(part.number("time", above=0), part.whole("memory", least=1)) for part in suite]
-    if not found:
-        words = f"no limits are in it: {_USUAL_TIME:g} s and {_USUAL_MEMORY >> 10} MiB, as of the judge's"
-        faults.note(f"{words} command line; time_limit=... and memory_limit=... set others")
-        return _USUAL_TIME, _USUAL_MEMORY
-    if len(set(found)) > 1:
-        faults.note("its tests have several limits, of which the largest hold", "tests")
-    return max(time for time, _ in found) or _USUAL_TIME, max(memory for _, memory in found) or 1
 
 
 def read_solutions(
@@ -729,10 +705,7 @@ def read_suite(folder: Path, faults: Faults) -> Iterator[Fields]:
 
 def _solution(entry: Fields, path: Path, names: Sequence[str], faults: Faults) -> Solution | None:
     spoken = entry.values.get("language")
-    try:
-        language = find(str(spoken)).name if spoken else language_of(path.name) or ""
-    except InputError:
-        language = str(spoken)
+    language = _known_language(str(spoken)) if spoken else language_of(path.name) or ""
     whole = _codes(entry.values.get("expect", "AC"), entry, "expect")
     for key in ("score", "score_cases"):
         if key in entry.values:

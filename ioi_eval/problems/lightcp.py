@@ -13,8 +13,15 @@ from typing import Any, NamedTuple
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, shown
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Manager, NamedBlob, Problem, TaskType, Test
-from ioi_eval.problems import testlib
-from ioi_eval.problems.package import DeclaredFormat, is_plain, language_of, source_text, test_of
+from ioi_eval.problems.package import (
+    TESTLIB_REMEDY,
+    DeclaredFormat,
+    is_plain,
+    language_of,
+    source_text,
+    test_of,
+    with_testlib,
+)
 
 _TESTS = "testdata"
 _USUAL = {"checker": "chk.cc", "interactor": "interactor.cc"}
@@ -73,23 +80,21 @@ def _cases(header: Fields) -> Iterator[_Case]:
     if not isinstance(listed, list) or not listed or not all(isinstance(case, dict) for case in listed):
         header.fault("subtasks", "not a list of subtasks", "Give it a list of `n_cases: 3` or of `cases`")
         return
+
+    def named(side: str, number: int, suffix: str) -> str:
+        return f"{header.text(f'{side}_prefix', '')}{number}{header.text(f'{side}_suffix', suffix)}"
+
     first = 1
     for number, values in enumerate(listed):
         subtask = header.under(f"subtasks.{number}", values)
         if subtask.has("n_cases"):
             count = subtask.whole("n_cases", most=100_000)
             for case in range(first, first + count):
-                yield _numbered(header, subtask, case)
+                names = named("input", case, ".in"), named("output", case, ".ans")
+                yield _Case(*names, *_limits(header, subtask))
             first += count
         else:
             yield from _named(header, subtask)
-
-
-def _numbered(header: Fields, subtask: Fields, number: int) -> _Case:
-    def name(side: str, suffix: str) -> str:
-        return f"{header.text(f'{side}_prefix', '')}{number}{header.text(f'{side}_suffix', suffix)}"
-
-    return _Case(name("input", ".in"), name("output", ".ans"), *_limits(header, subtask))
 
 
 def _named(header: Fields, subtask: Fields) -> Iterator[_Case]:
@@ -126,25 +131,22 @@ def _limit(levels: tuple[Fields, ...], names: tuple[str, ...], usual: str, read:
 
 def _seconds(value: Any) -> float | None:
     """Return seconds. A number without a unit counts nanoseconds there, which nobody means: None."""
-    found = (
-        re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s)?", value, re.I)
-        if isinstance(value, str)
-        else None
-    )
-    if found is None:
-        return None
-    return float(found[1]) / (1000 if (found[2] or "s").lower() == "ms" else 1)
+    found = _amount(value, "ms|s")
+    return found[0] / (1000 if found[1] == "ms" else 1) if found else None
 
 
 def _bytes(value: Any) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return value if 0 < value < 1 << 60 else None
-    found = (
-        re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmg]?)", value, re.I)
-        if isinstance(value, str)
-        else None
-    )
-    return round(float(found[1]) * _UNITS[found[2].lower()]) if found else None
+    found = _amount(value, "[kmg]")
+    return round(found[0] * _UNITS[found[1]]) if found else None
+
+
+def _amount(value: Any, units: str) -> tuple[float, str] | None:
+    """Return the number and the unit that a text has; None for anything else."""
+    pattern = rf"([0-9]{{1,9}}(?:\.[0-9]{{1,9}})?)\s*({units})?"
+    found = re.fullmatch(pattern, value, re.I) if isinstance(value, str) else None
+    return (float(found[1]), (found[2] or "").lower()) if found else None
 
 
 # --- files -------------------------------------------------------------------------------------------
@@ -160,24 +162,20 @@ def _program(folder: Path, header: Fields, kind: str, headers: tuple[Path, ...])
     if language_of(name) != "c++":
         header.fault(kind, f"{name!r} is not C++", "Expected a program that is written with testlib")
     try:
-        return testlib.program(name, source_text(path), folder, folder.resolve().parent, *headers)
+        return with_testlib(name, source_text(path), folder, folder.resolve().parent, *headers)
     except InputError as error:
-        header.fault(kind, error.problem, testlib.REMEDY)
+        header.fault(kind, error.problem, TESTLIB_REMEDY)
         return ()
 
 
 def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
     for case in cases:
-        paths = [folder / _TESTS / case.input, _answer(folder, case.output)]
+        answers = (folder / _TESTS / name for name in (re.sub(r"\.out$", ".ans", case.output), case.output))
+        answer = next(filter(Path.is_file, answers), folder / _TESTS / case.output)
+        paths = [folder / _TESTS / case.input, answer]
         root = (folder / _TESTS).resolve()
         missing = [path for path in paths if not (path.is_file() and path.resolve().is_relative_to(root))]
         for path in missing:
             faults.add("missing file", f"{_TESTS}/{path.name}", remedy=f"Add it, or correct {LightCp.header}")
         if not missing:
             yield test_of(PurePosixPath(case.input).with_suffix("").as_posix(), paths[0], paths[1])
-
-
-def _answer(folder: Path, name: str) -> Path:
-    """Return the answer's file; an .ans is preferred to an .out."""
-    preferred = folder / _TESTS / re.sub(r"\.out$", ".ans", name)
-    return preferred if preferred.is_file() else folder / _TESTS / name

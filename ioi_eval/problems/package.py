@@ -298,6 +298,32 @@ def visible(paths: Iterable[Path]) -> list[Path]:
     return sorted(path for path in paths if not path.name.startswith("."))
 
 
+# --- programs with testlib.h, which many packages and datasets leave to the judge -------------------
+
+TESTLIB = "testlib.h"
+TESTLIB_REMEDY = (
+    f"Put {TESTLIB} (github.com/MikeMirzayanov/testlib) beside the data, or into /usr/local/include"
+)
+_SYSTEM = (Path("/usr/local/include"), Path("/usr/include"))
+_INCLUDES_TESTLIB = re.compile(r'^\s*#\s*include\s*["<](?:.*/)?testlib\.h[">]', re.MULTILINE)
+
+
+def find_testlib(*folders: Path) -> Path | None:
+    """Return the header's place: one of these folders, or where compilers look."""
+    places = (folder / TESTLIB for folder in (*folders, *_SYSTEM))
+    return next((place for place in places if place.is_file()), None)
+
+
+def with_testlib(name: str, source: str, *folders: Path) -> tuple[NamedBlob, ...]:
+    """Return the files of a program, with the header if it includes that. InputError where there is none."""
+    main = NamedBlob(name=name, content=Blob.of(source))
+    if not _INCLUDES_TESTLIB.search(source):
+        return (main,)
+    if (found := find_testlib(*folders)) is None:
+        raise InputError(f"{name} includes {TESTLIB}, and there is none", remedy=TESTLIB_REMEDY)
+    return (main, NamedBlob(name=TESTLIB, content=Blob.of_file(found)))
+
+
 # --- tests -------------------------------------------------------------------------------------------
 
 

@@ -24,7 +24,7 @@ from ioi_eval.engines.embedded.commands import (
 from ioi_eval.engines.environment import CALLER, PYTHON
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.job import Toolchain
-from ioi_eval.model.modules import MODULES
+from ioi_eval.model.languages import MODULES
 from ioi_eval.model.values import Value
 
 _log = logging.getLogger(__name__)

@@ -29,8 +29,7 @@ from ioi_eval.engines.piston.sending import API, TELL, Identity, Request, Wire, 
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineError, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
-from ioi_eval.model.languages import find
-from ioi_eval.model.modules import MODULES
+from ioi_eval.model.languages import MODULES, find
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob
 

@@ -16,7 +16,7 @@ from support.datasets import CasesError
 from support.harnesses import harness_of_functions
 
 from ioi_eval import Scorer
-from ioi_eval.benchmarks.evalplus import read_test
+from ioi_eval.benchmarks.assertions import read_test
 from ioi_eval.models import CheckerKind, Problem, Submission
 from ioi_eval.models import Verdict as V
 from ioi_eval.rules.json_tests import as_arguments, as_json, literal

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.datasets import CasesError, open_dump
 
 from ioi_eval import Scorer
-from ioi_eval.benchmarks.livecodebench import pickled_text, unpacked
+from ioi_eval.benchmarks.apps import pickled_text, unpacked
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Problem, Submission
 from ioi_eval.models import Verdict as V

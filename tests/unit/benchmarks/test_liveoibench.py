@@ -14,11 +14,11 @@ from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
 from testlib_files import HIDDEN, write_header
 
 from ioi_eval import Scorer
-from ioi_eval.benchmarks.liveoibench import SCRIPTS
+from ioi_eval.benchmarks.olympiads import SCRIPTS
 from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, Submission
 from ioi_eval.models import Verdict as V
-from ioi_eval.problems import testlib
+from ioi_eval.problems import package as testlib
 
 pytestmark = pytest.mark.once
 

@@ -18,7 +18,7 @@ from ioi_eval import Scorer
 from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, Problem, Submission, TaskType
 from ioi_eval.models import Verdict as V
-from ioi_eval.problems import testlib
+from ioi_eval.problems import package as testlib
 
 pytestmark = pytest.mark.once
 
