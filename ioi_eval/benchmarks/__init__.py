@@ -1,6 +1,6 @@
 """Benchmarks and dumps of generations: from datasets and files to problems and submissions, and runs back.
 
-Here: a file for each dataset, tables and rows and where they come from. Not here: packages on disk
+Here: datasets, a file for each kind, tables and rows and where they come from. Not here: packages on disk
 (`problems`), what is repaired or taken out of a reply (`rules`), how long anything is judged (`runs`).
 """
 
