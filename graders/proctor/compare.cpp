@@ -1,6 +1,7 @@
 #include "compare.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -10,7 +11,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <strings.h>
 #include <utility>
 #include <vector>
 
@@ -146,7 +146,8 @@ bool same_word(const std::string& ours, const std::string& theirs, const Tokens&
   double a, b;
   if (rules.tolerant() && as_number(theirs, b)) return as_number(ours, a) && rules.close(a, b);
   if (rules.case_sensitive) return ours == theirs;
-  return strcasecmp(ours.c_str(), theirs.c_str()) == 0 && ours.size() == theirs.size();
+  const auto alike = [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); };
+  return std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), alike);
 }
 
 // --- by lines and the words on them ------------------------------------------------------------------

@@ -500,6 +500,10 @@ def test_json_of_huge_numbers_and_of_no_json(one_bench: Bench) -> None:
         ({"absolute": 1e-3}, "1.0015", "1.0", False),
         ({"relative": 1e-3}, "1000.5", "1000", True),
         ({"relative": 1e-3, "absolute": 0}, "nan", "1", False),
+        ({"relative": 0.1, "absolute": 0}, "90", "100", True),  # of the answer, not of the output
+        ({"relative": 0.1, "absolute": 0}, "111", "100", False),
+        ({"case_sensitive": False}, "a\0B", "A\0b", True),
+        ({"case_sensitive": False}, "a\0B", "a\0c", False),
         ({"absolute": 1e-3}, "1.0", "x", False),
         ({"space_sensitive": True}, "a  b\n", "a b\n", False),
         ({"space_sensitive": True}, "a  b\n", "a  b\n", True),
