@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ TEXT = st.text(
 )
 ACTING = {"Cc", "Zl", "Zp"}
 TURNING = {"\u061c", *map(chr, range(0x200B, 0x2010)), *map(chr, range(0x202A, 0x202F))}
-TURNING |= {*map(chr, range(0x2060, 0x2070)), "\ufeff"}
+TURNING |= {*map(chr, range(0x2060, 0x2070)), "\ufeff", "\xad"}
 
 
 @given(st.dictionaries(TEXT, TEXT | st.lists(TEXT)))
@@ -32,6 +33,11 @@ def test_a_label_is_one_line_in_quotes(text: str) -> None:
     label = as_label(text)
     assert (label[0] == label[-1] == '"' and label.isprintable()) or not text.isprintable()
     assert not [char for char in label if unicodedata.category(char) in {*ACTING, "Cf"}]
+
+
+@pytest.mark.parametrize("char", [*"\x7f\x80\x9b\x9f\xad\u061c\u180e\u2028\ufeff\ufff9\U000e0041"])
+def test_each_that_acts_is_escaped(char: str) -> None:
+    assert as_json(char).isascii() and msgspec.json.decode(as_json(char)) == char
 
 
 def test_plain_text_stays_as_it_is() -> None:

@@ -86,6 +86,12 @@ def test_max_tokened_last(tokened: tuple[str, ...], points: float, key: str) -> 
     assert (best.points, best.key) == (points, key)
 
 
+def test_the_last_counts_also_where_it_does_not_compile() -> None:
+    broken = SubmissionResult(key="y", problem_id="p", compiles=False, points=0)
+    best = scoring.best_tokened_or_last([scored("x", 50), broken], ())["p"]
+    assert (best.points, best.key) == (0, "y")
+
+
 def test_bests_are_per_problem_in_the_order_of_names() -> None:
     made = [
         scored("x", 50, problem_id="q"),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioi_eval.engines.piston.contents import Patience, ServerTimes, at_its_pace, time_for
-from ioi_eval.models import Job, Limits
+from ioi_eval.models import Job, Limits, Problem
 from ioi_eval.rules.limits import (
     asked,
     hard_stop,
@@ -18,6 +18,7 @@ from ioi_eval.rules.limits import (
     plan_limits,
     run_time,
 )
+from ioi_eval.store.folder import with_limit
 
 pytestmark = pytest.mark.alike
 
@@ -73,3 +74,9 @@ def test_a_test_without_limits_is_reckoned_with() -> None:
 def test_milliseconds_are_never_less_than_the_seconds(seconds: float | None, found: int | None) -> None:
     """1.001 * 1000 is a little less than 1001 in floats; a limit of nothing would end every program."""
     assert milliseconds(seconds) == found
+
+
+def test_a_measured_limit_leaves_the_wall_clock_that_a_problem_has() -> None:
+    own, none = (Problem(id="p", limits=Limits(wall_time=wall)) for wall in (30.0, None))
+    assert [with_limit(each, 2.0).limits.wall_time for each in (own, none)] == [30.0, 5.0]
+    assert with_limit(own, 2.0).limits.cpu_time == 2.0

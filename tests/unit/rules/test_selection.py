@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.runs import Mode
 
@@ -111,6 +111,11 @@ def test_a_subtask_is_solved_by_whatever_solves_it() -> None:
         candidate("c", (1, 0, 0), "02-full"),
     ]
     assert keys(limited(made)) == ["a", "c"]
+
+
+def test_what_is_rounded_to_full_marks_solves_nothing() -> None:
+    made = [candidate(key, (1, 0, score), "02-full") for key, score in (("a", 0.999), ("b", 1), ("c", 1))]
+    assert keys(limited(made)) == ["a", "b"]
 
 
 def test_two_halves_solve_the_whole() -> None:
@@ -252,3 +257,14 @@ def test_a_pool_holds_a_bounded_number_and_no_tests() -> None:
     chosen = pool.chosen(Budget.LIMITED)
     assert keys(chosen) == ["k499", "k498", "k497"]
     assert all(not part.test_results for one in chosen for part in one.result.subtasks)
+
+
+@given(pools())
+@example([candidate("last", number=3), candidate("best", (1, 1, 1), number=1)])
+def test_a_pool_that_was_packed_chooses_as_before(made: list[Attempt]) -> None:
+    pool = SubmissionPool(3)
+    for one in made:
+        pool.add(one)
+    again = SubmissionPool.unpacked(pool.packed())
+    for budget in Budget:
+        assert keys(again.chosen(budget)) == keys(pool.chosen(budget))

@@ -14,7 +14,7 @@ from support.plans import VERSION, Line, decode_lines
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.values import RAW_POINTS
-from ioi_eval.models import JobResult, Limits, Stage, StageStatus, Verdict
+from ioi_eval.models import JobResult, Limits, Stage, StageStatus, TestResult, Verdict
 from ioi_eval.rules import verdicts
 
 pytestmark = pytest.mark.once
@@ -122,6 +122,15 @@ def test_measures_are_in_seconds_and_bytes() -> None:
     measured = line(end="ok", score=1.0, cpu_us=1200, wall_us=1700, memory=1310720)
     result = verdicts.test_result("a", measured, limits=LIMITS)
     assert (result.cpu_time, result.wall_time, result.memory) == (0.0012, 0.0017, 1310720)
+
+
+def test_points_are_compared_but_for_what_binary_fractions_leave() -> None:
+    part = TestResult(test_name="a", score=0.1, status=Verdict.PA)
+    assert 0.1 * 3.0 > 0.3
+    whole = verdicts.rescaled(part, 3.0, 0.3)
+    assert (whole.score, whole.status) == (1.0, Verdict.AC)
+    with pytest.raises(JudgeFailure, match=r"a score of 0.3 in a group where a test is worth at most 0.2"):
+        verdicts.rescaled(part, 3.0, 0.2)
 
 
 def test_a_line_as_it_is_sent() -> None:

@@ -19,7 +19,7 @@ from ioi_eval.model.quoting import as_json
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.runs.folders import run_of_rows
-from ioi_eval.store.rows import compact, short_row, whole
+from ioi_eval.store.rows import compact, folded, short_row, whole
 
 pytestmark = pytest.mark.once
 
@@ -177,3 +177,9 @@ def test_a_row_with_a_broken_table_is_named(tmp_path: Path) -> None:
     (run / "results.jsonl").write_text(json.dumps(line) + "\n")
     with pytest.raises(InputError, match=r"the row of 'a'.*fresh=True"):
         list(read_rows(run))
+
+
+@pytest.mark.parametrize("values", [[1, 1.0], [True, 1], [0.0, False], [[1], [1]], ["a", "b"]])
+def test_only_what_reads_the_same_is_folded(values: list[Any]) -> None:
+    assert folded(values) is values
+    assert folded([1.5, 1.5]) == 1.5

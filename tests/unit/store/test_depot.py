@@ -1,0 +1,53 @@
+"""Contents by hash in a folder: what is counted, what is held, and what goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ioi_eval.models import Blob
+from ioi_eval.store.contents import Depot
+
+pytestmark = pytest.mark.alike
+
+
+def some(letter: str, size: int = 40) -> Blob:
+    return Blob.of(letter * size)
+
+
+def test_room_that_is_set_aside_is_nobody_else_s(tmp_path: Path) -> None:
+    depot = Depot(tmp_path, 100)
+    assert depot.reserve(60) and not depot.reserve(60)
+    depot.release(60)
+    assert depot.reserve(60)
+
+
+def test_what_was_held_goes_like_all_others_afterwards(tmp_path: Path) -> None:
+    depot, first, second, third = Depot(tmp_path, 100), some("a"), some("b"), some("c")
+    depot.add(first)
+    with depot.hold([first.sha256]):
+        depot.add(second)
+        depot.add(third)
+        assert [depot.has(each.sha256) for each in (first, second, third)] == [True, False, True]
+    depot.add(second)
+    assert [depot.has(each.sha256) for each in (first, second, third)] == [False, True, True]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted((second.sha256, third.sha256))
+
+
+def test_what_two_hold_stays_until_both_let_go(tmp_path: Path) -> None:
+    depot, first = Depot(tmp_path, 50), some("a")
+    depot.add(first)
+    with depot.hold([first.sha256]):
+        with depot.hold([first.sha256]):
+            pass
+        depot.add(some("b"))
+        assert depot.has(first.sha256)
+    assert not depot.has(first.sha256) or not depot.has(some("b").sha256)
+
+
+def test_a_content_that_comes_twice_counts_once(tmp_path: Path) -> None:
+    depot = Depot(tmp_path, 100)
+    for _ in range(3):
+        depot.add(some("a"))
+    assert depot.used == 40
