@@ -15,13 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge_samples import problem, submission
 from support.datasets import Problems
+from support.engines import Built, Program
+from support.plans import PlanChecker, PlanSubmission
 from support.runs import RunSummary, read_rows
 from support.waits import settle
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, score_dump
 from ioi_eval.engines.fake import FakeTest, Outcome
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge.sharing import Sharing
+from ioi_eval.judge.sharing import Sharing, program_identity
 from ioi_eval.models import Blob, Limits, Problem, Submission, SubmissionResult, Test
 from ioi_eval.runs import RunOptions
 from ioi_eval.testing import Broken, FakeEngine
@@ -47,6 +49,19 @@ async def test_equal_programs_run_once_and_say_so() -> None:
     assert [(one.pop("key"), one.pop("repeats")) for one in found] == [("a", ""), ("b", "a"), ("c", "a")]
     assert found[0] == found[1] == found[2]
     assert re.fullmatch("2:[0-9a-f]{64}", found[0]["program_sha256"]), "the rule, and a hash"
+
+
+def test_the_same_bytes_of_another_compiler_are_another_program() -> None:
+    """As classes of Java, which another version runs in another time."""
+    program = Program(
+        proctor=Blob.of("p"),
+        submission=PlanSubmission(argv=("java",)),
+        checker=PlanChecker(kind="white-diff"),
+        files=(),
+    )
+    built = [Built(artifact=Blob.of("classes"), compiler=f"java {number}") for number in (17, 17, 21)]
+    first, same, other = (program_identity(problem(), program, each) for each in built)
+    assert first == same != other
 
 
 async def test_an_equal_program_keeps_what_is_its_own() -> None:

@@ -17,6 +17,8 @@ from ioi_eval.engines.jobs.run import Fitting, Frame, Learned
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.models import (
     Blob,
+    Checker,
+    CheckerKind,
     Job,
     JobFile,
     Limits,
@@ -201,3 +203,19 @@ def test_a_server_that_lets_programs_write_less_than_the_problem_is_found_out() 
     job = job_of(ALONE, server())
     script = job.files[0].content.read().decode()
     assert "-lt 65536 ]" in script and "PISTON_MAX_FILE_SIZE" in script
+
+
+async def test_one_test_that_is_too_large_alone_leaves_one_for_the_next_job() -> None:
+    batch = batch_of(large(2, 10))
+    fitting = Fitting(batch.problem, batch.options, server(), Shipping().weight, Learned())
+    failure = JudgeFailure("the job is too large")
+    failure.__cause__ = JobTooLarge("request entity too large")
+    assert [fitting.adapt(failure, Job(files=()), number) for number in (2, 1)] == [True, False]
+    assert len(await fitting.first(batch)) == 1
+
+
+def test_a_job_may_take_as_long_as_all_passes_of_its_tests() -> None:
+    once = problem(2)
+    several = msgspec.structs.replace(once, checker=Checker(kind=CheckerKind.ICPC, passes=5))
+    times = [job_of(each, server(), CHECKED).run_timeout for each in (problem(10), several)]
+    assert times[0] == times[1] is not None

@@ -82,6 +82,9 @@ async def test_a_problem_is_worked_out_for_each_language() -> None:
     plans = [next(file for file in job.files if file.name == "plan.json") for job in engine.runs]
     argvs = [msgspec.json.decode(plan.content.read())["submission"]["argv"] for plan in plans]
     assert len(argvs[0]) == 1 and argvs[0] == argvs[2] and "python" in argvs[1][0]
+    built = [{file.name for file in job.files} for job in engine.builds]
+    assert all(len(names & {"graders/sum.py", "graders/sum.cpp"}) == 1 for names in built)
+    assert any("graders/sum.py" in names for names in built)
 
 
 async def test_tests_that_are_equal_run_once() -> None:

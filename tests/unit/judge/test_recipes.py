@@ -206,3 +206,12 @@ def test_nothing_else_changes_the_key() -> None:
     )
     elsewhere = msgspec.structs.replace(TOOL, path="/opt/bin/g++")
     assert first.key("x86_64", TOOL) == second.key("x86_64", elsewhere)
+
+
+def test_all_sources_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioi_eval.judge.recipes.MOST_SOURCE", 100)
+    beside = (named("more.h", "/" * 60),)
+    fitting, larger = (msgspec.structs.replace(submitted("x" * size), files=beside) for size in (40, 41))
+    assert submission_recipe(plain_problem(), fitting, LIMITS)
+    with pytest.raises(JobRejected, match="the source has 101 bytes, and 100 are the most"):
+        submission_recipe(plain_problem(), larger, LIMITS)

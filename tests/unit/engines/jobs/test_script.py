@@ -227,3 +227,19 @@ def test_the_log_is_printable_and_bounded() -> None:
 
 def test_no_compilers_own_code_is_ours() -> None:
     assert MACHINE_AT_FAULT not in {0, 1, 2, 4, 126, 127, *range(129, 166)}
+
+
+def test_a_log_has_the_same_words_each_time() -> None:
+    """Names of the compiler's own files are made up anew for each build."""
+    said = (f"ld: /tmp/cc{made_up}.o: undefined reference to `f()'\n" for made_up in ("aB3dE9", "Zz00Qq"))
+    logs = {log_of(Ended(stdout=words, code=1), LIMITS) for words in said}
+    assert logs == {"ld: /tmp/cc.o: undefined reference to `f()'"}
+
+
+@pytest.mark.parametrize(
+    ("killed", "found"),
+    [("wall", Ending.IDLED), ("hard", Ending.STOPPED), ("cpu", Ending.CUT_SHORT)],
+)
+def test_only_a_limit_that_a_source_exceeds_cuts_it_short(killed: str, found: Ending) -> None:
+    """Who waited, or was slow beside others, is built once more."""
+    assert ending(Ended(killed=killed)) is found

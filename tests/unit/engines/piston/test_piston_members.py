@@ -9,8 +9,9 @@ from aiohttp import web
 from piston_loopback import Found, Loopback, endpoints_of, engine_on, fine, job, pool_of
 from support.waits import until
 
-from ioi_eval.engines.cluster import State
-from ioi_eval.errors import EngineUnavailable, InputError
+from ioi_eval.engines.cluster import Endpoint, Members, State, Waits
+from ioi_eval.engines.contract import ignore
+from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError, ToolchainGone
 from ioi_eval.models import Job
 
 pytestmark = pytest.mark.alike
@@ -90,6 +91,18 @@ async def test_a_job_ends_in_peace_where_nobody_is_found_any_more() -> None:
             assert (await engine.execute(job("again"))).run.stdout == "again"
 
 
+async def test_one_that_comes_and_goes_joins_each_time() -> None:
+    async with Loopback() as server:
+        found = Found(server.url, every=EVERY)
+        async with engine_on(discovery=found) as engine:
+            for number in ("1", "2", "3"):
+                endpoint = endpoints_of(engine)[server.url]
+                found.urls.clear()
+                await until(lambda: endpoint.state is State.GONE)  # noqa: B023 - it is over by the next
+                found.urls.add(server.url)
+                assert (await engine.execute(job(number))).run.stdout == number
+
+
 async def test_one_that_is_found_before_it_answers() -> None:
     async with Loopback() as first, Loopback() as second:
         second.runtimes_status = 503
@@ -136,3 +149,58 @@ async def test_a_bug_in_the_background_comes_out() -> None:
                 looks = found.looks
                 await until(lambda: found.looks > looks)
                 await asyncio.sleep(0)
+
+
+class Still(Members[Endpoint]):
+    """Members of a cluster in which nothing happens by itself."""
+
+    async def begin(self) -> None: ...
+
+    async def find(self) -> frozenset[str]:
+        return frozenset()
+
+    async def inspect(self, name: str) -> Endpoint | None:
+        return self.endpoints.get(name)
+
+    async def send(self, endpoint: Endpoint, job: object) -> object:
+        return job
+
+    def unfit(self, job: object) -> list[Endpoint]:
+        return []
+
+    def offer(self) -> None: ...
+
+
+async def test_on_trial_one_failed_job_of_any_kind_is_enough() -> None:
+    waits = Waits(first_rest=600.0, longest_rest=600.0)
+    members, endpoint = Still(waits, attempts=3, total=None, tell=ignore), Endpoint("http://a", 2)
+    members.let_in(endpoint)
+    members.failed(endpoint, BrokenReply("half a reply"))
+    assert endpoint.state is State.HEALTHY
+    members.pool.update(endpoint, State.TRIAL)
+    members.failed(endpoint, BrokenReply("half a reply"))
+    assert endpoint.state is State.DOWN
+    await members.close()
+
+
+class Choosy(Still):
+    """Members of which none fits any more, once that is said."""
+
+    none_fits = False
+
+    def unfit(self, job: object) -> list[Endpoint]:
+        return [*self.pool.usable] if self.none_fits else []
+
+
+async def test_a_slot_of_one_that_does_not_fit_any_more_is_given_back() -> None:
+    members = Choosy(Waits(), attempts=3, total=None, tell=ignore)
+    members.let_in(Endpoint("http://a", 1))
+    held = await members.pool.take()
+    waiting = asyncio.create_task(members.execute(Job(files=(), made_for={"g++": ()})))
+    await asyncio.sleep(0)
+    members.none_fits = True
+    members.pool.give_back(held)
+    with pytest.raises(ToolchainGone, match=r"no server has the g\+\+"):
+        await waiting
+    assert (members.pool.busy, held.busy) == (0, 0)
+    await members.close()
