@@ -162,6 +162,13 @@ def test_a_stream_that_nobody_asked_for(headers: dict[str, str]) -> None:
     assert reply.usage == {"prompt_tokens": 1}
 
 
+def test_of_a_stream_only_the_choice_that_was_asked_for_counts() -> None:
+    other = {"choices": [{"index": 1, "delta": {"content": "other"}, "finish_reason": "length"}]}
+    body = stream({"content": "a"}).replace(b"data: [DONE]", b"data: " + json.dumps(other).encode())
+    reply = read_reply(200, {"content-type": "text/event-stream"}, body, now=NOW)
+    assert (reply.content, reply.stop_reason) == ("a", "stop")
+
+
 def test_a_stream_that_was_cut_off() -> None:
     headers = {"content-type": "text/event-stream"}
     whole = stream({"content": "a"}, stop=None)

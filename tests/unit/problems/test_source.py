@@ -16,6 +16,7 @@ from ioi_eval import Store, load_problems
 from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Problem, Solution, Test
 from ioi_eval.problems import Problems, check_problems, fingerprint
+from ioi_eval.problems.package import files_below
 
 pytestmark = pytest.mark.once
 
@@ -254,3 +255,10 @@ def test_two_real_packages(cache: Path) -> None:
     assert names == [f"graders/{name}" for name in ("manager.cpp", "machine.h", "stub.cpp", "testlib.h")]
     assert not machine.checker.sources
     assert Counter(solution.expected for solution in machine.solutions)["incorrect"] == 12
+
+
+def test_files_below_a_folder_leave_out_what_is_hidden(tmp_path: Path) -> None:
+    for name in ("b/x.h", "b/.x.h", "b/.git/x.h", "b/c/x.h", "x.h"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert [file.name for file in files_below(tmp_path, "b", "b/x.h")] == ["b/x.h", "b/c/x.h"]

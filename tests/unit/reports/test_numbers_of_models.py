@@ -245,6 +245,15 @@ def test_modes(tmp_path: Path) -> None:
     }
 
 
+def test_what_binary_fractions_leave_solves_no_less(tmp_path: Path) -> None:
+    worths = zip("abc", (0.1, 0.4, 0.1), strict=True)
+    parts = tuple(Subtask(name=name, points=worth, tests=TESTS[:1]) for name, worth in worths)
+    tenths = msgspec.structs.replace(problem("tenths"), subtasks=parts)
+    for mode in Mode:
+        model = only(tmp_path / mode, [row("a", tenths)], options=ReportOptions(mode=mode))
+        assert (model.max_points, model.problems_solved) == (pytest.approx(0.6), 1)
+
+
 def test_a_problem_counts_as_solved_as_points_count(tmp_path: Path) -> None:
     parts = [Subtask(name=name, points=50, tests=(test,)) for name, test in zip("ab", TESTS[:2], strict=True)]
     halves = msgspec.structs.replace(problem("halves"), subtasks=tuple(parts))

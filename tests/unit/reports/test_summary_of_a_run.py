@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import itertools
 import random
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import write_json
-from ioi_eval.reports.summary import SUMMARY
+from ioi_eval.reports.summary import SUMMARY, seldom_collected
 from ioi_eval.rules.scoring import best_of_subtasks
 
 pytestmark = pytest.mark.once
@@ -221,3 +222,12 @@ def test_many_reasons_are_bounded(tmp_path: Path) -> None:
     failures = [unscored(f"k{n:03}", f"reason {n}") for n in range(150)]
     run = summary(written(tmp_path / "run", [], failures))
     assert len(run.failures) == 100 and run.unscored == 150
+
+
+def test_a_pass_leaves_the_collector_as_it_was(tmp_path: Path) -> None:
+    before = gc.get_threshold()
+    summary(written(tmp_path, [scored("a")]))
+    assert gc.get_threshold() == before
+    with pytest.raises(KeyError), seldom_collected():
+        raise KeyError("a row")
+    assert gc.get_threshold() == before

@@ -102,6 +102,26 @@ def test_failures_leave_when_they_are_judged(folder: Path) -> None:
     assert failed_lines(folder) == [("a1", "why"), ("a3", "again")]
 
 
+def test_failures_of_a_run_that_is_not_begun_anew_stay(folder: Path) -> None:
+    with Journal.open(folder, MADE_OF) as journal:
+        journal.fail(failure("a1"))
+    path = folder / "failures.jsonl"
+    path.write_bytes(2 * path.read_bytes())  # as a writer leaves them that was killed
+    before = path.read_bytes()
+    with Journal.open(folder, msgspec.structs.replace(MADE_OF, options={"all_tests": True})) as journal:
+        assert not journal.failed
+    assert path.read_bytes() == before
+
+
+def test_rows_that_are_moved_leave_no_file_open(scored: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    with Journal.open(scored, MADE_OF) as journal:
+        journal.supersede("a1")
+        journal.begin()
+        assert journal.done == {"a2", "a3"}
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
 def test_the_last_failure_leaves_when_it_is_judged(folder: Path) -> None:
     with Journal.open(folder, MADE_OF) as journal:
         journal.fail(failure("a1"))

@@ -16,7 +16,7 @@ from journal_rows import MADE_OF, keys, row
 from ioi_eval.errors import InputError
 from ioi_eval.runs import done_rows
 from ioi_eval.runs import journal as journal_module
-from ioi_eval.runs.done_rows import ROWS_INDEX
+from ioi_eval.runs.done_rows import ROWS_INDEX, DoneRows
 from ioi_eval.runs.journal import Journal
 from ioi_eval.store.folder import Fingerprint, ResultHead, decoded
 
@@ -235,3 +235,12 @@ def test_any_history_reads_as_one_without_an_index(
                 index.write_bytes(held)
         journal = Journal.open(folder, made_of())
     journal.close()
+
+
+def test_a_row_that_counts_again_is_counted_once() -> None:
+    rows = DoneRows()
+    for key in "ab":
+        rows.add(ResultHead(key=key, problem_id="p"), 0)
+    assert (rows.drop("a"), len(rows), "a" in rows, [*rows]) == (0, 1, False, ["b"])
+    rows.add(ResultHead(key="a", problem_id="q"), 9)
+    assert (len(rows), rows.offset("a"), rows.problem("a"), [*rows]) == (2, 9, "q", ["a", "b"])
