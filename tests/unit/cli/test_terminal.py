@@ -140,3 +140,13 @@ def test_a_comparison_fits(capsys: pytest.CaptureFixture[str], width: int | None
         width
         or sum(line.startswith("runs/after: laboratory/otter-72b-instruct-2026-01") for line in lines) == 2
     )
+
+
+@pytest.mark.parametrize("width", [30, 31, 40])
+def test_a_long_word_of_wide_characters_is_cut_to_its_column(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "line_width", lambda: width)
+    table = console.table_lines(["Model", "Points"], [["\u6a21\u578b" * 20, "12.5"]], right={"Points"})
+    taken = [sum(1 + (char > "\u2fff") for char in line) for line in table]
+    assert max(taken) <= width and len(taken) == 2

@@ -14,7 +14,17 @@ import pytest
 from ioi_eval import InputError, Scorer
 from ioi_eval.contest import Contest, Feedback, NotJudged, Refused, Rules, Session, Submitted, as_markdown
 from ioi_eval.errors import EngineUnavailable
-from ioi_eval.models import Blob, NamedBlob, Problem, Subtask, TaskType, Test, Verdict
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    NamedBlob,
+    Problem,
+    Subtask,
+    TaskType,
+    Test,
+    Verdict,
+)
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
 pytestmark = pytest.mark.once
@@ -273,6 +283,25 @@ async def test_runs_on_own_inputs_are_counted() -> None:
             await session.run("graded", "a")
         assert session.problems()[0].left == 1
     assert [row["participant"] for row in record.runs] == ["otter", "otter"]
+
+
+async def test_a_terminal_cannot_act_on_names_of_attachments() -> None:
+    files = (NamedBlob(name="notes\x1b[31m.txt", content=Blob.of("read me")),)
+    handed = msgspec.structs.replace(SUM, attachments=files)
+    async with contest(problems={"sum": handed}) as held:
+        (name,) = held.session("otter").statement("sum").attachments
+    assert name == "notes\ufffd[31m.txt"
+
+
+async def test_nothing_judges_what_a_program_says_to_an_own_input() -> None:
+    """A checker was never tried without an answer, and its words are not for participants."""
+    sources = (NamedBlob(name="checker.cpp", content=Blob.of(f"// {SECRET}")),)
+    checked = msgspec.structs.replace(SUM, checker=Checker(kind=CheckerKind.CMS, sources=sources))
+    engine = FakeEngine(outcome)
+    async with contest(engine=engine, problems={"sum": checked}) as held:
+        assert (await held.session("otter").run("sum", "a", input="3 4")).ended == "completed"
+    (plan,) = (file.content.read() for file in engine.runs[0].files if file.name == "plan.json")
+    assert msgspec.json.decode(plan)["checker"]["kind"] == "white-diff"
 
 
 async def test_a_run_that_failed_is_not_counted() -> None:

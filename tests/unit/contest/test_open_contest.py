@@ -75,6 +75,15 @@ async def test_opened_again_it_goes_on(tmp_path: Path) -> None:
             await session.submit("lanterns", "right // 3")
 
 
+async def test_a_run_that_was_written_in_part_is_cut_off(tmp_path: Path) -> None:
+    tide = str(examples() / "problems" / "tide")
+    for number in range(3):
+        async with open_contest(tide, Rules(runs=9), out=tmp_path, engine=FakeEngine(outcome)) as contest:
+            assert (await contest.session("otter").run("tide", f"right // {number}")).left == 8 - number
+        with (tmp_path / "runs.jsonl").open("ab") as runs:
+            runs.write(b'{"participant":"ot')
+
+
 async def test_rules_of_a_contest_that_has_begun_stay(tmp_path: Path) -> None:
     async with open_contest(SOURCE, Rules(), out=tmp_path, engine=FakeEngine()) as contest:
         await contest.session("otter").submit("lanterns", "right")

@@ -8,8 +8,9 @@ import os
 import queue
 import subprocess
 import sys
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,36 @@ def test_one_runtime_serves_all_threads() -> None:
         found = list(pool.map(lambda text: compute_score("apps", text, TESTS), [RIGHT, WRONG] * 4))
     assert found == [1, 0] * 4
     assert len(runtimes._own.runtimes) == 1
+
+
+def test_a_forked_child_lets_go_of_its_parents_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it would keep boxes alive that the parent wants to end."""
+    own, context = runtime(Setup(engine=lambda _: FakeEngine())), multiprocessing.get_context("fork")
+    let_go = context.SimpleQueue()
+    monkeypatch.setattr(Runtime, "let_go", lambda inherited: let_go.put(inherited is own))
+    child = context.Process(target=int)
+    child.start()
+    child.join(60)
+    assert not let_go.empty() and let_go.get() and let_go.empty()
+
+
+def test_closing_cancels_what_is_under_way() -> None:
+    own, begun, ended = runtime(Setup(engine=lambda _: FakeEngine())), threading.Event(), queue.Queue[str]()
+
+    async def for_ever() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    def call() -> None:
+        try:
+            own.call(for_ever())
+        except CancelledError:
+            ended.put("cancelled")
+
+    threading.Thread(target=call, daemon=True).start()
+    assert begun.wait(60)
+    own.close()
+    assert ended.get(timeout=60) == "cancelled"
 
 
 def in_child(answers: Any, parents: int) -> None:

@@ -35,6 +35,16 @@ async def test_slots_then_queue_then_nobody() -> None:
     assert (admission.running, admission.queued) == (0, 0)
 
 
+async def test_a_small_part_is_no_less_than_all_slots() -> None:
+    """While nobody else wants them."""
+    admission, few = Admission(slots=2, queue=6, room=100), Caller(name="few", part=0.01)
+    with contextlib.ExitStack() as stays:
+        for _ in range(2):
+            stays.enter_context(admission.visit(few))
+        with pytest.raises(EngineOverloaded, match="few has 2 requests here, its part of 8"):
+            admission.visit(few)
+
+
 async def test_work_that_goes_on_keeps_the_place_of_its_request() -> None:
     admission, leave = Admission(slots=1, queue=0, room=100), asyncio.Event()
 

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import hashlib
 import zlib
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,8 +20,10 @@ from support.waits import until
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.errors import InputError
 from ioi_eval.model.secret import Secret
+from ioi_eval.models import JobResult, Stage
 from ioi_eval.server import Server, ServerOptions, routes, serve
 from ioi_eval.server import contents as contents_module
+from ioi_eval.server.contents import Contents
 from ioi_eval.store.contents import Arrival, Depot
 
 pytestmark = pytest.mark.alike
@@ -229,6 +232,16 @@ async def test_what_a_job_made_stays_for_jobs_that_name_it_and_can_be_fetched(ca
     assert reply["run"]["stdout"] == "7"
     assert "kept" not in reply
     assert (await call.counts())['ioi_eval_contents_total{event="made"}'] == 1
+
+
+@pytest.mark.parametrize("room", [0, 4, 100])
+async def test_what_a_job_made_is_left_nowhere_else(place: Path, tmp_path: Path, room: int) -> None:
+    made = tmp_path / "made"
+    made.write_bytes(b"a program")
+    contents = Contents(Depot(place, room) if room else None, 1000, Counter())
+    kept = await contents.keep(JobResult(run=Stage(), kept={"program": str(made)}))
+    assert not made.exists() and list(kept.stayed) == (["program"] if room == 100 else [])
+    assert (kept.kept, inside(place)) == ({}, [name_of(b"a program")] if room == 100 else [])
 
 
 async def test_what_there_is_no_room_for_is_not_kept(call: Client, place: Path) -> None:

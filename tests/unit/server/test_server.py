@@ -10,6 +10,7 @@ import zlib
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 from server_helpers import API, Caller, HeldEngine, job
 from support.waits import until
@@ -17,6 +18,7 @@ from support.waits import until
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded import engine as embedded_engine
 from ioi_eval.engines.embedded import job as embedded_job
+from ioi_eval.engines.piston.sending import HEADER
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError
 from ioi_eval.models import Job, JobResult
 from ioi_eval.server import Event, Server, ServerOptions
@@ -430,3 +432,18 @@ async def test_headers_that_never_end_keep_nobody_out(server: Server, call: Call
     finally:
         for _, writer in slow:
             writer.close()
+
+
+async def test_other_limits_are_another_worker(engine: EmbeddedEngine) -> None:
+    """Clients that named contents, or were told of limits, have to notice."""
+    usual = ServerOptions(port=0)
+    changes: list[dict[str, int]] = [{}, {}, {"run_timeout": 1234}, {"max_body": 1 << 20}, {"max_output": 99}]
+    identities = []
+    for change in changes:
+        async with (
+            Server(engine, msgspec.structs.replace(usual, **change)) as server,
+            aiohttp.ClientSession(server.url) as session,
+            session.get("/") as reply,
+        ):
+            identities.append(reply.headers[HEADER])
+    assert identities[0] == identities[1] and len(set(identities)) == 4

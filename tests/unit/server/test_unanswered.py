@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 from support.waits import until
@@ -40,3 +41,22 @@ async def test_answers_that_nobody_takes_make_room_for_newer_ones(monkeypatch: p
     assert [await answer(key, 60) for key in "ba"] == [b"b" * 6, b"a" * 6]
     assert begun == ["a", "b", "a"], "the older answer was kept, or the newer one was not"
     assert (admission.visits, admission._expected) == (0, 0)
+
+
+async def test_of_equal_requests_the_one_that_came_first_is_answered_first() -> None:
+    admission, here, go, numbers = Admission(2, 9, 1), Unanswered(), asyncio.Event(), itertools.count(1)
+
+    async def answer(seconds: float) -> bytes:
+        number = next(numbers)
+
+        async def work() -> bytes:
+            await go.wait()
+            return b"%d" % number
+
+        with admission.visit() as visit:
+            return await here.answer("the same", work, visit, seconds)
+
+    late = await asyncio.gather(answer(0.01), answer(0.01), return_exceptions=True)
+    assert [type(each) for each in late] == [TooLate, TooLate]
+    go.set()
+    assert [await answer(60), await answer(60)] == [b"1", b"2"]
