@@ -194,9 +194,12 @@ def subtasks(of: Sequence[Entry], *, linked: bool) -> list[Figure]:
             if best is None:
                 yield Square(share=None, text=NOTHING)
                 continue
-            href = f"{FOLDER}/{submission_page(best.key)}" if linked and best.weighted_score else ""
             part = min(1.0, best.weighted_score / best.points)
-            yield Square(share=part, text=number(best.weighted_score), href=href)
+            yield Square(
+                share=part,
+                text=number(best.weighted_score),
+                href=f"{FOLDER}/{submission_page(best.key)}" if linked and best.weighted_score else "",
+            )
 
     cells = [list(squares(*line)) for line in lines]
     rows: list[list[Any]] = [

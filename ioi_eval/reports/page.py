@@ -222,26 +222,25 @@ def _model(model: ModelSummary, place: str, *, alone: bool, opened: bool) -> Ite
 def _problems(model: ModelSummary, place: str) -> TableBlock:
     statuses = list(model.verdicts)[::-1]
     ks = sections.known_ks(problem.pass_at for problem in model.problems)
-    rows: list[list[Cell]] = [
-        [
-            Link(text=problem.problem_id, href=f"{place}{problem_page(problem.problem_id)}")
-            if problem.scored
-            else problem.problem_id,
-            sections.points(problem),
-            sections.whole([problem]),
-            share(problem.mean_points, 1) if problem.points is None else number(problem.mean_points),
-            f"{problem.solved:,}",
-            *(sections.estimate(found, brief=True) for found in problem.pass_at if found.k in ks),
-            f"{problem.submissions:,}",
-            *sections.counts(problem.verdicts, statuses),
-            f"{problem.unscored:,}",
-        ]
-        for problem in model.problems
-    ]
     passes = [f"pass@{k}" for k in ks]
     return TableBlock(
         heads=["Problem", "Points", "of", "Mean", "Solved by", *passes, "Submissions", *statuses, "Unscored"],
-        rows=rows,
+        rows=[
+            [
+                Link(text=problem.problem_id, href=f"{place}{problem_page(problem.problem_id)}")
+                if problem.scored
+                else problem.problem_id,
+                sections.points(problem),
+                sections.whole([problem]),
+                share(problem.mean_points, 1) if problem.points is None else number(problem.mean_points),
+                f"{problem.solved:,}",
+                *(sections.estimate(found, brief=True) for found in problem.pass_at if found.k in ks),
+                f"{problem.submissions:,}",
+                *sections.counts(problem.verdicts, statuses),
+                f"{problem.unscored:,}",
+            ]
+            for problem in model.problems
+        ],
     )
 
 

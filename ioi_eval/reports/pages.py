@@ -513,21 +513,24 @@ def _described(task: Task) -> Iterator[Section]:
 def _solved_by(of_models: Mapping[str, tuple[Sequence[Judged], int]], tests: Tests) -> Section:
     """Models, with those first that solve most of their submissions."""
     ranked = sorted(of_models, key=lambda model: (-tests.solved[model] / tests.judged[model], model))
-    rows: list[list[Cell]] = [
-        [
-            Link(text=model or "no model's name", href=f"#{model_anchor(model)}"),
-            Meter(part=tests.solved[model], whole=tests.judged[model]),
-            f"{tests.solved[model]:,}",
-            f"{tests.judged[model]:,}",
-            number(of_models[model][0][0].points),
-        ]
-        for model in ranked
-    ]
     solvers = sum(tests.solved[model] > 0 for model in of_models)
     return Section(
         title="Solved by",
         lead=f"{counted(solvers, 'model')} of {len(of_models):,} {'solves' if solvers == 1 else 'solve'} it.",
-        table=TableBlock(heads=["Model", "Share", "Solved", "of", "Best points"], rows=rows, align="llrrr"),
+        table=TableBlock(
+            heads=["Model", "Share", "Solved", "of", "Best points"],
+            rows=[
+                [
+                    Link(text=model or "no model's name", href=f"#{model_anchor(model)}"),
+                    Meter(part=tests.solved[model], whole=tests.judged[model]),
+                    f"{tests.solved[model]:,}",
+                    f"{tests.judged[model]:,}",
+                    number(of_models[model][0][0].points),
+                ]
+                for model in ranked
+            ],
+            align="llrrr",
+        ),
     )
 
 
@@ -645,10 +648,6 @@ def _of_tests(tests: Tests) -> Section:
         name: sum(ends.values()) - ends[Verdict.AC] - ends[Verdict.SKIPPED]
         for name, ends in tests.ends.items()
     }
-    rows = [
-        [name, f"{fails[name]:,}", f"{tests.decided[name]:,}", *(f"{ends[status]:,}" for status in statuses)]
-        for name, ends in tests.ends.items()
-    ]
     idle = [name for name, failing in fails.items() if not failing]
     return Section(
         title="Tests",
@@ -656,7 +655,18 @@ def _of_tests(tests: Tests) -> Section:
             "Failed by: the submissions that did not pass the test. Decides: their subtasks that failed by "
             "this test alone. A test is skipped once no score depends on it."
         ],
-        table=TableBlock(heads=["Test", "Failed by", "Decides", *statuses], rows=rows),
+        table=TableBlock(
+            heads=["Test", "Failed by", "Decides", *statuses],
+            rows=[
+                [
+                    name,
+                    f"{fails[name]:,}",
+                    f"{tests.decided[name]:,}",
+                    *(f"{ends[status]:,}" for status in statuses),
+                ]
+                for name, ends in tests.ends.items()
+            ],
+        ),
         notes=[f"{counted(len(idle), 'test')} that no submission fails: {', '.join(idle)}."] if idle else [],
     )
 

@@ -207,25 +207,24 @@ def _compiled(result: SubmissionResult) -> Iterator[Section]:
 
 
 def _tests(result: SubmissionResult) -> Section:
-    rows = [
-        [
-            test.test_name,
-            test.status,
-            number(test.score),
-            NOTHING if test.cpu_time is None else f"{test.cpu_time:.3f} s",
-            NOTHING if test.wall_time is None else f"{test.wall_time:.3f} s",
-            NOTHING if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB",
-            test.feedback or NOTHING,
-        ]
-        for test in result.tests
-        if test.status is not Verdict.SKIPPED
-    ]
     skipped = [test.test_name for test in result.tests if test.status is Verdict.SKIPPED]
     return Section(
         title="Tests",
         table=TableBlock(
             heads=["Test", "Verdict", "Score", "CPU time", "Wall time", "Memory", "Feedback"],
-            rows=rows,
+            rows=[
+                [
+                    test.test_name,
+                    test.status,
+                    number(test.score),
+                    NOTHING if test.cpu_time is None else f"{test.cpu_time:.3f} s",
+                    NOTHING if test.wall_time is None else f"{test.wall_time:.3f} s",
+                    NOTHING if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB",
+                    test.feedback or NOTHING,
+                ]
+                for test in result.tests
+                if test.status is not Verdict.SKIPPED
+            ],
             align="llrrrrl",
         ),
         notes=[f"{counted(len(skipped), 'test')} skipped, as no score depends on it: {', '.join(skipped)}."]

@@ -307,8 +307,6 @@ def evidence_line(test: TestResult) -> str:
 
 def sections(found: Validation) -> Iterator[Section]:
     """The part of a report about a validation."""
-    heads = [head.capitalize() for head in HEADS]
-    align = "".join("r" if head in RIGHT else "l" for head in HEADS)
     words, counts = matrix(found)
     yield Section(
         title="Expected against got",
@@ -318,7 +316,9 @@ def sections(found: Validation) -> Iterator[Section]:
             *(f"{line[0].upper()}{line[1:]}." for line in numbers(found)),
         ],
         table=TableBlock(
-            heads=heads, rows=[[*row[:1], row[1].strip(), *row[2:]] for row in rows(found)], align=align
+            heads=[head.capitalize() for head in HEADS],
+            rows=[[*row[:1], row[1].strip(), *row[2:]] for row in rows(found)],
+            align="".join("r" if head in RIGHT else "l" for head in HEADS),
         ),
         notes=list(_limits(found)),
     )
