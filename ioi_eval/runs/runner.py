@@ -438,8 +438,8 @@ async def prepare_all(prepare: Callable[[Problem], Awaitable[object]], needed: l
     async def prepared(problem: Problem) -> ProgramBroken | None:
         try:
             await prepare(problem)
-        except ProgramBroken as broken:
-            return broken
+        except ProgramBroken as found:
+            return found
         except (JudgeFailure, EngineError):
             pass  # where the machine is at fault, each of the problem's submissions will say so in its row
         return None

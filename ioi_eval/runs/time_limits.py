@@ -65,11 +65,12 @@ class TimeLimits:
                 )
             if key not in self._known:
                 try:
-                    self._known[key] = await self._measure(problem)
+                    measured = await self._measure(problem)
                 except JudgeFailure as failed:
                     self._failed[key] = failed
                     raise
-                self._tell(key, self._known[key])
+                self._tell(key, measured)
+                self._known[key] = measured
         found = self._known[key]
         if problem.forks_by:
             problem = with_forks(problem, found.processes - 1)
