@@ -7,7 +7,7 @@ the rules tell them. `open_contest` keeps everything in a run's folder; `Contest
 from __future__ import annotations
 
 from ioi_eval.contest.contest import Contest, Record, Session
-from ioi_eval.contest.hosting import open_contest
+from ioi_eval.contest.hosting import Competed, Turns, compete, open_contest
 from ioi_eval.contest.rules import (
     Feedback,
     NotJudged,
@@ -25,7 +25,6 @@ from ioi_eval.contest.rules import (
     TestedSample,
     as_markdown,
 )
-from ioi_eval.contest.turns import Competed, Turns, compete
 
 __all__ = [
     "Competed",

@@ -153,8 +153,7 @@ class Contest:
 
     def restore(self, row: Mapping[str, Any]) -> None:
         """Take back a row that the record was given of a submission."""
-        result = result_of(row)
-        worth = Worth.of(result, row.get(COMPILER) or "")
+        worth = Worth.of(result_of(row), row.get(COMPILER) or "")
         attempts = self._participant(row[PARTICIPANT]).problems[row["problem_id"]]
         attempts.add(row["submission_sha256"], worth, row[AT], self.rules.mode)
 

@@ -75,8 +75,7 @@ def write_tasks(
         for label, problem in problems.items():
             statement = statement_of(problem, label, SOLUTIONS)
             if problem.unusable or problem.task_type is TaskType.OUTPUT_ONLY or not statement.languages:
-                asks = f"it takes no program in {' or '.join(SOLUTIONS)}"
-                left_out[label] = problem.unusable or asks
+                left_out[label] = problem.unusable or f"it takes no program in {' or '.join(SOLUTIONS)}"
             elif not statement.text.strip():
                 left_out[label] = "it has no statement in text"
             else:

@@ -1,24 +1,41 @@
-"""A contest in a run's folder: every submission is a row of it, and a contest that was killed goes on."""
+"""A contest in a run's folder: for whoever comes, or for models, to whom is told what their programs got.
+
+Every submission is a row of the run, and a contest that was killed goes on.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import re
+import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
+import jinja2
 import msgspec
 
 from ioi_eval.benchmarks import BenchmarkOptions
-from ioi_eval.contest.contest import Contest, languages_of
-from ioi_eval.contest.rules import Rules
-from ioi_eval.model.languages import LANGUAGES
-from ioi_eval.model.values import Value
-from ioi_eval.reports import write_reports
+from ioi_eval.contest.contest import Contest, Session, languages_of
+from ioi_eval.contest.rules import NotJudged, Place, Refused, Rules
+from ioi_eval.generate import Agent, AgentOptions, Ask, BudgetOptions, ModelOptions, Spending
+from ioi_eval.generate.agents import Access
+from ioi_eval.generate.asks import Author, GenerationFailed, OutOfBudget, Text, filled, open_template
+from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.model.languages import LANGUAGES, find
+from ioi_eval.model.options import Count, Said
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Value, Verdict
+from ioi_eval.reports import Results, Summary, write_reports
+from ioi_eval.rules.extraction import extract
+from ioi_eval.runs.authors import Asking, Requests, author_name, opened_author
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, ignore
 from ioi_eval.runs.journal import Journal
+from ioi_eval.runs.runner import first_input_error
+from ioi_eval.runs.score import run_name
 from ioi_eval.runs.sources import Source, no_problem, opened, source_name
 from ioi_eval.runs.work import (
     RunOptions,
@@ -32,7 +49,7 @@ from ioi_eval.runs.work import (
 )
 from ioi_eval.store import Store
 from ioi_eval.store.files import Lines, cut_torn_line, read_value, replace
-from ioi_eval.store.folder import CONTEST, RUNS, decoded, read_rows
+from ioi_eval.store.folder import CONTEST, RUNS, TURNS, decoded, read_rows
 
 
 class _Begun(Value):
@@ -139,3 +156,248 @@ def _begun(folder: Path, clock: Callable[[], float]) -> float:
         begun = _Begun(started=clock())
         replace(path, [msgspec.json.encode(begun), b"\n"])
     return begun.started
+
+
+# --- models in a contest: the program of each reply is submitted, and what is told of it comes next ----
+
+
+_TEMPLATE = "_feedback.md.j2"
+_ODD = re.compile(r"[^A-Za-z0-9_.@-]+")
+_LONGEST_NAME = 56
+# Beside the statement, for an agent.
+_TAKING_PART = """
+
+You may submit programs while you work, and are told what they are worth: the MCP server `contest` of the
+file `.mcp.json` (also in the variables IOI_EVAL_MCP_URL and IOI_EVAL_MCP_TOKEN) has the tools.
+The problem is called `{problem}`.
+{rules}
+"""
+# Serves a contest to participants with these tokens, and yields the address.
+Serving = Callable[[Contest, Mapping[str, str]], contextlib.AbstractAsyncContextManager[str]]
+
+
+class Turns(Value):
+    """The number of programs that a model may submit for a problem, and the words between them."""
+
+    number: Annotated[
+        Count,
+        Said(
+            name="turns",
+            metavar="N",
+            help="Programs that a model or an agent may submit for a problem, with feedback in between.",
+        ),
+    ] = 10
+    template: Annotated[
+        str,  # a file in Jinja; empty: ours
+        Said(
+            name="feedback_prompt",
+            metavar="PATH",
+            help="The template of the message after a submission.",
+            unset="ours",
+        ),
+    ] = ""
+
+
+class Competed(Value):
+    """A contest that models took part in."""
+
+    out: str  # the run's folder
+    scoreboard: tuple[Place, ...]
+    summary: Summary
+    unwritten: Mapping[str, str]  # why a model stopped early, by participant and problem
+
+
+async def compete(
+    problems: Source,
+    author: ModelOptions | AgentOptions,
+    turns: Turns | None = None,
+    rules: Rules | None = None,
+    *,
+    out: str | Path | None = None,
+    key: str = "",
+    budget: BudgetOptions | None = None,
+    choice: BenchmarkOptions | None = None,
+    asking: Asking | None = None,
+    engine: AnyEngine | None = None,
+    options: RunOptions | None = None,
+    store: Store | None = None,
+    on_event: OnEvent = ignore,
+    serving: Serving | None = None,
+) -> Competed:
+    """Let a model take part in a contest; called again, go on where the last call stopped.
+
+        done = await compete("packages", ModelOptions(name="otter", base_url=URL), Turns(number=5))
+        print(done.scoreboard)
+
+    A model goes on with a problem until it has full marks, or has had its turns. Each sample is a participant
+    of its own. Replies are kept in turns.jsonl, and none is asked for twice. An agent works once on each
+    problem, and submits meanwhile over MCP: `serving` is `ioi_eval.integrations.mcp.serving`. The solution
+    that it leaves is submitted, too.
+    """
+    wanted, allowed, secret = asking or Asking(), turns or Turns(), Secret(key)
+    if isinstance(author, ModelOptions):
+        from ioi_eval.generate.chat import check_model  # loads what talks to servers
+
+        check_model(author, secret)
+    called = author_name(author)
+    folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(called)}-turns")
+    name = _ODD.sub("-", called).lstrip("_.@-")[:_LONGEST_NAME] or "model"
+    names = [name] if wanted.samples == 1 else [f"{name}.{number + 1}" for number in range(wanted.samples)]
+    holding = open_contest(
+        problems,
+        rules or Rules(submissions=None if isinstance(author, ModelOptions) else allowed.number),
+        out=folder,
+        participants=names,
+        choice=choice,
+        engine=engine,
+        options=options,
+        store=store,
+        on_event=on_event,
+    )
+    unwritten: dict[str, str] = {}
+    feedback = open_template(allowed.template, _TEMPLATE)
+    requests = Requests(problems, wanted, agent=isinstance(author, AgentOptions))
+    async with holding as contest:
+        spending = Spending(budget)
+        with contextlib.closing(_Kept(folder / TURNS, spending)) as kept:
+            room = asyncio.Semaphore(wanted.concurrency)
+            async with _writing(author, folder, names, contest, serving, spending, secret) as writer:
+                number_of = allowed.number if isinstance(author, ModelOptions) else 1
+                talks = [
+                    _Competing(contest, requests, label, number, number_of, writer, kept, feedback)
+                    for number in range(len(names))
+                    for label in contest.problems
+                ]
+                try:
+                    async with asyncio.TaskGroup() as group:
+                        for talk in talks:
+                            session = contest.session(names[talk.sample])
+                            group.create_task(talk.go(session, room, unwritten))
+                except BaseExceptionGroup as errors:
+                    if (unusable := first_input_error(errors)) is not None:
+                        raise unusable from None
+                    raise
+        scoreboard = contest.scoreboard()
+    return Competed(
+        out=str(folder),
+        scoreboard=scoreboard,
+        summary=Results.open(folder).summary(),
+        unwritten=unwritten,
+    )
+
+
+@contextlib.asynccontextmanager
+async def _writing(
+    author: ModelOptions | AgentOptions,
+    folder: Path,
+    names: Sequence[str],
+    contest: Contest,
+    serving: Serving | None,
+    spending: Spending,
+    key: Secret,
+) -> AsyncIterator[Author]:
+    if isinstance(author, ModelOptions):
+        async with opened_author(author, folder, spending, key) as model:
+            yield model
+        return
+    if serving is None:
+        remedy = "Give serving=ioi_eval.integrations.mcp.serving"
+        raise InputError("nothing serves the contest to agents", field="serving", remedy=remedy)
+    tokens = {name: secrets.token_urlsafe(24) for name in names}
+    async with serving(contest, tokens) as address:
+        access = Access(address=address, tokens=tuple(tokens.values()))
+        async with opened_author(author, folder, spending, key, access) as agent:
+            yield agent
+
+
+class _Competing(NamedTuple):
+    """A model or an agent at one problem."""
+
+    contest: Contest
+    requests: Requests
+    label: str
+    sample: int
+    turns: int
+    author: Author
+    kept: _Kept
+    feedback: tuple[str, jinja2.Template]  # by its name; of the message after a submission
+
+    async def go(self, session: Session, room: asyncio.Semaphore, unwritten: dict[str, str]) -> None:
+        async with room:
+            try:
+                await self._talk(session)
+            except (GenerationFailed, OutOfBudget, NotJudged, Refused, JudgeFailure) as error:
+                unwritten[f"{session.participant}/{self.label}"] = str(error)
+
+    async def _talk(self, session: Session) -> None:
+        problem = self.contest.problems[self.label]
+        agent = isinstance(self.author, Agent)
+        spoken = self.requests.language(problem).language
+        prompt = self.requests.prompt(problem, spoken)
+        if agent:
+            prompt += _TAKING_PART.format(problem=self.label, rules=self.contest.rules.told())
+        earlier, seen = tuple[tuple[str, str], ...](), set[int]()
+        for turn in range(1, self.turns + 1):
+            key = f"{session.participant}/{self.label}#{turn}"
+            prompt = self.kept.prompt(key, prompt, first=turn == 1)
+            ask = Ask(
+                key=key,
+                problem_id=self.label,
+                prompt=prompt,
+                language=spoken,
+                number=self.sample,
+                earlier=earlier,
+            )
+            reply = await self.kept.written(ask, self.author)
+            code = extract(reply.generation, find(spoken)) if reply.code is None else reply.code
+            answer = None
+            if agent and any(place.id == self.label and place.left == 0 for place in session.problems()):
+                return  # all are used up: the program that is left is none of them, or was one
+            if code is not None and code.strip():
+                answer = await session.submit(self.label, code, reply.language or spoken, cost=reply.cost)
+                # Not of an earlier call.
+                answer = msgspec.structs.replace(answer, repeats=answer.number in seen)
+                seen.add(answer.number)
+                if answer.verdict is Verdict.AC or (answer.points is not None and answer.points >= answer.of):
+                    return
+            earlier += (("user", prompt), ("assistant", reply.generation))
+            words = {"told": None if answer is None else msgspec.to_builtins(answer)}
+            words |= {"turn": turn, "turns": self.turns, "language": spoken}
+            where, template = self.feedback
+            prompt = filled(template, words, where)
+
+
+class _Kept:
+    """Replies on disk, by the request they answer."""
+
+    def __init__(self, path: Path, budget: Spending) -> None:
+        self._path, self._replies = path, dict[str, tuple[str, Text]]()
+        cut_torn_line(path)
+        for _, row in decoded(path, dict[str, Any]):
+            try:
+                reply = msgspec.convert(row["reply"], Text)
+                self._replies[row["key"]] = row["prompt"], reply
+            except (KeyError, msgspec.ValidationError) as error:
+                problem = f"a line is no reply of a model: {error}"
+                raise InputError(problem, where=str(path), remedy="Take the line out") from error
+            budget.spend(reply.usage)
+        self._file = Lines(path)
+
+    def prompt(self, key: str, words: str, *, first: bool) -> str:
+        """Return the message that a kept reply answers, else these words. InputError where it was another."""
+        prompt = self._replies[key][0] if key in self._replies else words
+        if first and prompt != words:
+            remedy = "Choose another out=FOLDER, or discard them with fresh=True"
+            raise InputError("holds replies to other prompts", where=str(self._path), remedy=remedy)
+        return prompt
+
+    async def written(self, ask: Ask, author: Author) -> Text:
+        """Return a reply: the one that is kept, else a new one."""
+        if ask.key not in self._replies:
+            reply = await author.write(ask)
+            self._file.append(msgspec.json.encode({"key": ask.key, "prompt": ask.prompt, "reply": reply}))
+            self._replies[ask.key] = ask.prompt, reply
+        return self._replies[ask.key][1]
+
+    def close(self) -> None:
+        self._file.close()
