@@ -26,8 +26,7 @@ class Event(Value):
 
     def as_json(self) -> str:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = {"time": time, "event": self.name, "message": self.words, **self.facts}
-        return as_json(line).decode()
+        return as_json({"time": time, "event": self.name, "message": self.words, **self.facts}).decode()
 
 
 Tell = Callable[[Event], None]

@@ -49,8 +49,7 @@ from ioi_eval.engines.jobs.headers import (
 )
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import Language, find
-from ioi_eval.model.options import BuildLimits
-from ioi_eval.model.values import Blob, NamedBlob, Value
+from ioi_eval.models import Blob, BuildLimits, NamedBlob, Value
 from ioi_eval.store.resources import piston
 
 SERVERS_PLACE = "/piston/packages"  # where a server sees the folder, wherever it lies here
@@ -97,8 +96,14 @@ def install(folder: Path, *, compiler: Path | None = None, headers: Sequence[str
                 shutil.rmtree(place / _HEADERS, ignore_errors=True)  # another compiler's
             if headers:
                 _replace(place / _HEADERS, precompiled)
-        brings = [name for name in (_COMPILER, _HEADERS) if (place / name).is_dir()]
-        _write(place / ".env", _environment(f"{SERVERS_PLACE}/{below}", brings))
+        # The variables that sourcing `environment` leaves; a server keeps these, not the file.
+        seen, words = f"{SERVERS_PLACE}/{below}", f"PATH={_PATH}\n"
+        if (place / _COMPILER).is_dir():
+            own = f"{seen}/{_COMPILER}"
+            words = f"PATH={own}/bin:{_PATH}\nLD_LIBRARY_PATH={own}/lib64:{own}/lib\n"
+        if (place / _HEADERS).is_dir():
+            words += f"{BROUGHT_HEADERS}={seen}/{_HEADERS}\n"
+        _write(place / ".env", words.encode())
         _write(place / INSTALLED, str(time.time_ns() // 1_000_000).encode())
     except OSError as error:
         raise InputError(f"the package cannot be written: {error}", where=os.fspath(folder)) from error
@@ -144,22 +149,18 @@ def _files(info: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
         yield name, (piston() / "package" / name).read_bytes()
 
 
-def _environment(seen: str, brings: Sequence[str]) -> bytes:
-    """Return the variables that sourcing `environment` leaves; a server keeps these, not the file."""
-    words, own = f"PATH={_PATH}\n", f"{seen}/{_COMPILER}"
-    if _COMPILER in brings:
-        words = f"PATH={own}/bin:{_PATH}\nLD_LIBRARY_PATH={own}/lib64:{own}/lib\n"
-    if _HEADERS in brings:
-        words += f"{BROUGHT_HEADERS}={seen}/{_HEADERS}\n"
-    return words.encode()
-
-
 @contextmanager
 def _precompiled(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path]:
     """A folder with the big header for each standard. A compiler finds the one that it can take."""
-    chosen = {language.standard: language for language in map(_dialect, standards)}.values()
+    chosen: dict[str, Language] = {}
+    for name in standards:
+        language = find(name, field="headers")
+        if not (language.header and language.standard):
+            remedy = "Name standards of C++: gnu++17,gnu++20"
+            raise InputError(f"{name!r} has no header to precompile", field="headers", remedy=remedy)
+        chosen[language.standard] = language
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
-        for language in chosen:
+        for language in chosen.values():
             headers = _Headers(language, prefix and prefix.resolve(), Path(folder))
             headers.add_usual()
             headers.add_early()
@@ -168,14 +169,6 @@ def _precompiled(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path
         for path in (Path(folder), *Path(folder).rglob("*")):  # jobs have a user of their own
             path.chmod(0o755 if path.is_dir() else 0o644)
         yield Path(folder)
-
-
-def _dialect(name: str) -> Language:
-    language = find(name, field="headers")
-    if not (language.header and language.standard):
-        remedy = "Name standards of C++: gnu++17,gnu++20"
-        raise InputError(f"{name!r} has no header to precompile", field="headers", remedy=remedy)
-    return language
 
 
 class _Headers:

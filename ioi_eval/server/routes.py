@@ -181,8 +181,7 @@ class Routes:
 
     async def _execute(self, request: web.Request) -> web.StreamResponse:
         with self._visit(request) as visit:
-            by_hash = self._contents.room > 0
-            asked = await self._jobs.read(await self._body(request, visit), by_hash=by_hash)
+            asked = await self._jobs.read(await self._body(request, visit), by_hash=self._contents.room > 0)
             with self._contents.held(asked) as job:
                 result = await self._jobs.run(job, visit)
             if result.kept:

@@ -24,11 +24,9 @@ from ioi_eval.engines.contract import artifact_key
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.errors import EngineOverloaded
-from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
 from ioi_eval.model.languages import Language, find
-from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import Blob
-from ioi_eval.rules.extraction import extract
+from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
+from ioi_eval.scoring import extract, shallow
 from ioi_eval.server.jobs import AWAY, FailedInside, Jobs, PackagedEngine, Visit
 from ioi_eval.server.prepared import KeptBuild, SharedBuilds
 from ioi_eval.store.memory import Bounded
@@ -267,16 +265,23 @@ class SandboxFusion:
             raise _broken(broken.message)
         right = list(map(_is_right, replies, expected))
         tests = list(map(TestReply, right, replies, cases))
-        accepted = bool(tests) and all(right)
         return msgspec.json.encode(
-            SubmitReply(id=asked.id, accepted=accepted, extracted_code=code, tests=tests)
+            SubmitReply(id=asked.id, accepted=bool(tests) and all(right), extracted_code=code, tests=tests)
         )
 
     async def _run(
         self, asked: RunCode, inputs: Sequence[str], visit: Visit, expected: Sequence[str] | None = None
     ) -> list[RunCodeReply]:
         """A reply for each input; with `expected` up to the first that is not right. Raises FailedInside."""
-        program = await self._program(asked)
+        language = _language(asked.language)
+        builder = runner = "/bin/bash"
+        if asked.language != "bash":
+            there = (await self._engine.profile()).toolchains
+            for command in language.tools:
+                if command not in there:
+                    raise FailedInside(f"{command} is not installed here: {language.remedy}")
+            builder, runner = there[language.tools[0]].path, there[language.tools[-1]].path
+        program = _Program(asked, language, builder, runner)
         built = await self._built(program, visit)
         replies: list[RunCodeReply] = []
         for number, given in enumerate(inputs):
@@ -284,16 +289,6 @@ class SandboxFusion:
             if expected is not None and not _is_right(replies[-1], expected[number]):
                 break
         return replies
-
-    async def _program(self, asked: RunCode) -> _Program:
-        language = _language(asked.language)
-        if asked.language == "bash":
-            return _Program(asked, language, "/bin/bash", "/bin/bash")
-        there = (await self._engine.profile()).toolchains
-        for command in language.tools:
-            if command not in there:
-                raise FailedInside(f"{command} is not installed here: {language.remedy}")
-        return _Program(asked, language, there[language.tools[0]].path, there[language.tools[-1]].path)
 
     async def _built(self, program: _Program, visit: Visit) -> KeptBuild | None:
         """Build the program, unless that was done before; None for languages without a build."""

@@ -91,21 +91,8 @@ class Server:
         return self._admission.running
 
     async def __aenter__(self) -> Self:
-        application = self._routes.application(await self._identity())
-        self._open.push_async_callback(self._routes.close)
-        self.url = await self._open.enter_async_context(listening(application, self._options))
-        self.port = int(self.url.rpartition(":")[2])
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._admission.drain()
-        await self._open.aclose()
-
-    async def _identity(self) -> str:
-        """Return a digest that changes with everything by which a job could end otherwise."""
         profile = await self._engine.profile()
+        # Of a digest that changes with everything by which a job could end otherwise.
         about = (
             version("ioi-eval"),
             profile.architecture,
@@ -116,7 +103,17 @@ class Server:
             self._options.max_body,
             self._options.max_output,
         )
-        return digest(about)[:16]
+        application = self._routes.application(digest(about)[:16])
+        self._open.push_async_callback(self._routes.close)
+        self.url = await self._open.enter_async_context(listening(application, self._options))
+        self.port = int(self.url.rpartition(":")[2])
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._admission.drain()
+        await self._open.aclose()
 
     async def drain(self) -> None:
         """Takes no more jobs and waits for those that run. Meanwhile it answers, so that clients know."""

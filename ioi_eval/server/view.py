@@ -116,8 +116,7 @@ class View:
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """The state, and of each later one what differs from it, as server-sent events."""
-        headers = {"Content-Type": "text/event-stream", **_HEADERS}
-        answer = web.StreamResponse(headers=headers)
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream", **_HEADERS})
         await answer.prepare(request)
         last: RunState | None = None
         with contextlib.suppress(ConnectionError):
