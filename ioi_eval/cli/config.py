@@ -18,19 +18,17 @@ import msgspec
 import yaml
 from msgspec.structs import asdict, replace
 
-from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.benchmarks.benchmark import in_bytes
 from ioi_eval.cli.groups import Declared, declared
 from ioi_eval.cli.options import SOURCE_HELP
 from ioi_eval.contest import Feedback, Rules, Turns
-from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import read_packages
 from ioi_eval.model.options import Said
 from ioi_eval.model.secret import names_a_secret
 from ioi_eval.model.values import Value
-from ioi_eval.runs.authors import Asking
+from ioi_eval.runs import AgentOptions, Asking, BenchmarkOptions, BudgetOptions, ModelOptions, Sampling
 
 _BASE_URL, _MODEL = "OPENAI_BASE_URL", "OPENAI_MODEL"
 _Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
@@ -207,7 +205,13 @@ def _read(path: Path) -> dict[str, Any]:
             raise InputError("expected an object: keys and values", where=str(path), field=name)
     for key in found:
         if key not in KEYS:
-            raise InputError(f"unknown key {key!r}", where=str(path), remedy=_meant(key))
+            # The key where it belongs, else the nearest one.
+            table, dot, name = key.rpartition(".")
+            places = [dotted for dotted in KEYS if dotted.rpartition(".")[2] == name]
+            beside = (dotted for dotted in KEYS if dotted.startswith(table + dot))
+            keys = [*dict.fromkeys(dotted.removeprefix(table + dot).partition(".")[0] for dotted in beside)]
+            remedy = f"Did you mean {places[0]!r}?" if places else nearest(name, keys)
+            raise InputError(f"unknown key {key!r}", where=str(path), remedy=remedy)
     # A key without a value, as one whose lines are all comments, says nothing.
     values = {key: value for key, value in found.items() if value is not None}
     match values.get("memory_limit"):
@@ -217,18 +221,6 @@ def _read(path: Path) -> dict[str, Any]:
         case str() as packages:
             values["packages"] = read_packages(packages)
     return values
-
-
-def _meant(key: str) -> str:
-    """The key where it belongs, else the nearest one."""
-    table, dot, name = key.rpartition(".")
-    places = [dotted for dotted in KEYS if dotted.rpartition(".")[2] == name]
-    keys = [
-        dotted.removeprefix(table + dot).partition(".")[0]
-        for dotted in KEYS
-        if dotted.startswith(table + dot)
-    ]
-    return f"Did you mean {places[0]!r}?" if places else nearest(name, [*dict.fromkeys(keys)])
 
 
 def _check(config: Config, where: str) -> None:

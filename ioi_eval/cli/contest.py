@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
-from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import Engine, ProblemOptions, Quiet, Source, TimingOptions, open_store
@@ -23,8 +22,8 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
 from ioi_eval.model.values import Value
 from ioi_eval.reports.document import counted, visible
+from ioi_eval.runs import BenchmarkOptions, RunOptions
 from ioi_eval.runs.score import run_name
-from ioi_eval.runs.work import RunOptions
 from ioi_eval.server import ServerOptions
 from ioi_eval.store.files import replace
 

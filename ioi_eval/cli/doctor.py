@@ -38,7 +38,7 @@ from ioi_eval.runs.needs import needs_sync
 from ioi_eval.store.resources import graders
 
 if TYPE_CHECKING:
-    from ioi_eval.engines.piston.probe import Prober
+    pass
 
 _EXAMPLES = """
   ioi-eval doctor
@@ -89,8 +89,13 @@ def doctor(
     found: _Answer | ClusterFindings | _Nodes
     if chosen.on_ray:
         found = asyncio.run(_looked_at(chosen))
+    elif chosen.remote:
+        found = asyncio.run(_look(chosen))
     else:
-        found = asyncio.run(_look(chosen)) if chosen.remote else _here(chosen.python)
+        store = open_store()
+        here = _called(asyncio.run(conditions(store, python=chosen.python, folders=os.get_exec_path())))
+        here.append(Condition(name="cache", ok=True, detail=str(store.root)))
+        found = _Answer(ok=_all_there(here), conditions=here)
     needed: Sequence[Condition] = ()
     if problems and found.ok:  # where nothing can be judged, that comes first
         needed = _called(needs_sync(problems, choice, chosen, store=open_store()))
@@ -109,13 +114,6 @@ def doctor(
             _show(needed)
     if not found.ok or not _all_there(needed):
         raise typer.Exit(console.BAD_INPUT)
-
-
-def _here(python: str) -> _Answer:
-    store = open_store()
-    found = _called(asyncio.run(conditions(store, python=python, folders=os.get_exec_path())))
-    found.append(Condition(name="cache", ok=True, detail=str(store.root)))
-    return _Answer(ok=_all_there(found), conditions=found)
 
 
 def _show(found: Sequence[Condition]) -> None:
@@ -174,7 +172,14 @@ async def _look(choice: EngineChoice) -> ClusterFindings:
     if not urls:
         raise EngineUnavailable(f"no server was found by {choice.text}")
     async with Wire(token=choice.token) as wire:
-        found = summed_up(await _probed(Prober(wire), sorted(urls), await _packed_proctor()))
+        prober, room, proctor = Prober(wire), asyncio.Semaphore(_AT_ONCE), await _packed_proctor()
+
+        async def probed(url: str) -> EndpointReport:
+            async with room:
+                report = await prober.probe(url)
+                return report if proctor is None else await prober.confined(report, proctor)
+
+        found = summed_up(await asyncio.gather(*map(probed, sorted(urls))))
     servers = (
         msgspec.structs.replace(server, findings=tuple(_called(server.findings))) for server in found.servers
     )
@@ -190,17 +195,6 @@ async def _packed_proctor() -> bytes | None:
         except EngineUnavailable:
             return None
         return await asyncio.to_thread(gzip.compress, binary.content)
-
-
-async def _probed(prober: Prober, urls: list[str], proctor: bytes | None) -> list[EndpointReport]:
-    room = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(url: str) -> EndpointReport:
-        async with room:
-            report = await prober.probe(url)
-            return report if proctor is None else await prober.confined(report, proctor)
-
-    return await asyncio.gather(*map(one, urls))
 
 
 def summed_up(reports: list[EndpointReport]) -> ClusterFindings:

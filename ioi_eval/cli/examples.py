@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -26,12 +25,6 @@ def examples(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder, new or empty.")],
 ) -> None:
     """Copy example problems and a dump of generations to DIR."""
-    copy_examples(folder)
-    console.show(f"Copied the examples to {folder}. Score them with")
-    console.show(f"    ioi-eval score {folder}/generations.jsonl --problems {folder}/problems")
-
-
-def copy_examples(folder: Path) -> None:
     _check_empty(folder)
     try:
         shutil.copytree(
@@ -43,6 +36,8 @@ def copy_examples(folder: Path) -> None:
         )
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(folder)) from error
+    console.show(f"Copied the examples to {folder}. Score them with")
+    console.show(f"    ioi-eval score {folder}/generations.jsonl --problems {folder}/problems")
 
 
 def _check_empty(folder: Path) -> None:
@@ -91,19 +86,14 @@ def new(
     if not is_plain(name):
         raise InputError(f"{name!r} is no id", field="NAME", remedy="Use letters, digits, `_`, `-` and `.`")
     try:
-        for path, text in _sections(kind, name):
+        whole = (Path(__file__).parent / "packages" / f"{kind}.txt").read_text(encoding="utf-8")
+        _, *parts = _SECTION.split(whole.replace("@NAME@", name))
+        for path, text in zip(parts[::2], parts[1::2], strict=True):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(folder)) from error
     console.show(f"Wrote {folder}. What its solutions get: ioi-eval validate {folder}")
-
-
-def _sections(kind: PackageType, name: str) -> Iterator[tuple[str, str]]:
-    """Files of a package by their paths."""
-    whole = (Path(__file__).parent / "packages" / f"{kind}.txt").read_text(encoding="utf-8")
-    _, *parts = _SECTION.split(whole.replace("@NAME@", name))
-    return zip(parts[::2], parts[1::2], strict=True)
 
 
 @command("""

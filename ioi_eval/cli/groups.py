@@ -20,6 +20,9 @@ from ioi_eval.cli import console
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
 
+# Parameters of a command, and what makes a value of them.
+_Group = tuple[list[inspect.Parameter], Callable[[dict[str, Any]], Any]]
+
 
 class OptionGroup(NamedTuple):
     """The options of a value's fields."""
@@ -44,7 +47,7 @@ class OptionGroup(NamedTuple):
         def make(given: dict[str, Any]) -> Any:
             return kind(**(given if raw else values_of(chosen, given)))
 
-        return _Group([each.parameter(self.title, given_alone) for each in chosen], make)
+        return [each.parameter(self.title, given_alone) for each in chosen], make
 
 
 def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -52,19 +55,22 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
 
     def decorated(function: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(function, eval_str=True)
-        groups = {name: group for name, each in own.parameters.items() if (group := _group(each.annotation))}
+        groups: dict[str, _Group] = {}
         parameters: list[inspect.Parameter] = []
         for name, each in own.parameters.items():
-            group = groups.get(name)
-            parameters += group.parameters if group else [each.replace(kind=each.KEYWORD_ONLY)]
+            marks = getattr(each.annotation, "__metadata__", ())
+            group = next((mark for mark in marks if isinstance(mark, OptionGroup)), None)
+            if group is None:
+                parameters.append(each.replace(kind=each.KEYWORD_ONLY))
+            else:
+                groups[name] = group.of_value(get_args(each.annotation)[0])
+                parameters += groups[name][0]
 
         @functools.wraps(function)
         def called(**given: Any) -> None:
             values = {
-                name: group.make(
-                    {parameter.name: given.pop(parameter.name) for parameter in group.parameters}
-                )
-                for name, group in groups.items()
+                name: make({parameter.name: given.pop(parameter.name) for parameter in typed})
+                for name, (typed, make) in groups.items()
             }
             function(**values, **given)
 
@@ -74,19 +80,6 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
         return called
 
     return decorated
-
-
-class _Group(NamedTuple):
-    parameters: list[inspect.Parameter]
-    make: Callable[[dict[str, Any]], Any]
-
-
-def _group(annotation: Any) -> _Group | None:
-    if get_origin(annotation) is not Annotated:
-        return None
-    kind, *others = get_args(annotation)
-    group = next((other for other in others if isinstance(other, OptionGroup)), None)
-    return None if group is None else group.of_value(kind)
 
 
 # --- fields that say how users meet them -------------------------------------------------------------

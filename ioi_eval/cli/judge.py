@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from ioi_eval import Scorer
-from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import (
@@ -42,11 +41,11 @@ from ioi_eval.problems import Problems
 from ioi_eval.reports.document import visible
 from ioi_eval.rules.expectations import max_points
 from ioi_eval.rules.scoring import is_solved, submission_status
+from ioi_eval.runs import BenchmarkOptions, Timing
 from ioi_eval.runs.engine import servers_found
 from ioi_eval.runs.events import EngineStarting, EngineStopped, OnEvent
 from ioi_eval.runs.sources import opened
 from ioi_eval.runs.time_limits import TimeLimits
-from ioi_eval.runs.work import Timing
 from ioi_eval.store import Store
 from ioi_eval.store.rows import bounded
 

@@ -14,17 +14,21 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, declared, option_of, values_of
-from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
-from ioi_eval.rules.extraction import Repairs
-from ioi_eval.runs.references import ReferenceOptions
-from ioi_eval.runs.work import RunOptions, Timing
+from ioi_eval.runs import (
+    BenchmarkOptions,
+    DumpOptions,
+    EngineChoice,
+    ReferenceOptions,
+    Repairs,
+    RunOptions,
+    Timing,
+)
 from ioi_eval.store import Store
 from ioi_eval.store.contents import default_root
 

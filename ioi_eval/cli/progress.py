@@ -415,7 +415,13 @@ class ServerNews:
         self._new, self._waiting = {}, None
         for change in Change:
             if found := [event for event in events if event.change is change]:
-                yield _line(found, last)
+                names = ", ".join(event.url for event in found[:_NAMED])
+                more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+                is_or_are = _WORDS[change][len(found) > 1]
+                reason = f" ({found[0].reason})" if found[0].reason else ""
+                usable = last or found[-1]
+                servers, jobs = counted(usable.usable, "server"), counted(usable.slots, "job")
+                yield f"{names}{more} {is_or_are}{reason}; {servers} for {jobs} at a time now"
         if waiting is not None and (last is None or not last.usable):
             yield (
                 f"No server can be used: submissions wait for one, {waiting.seconds:g} s at most; "
@@ -434,13 +440,3 @@ class ServerNews:
         self._told[event.url] = event.change
         lines.append(now)
         return True
-
-
-def _line(found: list[ServerChanged], last: ServerChanged | None) -> str:
-    names = ", ".join(event.url for event in found[:_NAMED])
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    single, many = _WORDS[found[0].change]
-    reason = f" ({found[0].reason})" if found[0].reason else ""
-    now = last or found[-1]
-    servers, jobs = counted(now.usable, "server"), counted(now.slots, "job")
-    return f"{names}{more} {single if len(found) == 1 else many}{reason}; {servers} for {jobs} at a time now"

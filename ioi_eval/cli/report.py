@@ -18,8 +18,7 @@ from ioi_eval.cli.scores import leave_if_suspicious, show_comparison, show_score
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports import ReportOptions, read_contests
 from ioi_eval.reports.document import counted, visible
-from ioi_eval.runs.events import Event, ReportProgress, RunReported
-from ioi_eval.runs.folders import report_sync
+from ioi_eval.runs import Event, ReportProgress, RunReported, report_sync
 
 _EXAMPLES = """
   ioi-eval report runs/demo --open
@@ -75,8 +74,7 @@ def report(
         console.show(visible(f"Report: {page.with_suffix('.md')}, for a browser {page}"))
     if show and not webbrowser.open(page.absolute().as_uri()):
         raise InputError("no browser could be started", field="--open", remedy=f"Open {page} yourself")
-    summaries = [run.summary for run in done.runs]
-    leave_if_suspicious(summaries, allowed=allow_suspicious, silent=as_json)
+    leave_if_suspicious([run.summary for run in done.runs], allowed=allow_suspicious, silent=as_json)
 
 
 class ReportCounts:

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from ioi_eval.benchmarks import Selection
 from ioi_eval.benchmarks.dumps import guessed, received
 from ioi_eval.benchmarks.exports import check_results_path, publish, write_results
 from ioi_eval.cli import console
@@ -36,10 +35,9 @@ from ioi_eval.cli.progress import again, say_failures, say_unscored, watched, wh
 from ioi_eval.cli.scores import leave_if_suspicious, show_references, show_scores
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
-from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import Value
+from ioi_eval.models import Secret, Value
 from ioi_eval.reports.document import counted
-from ioi_eval.runs.references import ReferenceOptions
+from ioi_eval.runs import ReferenceOptions, Selection
 from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, rows_left_out, score_dump
 
 # --- exports -----------------------------------------------------------------------------------------

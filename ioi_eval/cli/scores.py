@@ -8,7 +8,7 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.model.values import Verdict
-from ioi_eval.reports import ComparedRun, ModelSummary, ProblemSummary, Summary, sections
+from ioi_eval.reports import ComparedRun, ModelSummary, Summary, sections
 from ioi_eval.reports.comparison import Differences, entries, sections_of
 from ioi_eval.reports.comparison import warnings as comparison_warnings
 from ioi_eval.reports.document import Section, share, visible
@@ -196,15 +196,13 @@ def _problems(model: ModelSummary, statuses: Sequence[str], name: str) -> Iterat
     rows = []
     for problem in model.problems:
         counts = [str(problem.verdicts.get(status, 0)) for status in seen]
-        row = [visible(problem.problem_id), *_points(problem), str(problem.submissions), *counts]
+        points = _tests(problem.best_pass_rate)
+        if problem.points is not None:
+            most = _NOTHING if problem.max_points is None else f"{problem.max_points:g}"
+            points = [f"{problem.points:g}", most]
+        row = [visible(problem.problem_id), *points, str(problem.submissions), *counts]
         rows.append([*row, *([str(problem.unscored)] if model.unscored else [])])
     yield from console.table_lines(["problem", *numbers], rows, right=numbers, spare=numbers[:1:-1])
-
-
-def _points(problem: ProblemSummary) -> list[str]:
-    if problem.points is None:
-        return _tests(problem.best_pass_rate)
-    return [f"{problem.points:g}", _NOTHING if problem.max_points is None else f"{problem.max_points:g}"]
 
 
 # --- a benchmark's own solutions ---------------------------------------------------------------------
@@ -213,7 +211,13 @@ def _points(problem: ProblemSummary) -> list[str]:
 def show_references(found: References, asked: ReferenceOptions, out: str) -> None:
     """The problems that are not reliable, and why."""
     console.show(f"Own solutions: {conclusion(found, asked)}; see {out}/references.json")
-    rows = list(_unreliable(found))
+    rows = list[tuple[str, ...]]()
+    for problem in found.problems:
+        if problem.reliability is not Reliability.RELIABLE:
+            passed = sum(reference.status is Verdict.AC for reference in problem.references)
+            number = f"{passed} of {len(problem.references)}"
+            why = problem.note or _why(problem.references)
+            rows.append((problem.problem, problem.reliability.value, number, why))
     if not rows:
         return
     shown = [[*map(visible, row)] for row in rows[:_SHOWN]]
@@ -222,14 +226,6 @@ def show_references(found: References, asked: ReferenceOptions, out: str) -> Non
     if len(rows) > _SHOWN:
         console.show(f"and {len(rows) - _SHOWN} more")
     console.show("")
-
-
-def _unreliable(found: References) -> Iterator[tuple[str, ...]]:
-    for problem in found.problems:
-        if problem.reliability is not Reliability.RELIABLE:
-            passed = sum(reference.status is Verdict.AC for reference in problem.references)
-            number = f"{passed} of {len(problem.references)}"
-            yield problem.problem, problem.reliability.value, number, problem.note or _why(problem.references)
 
 
 def _why(references: tuple[Reference, ...]) -> str:

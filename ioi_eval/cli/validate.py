@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
@@ -42,11 +41,6 @@ _EXAMPLES = """
 """
 
 
-class Scale(StrEnum):
-    POINTS = "points"
-    FRACTION = "fraction"
-
-
 _OF_EACH_KIND = {
     "most": {"help": "Reference solutions of each kind per problem.", "unset": "", "default": MOST}
 }
@@ -74,7 +68,7 @@ def validate(
         ),
     ] = None,
     expected_scale: Annotated[
-        Scale | None,
+        Literal["points", "fraction"] | None,
         typer.Option(
             help="The unit of the column's scores.",
             show_default="fraction if none is above 1",
@@ -157,8 +151,7 @@ def _show(outcome: ValidatedSolutions, seconds: float, output: OutputOptions) ->
         if outcome.note:
             console.show_wrapped(outcome.note)
         console.show("")
-        cells = [[*map(_cell, row)] for row in rows(found)]
-        console.show_table(HEADS, cells, right=RIGHT, spare=[HEADS[-1]])
+        console.show_table(HEADS, [[*map(_cell, row)] for row in rows(found)], right=RIGHT, spare=[HEADS[-1]])
         heads, lines = matrix(found)
         if lines:
             console.show("")

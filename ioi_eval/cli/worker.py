@@ -107,8 +107,7 @@ def worker(
         python=os.environ.get(PYTHON, "").strip() if python is None else python,
         tell=tell,
     )
-    done = asyncio.run(_serve(running, store, tell, as_json=as_json))
-    if not done:
+    if not asyncio.run(_serve(running, store, tell, as_json=as_json)):
         raise typer.Exit(console.INTERRUPTED)
 
 
