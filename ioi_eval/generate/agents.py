@@ -50,12 +50,10 @@ class Access(Value):
     def files(self, number: int) -> dict[str, str]:
         """Return the files that tell an agent of it: where agents look for servers, and variables."""
         token = self.tokens[number]
-        headers = {"Authorization": f"Bearer {token}"}
-        server = {"type": "http", "url": self.address, "headers": headers}
-        variables = f"export IOI_EVAL_MCP_URL={quote(self.address)} IOI_EVAL_MCP_TOKEN={quote(token)}\n"
+        server = {"type": "http", "url": self.address, "headers": {"Authorization": f"Bearer {token}"}}
         return {
             ".mcp.json": json.dumps({"mcpServers": {"contest": server}}, indent=2) + "\n",
-            _VARIABLES: variables,
+            _VARIABLES: f"export IOI_EVAL_MCP_URL={quote(self.address)} IOI_EVAL_MCP_TOKEN={quote(token)}\n",
         }
 
 
@@ -76,11 +74,6 @@ class Agent:
         folder = Path(self._options.folder) / name
         files = {} if self._access is None else self._access.files(ask.number)
         await asyncio.to_thread(_lay_out, folder, {STATEMENT: ask.prompt, **files})
-        ended = await self._run(folder)
-        return await asyncio.to_thread(_left, folder, ended)
-
-    async def _run(self, folder: Path) -> str:
-        """Run the agent and return its exit code, or that it took too long. Nothing of it is left."""
         # By a file: a command line is read by every user of the machine.
         reading = "" if self._access is None else f". ./{_VARIABLES}\n"
         with (folder / LOG).open("wb") as log:
@@ -101,11 +94,12 @@ class Agent:
             )
         try:
             async with asyncio.timeout(self._options.timeout):
-                return f"exit {await keeper.wait()}"
+                ended = f"exit {await keeper.wait()}"
         except TimeoutError:
-            return "timeout"
+            ended = "timeout"
         finally:
             await _end(keeper)
+        return await asyncio.to_thread(_left, folder, ended)
 
 
 async def _end(keeper: asyncio.subprocess.Process) -> None:

@@ -26,13 +26,6 @@ NAME, ASKED = "generations.jsonl", "generations.json"
 _LOCK = ".generations.lock"
 
 
-class _Asked(Value):
-    """The requests of a folder, and their author."""
-
-    fingerprint: str = ""
-    author: str = ""
-
-
 class Generations:
     """The generations of a folder, by key: `with Generations(...) as generations`, one process at a time.
 
@@ -71,10 +64,10 @@ class Generations:
         for offset, line in lines(self.path):
             self._offsets[self._row(offset, line)["uuid"]] = offset
         try:
-            asked = msgspec.json.decode(self._asked.read_bytes(), type=_Asked)
+            asked = msgspec.json.decode(self._asked.read_bytes(), type=dict[str, str])
         except (FileNotFoundError, msgspec.MsgspecError):
-            asked = _Asked()
-        if self._offsets and asked.fingerprint != self._fingerprint:
+            asked = {}
+        if self._offsets and asked.get("fingerprint", "") != self._fingerprint:
             raise InputError(
                 "holds generations of other prompts, another model or other settings",
                 where=str(self.path.parent),
@@ -108,15 +101,14 @@ class Generations:
 
     def add(self, ask: Ask, text: Text) -> None:
         """Append one whole line in one write: a kill leaves the line, nothing, or a part that is cut off."""
-        row = as_json(_row(ask, text, self._author))
-        self._offsets[ask.key] = self._writer().append(row)
+        self._offsets[ask.key] = self._writer().append(as_json(_row(ask, text, self._author)))
 
     def _writer(self) -> Lines:
         """Old generations go before it is said what new ones belong to: none is ever taken for another."""
         if self._file is None:
             if not self._offsets:
                 self.path.unlink(missing_ok=True)
-                asked = _Asked(fingerprint=self._fingerprint, author=self._author)
+                asked = {"fingerprint": self._fingerprint, "author": self._author}
                 replace(self._asked, [as_json(asked), b"\n"])
             self._file = Lines(self.path)
             self._held.callback(self._file.close)

@@ -51,8 +51,7 @@ class Episode:
 
     def __init__(self, made_of: Episodes, label: str) -> None:
         self.label, self._runtime = label, made_of.asked.runtime()
-        problems = {label: made_of.problems[label]}
-        contest = self._runtime.contest(problems, made_of.rules, _ALONE)
+        contest = self._runtime.contest({label: made_of.problems[label]}, made_of.rules, _ALONE)
         self._contest, self._session = contest, contest.session(_ALONE)
         self.submissions: list[Submitted] = []
         self.unjudged = ""  # why the last submission has no worth: no score may be made of that

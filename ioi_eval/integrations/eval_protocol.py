@@ -12,7 +12,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -171,8 +171,8 @@ def check_correctness(
         return [-1], [dict(_NO_INPUTS)]
     task = (_calling if in_outs.get("fn_name") else _reading)(generation, in_outs, execution)
     own = runtime(execution.setup())
-    found = outcome(task, own.call(own.score(task.problem, task.submission)))
-    return list(found.results), [dict(each) for each in found.details]
+    results, details = outcome(task, own.call(own.score(task.problem, task.submission)))
+    return list(results), [dict(each) for each in details]
 
 
 def __getattr__(name: str) -> Any:
@@ -311,13 +311,8 @@ _ERROR, _NOT_COMPILED = -1, -2
 _LONGEST_INPUT, _LONGEST_OUTPUT = 300, 200  # characters of what a failed test is shown with
 _MARK = "ioi_eval apps: "  # as graders/python/apps.py has it
 _KILLED = "Global timeout or process killed prematurely"
-
-
-class AppsOutcome(NamedTuple):
-    """A result for each test up to the first that failed, and what is told of that one."""
-
-    results: Sequence[int]
-    details: Sequence[Mapping[str, Any]]
+# A result for each test up to the first that failed, and what is told of that one.
+AppsOutcome = tuple[Sequence[int], Sequence[Mapping[str, Any]]]
 
 
 async def _evaluated(task: AppsTask, own: Runtime) -> EvaluateResult:
@@ -345,7 +340,7 @@ def outcome(task: AppsTask, result: SubmissionResult) -> AppsOutcome:
             return _failed(task, number, test)
     if len(task.cases) < task.total:
         return _broken(task)
-    return AppsOutcome([True] * task.total, [{}])
+    return [True] * task.total, [{}]
 
 
 def _failed(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
@@ -362,7 +357,7 @@ def _failed(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
             "inputs": _short(case.input, _LONGEST_INPUT),
             "error_message": "Wrong Answer",
         }
-        return AppsOutcome([True] * number + [False], [shown])
+        return [True] * number + [False], [shown]
     if report.code is None:
         return _broken(task)
     return _ended(report.code, number, report.error, report.traceback)
@@ -387,7 +382,7 @@ def _report(output: str) -> _Report | None:
 
 
 def _ended(code: int, passed: int, error: str, traceback: str) -> AppsOutcome:
-    return AppsOutcome([True] * passed + [code], [{"error": error, "traceback": traceback}])
+    return [True] * passed + [code], [{"error": error, "traceback": traceback}]
 
 
 def _broken(task: AppsTask) -> AppsOutcome:
@@ -396,17 +391,16 @@ def _broken(task: AppsTask) -> AppsOutcome:
         "error": "Exception in _temp_run/run_test",
         "traceback": "an input or output is missing or no text",
     }
-    return AppsOutcome([_ERROR] * max(task.total, 1), [answer])
+    return [_ERROR] * max(task.total, 1), [answer]
 
 
 def _killed(task: AppsTask, test: TestResult) -> AppsOutcome:
     """Return the outcome of a killed program: nothing is known of any test."""
     if not task.total:
-        return AppsOutcome([_ERROR], [{"error": "Global timeout"}])
+        return [_ERROR], [{"error": "Global timeout"}]
     limit = test.status in (Verdict.MLE, Verdict.OLE)
     details = test.feedback if limit else "No results returned from subprocess."
-    outcome = {"error": _KILLED, "details": details}
-    return AppsOutcome([_ERROR] * task.total, [outcome] * task.total)
+    return [_ERROR] * task.total, [{"error": _KILLED, "details": details}] * task.total
 
 
 def _short(text: str, most: int) -> str:

@@ -29,8 +29,7 @@ async def together(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(part) for part in parts]
     except ExceptionGroup as errors:
-        ours = errors.subgroup(IoiEvalError)
-        raise (ours or errors).exceptions[0] from None
+        raise (errors.subgroup(IoiEvalError) or errors).exceptions[0] from None
     return [task.result() for task in tasks]
 
 

@@ -335,18 +335,14 @@ def fix_python3_imports(source_code: str) -> str:
         return text
     ahead = 0
     for statement in body:
-        if not _stays_first(statement):
+        is_future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+        is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if not (is_future or is_text):
             break
         ahead = statement.end_lineno or ahead
     lines = text.splitlines(keepends=True)
     head = "".join(lines[:ahead])
     return head + ("\n" if head and not head.endswith("\n") else "") + _OLDER_PYTHONS + "".join(lines[ahead:])
-
-
-def _stays_first(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.ImportFrom):
-        return statement.module == "__future__"
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 # --- clusters and published tests --------------------------------------------------------------------
@@ -423,8 +419,7 @@ def get_piston_client_from_env(session: object = None) -> PistonClient:
     if not choice.remote:
         remedy = "Set it to the addresses of servers, commas between them, or to `slurm`"
         raise InputError("PISTON_ENDPOINTS is not set", remedy=remedy)
-    own = msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1)
-    return PistonClient.of(own)
+    return PistonClient.of(msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1))
 
 
 class MorphCloudExecutionClient(ClusterClient):

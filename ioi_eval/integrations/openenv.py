@@ -122,8 +122,7 @@ def app(source: str = "", **options: Any) -> Any:
     """Return the web application; without arguments by the variables IOI_EVAL_SOURCE and IOI_EVAL_OPTIONS."""
     name = source or os.environ.get(SOURCE, "")
     if not name:
-        remedy = f"Give one, or set {SOURCE}"
-        raise InputError("no source of problems", field="source", remedy=remedy)
+        raise InputError("no source of problems", field="source", remedy=f"Give one, or set {SOURCE}")
     try:
         options = options or json.loads(os.environ.get(OPTIONS) or "{}")
     except ValueError as error:

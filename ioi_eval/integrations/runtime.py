@@ -46,14 +46,13 @@ class Setup(Value):
         """Make the engines, as for the command line."""
         if self.engine is not None and not isinstance(self.engine, str):
             return open_engine(self.engine(store), store)
-        unconfined = self.options.allow_unconfined
         choice = EngineChoice.meant(
             self.engine,
             os.environ,
             slots=self.slots,
             python=self.python,
             callers_python=self.callers_python,
-            allow_unconfined=unconfined,
+            allow_unconfined=self.options.allow_unconfined,
         )
         return open_engine(choice, store, self.packages)
 

@@ -90,11 +90,10 @@ class Asked(Value):
     def runtime(self) -> Runtime:
         from ioi_eval.integrations.runtime import Setup, runtime
 
-        options = JudgeOptions(all_tests=self.judging.all_tests)
         return runtime(
             Setup(
                 slots=self.judging.slots,
-                options=options,
+                options=JudgeOptions(all_tests=self.judging.all_tests),
                 python=self.judging.python,
                 packages=self.problems.packages,
             )
@@ -117,8 +116,7 @@ class Asked(Value):
 
         usable = {label: problem for label, problem in self.problems.items() if not problem.unusable}
         if not usable:
-            remedy = "Give fewer filters"
-            raise InputError("the filters leave no problem", where=self.source, remedy=remedy)
+            raise InputError("the filters leave no problem", where=self.source, remedy="Give fewer filters")
         spoken = {label: self.language(problem).name for label, problem in usable.items()}
         ask = {
             name: Prompts(template, benchmark=self.name, language=name)
@@ -274,24 +272,22 @@ def explanation_of(result: SubmissionResult) -> str:
         passed = sum(test.status is Verdict.AC for test in result.tests)
         pieces = [f"**{status}**: {passed} of {len(result.tests)} tests passed"]
     if result.compiles and result.tests:
-        pieces.append(_tests(result.tests))
+        counts = Counter(test.status for test in result.tests)
+        verdicts = ", ".join(f"{counts[status]} {status}" for status in STATUS_ORDER if counts[status])
+        wrong = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
+        first = next(wrong, None)
+        example = "" if first is None else f". The first that is not right: {_shown(first)}"
+        pieces.append(f"Tests: {verdicts}{example}")
     if not result.compiles and result.compile_output:
         pieces.append(f"The compiler:\n\n{_fenced(result.compile_output)}")
     return "\n\n".join(pieces)
 
 
-def _tests(tests: Iterable[TestResult]) -> str:
-    counts = Counter(test.status for test in tests)
-    verdicts = ", ".join(f"{counts[status]} {status}" for status in STATUS_ORDER if counts[status])
-    wrong = (test for test in tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
-    first = next(wrong, None)
-    if first is None:
-        return f"Tests: {verdicts}"
-    used = f", {first.cpu_time:.3f} s" if first.cpu_time is not None else ""
-    used += f", {first.memory / (1 << 20):.1f} MiB" if first.memory is not None else ""
-    feedback = f"\n\n{_fenced(first.feedback)}" if first.feedback else ""
-    example = f"`{first.test_name}` ({first.status}{used}){feedback}"
-    return f"Tests: {verdicts}. The first that is not right: {example}"
+def _shown(test: TestResult) -> str:
+    used = f", {test.cpu_time:.3f} s" if test.cpu_time is not None else ""
+    used += f", {test.memory / (1 << 20):.1f} MiB" if test.memory is not None else ""
+    feedback = f"\n\n{_fenced(test.feedback)}" if test.feedback else ""
+    return f"`{test.test_name}` ({test.status}{used}){feedback}"
 
 
 def _fenced(text: str) -> str:

@@ -42,8 +42,7 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
         item = data[-1:][0]
         text = await asyncio.to_thread(self._text, item)
         row = item.non_tensor_batch
-        ground_truth = (row.get("reward_model") or {}).get("ground_truth")
-        columns = row_of(ground_truth, row.get("extra_info"))
+        columns = row_of((row.get("reward_model") or {}).get("ground_truth"), row.get("extra_info"))
         own = await asyncio.to_thread(self._rewards.runtime)
         sharing = self._sharing if self._rewards.options.share else None
         self._under_way += 1
