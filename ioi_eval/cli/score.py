@@ -35,7 +35,8 @@ from ioi_eval.cli.progress import again, say_failures, say_unscored, watched, wh
 from ioi_eval.cli.scores import leave_if_suspicious, show_references, show_scores
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
-from ioi_eval.models import Secret, Value
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Value
 from ioi_eval.reports.document import counted
 from ioi_eval.runs import ReferenceOptions, Selection
 from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, rows_left_out, score_dump

@@ -23,7 +23,9 @@ from ioi_eval.engines.embedded.engine import Slots
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.model.errors import EngineError, EngineOverloaded, InputError, JobRejected
-from ioi_eval.models import Job, JobResult, Secret, Value
+from ioi_eval.model.job import Job, JobResult
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Value
 from ioi_eval.server.log import Event, Metrics, Repeats, Tell, family, silent
 from ioi_eval.server.options import ServerOptions
 

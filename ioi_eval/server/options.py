@@ -17,7 +17,8 @@ from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.piston.sending import is_loopback
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
-from ioi_eval.models import Secret, Value
+from ioi_eval.model.secret import Secret
+from ioi_eval.model.values import Value
 from ioi_eval.store.resources import machine_memory
 
 _SHARE = 8  # of the memory: a body that is being decoded takes three times its size, and its box once more

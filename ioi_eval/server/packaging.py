@@ -49,7 +49,8 @@ from ioi_eval.engines.jobs.headers import (
 )
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import Language, find
-from ioi_eval.models import Blob, BuildLimits, NamedBlob, Value
+from ioi_eval.model.options import BuildLimits
+from ioi_eval.model.values import Blob, NamedBlob, Value
 from ioi_eval.store.resources import piston
 
 SERVERS_PLACE = "/piston/packages"  # where a server sees the folder, wherever it lies here

@@ -23,8 +23,9 @@ from ioi_eval.engines.contract import Profile, artifact_key
 from ioi_eval.engines.embedded.engine import Slots
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
+from ioi_eval.model.job import Job, JobFile, JobResult, Stage
 from ioi_eval.model.nesting import shallow
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, Value
+from ioi_eval.model.values import Blob, Value
 from ioi_eval.server.jobs import AWAY, PackagedEngine, staying
 from ioi_eval.store import Store
 from ioi_eval.store.memory import Shared, recalled, remembered

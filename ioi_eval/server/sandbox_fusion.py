@@ -24,9 +24,11 @@ from ioi_eval.engines.contract import artifact_key
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.errors import EngineOverloaded
+from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
 from ioi_eval.model.languages import Language, find
-from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
-from ioi_eval.scoring import extract, shallow
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import Blob
+from ioi_eval.rules.extraction import extract
 from ioi_eval.server.jobs import AWAY, FailedInside, Jobs, PackagedEngine, Visit
 from ioi_eval.server.prepared import KeptBuild, SharedBuilds
 from ioi_eval.store.memory import Bounded
