@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 import leftovers  # only now can they be found
 from building import SOURCES, built_once
 from cost import Costs
-from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
+from fixtures import bench, binaries, compiled, kept, library, proctor, shared, shared_folder, workshop
 from repeating import Repeating
 from support.once import ask_for_all, ask_once
 from support.places import with_usual_cache
@@ -94,8 +94,8 @@ def usual_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def what_stays_is_asked_once(shared: Path) -> Iterator[None]:
-    ask_for_all(shared, built_once)
+def what_stays_is_asked_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    ask_for_all(shared_folder(tmp_path_factory), built_once)
     with pytest.MonkeyPatch.context() as patch:
         ask_once(patch.setattr)
         yield

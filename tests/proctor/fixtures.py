@@ -32,7 +32,11 @@ def workshop() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that all the processes of a session share: `built_once` makes there what takes long."""
-    base = tmp_path_factory.getbasetemp()
+    return shared_folder(tmp_path_factory)
+
+
+def shared_folder(factory: pytest.TempPathFactory) -> Path:
+    base = factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
