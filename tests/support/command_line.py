@@ -15,7 +15,7 @@ from typing import Any
 
 from ioi_eval.store.folder import read_rows
 from support.places import with_usual_cache
-from support.warm_command import warm_command
+from support.warm_command import Started, warm_command
 
 ROOT = Path(__file__).parents[2]
 # <iostream> takes five times as long to compile.
@@ -36,7 +36,7 @@ class CommandLine:
     folder: Path
     cache: Path
     environment: Mapping[str, str] = field(default_factory=dict)
-    alone: bool = False  # each call has an interpreter of its own, and what /proc shows of it is its own
+    alone: bool = False  # each call has an interpreter and limits of its own, and /proc shows its own words
 
     def __post_init__(self) -> None:
         warm_command()
@@ -44,7 +44,7 @@ class CommandLine:
     def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         if not self.alone:
             return warm_command().run(list(map(str, arguments)), self.folder, self.env)
-        process = self.start(*arguments)
+        process = self._start(*arguments)
         said = process.communicate()
         return subprocess.CompletedProcess(process.args, process.returncode, *said)
 
@@ -53,8 +53,13 @@ class CommandLine:
         env = {**self.env, **with_usual_cache(self.cache), "PYTHONPATH": str(ROOT)}
         return warm_command().run(list(map(str, arguments)), self.folder, env, str(ROOT / "scripts" / name))
 
-    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """An interpreter of its own, for what is interrupted or killed."""
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str] | Started:
+        """A process of its own, for what is interrupted or killed."""
+        if not self.alone:
+            return warm_command().start(list(map(str, arguments)), self.folder, self.env)
+        return self._start(*arguments)
+
+    def _start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         return subprocess.Popen(
             self.argv(*arguments),
             cwd=self.folder,

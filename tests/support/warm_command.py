@@ -11,16 +11,18 @@ import gc
 import json
 import os
 import runpy
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 _COMMANDS = "calibrate doctor examples judge problems report run score validate worker"
 _LOADED = (
@@ -62,15 +64,79 @@ class WarmCommand:
         """Return the exit code of a call in a terminal, which somebody else reads meanwhile."""
         return self._ended([terminal] * 3, arguments, str(folder), dict(environment), "")
 
+    def start(self, arguments: list[str], folder: Path, environment: Mapping[str, str]) -> Started:
+        """Return a call that goes on, as a child of this process, which must adopt orphans."""
+        ends = [os.pipe() for _ in range(2)]
+        try:
+            outputs = [writing for _, writing in ends]
+            pid = self._asked(outputs, arguments, str(folder), dict(environment), "", stays=True)
+        finally:
+            for _, writing in ends:
+                os.close(writing)
+        return Started(arguments, pid, *(os.fdopen(reading) for reading, _ in ends))
+
     def _ended(self, descriptors: list[int], *request: object) -> int:
-        socket.send_fds(self._requests, [json.dumps(request).encode()], descriptors)
-        code = self._requests.recv(_LARGEST)
-        assert code, "the process that forks has ended"
-        return int(code)
+        return self._asked(descriptors, *request, stays=False)
+
+    def _asked(self, descriptors: list[int], *request: object, stays: bool) -> int:
+        socket.send_fds(self._requests, [json.dumps([stays, *request]).encode()], descriptors)
+        answer = self._requests.recv(_LARGEST)
+        assert answer, "the process that forks has ended"
+        return int(answer)
 
     def close(self) -> None:
         self._requests.close()
         self._process.wait()
+
+
+class Started:
+    """A call under way: of subprocess.Popen what tests use."""
+
+    stdin = None
+
+    def __init__(self, args: list[str], pid: int, stdout: TextIO, stderr: TextIO) -> None:
+        self.args, self.pid, self.stdout, self.stderr = args, pid, stdout, stderr
+        self.returncode: int | None = None
+        self._read: list[Future[str]] = []
+
+    def poll(self) -> int | None:
+        return self._waited(os.WNOHANG)
+
+    def wait(self) -> int:
+        code = self._waited(0)
+        assert code is not None
+        return code
+
+    def _waited(self, how: int) -> int | None:
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, how)
+            if ended:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        if not self._read:
+            readers = ThreadPoolExecutor(2)
+            self._read = [readers.submit(stream.read) for stream in (self.stdout, self.stderr)]
+            readers.shutdown(wait=False)
+        try:
+            said = [one.result(timeout) for one in self._read]
+        except TimeoutError:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0) from None
+        self.wait()
+        for stream in (self.stdout, self.stderr):
+            stream.close()
+        return said[0], said[1]
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
 
 @cache
@@ -95,15 +161,28 @@ def _wait_for_a_call(requests: socket.socket) -> bool:
         request, descriptors, *_ = socket.recv_fds(requests, _LARGEST, 3)
         if not request:
             return False
+        stays, *call = json.loads(request)
+        reading, writing = os.pipe()
         child = os.fork()
-        if child == 0:
-            requests.close()
-            _become(*json.loads(request), descriptors)
+        if child == 0 and (not stays or _is_orphan(writing)):
+            for descriptor in (requests.detach(), reading, writing):
+                os.close(descriptor)
+            _become(*call, descriptors)
             return True
-        for descriptor in descriptors:
+        for descriptor in (writing, *descriptors):
             os.close(descriptor)
         _, status = os.waitpid(child, 0)
-        requests.send(str(os.waitstatus_to_exitcode(status)).encode())
+        with os.fdopen(reading, "rb") as told:
+            requests.send(told.read() or str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def _is_orphan(told: int) -> bool:
+    """Return True in a process whose parent ends as soon as it has told its number."""
+    child = os.fork()
+    if child:
+        os.write(told, str(child).encode())
+        os._exit(0)
+    return True
 
 
 def _become(

@@ -106,7 +106,10 @@ class Guarded:
 def guarded(cli: CommandLine, tmp_path: Path) -> Iterator[Guarded]:
     (tmp_path / "secret").write_text(TOKEN + "\n")
     shown: list[str] = []
-    with watched(shown), working(knowing(cli, ""), "--token-file", tmp_path / "secret") as (worker, port):
+    with (
+        watched(shown),
+        working(replace(knowing(cli, ""), alone=True), "--token-file", tmp_path / "secret") as (worker, port),
+    ):
         yield Guarded(worker, port, shown)
 
 

@@ -81,7 +81,7 @@ def few_descriptors(number: int) -> Iterator[None]:
 def test_clients_that_say_nothing_do_not_keep_others_out(cli: CommandLine) -> None:
     with ExitStack() as held:
         with few_descriptors(256):
-            _, port = held.enter_context(working(cli))
+            _, port = held.enter_context(working(dataclasses.replace(cli, alone=True)))
         for _ in range(300):
             silent = held.enter_context(socket.create_connection(("127.0.0.1", port)))
             silent.send(b"GET / HTTP/1.1\r\nHost:")
