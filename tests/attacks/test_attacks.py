@@ -31,8 +31,7 @@ CPP = [
 PYTHON = [attack for attack in PROGRAMS if attack.language == "python"]
 THIRDS = {name: slice(first, None, 3) for first, name in enumerate(("one", "two", "three"))}
 PARTS = {
-    "c++ one": CPP[::2],
-    "c++ two": CPP[1::2],
+    **{f"c++ {number}": CPP[number::4] for number in range(4)},
     "c++ into a file": [attack for attack in PROGRAMS if attack.writes_file],
     "c++ and a fragile checker": [attack for attack in PROGRAMS if attack.fragile],
     "java": [attack for attack in PROGRAMS if attack.language == "java"],
@@ -76,8 +75,8 @@ def faults(found: Round) -> list[str]:
     return [f"{name}: {result.fault}" for name, result in found.items() if result.fault]
 
 
-# Half of the programs in C++, with one in every chapter, tells whether the others hold.
-@pytest.mark.sample("everything-(c[+][+] (two|into|and)|python)")
+# A quarter of the programs in C++, with one in every chapter, tells whether the others hold.
+@pytest.mark.sample("everything-(c[+][+] (3|into|and)|python)")
 @pytest.mark.parametrize("part", PARTS)
 async def test_no_program_succeeds(scorer: Scorer, ground: Ground, part: str) -> None:
     if part == "java" and not HERE:
@@ -89,10 +88,11 @@ async def test_no_program_succeeds(scorer: Scorer, ground: Ground, part: str) ->
 GRANTED = {"numbers-of-inodes", "pipes-that-are-counted"}  # both by pipes, which programs with threads have
 
 
-@pytest.mark.sample("everything-two")
-@pytest.mark.parametrize("half", ["one", "two"])
-async def test_no_program_that_may_fork_succeeds(scorer: Scorer, ground: Ground, half: str) -> None:
-    attacks = [attack for attack in PARTS[f"c++ {half}"] if attack.name not in GRANTED]
+# Another quarter, with one in every chapter, too.
+@pytest.mark.sample("everything-1")
+@pytest.mark.parametrize("first", range(4))
+async def test_no_program_that_may_fork_succeeds(scorer: Scorer, ground: Ground, first: int) -> None:
+    attacks = [attack for attack in CPP[first::4] if attack.name not in GRANTED]
     assert not faults(await programs(scorer, ground, attacks, forks=2))
 
 
@@ -105,7 +105,8 @@ async def test_what_a_program_that_may_fork_can_do(scorer: Scorer, ground: Groun
     assert all(f"`{name}`" in section for name in GRANTED), "what is open is said"
 
 
-@pytest.mark.sample("everything-forked")
+# A third tells here, too: its programs are of all chapters but one, which those in C++ have.
+@pytest.mark.sample("everything-forked-two")
 @pytest.mark.parametrize("third", THIRDS)
 @pytest.mark.parametrize("way", Way, ids=lambda way: way.value)
 async def test_no_python_succeeds(
@@ -151,7 +152,7 @@ async def test_no_file_succeeds(scorer: Scorer, ground: Ground) -> None:
         assert not faults(await files(scorer, ground, task_type))
 
 
-@pytest.mark.sample("everything")
+@pytest.mark.sample("everything-two")  # it has some of every chapter
 @pytest.mark.parametrize("third", THIRDS)
 async def test_no_source_succeeds(
     layers: tuple[str, ...], third: str, shared_cache: Path, tmp_path: Path, ground: Ground

@@ -186,7 +186,7 @@ async def test_builds_and_runs_with_fewer_layers(
 
 # Four threads with 16 MiB each, which lock, wait and are joined, as the runtime's own library does it.
 @pytest.mark.alike
-@pytest.mark.sample("^(c[+][+]|python|java)$")
+@pytest.mark.sample("^(c[+][+]|python)$")
 @pytest.mark.parametrize("language", [each for each in LANGUAGES if each.name in THREADED], ids=ids)
 async def test_threads_and_large_blocks_are_what_a_runtime_makes_of_them(
     scorer: Scorer, language: Language

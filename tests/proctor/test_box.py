@@ -130,6 +130,7 @@ def test_a_fork_bomb_leaves_the_machine_its_numbers(bench: Bench) -> None:
 
 
 @pytest.mark.once
+@pytest.mark.sample("everything")  # it is a matter of users
 def test_a_crowd_of_the_same_user_is_waited_for(bench: Bench) -> None:
     """The judge can start nothing until it is gone, and fails nobody for that."""
     crowded = "(for i in $(seq 200); do sleep 2 & done); ulimit -u 100; exec ./proctor run plan.json"

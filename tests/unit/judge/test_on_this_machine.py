@@ -123,7 +123,7 @@ NESTED = (
     [
         ("python", NESTED),
         ("python", f"x = [{'1.5, [], ' * 650_000}]"),
-        ("c++", CONSTANTS),
+        pytest.param("c++", CONSTANTS, marks=pytest.mark.long),  # test_attacks has such sources
         ("c++", '#include "/dev/stderr"\nint main() {}'),
         ("c++", '#include "/dev/stdout"\nint main() {}'),
     ],

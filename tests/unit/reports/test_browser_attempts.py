@@ -68,6 +68,7 @@ def test_an_earlier_page_leads_to_later_attempts(tmp_path: Path, browser: Any) -
     assert browser.title.startswith("Submission k12") and said(browser)[-1] == "k0 (AC)"
 
 
+@pytest.mark.sample("all|sample|none")  # those that failed are some of all, as the sample is
 @pytest.mark.parametrize("pages", PagesOf)
 def test_every_link_leads_to_a_page(
     tmp_path: Path, browser: Any, pages: PagesOf, monkeypatch: pytest.MonkeyPatch
@@ -107,6 +108,7 @@ def test_a_lone_submission_has_no_empty_navigation(tmp_path: Path, browser: Any)
     assert said(browser) == [] and not find(browser, NAV).is_displayed()
 
 
+@pytest.mark.sample("light")  # test_everyone_can_read_them has both
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_many_equal_programs_fit_a_phone(tmp_path: Path, browser: Any, scheme: str) -> None:
     folder = written(tmp_path / "run", range(40), equal=range(1, 40))

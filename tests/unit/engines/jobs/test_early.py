@@ -260,6 +260,7 @@ def test_one_that_a_package_brings_is_not_used_with_another_library(tmp_path: Pa
     assert build_there(tmp_path / "f", TELLS + "#error no\n") == refused and "#error no" in refused[0]
 
 
+@pytest.mark.sample("checker|cut off|not there")
 @pytest.mark.parametrize("broken", ["checker", "cut off", "of other flags", "not there"])
 def test_one_of_a_package_that_cannot_be_used_leads_to_the_usual_one(
     tmp_path: Path, brought: Path, broken: str
