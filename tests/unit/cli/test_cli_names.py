@@ -156,7 +156,7 @@ def test_what_the_judge_lacks_of_what_programs_may_count_on(
 
 
 def test_the_doctor_tells_what_the_judge_lacks(cli: CommandLine, problems: Path) -> None:
-    doctor = cli("doctor", *PROMISED, "--problems", problems)
+    doctor = cli.among_the_systems()("doctor", *PROMISED, "--problems", problems)
     assert doctor.returncode == 2 and "may count on" in doctor.stdout
 
 

@@ -21,6 +21,7 @@ from support.waits import until
 from test_contest import PROBLEMS, SECRET, Clock, outcome
 
 from ioi_eval import InputError, Scorer
+from ioi_eval.cli import main
 from ioi_eval.contest import Contest, Feedback, Rules, as_markdown
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine
@@ -304,6 +305,17 @@ def files_with(text: str, folder: Path) -> list[Path]:
         (("--participants", "2", "--allow-language", "klingon"), "klingon"),
     ],
 )
-def test_what_the_command_cannot_mean(cli: CommandLine, arguments: tuple[str, ...], words: str) -> None:
-    done = cli("contest", "serve", LANTERNS, "--out", "cup", *arguments)
-    assert done.returncode == 2 and words in done.stderr
+def test_what_the_command_cannot_mean(
+    cli: CommandLine,
+    arguments: tuple[str, ...],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In this process, which has loaded the SDK."""
+    monkeypatch.chdir(cli.folder)
+    monkeypatch.setenv("IOI_EVAL_CACHE", str(cli.cache))
+    monkeypatch.setattr("sys.argv", ["ioi-eval", "contest", "serve", LANTERNS, "--out", "cup", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2 and words in capsys.readouterr().err
