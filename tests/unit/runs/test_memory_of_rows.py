@@ -14,7 +14,7 @@ from journal_rows import MADE_OF, row
 from ioi_eval.runs.journal import Journal
 from ioi_eval.store.packed import NamedKeys
 
-NUMBER = 20_000
+NUMBER = 10_000
 MOST = 180  # bytes a row, of which keys and hashes are 52
 MOST_OF_DUMP = 45
 
