@@ -10,7 +10,7 @@ from both_paths import KEPT, OWN, compare, has_classic_job, one_of_each, submitt
 from lent import judge_on
 from support.places import examples, graders
 
-from ioi_eval import EmbeddedEngine, Store, Transport, load_problems
+from ioi_eval import EmbeddedEngine, JudgeOptions, Store, Transport, load_problems
 from ioi_eval.classic import run_classic
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import (
@@ -70,39 +70,41 @@ async def classic(engine: Transport, problem: Problem, code: str = COPY, *, runt
     return await run_classic(engine, problem, problem.tests[0], submitted(problem, code), runtime=runtime)
 
 
+COMPARISONS = (CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED, CheckerKind.STRIPPED_LINES)
+# An answer, an output, and what each of them gives for it.
+COMPARED = [
+    ("1 2\n3\n", "1 2\n3\n", 1, 1, 1),
+    ("1 2\n3\n", " 1 \t 2  \n3\n\n \n", 1, 0, 0),
+    ("1 2 \n3\n", " 1 2\t\n\t3\n\n \n", 1, 0, 1),
+    ("1 2\n3\n", "\n1 2\n3", 0, 1, 1),
+    ("1 2\n3\n", "1 2\n\n3\n", 0, 0, 0),
+    ("1\n \n2\n", "1\n\n2\n", 1, 0, 1),
+    ("1 2\n3\n", "1 2 3\n", 0, 0, 0),
+    ("1 2\n3\n", "12\n3\n", 0, 0, 0),
+    ("", "\n \n\n", 1, 1, 1),
+    ("", "x", 0, 0, 0),
+    ("a", "a \r\n", 1, 1, 1),
+    ("a  b\n", "a b\n", 1, 0, 0),
+    ("a\n\n\nb\n", "a\n\nb\n", 0, 0, 0),
+]
+
+
 @pytest.mark.once
-@pytest.mark.parametrize(
-    ("answer", "output", "diff", "stripped", "lines"),
-    [
-        ("1 2\n3\n", "1 2\n3\n", 1, 1, 1),
-        ("1 2\n3\n", " 1 \t 2  \n3\n\n \n", 1, 0, 0),
-        ("1 2 \n3\n", " 1 2\t\n\t3\n\n \n", 1, 0, 1),
-        ("1 2\n3\n", "\n1 2\n3", 0, 1, 1),
-        ("1 2\n3\n", "1 2\n\n3\n", 0, 0, 0),
-        ("1\n \n2\n", "1\n\n2\n", 1, 0, 1),
-        ("1 2\n3\n", "1 2 3\n", 0, 0, 0),
-        ("1 2\n3\n", "12\n3\n", 0, 0, 0),
-        ("", "\n \n\n", 1, 1, 1),
-        ("", "x", 0, 0, 0),
-        ("a", "a \r\n", 1, 1, 1),
-        ("a  b\n", "a b\n", 1, 0, 0),
-        ("a\n\n\nb\n", "a\n\nb\n", 0, 0, 0),
-    ],
-)
-async def test_the_comparisons(
-    classics: Prepared, store: Store, answer: str, output: str, diff: int, stripped: int, lines: int
-) -> None:
-    kinds = {
-        CheckerKind.WHITE_DIFF: diff,
-        CheckerKind.STRIPPED: stripped,
-        CheckerKind.STRIPPED_LINES: lines,
-    }
-    for kind, score in kinds.items():
-        problem = batch(answer, output, checker=Checker(kind=kind))
-        assert (await classic(classics, problem, runtime=KEPT)).score == score
-        async with judge_on(classics, store) as judge:
-            result = await judge.judge(problem, submitted(problem, COPY))
-        assert result.points == score
+@pytest.mark.parametrize("kind", COMPARISONS)
+async def test_the_comparisons(classics: Prepared, store: Store, kind: CheckerKind) -> None:
+    tests = tuple(
+        Test(name=f"{answer!r} {output!r}", input=Blob.of(output), answer=Blob.of(answer))
+        for answer, output, *_ in COMPARED
+    )
+    right = {test.name: row[2 + COMPARISONS.index(kind)] for test, row in zip(tests, COMPARED, strict=True)}
+    problem = batch("", "", tests=tests, checker=Checker(kind=kind))
+    own = submitted(problem, COPY)
+    for test in tests:
+        found = await run_classic(classics, problem, test, own, runtime=KEPT)
+        assert found.score == right[test.name], test.name
+    async with judge_on(classics, store, JudgeOptions(all_tests=True)) as judge:
+        batched = (await judge.judge(problem, own)).tests
+    assert {test.test_name: test.score for test in batched} == right
 
 
 def checker(source: str, kind: CheckerKind = CheckerKind.CMS) -> dict[str, object]:
