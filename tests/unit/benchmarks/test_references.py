@@ -26,6 +26,7 @@ from ioi_eval.runs.references import (
     reliability,
 )
 from ioi_eval.runs.runner import Judging
+from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
 
@@ -156,6 +157,17 @@ async def test_only_what_is_right_and_in_a_known_language_is_judged(scorer: Scor
     assert found["a"].others == 1
     assert (found["b"].references, found["b"].others) == ((), 2)
     assert found["b"].note == "none is in a language that is known here"
+
+
+async def test_what_is_judged_afresh_is_remembered(tmp_path: Path) -> None:
+    problems = loaded(tmp_path, "apps", [apps(7)])
+    seen = []
+    for score, fresh in ((0.0, False), (1.0, False), (1.0, True), (0.0, False)):
+        outcomes = dict.fromkeys(range(9), score)
+        async with Scorer(FakeEngine(outcomes)) as scorer:
+            found = await judged(scorer.judge, problems, tmp_path, fresh=fresh)
+        seen.append(found["apps_0"].references[0].status)
+    assert seen == [V.WA, V.WA, V.AC, V.AC]
 
 
 async def test_a_dataset_without_solutions(scorer: Scorer, tmp_path: Path) -> None:

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 from engine_helpers import alive, boxes, file, inside, mark, mode, path_file, script, stays
+from lent import artifacts_on
+from support.builds import plain_problem, submitted
+from support.engines import Built, Rejected
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
@@ -166,6 +169,21 @@ async def test_builds_with_the_compiler(engine: EmbeddedEngine) -> None:
     assert (
         await run(engine, "./program", path_file("program", kept, executable=True))
     ).stdout == "compiled\n"
+
+
+def found(folder: Path, pattern: str) -> list[Path]:
+    return [*folder.rglob(pattern)]
+
+
+async def test_a_build_leaves_its_files_in_the_store_alone(store: Store, base: Path, tmp_path: Path) -> None:
+    code = "#include <cstdio>\nint main() {}\n"
+    async with (
+        EmbeddedEngine(store=store, slots=1, boxes=base) as engine,
+        artifacts_on(engine, Store(tmp_path)) as artifacts,
+    ):
+        for sent, kind in ((code, Built), ("no program", Rejected)):
+            assert isinstance(await artifacts.submission(plain_problem(), submitted(sent)), kind)
+        assert found(base, "kept") and not found(base, "kept/*")
 
 
 async def test_only_regular_files_are_kept(engine: EmbeddedEngine) -> None:

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from written import ADD, CPP, DRAFT, PYTHON, SCRIPT, fenced
 
 from ioi_eval.models import Blob, NamedBlob, Problem, TaskType
-from ioi_eval.rules.extraction import Extraction, Repairs, extract, extraction_of, named_extraction, repair
+from ioi_eval.rules.extraction import (
+    Extraction,
+    Repairs,
+    behind_futures,
+    extract,
+    extraction_of,
+    named_extraction,
+    repair,
+)
 
 pytestmark = pytest.mark.once
 
@@ -146,3 +154,9 @@ def test_livecodebench_takes_what_stands_between_its_last_two_fences(text: str) 
 @pytest.mark.parametrize("how", Extraction)
 def test_a_row_says_how_its_program_was_found(how: Extraction) -> None:
     assert extraction_of(["add_imports", *named_extraction(how)]) is how
+
+
+def test_all_future_imports_stay_first() -> None:
+    futures = "from __future__ import annotations\nfrom __future__ import division\n"
+    found = behind_futures(f"{futures}x = 1\n", "import math\n")
+    assert found == f"{futures}import math\nx = 1\n"

@@ -19,14 +19,14 @@ import stamina
 from lent import artifacts_on
 from msgspec.json import decode
 from support.builds import checked_problem, plain_problem, submitted
-from support.engines import Built, Rejected, fake_profile
+from support.engines import CPU_LIMIT, Built, Rejected, fake_profile
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded.box import VERSION
 from ioi_eval.errors import JudgeFailure, ToolchainGone
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.judge.recipes import CHECKER
-from ioi_eval.models import Blob, Job, JobResult, Profile, Stage, StageStatus, Toolchain
+from ioi_eval.models import Blob, BuildLimits, Job, JobResult, Profile, Stage, StageStatus, Toolchain
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.alike
@@ -243,6 +243,17 @@ async def test_a_build_that_no_limit_of_ours_killed_is_no_verdict(tmp_path: Path
     async with opened(tmp_path, unconfined(killed)) as artifacts:
         with pytest.raises(JudgeFailure, match="killed or stopped twice"):
             await artifacts.submission(plain_problem(), submitted("code"))
+
+
+async def test_what_some_limits_refuse_others_may_take(tmp_path: Path) -> None:
+    """The source is the same, and so is the store."""
+    stopped = JobResult(compile=Stage(signal="SIGKILL", status=StageStatus.TO, message=CPU_LIMIT), run=CUT)
+    refusing, taking = Server(stopped), Server(GOOD)
+    for server, seconds, kind in ((refusing, 1, Rejected), (refusing, 1, Rejected), (taking, 2, Built)):
+        async with opened(tmp_path, server) as artifacts:
+            patient = Artifacts(artifacts.engine, BuildLimits(cpu_time=seconds))
+            assert isinstance(await patient.submission(plain_problem(), submitted("code")), kind)
+    assert len(refusing.jobs) == 1, "the second time it was known"
 
 
 # -----------------------------------------------------------------------------------------------------

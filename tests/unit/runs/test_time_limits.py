@@ -1,0 +1,39 @@
+"""Limits that a package's solutions set: what a problem is judged with once they are known."""
+
+from __future__ import annotations
+
+import pytest
+
+from ioi_eval.models import Limits, Problem, Submission, SubmissionResult
+from ioi_eval.runs.time_limits import TimeLimits
+from ioi_eval.store.folder import MeasuredLimit, identity
+
+pytestmark = pytest.mark.once
+
+FORKS = "c++/pre.cpp"
+
+
+class Unasked:
+    async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
+        raise AssertionError("all is known")
+
+
+def measured(processes: int, cpu_time: float) -> MeasuredLimit:
+    return MeasuredLimit(
+        problem="p", processes=processes, cpu_time=cpu_time, slowest=0.1, solution="s", test="1", multiplier=2
+    )
+
+
+async def test_the_first_process_is_none_of_those_that_are_started() -> None:
+    problem = Problem(id="p", forks_by=(FORKS,), limits=Limits.contest(1.0, None))
+    limits = TimeLimits(Unasked(), {identity(problem): measured(3, 1.0)}, factor=2.0)
+    found = await limits.limited(problem)
+    assert (found.options.forks, found.limits.cpu_time, found.limits.wall_time) == (2, 2.0, 6.0)
+
+
+async def test_a_factor_is_for_limits_that_were_not_measured_here() -> None:
+    problem = Problem(id="p", time_from_solutions=2.0)
+    limits = TimeLimits(Unasked(), {identity(problem): measured(1, 3.0)}, factor=2.0)
+    assert (await limits.limited(problem)).limits.cpu_time == 3.0
+    usual = Problem(id="q", limits=Limits.contest(1.0, None))
+    assert (await limits.limited(usual)).limits.cpu_time == 2.0
