@@ -95,16 +95,19 @@ async def test_a_box_that_cannot_be_had_leaves_no_other(sdk: type[Sandbox]) -> N
     assert sdk.made and {box.killed for box in sdk.made} == {1}
 
 
+@pytest.mark.parametrize("late", ["create", "run"])
 async def test_who_gives_up_while_boxes_start_leaves_none(
-    sdk: type[Sandbox], monkeypatch: pytest.MonkeyPatch
+    sdk: type[Sandbox], monkeypatch: pytest.MonkeyPatch, late: str
 ) -> None:
-    begun = asyncio.Event()
+    begun, call = asyncio.Event(), getattr(Sandbox, late)
 
-    async def slow(self: Sandbox, *given: Any, **told: Any) -> None:
+    async def slow(*given: Any, **told: Any) -> Any:
+        done = await call(*given, **told)
         begun.set()
         await asyncio.sleep(0.01)
+        return done
 
-    monkeypatch.setattr(Sandbox, "run", slow)
+    monkeypatch.setattr(Sandbox, late, slow)
     starting = asyncio.ensure_future(rented.rented("e2b:judge*2", rented.E2b()).__aenter__())
     await begun.wait()
     starting.cancel()
