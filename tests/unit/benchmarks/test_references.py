@@ -159,6 +159,17 @@ async def test_only_what_is_right_and_in_a_known_language_is_judged(scorer: Scor
     assert found["b"].note == "none is in a language that is known here"
 
 
+async def test_the_same_text_in_another_language_is_judged_again(tmp_path: Path) -> None:
+    seen = []
+    for score, language in ((0.0, 3), (1.0, 2), (1.0, 3)):
+        solutions = {"language": [language], "solution": [ADD]}
+        problems = loaded(tmp_path, "code_contests", [code_contests("a", solutions=solutions)])
+        async with Scorer(FakeEngine(dict.fromkeys(range(9), score))) as scorer:
+            [only] = (await judged(scorer.judge, problems, tmp_path))["a"].references
+        seen.append((only.language, only.status))
+    assert seen == [("python3", V.WA), ("c++", V.AC), ("python3", V.WA)]
+
+
 async def test_what_is_judged_afresh_is_remembered(tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [apps(7)])
     seen = []

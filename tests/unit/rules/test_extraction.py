@@ -121,6 +121,11 @@ def test_a_fence_may_end_the_last_line_of_the_code() -> None:
     assert extract("```cpp\n" + ADD.rstrip("\n") + "```\nThat is it.\n", CPP) == ADD
 
 
+def test_a_fence_before_no_tag_is_text_of_the_block() -> None:
+    code = '"""\nuse:\n``` (nothing)\n"""\n' + SCRIPT
+    assert extract(fenced(code, "py"), PYTHON) == code
+
+
 def test_empty_blocks_are_no_code() -> None:
     assert extract(fenced(ADD) + fenced("") + fenced("  \n\n"), CPP) == ADD
     assert extract(fenced(""), CPP) is None
