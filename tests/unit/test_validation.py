@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from support.runs import submission_result
 
 from ioi_eval.cli.progress import measured
+from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.model.errors import ToolMissing
 from ioi_eval.model.values import WordOfTests
@@ -32,8 +33,12 @@ from ioi_eval.models import (
 from ioi_eval.reports.records import VALIDATION, Validation, read_validation, write_json
 from ioi_eval.reports.validation import compared, conclusion, numbers, validation
 from ioi_eval.rules.expectations import ExpectedScore, KeyedExpectation, max_points, of_packages
+from ioi_eval.runs.events import ignore
+from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.time_limits import TimeLimits
-from ioi_eval.store.folder import MeasuredLimit, identity, limits_of, read_limits, write_limits
+from ioi_eval.runs.work import RunOptions, RunSetup, time_limits
+from ioi_eval.store import Store
+from ioi_eval.store.folder import Fingerprint, MeasuredLimit, identity, limits_of, read_limits, write_limits
 
 pytestmark = pytest.mark.once
 
@@ -379,6 +384,21 @@ async def test_a_known_limit_is_not_measured_again(tmp_path: Path) -> None:
     other = unlimited({**TIMES, "slow.cpp": ("accepted", "0.9")})
     assert identity(other) != identity(problem)
     assert limits_of(tmp_path, {"sum": other}) == {}
+
+
+@pytest.mark.parametrize(("fresh", "measured_with"), [(False, 0), (True, 2)])
+async def test_a_run_that_starts_over_measures_its_limits_again(
+    tmp_path: Path, fresh: bool, measured_with: int
+) -> None:
+    problem, first = unlimited(TIMES), dict[str, MeasuredLimit]()
+    await TimeLimits(Timed(), on_measured=first.__setitem__).limited(problem)
+    write_limits(tmp_path, first)
+    judge: Any = Timed()
+    judge.but = lambda **changes: judge
+    setup = RunSetup(tmp_path, EngineChoice(), RunOptions(fresh=fresh), Store(tmp_path / "store"), ignore)
+    with Journal.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
+        assert (await time_limits(judge, setup, journal).limited(problem)).limits.cpu_time == 2.0
+    assert len(judge.asked) == measured_with
 
 
 @pytest.mark.parametrize(
