@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import pytest
 from support.waits import settle
 
@@ -72,6 +73,7 @@ class Processes:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.engines, self.tasks = list[Fake](), list[asyncio.Task[None]]()
+        self.asked = list[Open]()
         self.opened: Callable[[Fake], object] = lambda engine: None
         monkeypatch.setattr(module, "spawned", self.spawned)
 
@@ -82,6 +84,7 @@ class Processes:
     @contextlib.asynccontextmanager
     async def spawned(self) -> AsyncIterator[Channel[FromProcess]]:
         def opener(asked: Open, named: Named) -> Opening:
+            self.asked.append(asked)
             self.engines.append(engine := Fake(named))
             self.opened(engine)
             return Opening(engine)
@@ -143,6 +146,11 @@ async def test_rows_are_those_of_one_process(tmp_path: Path, spawned: Processes)
     last = [event for event in events if isinstance(event, ServersNow)][-1]
     assert [one.url for one in last.servers] == ["http://a:2000", "http://b:2000"]
     assert all(task.done() for task in spawned.tasks)
+
+
+async def test_jobs_at_a_time_are_shared_out_and_none_is_lost(tmp_path: Path, spawned: Processes) -> None:
+    await scored(tmp_path, "run", msgspec.structs.replace(TWO, slots=3), 2)
+    assert {asked.choice.slots for asked in spawned.asked} == {1, 2}
 
 
 async def test_equal_programs_are_judged_once_whoever_built_them(tmp_path: Path, spawned: Processes) -> None:

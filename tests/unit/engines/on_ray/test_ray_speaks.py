@@ -13,12 +13,13 @@ import pytest
 from support.clocks import Ahead
 from support.waits import until
 
-from ioi_eval.engines.contract import Change, JobsWait, Profile, ServerChanged, ServerEvent
+from ioi_eval.engines.contract import Answers, Change, JobsWait, Profile, ServerChanged, ServerEvent
 from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Seen
-from ioi_eval.engines.ray.engine import NodePatience, RayEngine
-from ioi_eval.engines.ray.parcels import VERSION, About
+from ioi_eval.engines.ray.engine import NodeOrder, NodePatience, RayEngine
+from ioi_eval.engines.ray.parcels import VERSION, About, Lacking, NodeCall
 from ioi_eval.errors import EngineUnavailable
+from ioi_eval.models import Blob
 
 pytestmark = pytest.mark.alike
 
@@ -110,6 +111,27 @@ async def test_that_no_node_is_left_is_told_before_jobs_are_given_up(
     await clock.turn(2.0)
     with pytest.raises(EngineUnavailable, match="300 s; gone: a:1"):
         await job
+
+
+async def test_a_node_is_sent_again_what_it_has_no_more(
+    ray: FakeCluster, told: list[ServerEvent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent, source = list[NodeCall](), Blob.of("int main() {}")
+
+    def order_call(actor: str, kind: str, order: NodeCall) -> Any:
+        async def answer() -> Any:
+            return Lacking(names=order.needed) if len(sent) == 2 else Answers(lines={})
+
+        sent.append(order)
+        return SimpleNamespace(answer=answer, references=[])
+
+    monkeypatch.setattr("ioi_eval.engines.ray.engine.order_call", order_call)
+    call = NodeCall(rest=b"", needed=(source.sha256,))
+    order = NodeOrder(kind="judge", call=call, needed={source.sha256: source}, made_for=())
+    for _ in range(2):
+        await ray.engine._entered().execute(order)  # type: ignore[attr-defined]
+    whole = {source.sha256: source.data}
+    assert [dict(each.small) for each in sent] == [whole, {}, whole]
 
 
 @pytest.mark.parametrize("is_given", [True, False])

@@ -7,6 +7,7 @@ import gzip
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 from aiohttp import web
 from piston_loopback import (
@@ -75,9 +76,11 @@ async def test_a_servers_fault_is_tried_on_another_one(fault: Answer) -> None:
         assert bad.executed and pool_of(engine).busy == 0
 
 
-async def test_a_box_that_failed_is_the_servers_fault() -> None:
+@pytest.mark.parametrize("stage", ["compile", "run"])
+async def test_a_box_that_failed_is_the_servers_fault(stage: str) -> None:
     async def broken(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-        return told(JobResult(run=Stage(status=StageStatus.XX, message="no cgroup")))
+        failed = Stage(status=StageStatus.XX, message="no cgroup")
+        return told(msgspec.structs.replace(JobResult(run=Stage()), **{stage: failed}))
 
     async with Loopback(broken) as bad, Loopback() as good, engine_on(bad, good) as engine:
         for _ in range(3):
