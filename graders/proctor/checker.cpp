@@ -79,7 +79,8 @@ opinion::Opinion Checker::believed(const Files& files, const std::vector<std::st
 }
 
 bool Checker::takes_the_answer(const Files& files, const std::vector<std::string>& arguments) {
-  const auto known = takes_answer_.find(files.answer);
+  const std::pair<int, int> test = {files.input, files.answer};
+  const auto known = takes_answer_.find(test);
   if (known != takes_answer_.end()) return known->second;
   bool taken = false;
   try {
@@ -87,7 +88,7 @@ bool Checker::takes_the_answer(const Files& files, const std::vector<std::string
   } catch (const sys::Failure&) {
     taken = false;  // it fails on everything
   }
-  return takes_answer_[files.answer] = taken;
+  return takes_answer_[test] = taken;
 }
 
 opinion::Statement Checker::run(const Files& files, const std::vector<std::string>& further) {

@@ -45,7 +45,8 @@ class Checker {
   plan::Checker description_;
   compare::Comparison comparison_;  // null for programs
   std::unique_ptr<desk::Desk> desk_;
-  std::map<int, bool> takes_answer_;  // by the answer's descriptor
+  // By the descriptors of a test's input and answer. Tests without an answer share an empty one.
+  std::map<std::pair<int, int>, bool> takes_answer_;
   sys::Fd next_pass_;
 };
 

@@ -100,6 +100,36 @@ def test_a_checker_that_does_not_take_the_answer_has_failed(bench: Bench) -> Non
     assert line.failure == "the checker exited with code 1: looked at x"
 
 
+def test_what_a_validator_left_when_it_broke_is_gone_at_its_trial(bench: Bench) -> None:
+    source = """#include <fstream>
+#include <iostream>
+#include <string>
+int main(int, char** argv) {
+  std::string output;
+  std::cin >> output;
+  if (output == "5") return 42;
+  std::ofstream(argv[3] + std::string("score.txt")) << "half";
+  return 1;
+}
+"""
+    checker = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS)
+    line = bench.one(ECHO, "x", "5", checker=checker, checker_source=source)
+    assert (line.end, line.score, line.failure) == ("ok", 0, None), line
+
+
+def test_a_checker_is_tried_on_each_test_that_has_no_answer(bench: Bench) -> None:
+    """What it makes of an empty output depends on the input."""
+    source = """#include <fstream>
+#include <iostream>
+int main(int, char** argv) {
+  if (std::ifstream(argv[3]).peek() != EOF || std::ifstream(argv[1]).peek() != '0') return 1;
+  std::cout << 1 << std::endl;
+}
+"""
+    judged = bench.judge(ECHO, [("0", None), ("1", None), ("0", None)], checker=CMS, checker_source=source)
+    assert [judged.tests[i].failure is None for i in range(3)] == [True, False, True], judged
+
+
 def test_a_checker_in_python_that_takes_numbers_only(bench: Bench) -> None:
     script = "import sys\nprint(int(int(open(sys.argv[3]).read()) == int(open(sys.argv[2]).read())))"
     checker = PlanChecker(kind="codeforces", argv=PYTHON, limits=LIMITS)
