@@ -15,9 +15,10 @@ constexpr int64_t most_processes = 64;
 
 bool is_of_system(const std::string& program) { return program.find('/') != std::string::npos; }
 
-std::string take(int folder, const char* name) {
+std::optional<std::string> take(int folder, const char* name) {
   const sys::Fd fd(openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  return fd.valid() ? files::read_text(fd.get(), opinion::longest) : "";
+  if (!fd.valid()) return std::nullopt;
+  return files::read_text(fd.get(), opinion::longest);
 }
 
 }  // namespace
@@ -115,7 +116,7 @@ void Desk::collect_feedback(opinion::Statement& statement, bool leave) const {
   const sys::Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   statement.score_file = take(folder.get(), "score.txt");
   statement.multiplier = take(folder.get(), "score_multiplier.txt");
-  statement.message = take(folder.get(), "judgemessage.txt");
+  statement.message = take(folder.get(), "judgemessage.txt").value_or("");
   if (!leave) files::remove_all(path);
 }
 

@@ -140,12 +140,11 @@ Opinion by_icpc(const Statement& statement) {
   const std::string message = first_line(statement.message);
   if (statement.outcome.code == 43) return {0, message.empty() ? wrong : message};
   if (statement.outcome.code != 42) refuse_code(statement);
-  const bool in_points = !statement.score_file.empty();
-  if (in_points && !statement.multiplier.empty())
+  if (statement.score_file && statement.multiplier)
     sys::fail(statement.who + " wrote score.txt and score_multiplier.txt");
-  const double value = in_points                      ? score(statement, statement.score_file, statement.full)
-                       : statement.multiplier.empty() ? 1
-                                                      : score(statement, statement.multiplier);
+  const double value = statement.score_file   ? score(statement, *statement.score_file, statement.full)
+                       : statement.multiplier ? score(statement, *statement.multiplier)
+                                              : 1;
   return {value, message.empty() ? (value < 1 ? partial : correct) : message};
 }
 

@@ -1,6 +1,7 @@
 // What a checker, a manager or an interactor said about a submission.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "process.hpp"
@@ -17,8 +18,9 @@ struct Statement {
   std::string who;  // "the checker", "the manager": failures name it
   process::Outcome outcome;
   std::string said, told;           // standard output and standard error
-  // Score.txt, score_multiplier.txt, judgemessage.txt, where there is a feedback folder.
-  std::string score_file, multiplier, message;
+  // Of a feedback folder: score.txt and score_multiplier.txt, where there are such files, and judgemessage.txt.
+  std::optional<std::string> score_file, multiplier;
+  std::string message;
   double full = 1;                  // the number in score.txt that is worth everything
 };
 

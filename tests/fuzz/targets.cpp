@@ -107,7 +107,9 @@ void fuzz_opinion(const std::string& input) {
   statement.who = "the checker";
   statement.outcome.code = codes[static_cast<unsigned char>(input[1]) % 10];
   const std::string rest = input.substr(2);
-  statement.said = piece(rest, 0), statement.told = piece(rest, 1), statement.score_file = piece(rest, 2), statement.message = piece(rest, 3);
+  statement.said = piece(rest, 0), statement.told = piece(rest, 1), statement.message = piece(rest, 3);
+  const std::string points = piece(rest, 2);
+  if (!points.empty()) statement.score_file = points;
   statement.full = statement.message.size() % 2 ? 1 : 100;
   const opinion::Opinion read = opinion::read(kinds[static_cast<unsigned char>(input[0]) % 4], statement);
   hold(std::isfinite(read.score) && read.score >= 0 && read.score <= 1, "a score lies between 0 and 1");

@@ -190,6 +190,8 @@ def test_scores_in_points_or_as_a_part(bench: Bench, writes: dict[str, str], sco
     [
         ({"score.txt": "30", "score_multiplier.txt": "1"}, "wrote score.txt and score_multiplier.txt"),
         ({"score_multiplier.txt": "2"}, "printed no score between 0 and 1"),
+        ({"score.txt": ""}, "printed no score between 0 and 60"),
+        ({"score_multiplier.txt": ""}, "printed no score between 0 and 1"),
     ],
 )
 def test_scores_that_say_nothing(bench: Bench, writes: dict[str, str], words: str) -> None:
