@@ -246,6 +246,7 @@ int main() {
 
 
 @pytest.mark.once
+@pytest.mark.sample("")
 @pytest.mark.parametrize(
     ("looks", "told"),
     [
@@ -317,6 +318,7 @@ int main() {
 
 
 @pytest.mark.once
+@pytest.mark.sample("")
 @pytest.mark.parametrize(
     ("looks", "lent"),
     [
@@ -336,9 +338,9 @@ def test_a_processor_that_is_lent_to_another_machine(
 
 # --- the rules of time, by what supervisors see, and by no clock ---
 
-# The patience of each program (idle, whole, whether it is trusted, whether all is quiet), then looks: whose, when, how long was slept
-# since the one before, what the program has computed and waited for so far, whether it is ready and blocked, a disk's work. How each
-# program ends, and when, as soon as one does.
+# Of each program its start and its patience (idle, whole, whether it is trusted, whether all is quiet), then looks: whose, when, how long
+# was slept since the one before, what the program has computed and waited for so far, whether it is ready and blocked, a disk's work. How
+# each program ends, and when, as soon as one does.
 RULES = """#include <cstdio>
 #include <memory>
 #include <vector>
@@ -347,14 +349,15 @@ int main() {
   scanf("%d", &programs);
   idling::Clock clock(static_cast<size_t>(programs));
   std::vector<std::unique_ptr<idling::Account>> all;
+  std::vector<long long> starts(static_cast<size_t>(programs));
   for (int i = 0; i < programs; ++i) {
     long long idle, whole;
     int trusted, quiet;
-    scanf("%lld %lld %d %d", &idle, &whole, &trusted, &quiet);
+    scanf("%lld %lld %lld %d %d", &starts[static_cast<size_t>(i)], &idle, &whole, &trusted, &quiet);
     const idling::Patience patience = {idle, whole, false, trusted != 0, quiet != 0};
     all.push_back(std::make_unique<idling::Account>(clock, static_cast<size_t>(i), patience));
   }
-  for (auto& account : all) account->start(1);  // by a clock that shows no 0
+  for (size_t i = 0; i < all.size(); ++i) all[i]->start(starts[i] + 1);  // by a clock that shows no 0
   int who, ready, blocked;
   long long now, slept, computed, waited, work;
   while (scanf("%d %lld %lld %lld %lld %d %d %lld", &who, &now, &slept, &computed, &waited, &ready, &blocked, &work) == 8) {
@@ -399,14 +402,21 @@ def ended(
     trusted: bool = False,
     quiet: bool = False,
     still: tuple[int, int] = (0, 0),
+    starts: Sequence[int] = (),
 ) -> str:
     """Who ends first, how and when, with a look every 10 ms for ten seconds. `still`: nobody looks, the machine stands."""
-    patience = [f"{least * MS} {whole * MS} {trusted:d} {quiet:d}" for least in idle or [400] * len(programs)]
+    starts, idle = starts or [0] * len(programs), idle or [400] * len(programs)
+    patience = [
+        f"{start * MS} {least * MS} {whole * MS} {trusted:d} {quiet:d}"
+        for start, least in zip(starts, idle, strict=True)
+    ]
     words = [str(len(programs)), *patience]
     for now in range(10, 10_000, 10):
         if still[0] <= now < still[1]:
             continue
         for who, did in enumerate(programs):
+            if now <= starts[who]:
+                continue
             computed, waited, ready, blocked, work = did(now)
             words.append(
                 f"{who} {now * MS + 1} {10 * MS} {computed * MS} {waited * MS} {ready:d} {blocked:d} {work}"
@@ -415,6 +425,7 @@ def ended(
 
 
 @pytest.mark.once
+@pytest.mark.sample("")
 @pytest.mark.parametrize(
     ("programs", "rules", "told"),
     [
@@ -426,6 +437,9 @@ def ended(
         # A partner that does something keeps all of them, and no longer than it does it: who looks last sees all.
         ([slept_all_the_time, computed_until(1000)], {}, "1 idled 1410"),
         ([slept_all_the_time, slept_all_the_time], {"idle": (900, 400)}, "1 idled 410"),
+        # Until the last one has started nobody idles.
+        ([slept_all_the_time, slept_all_the_time], {"starts": (500, 0)}, "1 idled 910"),
+        ([slept_all_the_time, slept_all_the_time], {"starts": (0, 500)}, "1 idled 910"),
         # What looks like waiting for a disk.
         ([blocked_until(9990, disk=True)], {"whole": 20_000}, "none"),
         ([blocked_until(2000, disk=True)], {}, "0 idled 2400"),
