@@ -242,6 +242,14 @@ def test_several_passes(bench: Bench) -> None:
     assert failure == "the checker asked for more than 2 passes"
 
 
+def test_a_test_of_several_passes_tells_the_most_that_one_of_them_used(bench: Bench) -> None:
+    source = AGAIN.replace("int main() {", "int main() {\n  std::string kept;")
+    source = source.replace("  if (", '  if (given == "1") kept.assign(40 << 20, given[0]);\n  if (')
+    checker = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, passes=3)
+    line = bench.one(source, "1", checker=checker, checker_source=PASSES)
+    assert (line.end, line.score) == ("ok", 1) and line.memory > 40 << 20
+
+
 @pytest.mark.parametrize(
     ("says", "end", "score", "failure"),
     [
@@ -268,14 +276,17 @@ def test_arguments_of_single_tests(bench: Bench) -> None:
     assert [judged.tests[i].score for i in range(3)] == [0.25, 1, 1]
     words = PlanChecker(kind="tokens", case_sensitive=False)
     tests = [("a 1.4", "A 1.5"), ("a 1.4", "A 1.5"), ("a 1.5", "A 1.5"), ("a  1.5", "A 1.5")]
+    tests += [("100", "110"), ("0.1", "0")]
     own = {
         0: ["float_tolerance", "0.2"],
         1: ["float_absolute_tolerance", "0.05", "float_relative_tolerance", "1e-9"],
         2: ["case_sensitive"],
         3: ["space_change_sensitive"],
+        4: ["float_absolute_tolerance", "0.2"],
+        5: ["float_relative_tolerance", "0.2"],
     }
     judged = bench.judge(ECHO, tests, checker=words, arguments=own)
-    assert [judged.tests[i].score for i in range(4)] == [1, 0, 0, 0]
+    assert [judged.tests[i].score for i in range(6)] == [1, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.sample("")
@@ -304,6 +315,8 @@ def test_partly_right_in_testlibs_words(bench: Bench, code: int, said: str, scor
         ("points 40.0 all", 1),
         ("points 41 too many", None),
         ("partial 3/4", 0.75),
+        ("partial 4/4", 1),
+        ("partial 5/4", None),
     ],
 )
 def test_points_of_testlib_count_as_they_are(bench: Bench, said: str, score: float | None) -> None:

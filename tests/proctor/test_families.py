@@ -69,6 +69,27 @@ def test_two_phases_of_one_solution(bench: Bench, threads: int) -> None:
     assert (line.end, line.score, line.processes) == ("ok", 1, 2)
 
 
+def test_each_process_has_its_threads(bench: Bench) -> None:
+    """They last for several looks."""
+    source = """
+    #include <pthread.h>
+    void* body(void*) { for (;;) pause(); }
+    int main() {
+      const int child = fork();
+      for (int i = 0; i < 3; ++i) {
+        pthread_t made;
+        if (pthread_create(&made, nullptr, body, nullptr) != 0) _exit(1);
+      }
+      usleep(200000);
+      int status = 0;
+      if (child == 0) _exit(0);
+      if (waitpid(child, &status, 0) == child && status == 0) printf("ran");
+    }
+    """
+    line = bench.one(START + source, answer="ran", submission=family(2, 8), limits=LIMITS)
+    assert (line.end, line.score) == ("ok", 1), line
+
+
 def test_without_a_grant_there_is_none(bench: Bench) -> None:
     line = bench.one(TWO_PHASES, given="21\n", answer="42", limits=LIMITS)
     assert (line.end, line.processes) == ("exit", 0)

@@ -6,6 +6,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from checker_plans import CMS, ECHO
 from harness import LIMITS, SLEEPER, SPINNER, Bench
 from support.plans import PlanGroup, PlanLimits
 
@@ -74,6 +75,15 @@ def test_memory_that_is_not_touched_does_not_count(bench: Bench) -> None:
     assert line.memory < 16 << 20
 
 
+def test_without_a_memory_limit_addresses_have_none(bench: Bench) -> None:
+    names = """#include <sys/mman.h>
+int main() {
+  const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  return mmap(nullptr, 6ul << 30, PROT_READ, how, -1, 0) == MAP_FAILED;
+}"""
+    assert bench.one(names, limits=PlanLimits(cpu_ms=1000, wall_ms=60_000)).end == "ok"
+
+
 def test_deep_recursion_has_the_memory_limit_for_a_stack(bench: Bench) -> None:
     deep = "int f(int n){volatile char pad[1000]; pad[0]=n; return n?f(n-1)+pad[0]:0;} int main(){f(40000);}"
     assert bench.one(deep).end == "ok"
@@ -131,6 +141,20 @@ def test_settled_groups_are_skipped(bench: Bench) -> None:
     assert [judged.tests[i].skipped for i in range(4)] == [False, True, False, False]
 
 
+def test_a_group_with_a_threshold_is_settled_by_nothing_and_by_more_than_that(bench: Bench) -> None:
+    """Each group has two tests; the second one is worth 0.5."""
+    prints_output = "#include <fstream>\n#include <iostream>\nint main(int, char** v) { std::cout << std::ifstream(v[3]).rdbuf(); }"
+    judged = bench.judge(
+        ECHO,
+        [(given, "") for first in ("0.5", "0.75", "0") for given in (first, "0.5")],
+        checker=CMS,
+        checker_source=prints_output,
+        groups=[PlanGroup(rule="threshold", threshold=0.5)] * 3,
+        members=[[0], [0], [1], [1], [2], [2]],
+    )
+    assert [judged.tests[i].skipped for i in range(6)] == [False, False, False, True, False, True], judged
+
+
 def test_a_program_that_ignores_being_asked_to_stop(bench: Bench) -> None:
     source = "#include <csignal>\nint main(){for(int i=1;i<64;i++) signal(i,SIG_IGN); for(;;);}"
     assert bench.one(source, limits=SPINNER).end == "cpu"
@@ -157,6 +181,12 @@ def test_a_wrong_output_is_repeated_where_it_is_asked_for(bench: Bench) -> None:
     assert echo == "one\n\ttwo  [31m \ufffd0000"
     right = bench.judge(says.replace("%0999d", "%d"), [("", b"one\n\ttwo \x1b[31m \xff3")], echo=20)
     assert (right.tests[0].score, right.tests[0].output) == (1, "")
+
+
+def test_what_is_partly_right_is_repeated_too(bench: Bench) -> None:
+    half = '#include <cstdio>\nint main() { std::puts("0.5"); }'
+    line = bench.one(ECHO, "nearly", "x", checker=CMS, checker_source=half, echo=20)
+    assert (line.score, line.output) == (0.5, "nearly")
 
 
 def test_waiting_for_a_processor_is_not_held_against_a_program(bench: Bench) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
-from harness import SLEEPER, SPINNER, Bench, Judged
+from harness import LIMITS, SLEEPER, SPINNER, Bench, Judged
 from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
@@ -102,6 +103,21 @@ def test_cpu_time_of_the_processes_is_summed(bench: Bench) -> None:
     line = talk(bench, burn, processes=3, limits=limits).tests[0]
     assert (line.end, line.score) == ("cpu", 0)
     assert line.cpu_us >= 400_000
+
+
+def test_a_limit_of_one_process_counts_before_the_exit_code_of_another(bench: Bench) -> None:
+    source = """#include <cstdio>
+int main(int, char** argv) {
+  if (argv[1][0] == '0') return 5;
+  for (;;) fputs("again", stderr);
+}"""
+    line = talk(bench, source, processes=2, limits=LIMITS).tests[0]
+    assert (line.end, line.code, line.signal) == ("output", 0, 25), line
+
+
+def test_memory_of_the_processes_is_summed(bench: Bench) -> None:
+    one, three = (talk(bench, DOUBLE, processes=processes).tests[0].memory for processes in (1, 3))
+    assert three > 2 * one > 0
 
 
 def test_a_manager_that_waits_for_ever_and_a_process_that_sleeps(bench: Bench) -> None:
@@ -217,6 +233,14 @@ def test_a_file_counts_before_the_program(bench: Bench) -> None:
     assert judged.tests[3].feedback == "File not submitted"
 
 
+def test_what_a_manager_wrote_before_it_broke_is_not_judged(bench: Bench) -> None:
+    manager = '#include <cstdio>\nint main(){puts("half of it"); return 3;}'
+    checker = PlanChecker(kind="cms", argv=("checker",), limits=MANAGER.limits)
+    generous = '#include <cstdio>\nint main(){puts("1");}'
+    line = talk(bench, "int main(){}", manager=manager, checker=checker, checker_source=generous).tests[0]
+    assert line.failure is not None and line.failure.startswith("the manager exited with code 3"), line
+
+
 @pytest.mark.parametrize(("writes", "score"), [("output.txt", 1), ("/dev/null", 0.25)])
 def test_a_manager_may_write_a_file_for_the_checker(bench: Bench, writes: str, score: float) -> None:
     manager = f'''#include <cstdio>
@@ -260,6 +284,12 @@ def test_two_steps(bench: Bench) -> None:
     assert [judged.tests[i].score for i in range(2)] == [1, 0], judged
 
 
+@pytest.mark.parametrize(("most", "end"), [(3, "ok"), (2, "output")])
+def test_an_output_of_two_steps_that_just_fits(bench: Bench, most: int, end: str) -> None:
+    limits = msgspec.structs.replace(LIMITS, output=most)
+    assert bench.one(TWO_STEPS, "20", "41\n", task_type="TwoSteps", limits=limits).end == end
+
+
 def test_two_steps_where_the_first_fails(bench: Bench) -> None:
     line = bench.one(TWO_STEPS.replace("{ scanf", "{ return 6; scanf"), "1", "3", task_type="TwoSteps")
     assert (line.end, line.code) == ("exit", 6)
@@ -292,6 +322,36 @@ def test_interactive(bench: Bench, kind: str, yes: int, no: int) -> None:
             source, [("37", None)], task_type="Interactive", manager_source=interactor, manager=manager
         )
         assert (judged.tests[0].end, judged.tests[0].score) == ("ok", score), judged
+
+
+def test_who_crashes_with_the_right_words_has_crashed(bench: Bench) -> None:
+    """The interactor is content and ends first."""
+    source = '#include <cstdio>\n#include <cstdlib>\nint main(){puts("37"); fflush(stdout); abort();}'
+    manager = PlanManager(argv=("manager",), kind="testlib", limits=MANAGER.limits)
+    interactor = GUESSING % ("return 0;", 1)
+    line = bench.one(source, "37", None, task_type="Interactive", manager_source=interactor, manager=manager)
+    assert (line.end, line.signal, line.score) == ("signal", 6, 0), line
+
+
+def test_what_an_interactor_left_is_gone_at_the_next_test(bench: Bench) -> None:
+    leaving = """#include <fstream>
+#include <string>
+int main(int, char** argv) {
+  const std::string name = argv[3] + std::string("seen");
+  if (std::ifstream(name)) return 43;
+  std::ofstream(name) << 1;
+  return 42;
+}
+"""
+    judged = bench.judge(
+        "int main(){}",
+        [("1", None), ("1", None)],
+        task_type="Interactive",
+        manager_source=leaving,
+        manager=PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits),
+        checker=PlanChecker(kind="white-diff", passes=2),  # so that it stays until there is no other pass
+    )
+    assert [judged.tests[i].score for i in range(2)] == [1, 1], judged
 
 
 def test_an_interactor_with_points_of_its_own(bench: Bench) -> None:
