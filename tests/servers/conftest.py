@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,9 +124,6 @@ def spare(request: pytest.FixtureRequest) -> Iterator[Spare]:
     yield one
     pid = one.folder / f"pid-{one.port}"
     if pid.exists():
-        for number in (signal.SIGKILL, signal.SIGCONT):
-            try:
-                one.signal(number)
-            except ProcessLookupError:
-                break
+        with suppress(ProcessLookupError):  # the test has killed it
+            one.kill()
         pid.unlink()
