@@ -1,6 +1,6 @@
 """Several runs side by side in one document.
 
-Of two: how much better the second is, and of the same submissions which verdicts differ and why.
+For two runs also how much better the second is, and which verdicts of the same submissions differ, and why.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Contents by key on disk: a cache that processes share, and a bounded folder of one process.
 
-What the cache's `get` returns is whole: entries are made under temporary names and renamed. Entries used
-longest ago go when the store is over its limit, except those that a process has pinned. Locks are the
-kernel's, so whatever a killed process held is free at once. Nothing is synced to the disk: after a power
-cut, delete the folder.
+An entry of the cache that `get` returns is whole: entries are made under temporary names and renamed.
+Entries used longest ago go when the store is over its limit, except those that a process has pinned.
+Locks are the kernel's, so whatever a killed process held is free at once. Nothing is synced to the disk:
+after a power cut, delete the folder.
 
     objects/ab/abcd...         an entry that is a file
     objects/ab/abcd.../        an entry that is a folder: `content` and `size`

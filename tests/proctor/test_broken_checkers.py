@@ -118,7 +118,7 @@ int main(int, char** argv) {
 
 
 def test_a_checker_is_tried_on_each_test_that_has_no_answer(bench: Bench) -> None:
-    """What it makes of an empty output depends on the input."""
+    """The checker's word on an empty output depends on the input."""
     source = """#include <fstream>
 #include <iostream>
 int main(int, char** argv) {

@@ -49,7 +49,7 @@ Look = Callable[[], dict[str, Toolchain]]
 
 
 class _Asked:
-    """What was found, for each Python."""
+    """The compilers that were found, for each Python."""
 
     def __init__(self) -> None:
         self.built: Callable[[str, Look], dict[str, Toolchain]] = lambda _, look: look()

@@ -214,7 +214,7 @@ async def test_time_and_pauses() -> None:
 
 
 async def test_the_last_gain_is_the_last_one_that_brought_points() -> None:
-    """Who had the points earlier is ahead: later submissions that add nothing cost nothing."""
+    """The one who had the points earlier is ahead: later submissions that add nothing cost nothing."""
     clock = Clock()
     async with contest(clock=clock) as held:
         session = held.session("otter")

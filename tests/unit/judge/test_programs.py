@@ -72,7 +72,7 @@ async def test_a_build_job_is_sources_and_a_script_and_no_test(tmp_path: Path) -
 
 
 async def test_who_builds_is_chosen_again_when_the_servers_change(tmp_path: Path) -> None:
-    """What another machine builds runs only on servers of its architecture."""
+    """Programs from another machine run only on servers of its architecture."""
     engine, here = FakeEngine(), FakeEngine()
     usual, own = Blob.of(b"of the servers"), Blob.of(b"built here")
     engine.profile_value = msgspec.structs.replace(fake_profile(), proctor=usual)

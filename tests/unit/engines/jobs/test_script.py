@@ -241,5 +241,5 @@ def test_a_log_has_the_same_words_each_time() -> None:
     [("wall", Ending.IDLED), ("hard", Ending.STOPPED), ("cpu", Ending.CUT_SHORT)],
 )
 def test_only_a_limit_that_a_source_exceeds_cuts_it_short(killed: str, found: Ending) -> None:
-    """Who waited, or was slow beside others, is built once more."""
+    """A source whose build waited, or was slow beside others, is built once more."""
     assert ending(Ended(killed=killed)) is found
