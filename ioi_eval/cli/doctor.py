@@ -198,7 +198,7 @@ async def _packed_proctor() -> bytes | None:
 
 
 def summed_up(reports: list[EndpointReport]) -> ClusterFindings:
-    from ioi_eval.engines.piston.profiles import differences, merged
+    from ioi_eval.engines.piston.reports import differences, merged
 
     there = [report for report in reports if report.reachable]
     left_out = merged(there).left_out if there else {}

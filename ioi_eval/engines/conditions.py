@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import HEADER, WRAPPER, Built, Condition, Recipe, Rejected
+from ioi_eval.engines.contract import HEADER, QUICK_LINKER, WRAPPER, Built, Condition, Recipe, Rejected
 from ioi_eval.engines.embedded.boxes import (
     IN_MEMORY,
     ROOM_NEEDED,
@@ -24,13 +24,18 @@ from ioi_eval.engines.embedded.boxes import (
     is_in_memory,
     why_not_in_memory,
 )
-from ioi_eval.engines.embedded.commands import STAGE_PATH
-from ioi_eval.engines.embedded.interpreters import Interpreter, find_python, interpreters
 from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, Binary, proctor_binary, waiting_library
-from ioi_eval.engines.embedded.toolchains import find_compiler, quick_linker, toolchains
+from ioi_eval.engines.embedded.toolchains import (
+    STAGE_PATH,
+    Interpreter,
+    find_compiler,
+    find_python,
+    interpreters,
+    quick_linker,
+    toolchains,
+)
 from ioi_eval.engines.jobs.build import Shelf
 from ioi_eval.engines.jobs.headers import header_recipe
-from ioi_eval.engines.linking import QUICK_LINKER
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.languages import LANGUAGES, MAIN_MODULES, find

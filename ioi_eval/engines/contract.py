@@ -14,7 +14,6 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import msgspec
 
-from ioi_eval.engines.linking import LINKING
 from ioi_eval.model.errors import JobRejected, JudgeFailure, ToolchainGone, ToolMissing
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult, Toolchain
 from ioi_eval.model.languages import remedy
@@ -463,3 +462,25 @@ class Cluster(Protocol):
 def cluster_of(engine: Engine | Transport) -> Cluster | None:
     """Return the engine's servers to watch; None where it stands on none."""
     return engine if isinstance(engine, Cluster) else None
+
+
+# --- a linker that is quicker than the compiler's own ------------------------------------------------
+
+
+QUICK_LINKER, MACHINE = "ld.gold", "x86_64"
+# No submission is compiled for optimization by the linker. The compiler's own linker has words about a stack
+# that runs, and lets no constant run; gold does both only if it is asked.
+LINKING = ("-fuse-ld=gold", "-fno-use-linker-plugin", "-Wl,-warn-execstack", "-Wl,-rosegment")
+# What a log has if a linker said anything: its own name, its caller's, an object's or an archive's member.
+LINKERS_WORDS = r"collect2|ld\.gold|\.o[:)]"
+WORKS = "works"
+TRIAL = f"""#include <stdio.h>
+static __thread int own = 1;
+#ifdef __cplusplus
+static int thrown() {{ try {{ throw own; }} catch (int caught) {{ return caught; }} }}
+#else
+static int thrown(void) {{ return own; }}
+#endif
+int main(void) {{ return thrown() == 1 ? puts("{WORKS}") < 0 : 1; }}
+"""
+"""A program in C and C++ that prints `WORKS` if it was linked well."""

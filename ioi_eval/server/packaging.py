@@ -34,8 +34,8 @@ from ioi_eval.engines.contract import (
     WRAPPER,
     Recipe,
 )
-from ioi_eval.engines.embedded.commands import find_command
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
+from ioi_eval.engines.embedded.toolchains import find_command
 from ioi_eval.engines.jobs.headers import (
     CHECKER,
     EARLY,

@@ -17,11 +17,10 @@ from missing import lacks
 from support.builds import lay_out, plain_problem, submitted
 from support.engines import submission_recipe
 
-from ioi_eval.engines.contract import Recipe
+from ioi_eval.engines.contract import LINKING, Recipe
 from ioi_eval.engines.embedded.toolchains import find_linking
 from ioi_eval.engines.jobs import build
 from ioi_eval.engines.jobs.build import compile_script
-from ioi_eval.engines.linking import LINKING
 from ioi_eval.model.job import Ended
 from ioi_eval.models import BuildLimits
 from ioi_eval.rules.verdicts import log_of

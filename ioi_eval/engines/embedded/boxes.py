@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from ioi_eval.engines.embedded.box import BY_PATH
-from ioi_eval.engines.embedded.commands import everybody_may_enter
+from ioi_eval.engines.embedded.toolchains import everybody_may_enter
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.store import private_folder
 

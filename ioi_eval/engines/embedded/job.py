@@ -25,9 +25,9 @@ from ioi_eval.engines.embedded.box import (
     unlink,
 )
 from ioi_eval.engines.embedded.boxes import Boxes, remove_tree
-from ioi_eval.engines.embedded.commands import STAGE_PATH
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.embedded.standing import Order, StandingProctor, Ward
+from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Job, JobFile, JobResult, Stands
 from ioi_eval.model.values import Value

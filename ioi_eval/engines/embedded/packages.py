@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from semantic_version import NpmSpec, Version
 
-from ioi_eval.engines.embedded.commands import everybody_may_enter
+from ioi_eval.engines.embedded.toolchains import everybody_may_enter
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value

@@ -12,18 +12,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ioi_eval.engines.contract import artifact_key
-from ioi_eval.engines.embedded.commands import STAGE_PATH
+from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.engines.threads import run_command
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.job import Toolchain
 from ioi_eval.store import Store
-from ioi_eval.store.compiling import (
-    PROCTOR,
-    WAITING,
-    proctor_arguments,
-    sources_digest,
-    waiting_arguments,
-)
+from ioi_eval.store.compiling import PROCTOR, WAITING, proctor_arguments, sources_digest, waiting_arguments
 from ioi_eval.store.resources import proctor_sources, shipped
 
 _log, _package = logging.getLogger(__name__), logging.getLogger("ioi_eval")

@@ -29,6 +29,8 @@ from ioi_eval.engines.contract import (
     DRIVERS,
     GENERATED,
     LIBRARY_HEADER,
+    LINKERS_WORDS,
+    LINKING,
     OTHER_MACHINE,
     SUBMISSION,
     Built,
@@ -66,11 +68,10 @@ from ioi_eval.engines.jobs.headers import (
     trials,
 )
 from ioi_eval.engines.jobs.run import COMMAND, wait_for
-from ioi_eval.engines.linking import LINKERS_WORDS, LINKING
 from ioi_eval.model.errors import BrokenReply, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import Ahead, Job, JobFile, Stands, Toolchain
 from ioi_eval.model.options import TRUSTED_SECONDS, BuildOptions
-from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines, encode_plan
+from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import milliseconds, plan_limits
 from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, Ending, ending, lacked_room, log_of
@@ -266,7 +267,7 @@ def _job(recipe: Recipe, tool: Toolchain, nonce: str, *, proctor: Blob, library:
         files=(
             JobFile(name="run", content=Blob.of(f"exec ./{_PROCTOR} run {_PLAN}\n")),
             JobFile(name=_PROCTOR, content=proctor, executable=True),
-            JobFile(name=_PLAN, content=Blob.of(encode_plan(_plan(recipe, tool, submission, nonce)))),
+            JobFile(name=_PLAN, content=Blob.of(msgspec.json.encode(_plan(recipe, tool, submission, nonce)))),
             JobFile(name=_SCRIPT, content=helper.content),
             JobFile(name=_SOURCE, content=Blob.of(named)),
             *waiting,

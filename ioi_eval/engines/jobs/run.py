@@ -21,7 +21,6 @@ from ioi_eval.model.protocol import (
     PlanTest,
     PlanWarm,
     decode_lines,
-    encode_plan,
 )
 from ioi_eval.model.values import Blob, CheckerKind, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
@@ -150,7 +149,7 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
         files=(
             JobFile(name="run", content=Blob.of(RUN_SCRIPT)),
             JobFile(name=_PROCTOR, content=program.proctor, executable=True, recurs=True),
-            JobFile(name=PLAN, content=Blob.of(encode_plan(plan))),
+            JobFile(name=PLAN, content=Blob.of(msgspec.json.encode(plan))),
             *program.files,
             *brought,
         ),

@@ -1,42 +1,367 @@
-"""The engine for Piston servers: one, or a cluster of them that comes and goes."""
+"""The engine for Piston servers: one, or a cluster of them that comes and goes.
+
+Contents that a server keeps by their hashes travel once. A server that keeps none, or has no room for more,
+is sent everything with each job.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable
-from contextlib import AsyncExitStack
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+from time import monotonic
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from ioi_eval.engines.cluster import (
     SERVERS_FAULT,
     ClusterEngine,
+    Endpoint,
     LateAnswer,
     MemberLeftOut,
     Members,
     NoAnswer,
     Tries,
+    Waits,
     now,
 )
-from ioi_eval.engines.contract import Change, OnServer, Profile, Servers, Staying
+from ioi_eval.engines.contract import ArtifactsLost, Change, Far, OnServer, Profile, Servers, Staying
 from ioi_eval.engines.jobs.carrier import sound
-from ioi_eval.engines.piston.contents import (
-    HttpEndpoint,
-    Patience,
-    Sender,
-    ServerTimes,
-    at_its_pace,
-    stages,
-)
+from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, error_of
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.probe import Prober, glance
-from ioi_eval.engines.piston.profiles import differences, merged, offering, other_runtime, why_not
-from ioi_eval.engines.piston.reports import EndpointReport
-from ioi_eval.engines.piston.sending import LATE, Tokens, Wire
-from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError, ServerReplaced
-from ioi_eval.model.job import Job, JobResult
+from ioi_eval.engines.piston.reports import (
+    EndpointReport,
+    differences,
+    merged,
+    offering,
+    other_runtime,
+    why_not,
+)
+from ioi_eval.engines.piston.sending import API, LATE, Identity, Request, Tokens, Wire, request_of
+from ioi_eval.engines.threads import to_its_end
+from ioi_eval.model.errors import (
+    EngineError,
+    EngineOverloaded,
+    EngineUnavailable,
+    InputError,
+    JobRejected,
+    JobTooLarge,
+    ServerReplaced,
+)
+from ioi_eval.model.job import Ahead, Job, JobFile, JobResult
 from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import Value
+from ioi_eval.model.values import Blob, Value
+from ioi_eval.rules.limits import asked, hard_stop
+from ioi_eval.store.memory import Shared
+
+# --- how long an answer may take, and how long to wait before the next try ---------------------------
+
+
+_SHELLS = frozenset({"ioi_eval", "bash"})
+_SLOWEST_BODY = 1 << 20  # bytes of a body that get through in a second at the least
+
+
+class Patience(Waits):
+    """Seconds. The defaults are for clusters; tests have less time."""
+
+    margin: float = 60.0  # beyond what a job may take: for its turn there, and for the reply
+    connect: float = 10.0
+    health: float = 10.0  # for the answer to a question of health
+    silence: float = 30.0  # of one that has jobs, until it is asked
+
+
+class ServerTimes(Value):
+    """A server's limits for stages of jobs that set none; ms."""
+
+    compile: int = 60_000
+    run: int = 60_000
+    strict: bool = False  # its wall clock runs on while programs wait for a processor; ours does not
+
+
+class HttpEndpoint(Endpoint):
+    """An endpoint that jobs are sent to by HTTP."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, slots=1)
+        self.report, self.times, self.contents = EndpointReport(url=url), ServerTimes(), 0
+
+    def learn(self, report: EndpointReport, *, slots: int, times: ServerTimes) -> None:
+        """Take over what a probe found, also after another server was started in its place."""
+        before, self.tools = self.report.toolchains, report.toolchains
+        new = [t for name, t in self.tools.items() if before.get(name, t).identity != t.identity]
+        others = ", ".join(f"{tool.command}: {tool.version}" for tool in new)
+        self.news = f"it has another {others}" if new else ""
+        self.report, self.slots, self.times = report, slots, times
+        self.contents = report.contents  # bytes that it keeps of what jobs bring; 0: nothing
+
+    def fits(self, job: Job) -> bool:
+        """Return True if the server has the toolchains that the job was made for."""
+        return all(
+            command not in self.report.toolchains or self.report.toolchains[command].identity in identities
+            for command, identities in job.made_for.items()
+        )
+
+
+def at_its_pace(job: Job, times: ServerTimes) -> Job:
+    """The job as a server is to be asked for it: for time that passes where it counts that, not idling."""
+    if not times.strict:
+        return job
+    compiling, running = job.compile_timeout, job.run_timeout
+    return msgspec.structs.replace(
+        job,
+        compile_timeout=compiling and asked(compiling, times.compile),
+        run_timeout=running and asked(running, times.run),
+    )
+
+
+def stages(job: Job, times: ServerTimes) -> int:
+    """Return the ms that a job's compile and run may take together, as the server was asked for it."""
+    # The packages that start our scripts compile only where there is one for it.
+    compiles = job.runtime not in _SHELLS or any(file.name == "compile" for file in job.files)
+    return (job.compile_timeout or times.compile) * compiles + (job.run_timeout or times.run)
+
+
+def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> float:
+    """Seconds: compile, run, the way there and back, and a margin.
+
+    `job` is as the server was asked for it. A client that gives up earlier than the server sends the job
+    again while the first still runs.
+    """
+    longest = stages(job, times)
+    return (longest if times.strict else hard_stop(longest)) / 1000 + body / _SLOWEST_BODY + patience.margin
+
+
+# --- jobs, and the contents that they bring ------------------------------------------------------------
+
+
+# Bytes in the form in which a content travels. A smaller one is not worth two more requests.
+_WORTH_NAMING = 1 << 15
+_UNKNOWN = Identity()
+_PRINTS = "run"  # the script of a build job that prints what was made
+_SHARE = 2  # a job whose contents take more than this part of a server's room would push its own out
+_ROUNDS = 3  # of sending what the server says that it lacks
+_AT_ONCE = 4  # contents on their way to one server
+_SLOWEST = 1 << 18  # bytes of each of them that get through in a second at the least
+_MOST_AHEAD = 8  # files that a server makes ahead, of 100 MB or more each
+_AGAIN = 60.0  # seconds until a server is asked again to keep a content that it had no room for
+_NO_SUCH_API = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
+
+
+class _Shelf:
+    """The contents on their way to a server, and those that it had no room for."""
+
+    def __init__(self) -> None:
+        self.declined: dict[str, float] = {}  # until when
+        self.coming: Shared[None] = Shared()
+        # By key, files that were made there. None: one is being made, or could not be.
+        self.ahead = dict[str, JobFile | None]()
+        self.wanted: Counter[str] = Counter()  # by key: jobs that would have been quicker
+        self.turns = asyncio.Semaphore(_AT_ONCE)
+
+    def pays(self, ahead: Ahead) -> bool:
+        """To be asked once per job: whether this is worth being made now."""
+        self.wanted[ahead.key] += 1
+        enough = self.wanted[ahead.key] >= ahead.after and len(self.ahead) < _MOST_AHEAD
+        if enough and ahead.key not in self.ahead:
+            self.ahead[ahead.key] = None
+            return True
+        return False
+
+    def forget(self, ahead: Ahead) -> None:
+        """Have it made again, after as many jobs."""
+        self.ahead.pop(ahead.key, None)
+        self.wanted.pop(ahead.key, None)
+
+    def named(self, job: Job, room: int) -> dict[str, JobFile]:
+        """Return the files that are worth being sent ahead, by the hash of what they hold unpacked.
+
+        `room`: bytes of contents that the server keeps.
+        """
+        worth = (
+            file
+            for file in job.files
+            if isinstance(file.content, Far) or (file.recurs and file.content.size >= _WORTH_NAMING)
+        )
+        named = {(file.origin or file).content.sha256: file for file in worth}
+        if sum((file.origin or file).content.size for file in named.values()) > room // _SHARE:
+            return {}
+        return {name: file for name, file in named.items() if self.declined.get(name, 0.0) <= monotonic()}
+
+
+class Sender:
+    """Sends jobs, and ahead of them contents that their server is to keep."""
+
+    def __init__(self, wire: Wire, patience: Patience) -> None:
+        self._wire, self._patience = wire, patience
+        self._shelves: WeakKeyDictionary[HttpEndpoint, _Shelf] = WeakKeyDictionary()
+        self._coming: Shared[Blob] = Shared()
+
+    async def execute(self, server: HttpEndpoint, job: Job, identity: Identity = _UNKNOWN) -> JobResult:
+        """Execute a job once, on a server of this identity. Errors are those of the engine's contract."""
+        if job.stays and server.contents and server.report.keeps_programs:
+            result = await self._sent(server, job, identity, keep=(job.stays,))
+            if result.stayed or result.run.code != 0:
+                return result
+        return await self._sent(server, msgspec.structs.replace(job, ahead=()), identity)
+
+    async def _sent(
+        self, server: HttpEndpoint, job: Job, identity: Identity, keep: tuple[str, ...] = ()
+    ) -> JobResult:
+        """Send what the server lacks, then the job. `keep`: what stays there, and is not printed."""
+        shelf = self._shelves.get(server) or self._shelves.setdefault(server, _Shelf())
+        lacking = set[str]()
+        if keep:
+            silent = tuple(file for file in job.files if file.name != _PRINTS)
+            job = msgspec.structs.replace(job, files=silent)
+        for _ in range(_ROUNDS if server.contents else 0):
+            prepared = [
+                (ahead, file) for ahead in job.ahead if (file := shelf.ahead.get(ahead.key)) is not None
+            ]
+            beside = tuple(file for ahead, _ in prepared for file in ahead.beside)
+            whole = msgspec.structs.replace(job, files=(*job.files, *beside)) if beside else job
+            named = shelf.named(whole, server.contents)
+            built = {
+                name
+                for name, file in named.items()
+                if isinstance(file.content, Staying) and file.content.at == server.url and name not in lacking
+            }
+            missing = {name: named[name] for name in named.keys() - built - server.holds}
+            if missing:
+                await self._bring(server, shelf, missing)
+            named = {name: file for name, file in named.items() if name in built or name in server.holds}
+            named |= {file.content.sha256: file for _, file in prepared}
+            if not named:
+                break
+            if prepared:
+                files = (*whole.files, *(file for _, file in prepared))
+                whole = msgspec.structs.replace(whole, files=files)
+            try:
+                return await self._executed(server, whole, named, identity, keep)
+            except LacksContents as refused:
+                server.holds -= refused.names
+                lacking |= refused.names
+                for ahead, file in prepared:
+                    if file.content.sha256 in refused.names:
+                        shelf.forget(ahead)
+            except JobRejected as refused:
+                if isinstance(refused, JobTooLarge) and refused.limit == BODY:
+                    break  # by what its contents take when they are unpacked
+                if LACKS_CONTENT not in str(refused):
+                    raise
+                server.contents = 0  # another version was started in its place
+        return await self._executed(server, job, {}, identity, keep)
+
+    async def _executed(
+        self,
+        server: HttpEndpoint,
+        job: Job,
+        named: Mapping[str, JobFile],
+        identity: Identity,
+        keep: tuple[str, ...],
+    ) -> JobResult:
+        files = list[JobFile]()
+        for file in job.files:
+            if isinstance(file.content, Far) and file.content.sha256 not in named:
+                content = await self._content(file)  # it lies elsewhere, and comes along
+                files.append(msgspec.structs.replace(file, content=content, origin=None))
+            else:
+                files.append(file)
+        whole, script = identity.asking(msgspec.structs.replace(job, files=tuple(files)))
+        request = await request_of(whole, server.url, named, keep)
+        time = time_for(job, len(request.body), server.times, self._patience)
+        result = await self._wire.execute(server.url, request, time, worker=identity.worker)
+        return identity.checked(script, result)
+
+    # --- what workers make ahead -----------------------------------------------------------------------
+
+    def wants(self, server: HttpEndpoint, ahead: Ahead) -> bool:
+        """Return True if a server is to make this now: as many jobs there would have been quicker with it.
+
+        To be asked once after each of them.
+        """
+        keeps = server.contents > 0 and server.report.keeps_programs
+        return keeps and self._shelves[server].pays(ahead)
+
+    async def make(self, server: HttpEndpoint, ahead: Ahead, identity: Identity = _UNKNOWN) -> None:
+        """Have a server make a file that it keeps. Jobs do without it until it is there, and if it fails."""
+        shelf, job = self._shelves[server], ahead.made_by
+        try:
+            result = await self._sent(server, job, identity, keep=(job.stays,))
+        except EngineError:
+            shelf.forget(ahead)
+            return
+        words = result.compile is not None and (result.compile.stdout or result.compile.stderr)
+        if (kept := result.stayed.get(job.stays)) is not None and not words:  # else it would warn no more
+            shelf.ahead[ahead.key] = JobFile(name=ahead.name, content=kept)
+
+    # --- programs that lie where they were built -------------------------------------------------------
+
+    async def _content(self, file: JobFile) -> Blob:
+        far = file.content
+        if not isinstance(far, Far):
+            return far
+        return await self._coming.call(far.sha256, lambda: self._fetched(far))
+
+    async def _fetched(self, far: Far) -> Blob:
+        """Return a program from a server that has it. Raises ArtifactsLost where none has."""
+        home = far.at if isinstance(far, Staying) else ""
+        there = [each for each in self._shelves if far.sha256 in each.holds or each.url == home]
+        for server in [each for each in there if each.usable]:
+            with suppress(EngineError):
+                path = f"{API}/contents/{far.sha256}"
+                answer = await self._wire.ask("GET", server.url, path, self._patience.margin)
+                blob = Blob.of(answer.body)
+                if answer.status == HTTPStatus.OK and blob.sha256 == far.sha256:
+                    return blob
+            server.holds.discard(far.sha256)
+        raise ArtifactsLost([far])
+
+    # --- contents that are sent ahead ------------------------------------------------------------------
+
+    async def _bring(self, server: HttpEndpoint, shelf: _Shelf, missing: Mapping[str, JobFile]) -> None:
+        """Send each of them once for all jobs that want it at the same time."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for name, file in missing.items():
+                    sending = partial(self._put, server, shelf, name, file)
+                    group.create_task(shelf.coming.call(name, sending))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None  # all are of one server: any of them tells
+
+    async def _put(self, server: HttpEndpoint, shelf: _Shelf, name: str, file: JobFile) -> None:
+        path = f"{API}/contents/{name}"
+        async with shelf.turns:
+            if not server.contents or name in server.holds:
+                return
+            found = await self._wire.ask("HEAD", server.url, path, self._patience.margin)
+            if found.status == HTTPStatus.OK:
+                server.holds.add(name)
+                return
+            content = await self._content(file)
+            body = await to_its_end(content.read)
+            request = Request(body=body, packed=content.sha256 != name, is_json=False)
+            time = self._patience.margin + len(body) / _SLOWEST
+            answer = await self._wire.ask("PUT", server.url, path, time, request)
+        if answer.status == HTTPStatus.CREATED:
+            server.holds.add(name)
+            return
+        if answer.status in _NO_SUCH_API:
+            server.contents = 0
+            return
+        error = error_of(answer.status, answer.body, server.url)
+        if not isinstance(error, EngineOverloaded | JobTooLarge):
+            raise error
+        shelf.declined[name] = monotonic() + _AGAIN
+
+
+# --- the engine, and the servers that it has ---------------------------------------------------------
+
 
 _ATTEMPTS = 8
 _AT_ONCE = 128  # endpoints that are looked at
@@ -331,18 +656,20 @@ class _Glances:
         return await glance(self._wire, url, self._time)
 
 
+@dataclass(eq=False)
 class _Sending:
     """A job on its server, and on another one beside it where that keeps it waiting too long."""
 
-    def __init__(self, endpoint: HttpEndpoint, job: Job, tries: Tries[HttpEndpoint]) -> None:
-        self.endpoint, self.job, self.tries = endpoint, job, tries
-        self._began = now()
-        self.alone = asyncio.timeout(None)  # ends when the other one has answered
-        self.beside: asyncio.Task[None] | None = None
-        self.answer: JobResult | None = None
+    endpoint: HttpEndpoint
+    job: Job
+    tries: Tries[HttpEndpoint]
+    began: float = field(default_factory=now)
+    alone: asyncio.Timeout = field(default_factory=partial(asyncio.timeout, None))  # until the other answers
+    beside: asyncio.Task[None] | None = None
+    answer: JobResult | None = None
 
     def is_late(self, patience: Patience) -> bool:
         """Return True for a job alone on a server that is out, or that exceeds all limits of the job."""
         longest = stages(at_its_pace(self.job, self.endpoint.times), self.endpoint.times) / 1000
-        late = not self.endpoint.usable or now() - self._began > longest + patience.silence
+        late = not self.endpoint.usable or now() - self.began > longest + patience.silence
         return self.beside is None and late

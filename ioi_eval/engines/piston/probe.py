@@ -14,7 +14,17 @@ import msgspec
 
 from ioi_eval.engines.cluster import LateAnswer
 from ioi_eval.engines.conditions import answered
-from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Condition
+from ioi_eval.engines.contract import (
+    BROUGHT_HEADERS,
+    BROUGHT_LIBRARY,
+    LIBRARY_HEADER,
+    LINKING,
+    MACHINE,
+    QUICK_LINKER,
+    TRIAL,
+    WORKS,
+    Condition,
+)
 from ioi_eval.engines.jobs.headers import brought_early
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
@@ -23,7 +33,6 @@ from ioi_eval.engines.jobs.piston_api import (
     encode_request,
     limit_in,
 )
-from ioi_eval.engines.linking import LINKING, MACHINE, QUICK_LINKER, TRIAL, WORKS
 from ioi_eval.engines.piston.reports import CODEFORCES, NO_PISTON, TOO_SLOW, EndpointReport, findings
 from ioi_eval.engines.piston.sending import API, TELL, Identity, Request, Wire, compressed, told
 from ioi_eval.engines.threads import to_its_end

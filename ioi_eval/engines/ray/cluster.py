@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ioi_eval.engines.cluster import NoAnswer
-from ioi_eval.engines.ray.node import Node
-from ioi_eval.engines.ray.parcels import NodeCall
+from ioi_eval.engines.ray.node import Node, NodeCall
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.values import Value
 

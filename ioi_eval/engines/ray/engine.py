@@ -35,7 +35,7 @@ from ioi_eval.engines.contract import (
 )
 from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Call, NodeLost, Seen, order_call
-from ioi_eval.engines.ray.parcels import (
+from ioi_eval.engines.ray.node import (
     SMALL,
     VERSION,
     About,

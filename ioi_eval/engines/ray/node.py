@@ -1,28 +1,126 @@
-"""The embedded engine of one node, as an actor."""
+"""The embedded engine of one node, as an actor, and the parcels between it and those who call it.
+
+A parcel is a value that is pickled with each blob as its hash; its contents go to a node once. Small ones
+travel in the call, others through Ray's object store.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import io
+import pickle
 import shutil
 import tempfile
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ioi_eval.engines.cluster import Endpoint
 from ioi_eval.engines.conditions import conditions
-from ioi_eval.engines.contract import Batch, Built, Condition, Recipe
+from ioi_eval.engines.contract import Answers, Batch, Built, Condition, Far, Profile, Recipe, Rejected
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.embedded.boxes import Boxes
 from ioi_eval.engines.jobs.engine import JobEngine
-from ioi_eval.engines.ray.parcels import SMALL, VERSION, About, Answer, Lacking, NodeCall, NodeError, unpack
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
-from ioi_eval.model.values import Blob
+from ioi_eval.model.values import Blob, Value
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Depot
+
+# --- parcels -----------------------------------------------------------------------------------------
+
+
+VERSION = version("ioi-eval")
+SMALL = 1 << 16  # bytes of a content that travels in the call
+
+
+class _Packer(pickle.Pickler):
+    def __init__(self, stream: io.BytesIO) -> None:
+        super().__init__(stream, protocol=pickle.HIGHEST_PROTOCOL)
+        self.contents = dict[str, Blob]()
+
+    def persistent_id(self, given: Any) -> tuple[str, int] | None:
+        if not isinstance(given, Blob):
+            return None
+        self.contents[given.sha256] = given
+        return given.sha256, given.size
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, packed: bytes, found: Callable[[str, int], Blob]) -> None:
+        super().__init__(io.BytesIO(packed))
+        self._found = found
+
+    def persistent_load(self, identity: tuple[str, int]) -> Blob:
+        return self._found(*identity)
+
+
+def pack(value: object) -> tuple[bytes, dict[str, Blob]]:
+    """Return the value without its contents, and these by their hashes."""
+    stream = io.BytesIO()
+    packer = _Packer(stream)
+    packer.dump(value)
+    return stream.getvalue(), packer.contents
+
+
+def unpack(packed: bytes, found: Callable[[str, int], Blob]) -> Any:
+    return _Unpacker(packed, found).load()
+
+
+class NodeCall(Value):
+    """A call to a node."""
+
+    rest: (
+        bytes  # packed: a recipe; or what of a batch tells apart whose contents are needed and whose are not
+    )
+    problem: bytes = b""  # packed, and without contents: those of a batch's tests are in the rest
+    needed: tuple[str, ...] = ()
+    small: Mapping[str, bytes] = {}  # contents that this node was not given yet
+    large: Mapping[str, Any] = {}  # the same, as Ray's references
+
+
+class Lacking(Value):
+    """An answer: contents that the node was not given, has no more, or cannot fetch."""
+
+    names: tuple[str, ...]
+
+
+class NodeError(Value):
+    """An answer: the error that the node's engine raised."""
+
+    error: IoiEvalError
+
+
+Answer = Answers | Built | Rejected | Lacking | NodeError
+
+
+class About(Value):
+    """The description of a node."""
+
+    made_by: str  # the engine that started the actor
+    version: str  # of this package
+    slots: int
+    profile: Profile
+
+
+class InStore(Far, kw_only=True):
+    """An artifact in the object store, most likely on the node that made it; freed with this value."""
+
+    reference: Any
+    fetch: Callable[[Any], bytes]
+    made_on: Endpoint
+
+    def read(self) -> bytes:
+        """Raises EngineUnavailable where the node that had it is gone."""
+        return self.fetch(self.reference)
+
+
+# --- the actor ---------------------------------------------------------------------------------------
+
 
 _ROOM = 8 << 30  # bytes: of contents, and of what was built
 _SHARE = 4  # of the free disk, contents get this part at most

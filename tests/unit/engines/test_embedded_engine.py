@@ -16,7 +16,7 @@ from support.engines import Built, Rejected
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.embedded.commands import everybody_may_start
+from ioi_eval.engines.embedded.toolchains import everybody_may_start
 from ioi_eval.errors import EngineUnavailable, JobRejected
 from ioi_eval.models import Blob, Job, Stage
 

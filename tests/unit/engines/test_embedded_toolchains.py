@@ -6,9 +6,15 @@ import pytest
 from support.engines import LANGUAGES
 
 from ioi_eval.engines.embedded import toolchains
-from ioi_eval.engines.embedded.commands import everybody_may_start, find_command, seen_in_a_box
-from ioi_eval.engines.embedded.interpreters import find_python
-from ioi_eval.engines.embedded.toolchains import find_compiler, find_java, find_linked
+from ioi_eval.engines.embedded.toolchains import (
+    everybody_may_start,
+    find_command,
+    find_compiler,
+    find_java,
+    find_linked,
+    find_python,
+    seen_in_a_box,
+)
 
 
 def program(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.engines.piston.contents import Patience, ServerTimes, at_its_pace, time_for
+from ioi_eval.engines.piston.engine import Patience, ServerTimes, at_its_pace, time_for
 from ioi_eval.models import Job, Limits, Problem
 from ioi_eval.rules.limits import (
     asked,

@@ -25,15 +25,13 @@ from support.engines import fake_profile
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems
 from ioi_eval.engines import contract
 from ioi_eval.engines.cluster import offers_of
-from ioi_eval.engines.contract import Built, Recipe, artifact_key
+from ioi_eval.engines.contract import LINKING, Built, Recipe, artifact_key
 from ioi_eval.engines.embedded import toolchains
 from ioi_eval.engines.embedded.toolchains import find_compiler, find_linking, quick_linker
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, object_recipe
 from ioi_eval.engines.jobs.headers import checker_recipe, header_recipe, trials
-from ioi_eval.engines.linking import LINKING
 from ioi_eval.engines.piston.probe import LOOK, seen
-from ioi_eval.engines.piston.profiles import merged
-from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.reports import EndpointReport, merged
 from ioi_eval.judge.recipes import trusted_recipe
 from ioi_eval.models import Blob, BuildLimits, BuildOptions, Problem, Submission, Test, Toolchain
 from ioi_eval.store.resources import graders

@@ -9,7 +9,7 @@ import pytest
 
 from ioi_eval.engines.cluster import Endpoint, Pool, State
 from ioi_eval.engines.ray.cluster import Seen
-from ioi_eval.engines.ray.parcels import NodeError, pack, unpack
+from ioi_eval.engines.ray.node import NodeError, pack, unpack
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.models import Blob, Test
 from ioi_eval.store.contents import Depot

@@ -17,7 +17,7 @@ from ioi_eval.engines.contract import Answers, Change, JobsWait, Profile, Server
 from ioi_eval.engines.ray import cluster
 from ioi_eval.engines.ray.cluster import Seen
 from ioi_eval.engines.ray.engine import NodeOrder, NodePatience, RayEngine
-from ioi_eval.engines.ray.parcels import VERSION, About, Lacking, NodeCall
+from ioi_eval.engines.ray.node import VERSION, About, Lacking, NodeCall
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Blob
 

@@ -16,9 +16,9 @@ from support.servers import EndpointReport
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.jobs.parcels import Shipping
-from ioi_eval.engines.piston import contents as contents_module
-from ioi_eval.engines.piston.contents import HttpEndpoint as Endpoint
-from ioi_eval.engines.piston.contents import Sender, ServerTimes
+from ioi_eval.engines.piston import engine as engine_module
+from ioi_eval.engines.piston.engine import HttpEndpoint as Endpoint
+from ioi_eval.engines.piston.engine import Sender, ServerTimes
 from ioi_eval.engines.piston.sending import Wire
 from ioi_eval.errors import EngineError, JobRejected
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile
@@ -203,7 +203,7 @@ async def test_no_room_now_is_asked_for_again_later(
     engine: EmbeddedEngine, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr(contents_module, "monotonic", lambda: now)
+    monkeypatch.setattr(engine_module, "monotonic", lambda: now)
     depot = Depot(place, ROOM)
     async with Server(engine, ServerOptions(port=0), depot=depot) as server, sender() as client:
         there = known(server, 2)

@@ -31,7 +31,7 @@ from support.servers import Patience
 
 from ioi_eval.engines.cluster import State
 from ioi_eval.engines.piston import sending
-from ioi_eval.engines.piston.contents import ServerTimes, at_its_pace, time_for
+from ioi_eval.engines.piston.engine import ServerTimes, at_its_pace, time_for
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
 

@@ -22,8 +22,7 @@ from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.jobs.piston_api import LIMITS
 from ioi_eval.engines.piston import probe, sending
 from ioi_eval.engines.piston.probe import LOOK, STEPS, Prober, height, seen, stairs
-from ioi_eval.engines.piston.profiles import merged
-from ioi_eval.engines.piston.reports import EndpointReport, findings
+from ioi_eval.engines.piston.reports import EndpointReport, findings, merged
 from ioi_eval.engines.piston.sending import Request, Wire
 from ioi_eval.models import Job, JobResult, Stage, StageStatus
 

@@ -9,7 +9,7 @@ import pytest
 from piston_loopback import Loopback, engine_on
 from support.servers import EndpointReport
 
-from ioi_eval.engines.piston.profiles import differences, merged, offering, why_not
+from ioi_eval.engines.piston.reports import differences, merged, offering, why_not
 from ioi_eval.errors import InputError
 from ioi_eval.judge.needs import refuse_promises
 from ioi_eval.models import Toolchain

@@ -22,7 +22,7 @@ from ioi_eval.engines.contract import ArtifactsLost, Built, Recipe, Staying
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.jobs.engine import JobEngine
 from ioi_eval.engines.jobs.headers import shipped_proofs
-from ioi_eval.engines.piston.contents import HttpEndpoint, Sender, ServerTimes
+from ioi_eval.engines.piston.engine import HttpEndpoint, Sender, ServerTimes
 from ioi_eval.engines.piston.sending import Wire
 from ioi_eval.model.job import Ahead
 from ioi_eval.models import (
