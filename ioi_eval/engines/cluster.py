@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
 from types import TracebackType
@@ -490,18 +491,15 @@ class Members(ABC, Generic[E]):
 
     async def answer(self, endpoint: E, job: Any, tries: Tries[E]) -> Any:
         """Send once. How it went is noted before the slot is anybody else's."""
+        result: Any = None
+        refusal: JobRejected | None = None
         try:
             result = await self.send(endpoint, job)
-        except JobRejected:
-            self._succeeded(endpoint)  # it answered, and with reason
-            raise
+        except JobRejected as error:
+            refusal = error  # it answered, and with reason
         except EngineError as error:
             self.failed(endpoint, error)
             raise
-        self._succeeded(endpoint)
-        return result
-
-    def _succeeded(self, endpoint: E) -> None:
         endpoint.faults, endpoint.heard = 0, now()
         if endpoint.state is State.TRIAL:
             endpoint.rests = 0
@@ -509,6 +507,9 @@ class Members(ABC, Generic[E]):
             endpoint.trouble = None
             self.pool.changed(endpoint.url, Change.BACK, endpoint.news)
             endpoint.news = ""
+        if refusal is not None:
+            raise refusal
+        return result
 
     def failed(self, endpoint: E, error: EngineError) -> None:
         endpoint.faults += 1
@@ -709,28 +710,29 @@ def _trouble(error: EngineError) -> Change:
     return Change.SLOW if isinstance(error, LateAnswer) else Change.LOST
 
 
+@dataclass
 class Tries(Generic[E]):
     """The tries of one job: where, how often, for how long, and whether that is enough."""
 
-    def __init__(self, attempts: int, waits: Waits) -> None:
-        self._left, self._waits = attempts, waits
-        self._turned_away: float | None = None  # since when nobody had room
-        self._last: EngineError | None = None
-        self.tried: list[E] = []
+    left: int
+    waits: Waits
+    tried: list[E] = field(default_factory=list)
+    turned_away: float | None = None  # since when nobody had room
+    last: EngineError | None = None
 
     def failed(self, endpoint: E, error: EngineError) -> None:
         """Note a failed attempt. Being turned away is none, and a server's being replaced is none once."""
-        self._last, again = error, endpoint in self.tried
+        self.last, again = error, endpoint in self.tried
         self.tried.append(endpoint)
         if isinstance(error, EngineOverloaded):
-            self._turned_away = self._turned_away or now()
+            self.turned_away = self.turned_away or now()
         elif again or not isinstance(error, ServerReplaced):
-            self._left -= 1
+            self.left -= 1
 
     def check(self, error: EngineError) -> None:
         """Raise AttemptsUsedUp after too many attempts, or after being turned away for too long."""
-        away = now() - self._turned_away if self._turned_away is not None else 0.0
-        if self._left <= 0 or (isinstance(error, EngineOverloaded) and away > self._waits.drought):
+        away = now() - self.turned_away if self.turned_away is not None else 0.0
+        if self.left <= 0 or (isinstance(error, EngineOverloaded) and away > self.waits.drought):
             where = _some(dict.fromkeys(endpoint.url for endpoint in self.tried))
             raise AttemptsUsedUp(
                 f"{len(self.tried)} attempts failed, on {where}{self.last_words()}"
@@ -743,4 +745,4 @@ class Tries(Generic[E]):
         return self.tried[-1:] if len(fitting) > 1 else []
 
     def last_words(self) -> str:
-        return f", the last one: {self._last}" if self._last is not None else ""
+        return f", the last one: {self.last}" if self.last is not None else ""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from ioi_eval.engines.contract import (
@@ -23,7 +25,6 @@ from ioi_eval.engines.contract import (
     Rejected,
     Stall,
 )
-from ioi_eval.judge.blame import Partner
 from ioi_eval.judge.classic import has_packages, judge_one_by_one, takes
 from ioi_eval.judge.grading import grades
 from ioi_eval.judge.needs import lacks, refuse_language, refuse_promises
@@ -54,6 +55,7 @@ from ioi_eval.model.values import (
     TestResult,
     Verdict,
 )
+from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.rules.grading import NOTHING_GRADED, Graded
 from ioi_eval.rules.limits import RUNS, is_open, settled
 from ioi_eval.rules.plan import is_by_file, share
@@ -215,20 +217,16 @@ class Judge:
         return "" if there else f"the reply holds a program in {language.name}, which the engine cannot run"
 
 
+@dataclass
 class _Judging:
     """The judging of one submission on its tests."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        terms: Terms,
-        submission: Submission,
-        program: Program,
-        ours: ProblemPrograms,
-        partner: Partner | None = None,
-    ) -> None:
-        self._engine, self._terms, self._submission = engine, terms, submission
-        self._program, self._ours, self._partner = program, ours, partner
+    engine: Engine
+    terms: Terms
+    submission: Submission
+    program: Program
+    ours: ProblemPrograms
+    partner: Partner | None = None
 
     async def result(self, known: Mapping[str, TestResult] = MappingProxyType({})) -> SubmissionResult:
         """Ask for what can still change a score, until nothing can. Every answer is final.
@@ -236,7 +234,7 @@ class _Judging:
         A program that stalled once goes on alone, where each test ends in time. One that stalled again has
         failed all tests to come.
         """
-        terms, outputs, results = self._terms, self._program.outputs, dict(known)
+        terms, outputs, results = self.terms, self.program.outputs, dict(known)
         confinement: Mapping[str, Any] = {}
         stall, at = Stall.NONE, ""
         with step(TESTS):
@@ -249,7 +247,7 @@ class _Judging:
                 else:
                     batch = Batch(
                         problem=terms.as_run,
-                        program=self._program,
+                        program=self.program,
                         tests=todo,
                         options=terms.options,
                         alone=stall is not Stall.NONE,
@@ -263,11 +261,11 @@ class _Judging:
                     confinement = answers.confinement or confinement
                 todo = terms.schedule.live(results)
         graded: Graded = NOTHING_GRADED
-        if self._ours.grader is not None:
-            graded = await grades(self._engine, terms.problem, results, self._ours, terms.options)
+        if self.ours.grader is not None:
+            graded = await grades(self.engine, terms.problem, results, self.ours, terms.options)
         return submission_result(
             terms.problem,
-            self._submission,
+            self.submission,
             results,
             checker=terms.judged_by,
             confinement=confinement,
@@ -276,7 +274,7 @@ class _Judging:
 
     async def _measured_again(self, batch: Batch, found: Mapping[str, TestResult]) -> dict[str, TestResult]:
         """Run tests again, alone, that were over the limit by a little."""
-        results, problem = dict[str, TestResult](), self._terms.problem
+        results, problem = dict[str, TestResult](), self.terms.problem
         for planned in (planned for planned in batch.tests if planned.test.name in found):
             name, runs = planned.test.name, [found[planned.test.name]]
             while is_open(min(runs, key=lambda run: run.cpu_time or 0.0), problem) and len(runs) <= RUNS:
@@ -291,13 +289,13 @@ class _Judging:
 
         JudgeFailure where an answer says that we failed.
         """
-        answers = await self._engine.judge(batch)
-        if self._partner is not None:
-            answers = await self._partner.tried(self._engine, batch, answers)
+        answers = await self.engine.judge(batch)
+        if self.partner is not None:
+            answers = await self.partner.tried(self.engine, batch, answers)
         results: dict[str, TestResult] = {}
         for planned in batch.tests:
             if (line := answers.lines.get(planned.test.name)) is not None:
-                results |= share(planned, _result(self._terms, planned.test, line))
+                results |= share(planned, _result(self.terms, planned.test, line))
         return answers, results
 
 
@@ -343,3 +341,67 @@ def _remedy(checker: Checker) -> str:
     if checker.kind is not CheckerKind.CMS or not is_testlib:
         return ""
     return 'Where its checker speaks by testlib\'s exit codes, set "checker": "testlib" in problem.json'
+
+
+# --- who is to blame for a manager that breaks -------------------------------------------------------
+
+
+class Partner:
+    """The first solution of the package that must be right, built when a manager breaks."""
+
+    def __init__(
+        self, artifacts: Artifacts, problem: Problem, ours: ProblemPrograms, options: JudgeOptions
+    ) -> None:
+        self._artifacts, self._problem, self._ours, self._options = artifacts, problem, ours, options
+
+    async def tried(self, engine: Engine, batch: Batch, answers: Answers) -> Answers:
+        """The answers, with 0 points where a manager breaks on the submission and not on this solution."""
+        broken = _provoked(batch, answers.lines)
+        if not broken or (control := await self._instead_of(batch)) is None:
+            return answers
+        # A machine that was busy is not busy twice: alone this time.
+        again = await engine.judge(_only(batch, broken))
+        lines = {**answers.lines, **again.lines}
+        if broken := _provoked(batch, again.lines):
+            managed = (await engine.judge(_only(control, broken))).lines
+            lines |= {name: _blamed(lines[name]) for name in broken if _is_right(managed.get(name))}
+        return msgspec.structs.replace(answers, lines=lines)
+
+    async def _instead_of(self, batch: Batch) -> Batch | None:
+        """The batch with that solution in the submission's place; None where there is none that compiles."""
+        problem = self._problem
+        right = (each for each in problem.solutions if must_be_right(each.expected) and not each.exceptions)
+        if (solution := next((each for each in right if each.code), None)) is None:
+            return None
+        terms = Terms(problem, find(solution.language), self._options)
+        own = Submission(
+            key=solution.name,
+            problem_id=problem.id,
+            code=solution.code,
+            language=solution.language,
+            files=solution.files,
+        )
+        built = await self._artifacts.submission(problem, own)
+        if not isinstance(built, Built):
+            return None
+        honest = terms.program(own, built, self._ours)
+        return msgspec.structs.replace(batch, problem=terms.problem, program=honest)
+
+
+def _provoked(batch: Batch, lines: Mapping[str, Line]) -> list[str]:
+    names = (planned.test.name for planned in batch.tests)
+    return [name for name in names if name in lines and lines[name].provoked]
+
+
+def _only(batch: Batch, names: list[str]) -> Batch:
+    tests = tuple(planned for planned in batch.tests if planned.test.name in names)
+    return msgspec.structs.replace(batch, tests=tests, alone=True)
+
+
+def _is_right(line: Line | None) -> bool:
+    return line is not None and line.failure is None and line.end == "ok" and line.score > 0
+
+
+def _blamed(line: Line) -> Line:
+    feedback = f"Output isn't correct: {line.failure}, but not with the package's own right solution"
+    return msgspec.structs.replace(line, failure=None, provoked=False, end="ok", score=0.0, feedback=feedback)

@@ -139,10 +139,6 @@ class Line(Message):
     fatal: str | None = None
 
 
-def encode_plan(plan: Plan) -> bytes:
-    return msgspec.json.encode(plan)
-
-
 _LINE = msgspec.json.Decoder(Line)
 
 

@@ -22,7 +22,6 @@ from support.plans import (
     PlanSubmission,
     PlanTest,
     decode_lines,
-    encode_plan,
 )
 
 from ioi_eval.engines.contract import Profile, Program
@@ -226,7 +225,7 @@ class Bench:
     def _ran(
         self, plan: Plan, files: Mapping[str, Path], contents: dict[str, bytes], script: str, **spec: Any
     ) -> Judged:
-        contents["plan.json"] = self._taken_away(encode_plan(plan))
+        contents["plan.json"] = self._taken_away(msgspec.json.encode(plan))
         boxed = self.box(script, files=files, contents=contents, profile="stage", **spec)
         judged = Judged(boxed, list(decode_lines(boxed.stdout, "n0nce")))
         assert not self._forks(plan.submission) or judged.interpreter == "forked", judged

@@ -13,7 +13,6 @@ from ioi_eval.model.protocol import (
     PlanSubmission,
     PlanTest,
     decode_lines,
-    encode_plan,
 )
 
 __all__ = [
@@ -27,5 +26,4 @@ __all__ = [
     "PlanSubmission",
     "PlanTest",
     "decode_lines",
-    "encode_plan",
 ]
