@@ -198,6 +198,8 @@ need_python() {
         "sudo apt-get update && sudo apt-get install -y $packages"
 }
 
+install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
+
 # need_package EXTRAS: the package, editable, in the virtual environment; again only if pyproject.toml changed.
 need_package() {
     local wanted
@@ -208,7 +210,7 @@ need_package() {
     if ! [ -e "$venv/.installed$1" ] || [ "$(cat "$venv/.installed$1")" != "$wanted" ]; then
         make_venv
         say "Installing ioi_eval$1 into $venv ..."
-        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$top$1"
+        install --editable "$top$1"
         printf '%s\n' "$wanted" >"$venv/.installed$1"
     fi
     exec 9<&-

@@ -6,7 +6,6 @@ Called by scripts/stranger.
 from __future__ import annotations
 
 import argparse
-import ast
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from support.pages import PAGES, ROOT, Block, blocks, matches  # scripts/stranger says where it is
+from support.registry import for_uv, pip_settings
 
 UID = 1000
 HOME = "/home/stranger"
@@ -69,18 +69,6 @@ class NotInstalled(Surprise):
     """What a page installs did not arrive whole: no fault of the page, if a new machine takes it."""
 
 
-def pip_settings() -> dict[str, str]:
-    """The registry as the caller's pip knows it, in variables that the pip there heeds."""
-    listed = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
-    ).stdout
-    found = {}
-    for line in sorted(listed.splitlines(), key=lambda line: line.startswith(":env:")):  # the last one wins
-        name, _, value = line.partition("=")
-        found[f"PIP_{name.rpartition('.')[2].replace('-', '_').upper()}"] = str(ast.literal_eval(value))
-    return found
-
-
 def registry() -> tuple[dict[str, str], tuple[str, ...]]:
     """Settings for pip and uv, and what lies on this machine of all that they name: shown below SHARED."""
     shares = set[str]()
@@ -94,18 +82,9 @@ def registry() -> tuple[dict[str, str], tuple[str, ...]]:
 
     pip = {name: re.sub(r"(^|\s|file://)(/\S+)", shown, value) for name, value in pip_settings().items()}
     pip["PIP_FIND_LINKS"] = f"/srv/packages {pip.get('PIP_FIND_LINKS', '')}".strip()
-    names = {
-        "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
-        "PIP_EXTRA_INDEX_URL": "UV_INDEX",
-        "PIP_CERT": "SSL_CERT_FILE",
-    }
-    settings = {names[name]: value for name, value in pip.items() if name in names}
-    settings["UV_FIND_LINKS"] = ",".join(pip["PIP_FIND_LINKS"].split())
-    settings["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # pip, too, takes the best of all indexes
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
-    return {**proxies, **settings, **pip, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_RETRIES": "10"}, tuple(
-        sorted(shares)
-    )
+    more = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_RETRIES": "10"}
+    return {**proxies, **for_uv(pip), **pip, **more}, tuple(sorted(shares))
 
 
 @dataclass

@@ -1,0 +1,43 @@
+"""The registry that pip's settings name, in the variables that pip and uv read.
+
+`python -m support.registry` prints those for uv as a shell's exports.
+"""
+
+from __future__ import annotations
+
+import ast
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+
+_FOR_UV = {
+    "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
+    "PIP_EXTRA_INDEX_URL": "UV_INDEX",
+    "PIP_CERT": "SSL_CERT_FILE",
+}
+
+
+def pip_settings() -> dict[str, str]:
+    """Return the settings that pip has here, from wherever it has them, as variables that a pip heeds."""
+    listed = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
+    ).stdout
+    found = {}
+    for line in sorted(listed.splitlines(), key=lambda line: line.startswith(":env:")):  # the last one wins
+        name, _, value = line.partition("=")
+        found[f"PIP_{name.rpartition('.')[2].replace('-', '_').upper()}"] = str(ast.literal_eval(value))
+    return found
+
+
+def for_uv(pip: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables by which uv takes packages from where pip would."""
+    found = {_FOR_UV[name]: value for name, value in pip.items() if name in _FOR_UV}
+    if links := pip.get("PIP_FIND_LINKS"):
+        found["UV_FIND_LINKS"] = ",".join(links.split())
+    return {**found, "UV_INDEX_STRATEGY": "unsafe-best-match"}  # pip, too, takes the best of all indexes
+
+
+if __name__ == "__main__":
+    for name, value in for_uv(pip_settings()).items():
+        print(f"export {name}={shlex.quote(value)}")
