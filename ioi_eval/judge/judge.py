@@ -51,7 +51,6 @@ from ioi_eval.model.values import (
     Problem,
     Submission,
     SubmissionResult,
-    Test,
     TestResult,
     Verdict,
 )
@@ -293,9 +292,23 @@ class _Judging:
         if self.partner is not None:
             answers = await self.partner.tried(self.engine, batch, answers)
         results: dict[str, TestResult] = {}
+        problem = self.terms.as_run
+        judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
         for planned in batch.tests:
-            if (line := answers.lines.get(planned.test.name)) is not None:
-                results |= share(planned, _result(self.terms, planned.test, line))
+            test = planned.test
+            if (line := answers.lines.get(test.name)) is None:
+                continue
+            if line.failure is not None:
+                phase = f"judging with {self.terms.judged_by}"
+                raise JudgeFailure(line.failure, phase=phase, test=test.name, remedy=_remedy(problem.checker))
+            result = test_result(test.name, line, limits=problem.limits, company=self.terms.company)
+            # testlib has an exit code for what is right, which is worth all, however much that is.
+            is_all = judge.kind is CheckerKind.TESTLIB and result.status is Verdict.AC
+            if test.full is None and judge.full == RAW_POINTS:
+                result = counted(result)
+            elif test.full is not None and not is_all:
+                result = rescaled(result, judge.full, test.full)
+            results |= share(planned, result)
         return answers, results
 
 
@@ -316,23 +329,6 @@ def _with_build(
         linker=built.linker if isinstance(built, Built) else "",
         confinement={**confinement, _BUILD: built.confinement} if built.confinement else confinement,
     )
-
-
-# --- what an engine's answers mean for the problem ---------------------------------------------------
-
-
-def _result(terms: Terms, test: Test, line: Line) -> TestResult:
-    problem = terms.as_run
-    if line.failure is not None:
-        phase = f"judging with {terms.judged_by}"
-        raise JudgeFailure(line.failure, phase=phase, test=test.name, remedy=_remedy(problem.checker))
-    result = test_result(test.name, line, limits=problem.limits, company=terms.company)
-    judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
-    if judge.full == RAW_POINTS and test.full is None:
-        return counted(result)
-    if test.full is None or (judge.kind is CheckerKind.TESTLIB and result.status is Verdict.AC):
-        return result  # testlib has an exit code for what is right, which is worth all, however much that is
-    return rescaled(result, judge.full, test.full)
 
 
 def _remedy(checker: Checker) -> str:

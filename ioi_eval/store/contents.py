@@ -115,6 +115,8 @@ class Store:
 
     def __init__(self, root: Path, limit: int | None = None) -> None:
         self.root, self.limit = root.absolute(), limit
+        # Bytes that an entry should not exceed, or it would cost too many others.
+        self.largest = math.inf if limit is None else limit // _LARGEST
         self._objects, self._pins, self._parts = (self.root / name for name in ("objects", "pins", "parts"))
         self._swept = False  # whether we have looked for what processes left that died
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -131,11 +133,6 @@ class Store:
     def private(cls) -> Self:
         """Return the store of callers that name none: in a private folder where temporary files go."""
         return cls(private_folder(), _PRIVATE_LIMIT)
-
-    @property
-    def largest(self) -> float:
-        """Bytes that an entry should not exceed, or it would cost too many others."""
-        return math.inf if self.limit is None else self.limit // _LARGEST
 
     def get(self, key: str) -> Path | None:
         """The entry, marked as just used; None where there is none."""
