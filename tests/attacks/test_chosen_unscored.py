@@ -161,7 +161,12 @@ async def scorer(place: str, cache: Store, tmp_path: Path, builds: BuildOptions)
     async with (
         here,
         Server(here, ServerOptions(port=0)) as server,
-        Scorer(PistonEngine(Fixed([server.url])), store=Store(tmp_path / "store"), builds=builds) as opened,
+        Scorer(
+            PistonEngine(Fixed([server.url])),
+            store=Store(tmp_path / "store"),
+            builds=builds,
+            trusted=EmbeddedEngine(store=cache, slots=1),  # which has a proctor
+        ) as opened,
     ):
         yield opened
 

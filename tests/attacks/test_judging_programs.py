@@ -15,7 +15,18 @@ from support.servers import Fixed
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Test, Verdict
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    CheckerLimits,
+    Limits,
+    NamedBlob,
+    Problem,
+    Submission,
+    Test,
+    Verdict,
+)
 from ioi_eval.server import Server, ServerOptions
 
 SECRET = "WALNUT-7731"
@@ -131,8 +142,9 @@ async def judge(
         port = int(server.url.rsplit(":", 1)[1])
         here = EmbeddedEngine(store=store, slots=1)
         there = here if request.param == "here" else PistonEngine(Fixed([server.url]))
-        options = JudgeOptions(all_tests=True)
-        async with Scorer(there, store=own, options=options) as scorer:
+        options = JudgeOptions(all_tests=True, checker=CheckerLimits(cpu_time=3.0, wall_time=6.0))
+        trusted = EmbeddedEngine(store=store, slots=1)  # as commands have it
+        async with Scorer(there, store=own, options=options, trusted=trusted) as scorer:
             yield scorer, port
 
 
