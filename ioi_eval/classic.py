@@ -13,8 +13,8 @@ from ioi_eval.model.lazy import shown_in
 
 if TYPE_CHECKING:
     from ioi_eval.engines.contract import OWN as OWN_RUNTIME
-    from ioi_eval.engines.jobs.carrier import brings_scripts, execute
     from ioi_eval.engines.jobs.piston_api import decode_reply, decode_request, encode_result
+    from ioi_eval.engines.jobs.run import brings_scripts, execute
     from ioi_eval.judge.classic import classic_job
     from ioi_eval.rules.verdicts import classic_outcome, classic_result
     from ioi_eval.runs.scorer import run_classic
@@ -24,7 +24,7 @@ else:
         __name__,
         {
             "engines.contract": "OWN_RUNTIME=OWN",
-            "engines.jobs.carrier": "brings_scripts execute",
+            "engines.jobs.run": "brings_scripts execute",
             "engines.jobs.piston_api": "decode_reply decode_request encode_result",
             "judge.classic": "classic_job",
             "rules.verdicts": "classic_outcome classic_result",

@@ -27,7 +27,7 @@ from typing import Self
 import msgspec
 
 from ioi_eval.engines.contract import CLASSIC, Profile
-from ioi_eval.engines.jobs.carrier import sound
+from ioi_eval.engines.jobs.run import sound
 from ioi_eval.model.errors import EngineError, JobRejected
 from ioi_eval.model.job import Ended, Job, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.languages import LANGUAGES

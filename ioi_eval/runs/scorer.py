@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Self
 
 from ioi_eval.engines.contract import OWN, Engine, Transport
-from ioi_eval.engines.jobs.carrier import execute
 from ioi_eval.engines.jobs.engine import engine_of
+from ioi_eval.engines.jobs.run import execute
 from ioi_eval.judge.classic import classic_job, read_classic
 from ioi_eval.judge.judge import Judge
 from ioi_eval.judge.programs import Artifacts

@@ -39,7 +39,6 @@ from ioi_eval.engines.contract import (
     Rejected,
     Staying,
 )
-from ioi_eval.engines.jobs.carrier import Carrier, Made
 from ioi_eval.engines.jobs.headers import (
     CHECKER,
     EARLY,
@@ -67,7 +66,7 @@ from ioi_eval.engines.jobs.headers import (
     shipped_proofs,
     trials,
 )
-from ioi_eval.engines.jobs.run import COMMAND, wait_for
+from ioi_eval.engines.jobs.run import COMMAND, Carrier, Made, wait_for
 from ioi_eval.model.errors import BrokenReply, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import Ahead, Job, JobFile, Stands, Toolchain
 from ioi_eval.model.options import TRUSTED_SECONDS, BuildOptions

@@ -26,9 +26,19 @@ from ioi_eval.engines.contract import (
     Stall,
 )
 from ioi_eval.engines.jobs.build import Builds, compiling, sources
-from ioi_eval.engines.jobs.carrier import Carrier, Made, execute, persist
 from ioi_eval.engines.jobs.parcels import Parcels, Shipping
-from ioi_eval.engines.jobs.run import Fitting, JobTests, Learned, read_answers, run_job, without_lines
+from ioi_eval.engines.jobs.run import (
+    Carrier,
+    Fitting,
+    JobTests,
+    Learned,
+    Made,
+    execute,
+    persist,
+    read_answers,
+    run_job,
+    without_lines,
+)
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult
 from ioi_eval.model.options import BuildOptions

@@ -38,7 +38,6 @@ from ioi_eval.engines.contract import (
 )
 from ioi_eval.engines.embedded.box import BoxEnd, BoxLimits, BoxReport, BoxSpec, decode_report
 from ioi_eval.engines.jobs.build import compiling, sources
-from ioi_eval.engines.jobs.carrier import Made, execute, persist, sound
 from ioi_eval.engines.jobs.headers import (
     CHECKER,
     EARLY_PAYS_AFTER,
@@ -56,10 +55,14 @@ from ioi_eval.engines.jobs.run import (
     RUN_SCRIPT,
     WHICH,
     JobTests,
+    Made,
+    execute,
     interpreters,
     path_of,
+    persist,
     program_room,
     run_job,
+    sound,
 )
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
 from ioi_eval.model.job import Ahead, Ended, Job, JobFile, JobResult, Stage, StageStatus, Toolchain

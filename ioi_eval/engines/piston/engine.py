@@ -31,8 +31,8 @@ from ioi_eval.engines.cluster import (
     now,
 )
 from ioi_eval.engines.contract import ArtifactsLost, Change, Far, OnServer, Profile, Servers, Staying
-from ioi_eval.engines.jobs.carrier import sound
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, error_of
+from ioi_eval.engines.jobs.run import sound
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.probe import Prober, glance
 from ioi_eval.engines.piston.reports import (

@@ -111,7 +111,7 @@ def test_problems_names_every_fault(cli: CommandLine, problems: Path) -> None:
 
 RETRIES = """
 import asyncio, stamina
-from ioi_eval.engines.jobs.carrier import execute
+from ioi_eval.engines.jobs.run import execute
 from ioi_eval.cli import keep_retries_quiet
 from ioi_eval.errors import EngineUnavailable, JudgeFailure
 from ioi_eval.models import Job
