@@ -493,7 +493,7 @@ class Carrier(Protocol):
 
 
 PASSING = (EngineUnavailable, EngineOverloaded, BrokenReply)
-"""What may be otherwise next time. A rejected job is rejected again, so it is not in here."""
+"""Faults that may pass. A rejected job is rejected again, so it is not among them."""
 
 _FIRST_WAIT = 0.2  # seconds
 
