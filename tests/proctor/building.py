@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ioi_eval.store.compiling import proctor_arguments, sources_digest, waiting_arguments
@@ -57,6 +57,15 @@ def build_program(code: str, output: Path) -> None:
     source = output.with_suffix(".cpp")
     source.write_text(code)
     subprocess.run(["g++", "-O1", "-w", "-static", "-o", str(output), str(source)], check=True)
+
+
+def by_word(head: str, bodies: Mapping[str, str], argument: int = 1) -> str:
+    """Return a program that does what an argument names: compiled once, it serves many tests."""
+    each = "".join(
+        f'  if (!std::strcmp(argv[{argument}], "{word}")) {{ {body} return 0; }}\n'
+        for word, body in bodies.items()
+    )
+    return f"#include <cstring>\n{head}\nint main(int argc, char** argv) {{\n{each}  return 99;\n}}\n"
 
 
 def waiting_library(binaries: Path, name: str, flags: Sequence[str]) -> bytes:

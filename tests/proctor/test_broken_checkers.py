@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from checker_plans import CMS, ECHO, LIMITS, SPINNING, TESTLIB
+from building import by_word
+from checker_plans import CMS, ECHO, LIMITS, SPINNING
 from harness import Bench
-from support.plans import PlanChecker
+from support.plans import Line, PlanChecker, PlanLimits
 
 # How an answer is read does not hang on the layers; what a checker needs from its box does.
 pytestmark = [pytest.mark.alike, pytest.mark.sample("everything")]
@@ -30,6 +31,7 @@ CALLS = "Traceback (most recent call last):\n  File 'checker.py', line 1\n    1 
         (f"import sys; sys.stderr.write({CALLS!r}); sys.exit(1)", CALLS.partition("\n")[0]),
     ],
 )
+@pytest.mark.sample("everything-(cms|.*ZeroDivisionError: division)")
 @pytest.mark.parametrize("kind", ["cms", "codeforces", "icpc"])
 def test_what_broke_a_checker_in_python_is_named(bench: Bench, kind: str, source: str, error: str) -> None:
     checker = PlanChecker(kind=kind, argv=PYTHON, limits=LIMITS)
@@ -44,71 +46,85 @@ def test_a_crash_in_python_is_no_verdict_of_testlib(bench: Bench) -> None:
     assert judged.tests[0].failure == "the checker exited with code 1: ZeroDivisionError: division by zero"
 
 
-# A checker in C++ that was never tried on words; it takes "5".
-FRAGILE = """#include <fstream>
-#include <iostream>
-#include <string>
-static std::string first(const char* path) { std::string word; std::ifstream(path) >> word; return word; }
-int main(int, char** argv) {
-  std::cerr << "looked at " << first(argv[3]) << std::endl;
-  if (first(argv[3]) != first(argv[2])) { FAILS }
-  std::cout << 1 << std::endl;
+# A checker in C++ that was never tried on words; it takes "5", and fails in the way that its argument names.
+HEAD = """#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+char* volatile kept;
+const char* first(const char* path, char* word) {
+  *word = 0;
+  fscanf(fopen(path, "r"), "%98s", word);
+  return word;
+}
+bool same(char** argv) {
+  char one[99], other[99];
+  return !strcmp(first(argv[2], one), first(argv[3], other));
+}
+void look(char** argv) {
+  char output[99];
+  fprintf(stderr, "looked at %s\\n", first(argv[3], output));
 }
 """
-
-
-@pytest.mark.parametrize(
-    ("failing", "reason"),
-    [
-        ("return 1;", "exited with code 1"),
-        ("for (volatile int i = 0;; i = i + 1) {}", "ran out of CPU time"),
-        ("__builtin_trap();", "was killed by signal 4"),
-        ('std::cout << "nan"; return 0;', "printed no score"),
-        ("std::string all; for (;;) all += std::string(1 << 20, 'x');", "ran out of memory"),
-    ],
+TO_BLAME = {
+    "exits": ("look(argv); return 1;", LIMITS, "exited with code 1"),
+    "spins": ("look(argv); for (;;);", SPINNING, "ran out of CPU time"),
+    "traps": ("look(argv); __builtin_trap();", LIMITS, "was killed by signal 4"),
+    "no score": ('look(argv); puts("nan");', LIMITS, "printed no score"),
+    "memory": (
+        "look(argv); for (;;) memset(kept = (char*)malloc(1 << 20), 1, 1 << 20);",
+        LIMITS,
+        "ran out of memory",
+    ),
+}
+OWN_FAULTS = {
+    "testlib": ("testlib", "return 3;"),
+    "testlib's words": ("cms", 'fputs("FAIL participant has the better answer", stderr); return 3;'),
+    "killed from elsewhere": ("cms", "raise(SIGKILL);"),
+}
+FAILS = {name: body for name, (body, *_) in TO_BLAME.items()} | {
+    name: body for name, (_, body) in OWN_FAULTS.items()
+}
+FRAGILE = by_word(
+    HEAD,
+    {name: f'if (same(argv)) puts("1"); else {{ {fails} }}' for name, fails in FAILS.items()}
+    | {"takes nothing": 'if (same(argv)) puts("0"); else { look(argv); return 1; }'},
+    argument=4,
 )
-def test_an_output_that_breaks_a_checker_is_to_blame(bench: Bench, failing: str, reason: str) -> None:
+
+
+def fragile(bench: Bench, name: str, kind: str = "cms", limits: PlanLimits = LIMITS) -> Line:
+    checker = PlanChecker(kind=kind, argv=("checker", name), limits=limits)
+    return bench.one(ECHO, "x", "5", checker=checker, checker_source=FRAGILE)
+
+
+@pytest.mark.parametrize("name", TO_BLAME)
+def test_an_output_that_breaks_a_checker_is_to_blame(bench: Bench, name: str) -> None:
     """Otherwise a program that is not sure could choose not to be scored."""
-    checker = PlanChecker(kind="cms", argv=("checker",), limits=SPINNING)
-    line = bench.one(ECHO, "x", "5", checker=checker, checker_source=FRAGILE.replace("FAILS", failing))
+    _, limits, reason = TO_BLAME[name]
+    line = fragile(bench, name, limits=limits)
     assert (line.end, line.score, line.failure) == ("ok", 0, None)
     assert line.feedback.startswith("Output isn't correct: the checker")
     assert reason in line.feedback and line.feedback.endswith("but it accepts the reference answer")
 
 
-@pytest.mark.parametrize(
-    ("kind", "failing"),
-    [
-        (TESTLIB, "return 3;"),
-        (CMS, 'std::cerr.flush(); fputs("FAIL participant has the better answer", stderr); return 3;'),
-        (CMS, "raise(SIGKILL);"),
-    ],
-    ids=["testlib", "testlib's words", "killed from elsewhere"],
-)
-def test_what_is_not_the_outputs_fault_stays_a_failure(bench: Bench, kind: PlanChecker, failing: str) -> None:
-    source = FRAGILE.replace("#include <string>", "#include <string>\n#include <csignal>\n#include <cstdio>")
-    source = source.replace('std::cerr << "looked', 'if (false) std::cerr << "looked').replace(
-        "FAILS", failing
-    )
-    line = bench.one(ECHO, "x", "5", checker=kind, checker_source=source)
+@pytest.mark.parametrize("name", OWN_FAULTS)
+def test_what_is_not_the_outputs_fault_stays_a_failure(bench: Bench, name: str) -> None:
+    line = fragile(bench, name, OWN_FAULTS[name][0])
     assert line.failure is not None and "the checker" in line.failure
 
 
 def test_a_checker_that_does_not_take_the_answer_has_failed(bench: Bench) -> None:
-    source = FRAGILE.replace("std::cout << 1", "std::cout << 0").replace("FAILS", "return 1;")
-    line = bench.one(ECHO, "x", "5", checker=CMS, checker_source=source)
+    line = fragile(bench, "takes nothing")
     assert line.failure == "the checker exited with code 1: looked at x"
 
 
 def test_what_a_validator_left_when_it_broke_is_gone_at_its_trial(bench: Bench) -> None:
-    source = """#include <fstream>
-#include <iostream>
-#include <string>
+    source = """#include <cstdio>
 int main(int, char** argv) {
-  std::string output;
-  std::cin >> output;
-  if (output == "5") return 42;
-  std::ofstream(argv[3] + std::string("score.txt")) << "half";
+  char path[999];
+  if (getchar() == '5') return 42;
+  snprintf(path, sizeof path, "%sscore.txt", argv[3]);
+  fputs("half", fopen(path, "w"));
   return 1;
 }
 """
@@ -119,11 +135,10 @@ int main(int, char** argv) {
 
 def test_a_checker_is_tried_on_each_test_that_has_no_answer(bench: Bench) -> None:
     """The checker's word on an empty output depends on the input."""
-    source = """#include <fstream>
-#include <iostream>
+    source = """#include <cstdio>
 int main(int, char** argv) {
-  if (std::ifstream(argv[3]).peek() != EOF || std::ifstream(argv[1]).peek() != '0') return 1;
-  std::cout << 1 << std::endl;
+  if (getc(fopen(argv[3], "r")) != EOF || getc(fopen(argv[1], "r")) != '0') return 1;
+  puts("1");
 }
 """
     judged = bench.judge(ECHO, [("0", None), ("1", None), ("0", None)], checker=CMS, checker_source=source)

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from checker_plans import CMS, ECHO, LIMITS, SPINNING, TESTLIB
+from building import by_word
+from checker_plans import CMS, ECHO, LIMITS, SPINNING, TESTLIB, saying
 from harness import Bench
-from support.plans import PlanChecker, PlanLimits
+from support.plans import Line, PlanChecker, PlanLimits, PlanSubmission
 
 # How an answer is read does not hang on the layers; what a checker needs from its box does.
 pytestmark = [pytest.mark.alike, pytest.mark.sample("everything")]
 
 SLEEPER = PlanLimits(cpu_ms=500, wall_ms=500)
 # Reads the three files by the names it is given, so that it also shows that it can.
-SAYS = """#include <fstream>
-#include <iostream>
-#include <string>
+SAYS = """#include <cstdio>
+#include <cstring>
+static char* line(const char* path, char* text) {
+  *text = 0;
+  fgets(text, 99, fopen(path, "r"));
+  text[strcspn(text, "\\n")] = 0;
+  return text;
+}
 int main(int argc, char** argv) {
-  std::string input, answer, output;
-  std::getline(std::ifstream(argv[1]) , input);
-  std::getline(std::ifstream(argv[2]) , answer);
-  std::getline(std::ifstream(argv[3]) , output);
-  if (argc != 4 || input != output) return 9;
-  std::cout << answer << std::endl;
-  std::cerr << "translate:partial" << std::endl;
+  char input[99], answer[99], output[99];
+  if (argc != 4 || strcmp(line(argv[1], input), line(argv[3], output)) != 0) return 9;
+  puts(line(argv[2], answer));
+  fputs("translate:partial\\n", stderr);
 }
 """
 
@@ -44,51 +47,56 @@ def test_not_a_score(bench: Bench, answer: str) -> None:
     assert line.failure is not None and "no score between 0 and 1" in line.failure
 
 
-@pytest.mark.parametrize(
-    ("source", "limits", "reason"),
-    [
-        ("int main(){return 1;}", LIMITS, "exited with code 1"),
-        ("int main(){for(;;);}", SPINNING, "out of CPU time"),
-        ("#include <unistd.h>\nint main(){pause();}", SLEEPER, "out of time"),
-        ("#include <cstdlib>\nint main(){abort();}", LIMITS, "killed by signal 6"),
-        (
-            "#include <vector>\nint main(){std::vector<char> v(900<<20,1); return v[3];}",
-            LIMITS,
-            "out of memory",
-        ),
-    ],
-    ids=["exits", "spins", "sleeps", "aborts", "touches memory"],
+BREAKS = {
+    "exits": ("return 1;", LIMITS, "exited with code 1"),
+    "spins": ("for (;;);", SPINNING, "out of CPU time"),
+    "sleeps": ("pause();", SLEEPER, "out of time"),
+    "aborts": ("abort();", LIMITS, "killed by signal 6"),
+    "touches memory": ("memset(kept = (char*)malloc(900 << 20), 1, 900 << 20);", LIMITS, "out of memory"),
+}
+BREAKING = by_word(
+    "#include <cstdlib>\n#include <unistd.h>\nchar* volatile kept;",
+    {name: body for name, (body, *_) in BREAKS.items()},
+    argument=4,
 )
-def test_a_checker_that_breaks_is_no_verdict(
-    bench: Bench, source: str, limits: PlanLimits, reason: str
-) -> None:
-    checker = PlanChecker(kind="cms", argv=("checker",), limits=limits)
-    line = bench.one(ECHO, "x", "x", checker=checker, checker_source=source)
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_checker_that_breaks_is_no_verdict(bench: Bench, name: str) -> None:
+    _, limits, reason = BREAKS[name]
+    checker = PlanChecker(kind="cms", argv=("checker", name), limits=limits)
+    line = bench.one(ECHO, "x", "x", checker=checker, checker_source=BREAKING)
     assert line.end is None
     assert line.failure is not None and "the checker" in line.failure and reason in line.failure
 
 
-@pytest.mark.parametrize(("code", "score"), [(0, 1), (1, 0), (2, 0), (4, 0), (8, 0)])
-def test_exit_codes(bench: Bench, code: int, score: float) -> None:
-    source = f'#include <cstdio>\nint main(){{fputs("said so",stderr); return {code};}}'
-    line = bench.one(ECHO, "x", "x", checker=TESTLIB, checker_source=source)
-    assert (line.score, line.feedback) == (score, "said so")
-
-
-def test_points(bench: Bench) -> None:
-    source = '#include <cstdio>\nint main(){fputs("points 0.75 nearly",stderr); return 7;}'
-    line = bench.one(ECHO, "x", "x", checker=TESTLIB, checker_source=source)
-    assert (line.score, line.feedback) == (0.75, "points 0.75 nearly")
+@pytest.mark.parametrize(
+    ("code", "said", "score"),
+    [
+        *((code, "said so", score) for code, score in {0: 1, 1: 0, 2: 0, 4: 0, 8: 0}.items()),
+        (7, "points 0.75 nearly", 0.75),
+        (150, "partially correct (150) not the best", 0.75),
+        (0, "partially correct (0) nothing of it", 0),  # the exit code alone would be that of right ones
+        (3, "partially correct (3) little", 0.015),
+        (80, "partially correct (30) of another base", 0.15),
+        (200, "partially correct (200) all of it", 1),
+        (0, "ok partially correct (20)", 1),
+        (1, "partially correct (20) but its code is another", 0),
+    ],
+)
+def test_exit_codes_and_words_of_testlib(bench: Bench, code: int, said: str, score: float) -> None:
+    line = bench.one(ECHO, "x", "y", **saying("testlib", code, said))
+    assert (line.end, line.score, line.feedback) == ("ok", score, said)
 
 
 @pytest.mark.parametrize("code", [3, 5, 7, 42])
 def test_exit_codes_that_are_failures(bench: Bench, code: int) -> None:
-    line = bench.one(ECHO, "x", "x", checker=TESTLIB, checker_source=f"int main(){{return {code};}}")
+    line = bench.one(ECHO, "x", "x", **saying("testlib", code))
     assert line.failure is not None and "the checker" in line.failure
 
 
 def test_a_checker_never_looks_at_a_submission_that_failed(bench: Bench) -> None:
-    line = bench.one("int main(){return 1;}", "x", "x", checker=CMS, checker_source="int main(){return 1;}")
+    line = bench.one("int main(){return 1;}", "x", "x", **saying("cms", 1))
     assert (line.end, line.failure) == ("exit", None)
 
 
@@ -117,39 +125,58 @@ def test_stripped_compares_the_inside_byte_for_byte(bench: Bench) -> None:
 
 
 def test_white_diff_on_a_line_of_ten_megabytes(bench: Bench) -> None:
-    line = "1 " * (5 << 20)
-    limits = PlanLimits(cpu_ms=5000, wall_ms=20000, output=64 << 20)
-    assert bench.one(ECHO, line, line.strip(), limits=limits).score == 1
-    assert bench.one(ECHO, line, line + "2", limits=limits).score == 0
+    line = b"1 " * (5 << 20)
+    judged = bench.judge(
+        "", [("", line[:-1]), ("", line + b"2")], task_type="OutputOnly", submission=PlanSubmission(),
+        outputs={0: line, 1: line}, limits=PlanLimits(output=64 << 20),
+    )  # fmt: skip
+    assert [judged.tests[i].score for i in range(2)] == [1, 0]
 
 
 @pytest.mark.sample("")
 def test_testlib_checkers_get_the_files_in_testlibs_order(bench: Bench) -> None:
-    source = """#include <fstream>
-#include <string>
+    source = """#include <cstdio>
+#include <cstring>
 int main(int, char** argv) {
-  std::string output, answer;
-  std::ifstream(argv[2]) >> output;
-  std::ifstream(argv[3]) >> answer;
-  return !(output == "mine" && answer == "theirs");
+  char output[9], answer[9];
+  fscanf(fopen(argv[2], "r"), "%8s", output);
+  fscanf(fopen(argv[3], "r"), "%8s", answer);
+  return strcmp(output, "mine") || strcmp(answer, "theirs");
 }
 """
     assert bench.one(ECHO, "mine", "theirs", checker=TESTLIB, checker_source=source).score == 1
 
 
-VALIDATOR = """#include <fstream>
-#include <iostream>
-#include <string>
-int main(int argc, char** argv) {
-  std::string input, answer, output, folder = argv[3];
-  std::ifstream(argv[1]) >> input;
-  std::ifstream(argv[2]) >> answer;
-  std::cin >> output;
-  std::ofstream(folder + "judgemessage.txt") << "saw " << output;
-  if (argc == 5) std::ofstream(folder + "score.txt") << argv[4];
-  return output == answer ? 42 : output == "crash" ? 1 : 43;
+# Opens a file of a validator's folder.
+FOLDER = """#include <cstdio>
+#include <cstring>
+FILE* file(const char* folder, const char* name, const char* how) {
+  char path[999];
+  snprintf(path, sizeof path, "%s%s", folder, name);
+  return fopen(path, how);
 }
 """
+VALIDATOR = (
+    FOLDER
+    + """int main(int argc, char** argv) {
+  char answer[99] = "", output[99] = "";
+  fscanf(fopen(argv[2], "r"), "%98s", answer);
+  scanf("%98s", output);
+  fprintf(file(argv[3], "judgemessage.txt", "w"), "saw %s", output);
+  if (argc == 5) fputs(argv[4], file(argv[3], "score.txt", "w"));
+  return !strcmp(output, answer) ? 42 : !strcmp(output, "crash") ? 1 : 43;
+}
+"""
+)
+# Writes what its arguments say into files that they name.
+WRITING = (
+    FOLDER
+    + """int main(int argc, char** argv) {
+  for (int i = 4; i + 1 < argc; i += 2) fputs(argv[i + 1], file(argv[3], argv[i], "w"));
+  return 42;
+}
+"""
+)
 
 
 def test_icpc_validators(bench: Bench) -> None:
@@ -170,21 +197,21 @@ def test_icpc_scores(bench: Bench) -> None:
     assert bench.one(ECHO, "x", "x", checker=over, checker_source=VALIDATOR).failure is not None
 
 
-@pytest.mark.sample("")
+def written(bench: Bench, writes: dict[str, str]) -> Line:
+    words = [word for pair in writes.items() for word in pair]
+    icpc = PlanChecker(kind="icpc", argv=("checker", *words), limits=LIMITS, full=60)
+    return bench.one(ECHO, "x", "x", checker=icpc, checker_source=WRITING)
+
+
+@pytest.mark.sample("everything|writes0")
 @pytest.mark.parametrize(
     ("writes", "score"),
     [({"score.txt": "30"}, 0.5), ({"score_multiplier.txt": "0.25"}, 0.25), ({}, 1)],
 )
 def test_scores_in_points_or_as_a_part(bench: Bench, writes: dict[str, str], score: float) -> None:
-    lines = "".join(f'std::ofstream(folder + "{name}") << "{text}";' for name, text in writes.items())
-    source = (
-        f"#include <fstream>\nint main(int, char** v) {{ std::string folder = v[3]; {lines} return 42; }}"
-    )
-    icpc = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, full=60)
-    assert bench.one(ECHO, "x", "x", checker=icpc, checker_source=source).score == score
+    assert written(bench, writes).score == score
 
 
-@pytest.mark.sample("")
 @pytest.mark.parametrize(
     ("writes", "words"),
     [
@@ -195,38 +222,36 @@ def test_scores_in_points_or_as_a_part(bench: Bench, writes: dict[str, str], sco
     ],
 )
 def test_scores_that_say_nothing(bench: Bench, writes: dict[str, str], words: str) -> None:
-    lines = "".join(f'std::ofstream(folder + "{name}") << "{text}";' for name, text in writes.items())
-    source = (
-        f"#include <fstream>\nint main(int, char** v) {{ std::string folder = v[3]; {lines} return 42; }}"
-    )
-    icpc = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, full=60)
-    assert words in (bench.one(ECHO, "x", "x", checker=icpc, checker_source=source).failure or "")
+    assert words in (written(bench, writes).failure or "")
 
 
 # Counts its passes in a file of its own; the output is what it does next: code, whether there is a next pass, and its input.
-PASSES = """#include <fstream>
-#include <string>
-int main(int, char** argv) {
-  std::string folder = argv[3], seen, given, code, next;
-  std::ifstream(folder + "seen") >> seen;
-  std::ifstream input(argv[1]), output("/dev/stdin");
-  input >> given;
-  output >> code >> next;
-  if (seen + "1" != given) return 9;
-  std::ofstream(folder + "seen") << given;
-  std::ofstream(folder + "judgemessage.txt", std::ios::app) << "pass " << given << "; ";
-  if (!next.empty()) std::ofstream(folder + "nextpass.in") << next;
-  return std::stoi(code);
+PASSES = (
+    FOLDER
+    + """#include <cstdlib>
+int main(int argc, char** argv) {
+  char seen[99] = "", given[99] = "", code[99] = "", next[99] = "";
+  if (FILE* before = file(argv[3], "seen", "r")) fscanf(before, "%90s", seen);
+  fscanf(fopen(argv[1], "r"), "%98s", given);
+  scanf("%98s %98s", code, next);
+  if (strcmp(strcat(seen, "1"), given) != 0) return 9;
+  fputs(given, file(argv[3], "seen", "w"));
+  fprintf(file(argv[3], "judgemessage.txt", "a"), "pass %s; ", given);
+  if (*next) fputs(next, file(argv[3], "nextpass.in", "w"));
+  return atoi(code);
 }
 """
-# Goes on until it has read as many digits as it was told by its first word's last one.
-AGAIN = """#include <iostream>
-#include <string>
+)
+# Goes on until it has read three digits; its first pass takes much memory.
+AGAIN = """#include <cstdio>
+#include <cstring>
+static char kept[40 << 20];
 int main() {
-  std::string given;
-  std::cin >> given;
-  if (given.size() < 3) std::cout << "42 " << given << "1";
-  else std::cout << "42";
+  char given[99];
+  scanf("%98s", given);
+  if (!strcmp(given, "1")) memset(kept, *given, sizeof kept);
+  if (strlen(given) < 3) printf("42 %s1", given);
+  else printf("42");
 }
 """
 
@@ -243,10 +268,8 @@ def test_several_passes(bench: Bench) -> None:
 
 
 def test_a_test_of_several_passes_tells_the_most_that_one_of_them_used(bench: Bench) -> None:
-    source = AGAIN.replace("int main() {", "int main() {\n  std::string kept;")
-    source = source.replace("  if (", '  if (given == "1") kept.assign(40 << 20, given[0]);\n  if (')
     checker = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, passes=3)
-    line = bench.one(source, "1", checker=checker, checker_source=PASSES)
+    line = bench.one(AGAIN, "1", checker=checker, checker_source=PASSES)
     assert (line.end, line.score) == ("ok", 1) and line.memory > 40 << 20
 
 
@@ -261,9 +284,10 @@ def test_a_test_of_several_passes_tells_the_most_that_one_of_them_used(bench: Be
     ],
 )
 def test_the_end_of_a_pass(bench: Bench, says: str, end: str, score: float, failure: str) -> None:
-    source = f'#include <cstdio>\nint main() {{ std::puts("{says}"); }}'
+    source = "#include <cstdio>\nint main(int, char** argv) { puts(argv[1]); }"
+    submission = PlanSubmission(argv=("submission", says))
     checker = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, passes=4)
-    line = bench.one(source, "1", checker=checker, checker_source=PASSES)
+    line = bench.one(source, "1", submission=submission, checker=checker, checker_source=PASSES)
     assert (line.end or "", line.score) == (end, score)
     assert (line.failure or "").startswith(failure)
 
@@ -289,25 +313,6 @@ def test_arguments_of_single_tests(bench: Bench) -> None:
     assert [judged.tests[i].score for i in range(6)] == [1, 0, 0, 0, 0, 0]
 
 
-@pytest.mark.sample("")
-@pytest.mark.parametrize(
-    ("code", "said", "score"),
-    [
-        (150, "partially correct (150) not the best", 0.75),
-        (0, "partially correct (0) nothing of it", 0),  # the exit code alone would be that of right ones
-        (3, "partially correct (3) little", 0.015),
-        (80, "partially correct (30) of another base", 0.15),
-        (200, "partially correct (200) all of it", 1),
-        (0, "ok partially correct (20)", 1),
-        (1, "partially correct (20) but its code is another", 0),
-    ],
-)
-def test_partly_right_in_testlibs_words(bench: Bench, code: int, said: str, score: float) -> None:
-    source = f'#include <cstdio>\nint main() {{ std::fputs("{said}", stderr); return {code}; }}'
-    line = bench.one(ECHO, "x", "y", checker=TESTLIB, checker_source=source)
-    assert (line.end, line.score, line.feedback) == ("ok", score, said)
-
-
 @pytest.mark.parametrize(
     ("said", "score"),
     [
@@ -320,21 +325,18 @@ def test_partly_right_in_testlibs_words(bench: Bench, code: int, said: str, scor
     ],
 )
 def test_points_of_testlib_count_as_they_are(bench: Bench, said: str, score: float | None) -> None:
-    source = f'#include <cstdio>\nint main() {{ std::fputs("{said}", stderr); return 7; }}'
-    checker = PlanChecker(kind="testlib", argv=("checker",), limits=LIMITS, full=40)
-    line = bench.one(ECHO, "x", "y", checker=checker, checker_source=source)
+    line = bench.one(ECHO, "x", "y", **saying("testlib", 7, said, full=40))
     assert (None if line.failure else line.score) == score
     assert (score is None) == ("no score between 0 and 40" in (line.failure or ""))
 
 
 @pytest.mark.parametrize(("code", "score"), [(0, 1), (1, 0), (2, None)])
 def test_exit_codes_alone(bench: Bench, code: int, score: float | None) -> None:
-    checker = PlanChecker(kind="exit-code", argv=("checker",), limits=LIMITS)
-    line = bench.one(ECHO, "x", "y", checker=checker, checker_source=f"int main() {{ return {code}; }}")
+    line = bench.one(ECHO, "x", "y", **saying("exit-code", code))
     assert (None if line.failure else line.score) == score
 
 
-@pytest.mark.sample("")
+@pytest.mark.sample("everything|0.5")
 @pytest.mark.parametrize(("said", "score"), [("1", 1), ("100", 1), ("0", 0), ("0.5", 0)])
 def test_codeforces_checkers_are_scripts(bench: Bench, said: str, score: float) -> None:
     script = f"import sys\nassert [open(name).read() for name in sys.argv[1:]] == ['x', 'y', 'x']\nprint('{said}')\n"

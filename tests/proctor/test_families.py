@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from building import by_word
 from harness import Bench
 from support.plans import PlanLimits, PlanSubmission
 
@@ -58,8 +59,8 @@ int main() {
 LIMITS = PlanLimits(cpu_ms=5000, wall_ms=20000, memory=512 << 20, output=1 << 20)
 
 
-def family(processes: int, threads: int = 1) -> PlanSubmission:
-    return PlanSubmission(argv=("submission",), processes=processes, threads=threads)
+def family(processes: int, threads: int = 1, *words: str) -> PlanSubmission:
+    return PlanSubmission(argv=("submission", *words), processes=processes, threads=threads)
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -201,15 +202,16 @@ def test_relatives_are_left_alone(bench: Bench) -> None:
 AT_WORK = {
     "at the same time": "fork(); burn(60);",
     "a child that is not waited for": "if (fork()) for (;;) pause(); burn(60);",
-    "one behind the other": "if (fork()) { wait(nullptr); burn(60); } burn(0.2); _exit(0);",
+    "one behind the other": "if (fork()) { wait(nullptr); burn(60); } burn(0.1); _exit(0);",
     "an orphan": "if (fork()) for (;;) pause(); if (fork()) _exit(0); burn(60);",
 }
 
 
-@pytest.mark.parametrize("work", AT_WORK.values(), ids=AT_WORK)
+@pytest.mark.alike
+@pytest.mark.parametrize("work", AT_WORK)
 def test_the_time_of_all_is_counted(bench: Bench, work: str) -> None:
-    limits = PlanLimits(cpu_ms=300, wall_ms=20_000, hard_ms=600_000, memory=512 << 20)
-    line = bench.one(START + f"int main() {{ {work} }}", submission=family(3), limits=limits)
+    limits = PlanLimits(cpu_ms=150, wall_ms=20_000, hard_ms=600_000, memory=512 << 20)
+    line = bench.one(by_word(START, AT_WORK), submission=family(3, 1, work), limits=limits)
     assert (line.end, line.score) == ("cpu", 0)
     assert line.cpu_us < 3_000_000, "ended when it was over the limit"
 
@@ -217,13 +219,13 @@ def test_the_time_of_all_is_counted(bench: Bench, work: str) -> None:
 def test_the_time_of_those_that_ended_is_in_the_sum(bench: Bench) -> None:
     source = """
     int main() {
-      for (int i = 0; i < 2; ++i) { if (fork() == 0) { burn(0.3); _exit(0); } }
+      for (int i = 0; i < 2; ++i) { if (fork() == 0) { burn(0.1); _exit(0); } }
       while (wait(nullptr) > 0) {}
       if (fork() >= 0) return 1;
     }
     """
     line = bench.one(START + source, submission=family(3), limits=LIMITS)
-    assert line.end == "ok" and line.cpu_us >= 600_000
+    assert line.end == "ok" and line.cpu_us >= 200_000
 
 
 FILL = """
@@ -233,8 +235,8 @@ static char* fill(size_t size) { kept = (char*)malloc(size); memset(kept, 1, siz
 
 
 def test_the_memory_of_all_is_counted(bench: Bench) -> None:
-    source = FILL + "int main() { fork(); fork(); fill(120 << 20); for (;;) pause(); }"
-    limits = PlanLimits(cpu_ms=20_000, wall_ms=20_000, memory=256 << 20)
+    source = FILL + "int main() { fork(); fork(); fill(30 << 20); for (;;) pause(); }"
+    limits = PlanLimits(cpu_ms=20_000, wall_ms=20_000, memory=64 << 20)
     line = bench.one(START + source, submission=family(4), limits=limits)
     assert (line.end, line.score) == ("memory", 0)
 
@@ -244,7 +246,7 @@ def test_memory_that_processes_share_counts_once(bench: Bench) -> None:
         FILL
         + """
     int main() {
-      char* at = fill(120 << 20);
+      char* at = fill(40 << 20);
       if (fork() == 0) { usleep(200000); _exit(at[5]); }
       int status;
       wait(&status);
@@ -252,10 +254,10 @@ def test_memory_that_processes_share_counts_once(bench: Bench) -> None:
     }
     """
     )
-    limits = PlanLimits(cpu_ms=20_000, wall_ms=20_000, memory=200 << 20)
+    limits = PlanLimits(cpu_ms=20_000, wall_ms=20_000, memory=64 << 20)
     line = bench.one(START + source, answer="1", submission=family(2), limits=limits)
     assert (line.end, line.score) == ("ok", 1)
-    assert line.memory < 200 << 20
+    assert line.memory < 64 << 20
 
 
 def test_all_end_with_the_first(bench: Bench) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from harness import LIMITS, SLEEPER, SPINNER, Bench, Judged
@@ -15,12 +17,11 @@ MANAGER = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=5000, wall_ms=
 # The manager asks every process for the double of a number and adds the answers up.
 ADDING_MANAGER = """#include <cstdio>
 #include <csignal>
-#include <fstream>
 int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   int given, again, sum = 0, n = (argc - 1) / 2;
   scanf("%d", &given);
-  std::ifstream("input.txt") >> again;
+  fscanf(fopen("input.txt", "r"), "%d", &again);
   for (int i = 0; i < n; i++) {
     FILE *in = fopen(argv[1 + 2 * i], "r"), *out = fopen(argv[2 + 2 * i], "w");
     int answer = -1;
@@ -97,19 +98,20 @@ def test_a_process_that_ends_well_without_a_word(bench: Bench) -> None:
 
 
 def test_cpu_time_of_the_processes_is_summed(bench: Bench) -> None:
-    burn = '#include <cstdio>\n#include <ctime>\nint main(){int x;scanf("%d",&x);while(clock()<0.2*CLOCKS_PER_SEC);printf("%d\\n",2*x);}'
-    limits = PlanLimits(cpu_ms=400, wall_ms=60_000)
+    burn = '#include <cstdio>\n#include <ctime>\nint main(){int x;scanf("%d",&x);while(clock()<0.1*CLOCKS_PER_SEC);printf("%d\\n",2*x);}'
+    limits = PlanLimits(cpu_ms=200, wall_ms=60_000)
     assert talk(bench, burn, processes=1, limits=limits).tests[0].score == 1
     line = talk(bench, burn, processes=3, limits=limits).tests[0]
     assert (line.end, line.score) == ("cpu", 0)
-    assert line.cpu_us >= 400_000
+    assert line.cpu_us >= 200_000
 
 
 def test_a_limit_of_one_process_counts_before_the_exit_code_of_another(bench: Bench) -> None:
     source = """#include <cstdio>
 int main(int, char** argv) {
+  static char many[5000];
   if (argv[1][0] == '0') return 5;
-  for (;;) fputs("again", stderr);
+  for (;;) fwrite(many, 1, sizeof many, stderr);
 }"""
     line = talk(bench, source, processes=2, limits=LIMITS).tests[0]
     assert (line.end, line.code, line.signal) == ("output", 0, 25), line
@@ -171,14 +173,12 @@ def test_a_managers_own_arguments_come_last(bench: Bench) -> None:
 
 def test_a_manager_and_a_checker(bench: Bench) -> None:
     manager = '#include <cstdio>\nint main(){puts("what the checker sees");}'
-    checker = """#include <fstream>
-#include <iostream>
-#include <string>
+    checker = """#include <cstdio>
+#include <cstring>
 int main(int, char** argv) {
-  std::string line;
-  std::ifstream output(argv[3]);
-  std::getline(output, line);
-  std::cout << (line == "what the checker sees" ? 0.25 : 0) << std::endl;
+  char line[99] = "";
+  fgets(line, sizeof line, fopen(argv[3], "r"));
+  puts(strcmp(line, "what the checker sees\\n") ? "0" : "0.25");
 }
 """
     limits = PlanLimits(cpu_ms=1000, wall_ms=2000)
@@ -243,13 +243,13 @@ def test_what_a_manager_wrote_before_it_broke_is_not_judged(bench: Bench) -> Non
 
 @pytest.mark.parametrize(("writes", "score"), [("output.txt", 1), ("/dev/null", 0.25)])
 def test_a_manager_may_write_a_file_for_the_checker(bench: Bench, writes: str, score: float) -> None:
-    manager = f'''#include <cstdio>
-int main() {{
-  std::puts("on standard output");
-  std::FILE* file = std::fopen("{writes}", "w");
+    manager = """#include <cstdio>
+int main(int argc, char** argv) {
+  puts("on standard output");
+  FILE* file = fopen(argv[argc - 1], "w");
   if (!file) return 1;
-  std::fputs("in a file", file);
-}}'''
+  fputs("in a file", file);
+}"""
     checker = """#include <cstdio>
 #include <cstring>
 int main(int, char** v) {
@@ -262,7 +262,7 @@ int main(int, char** v) {
         [("1", "2"), ("1", "2")],
         task_type="Communication",
         manager_source=manager,
-        manager=MANAGER,
+        manager=PlanManager(argv=("manager", writes), limits=MANAGER.limits),
         checker=PlanChecker(kind="cms", argv=("checker",), limits=MANAGER.limits),
         checker_source=checker,
     )
@@ -295,51 +295,52 @@ def test_two_steps_where_the_first_fails(bench: Bench) -> None:
     assert (line.end, line.code) == ("exit", 6)
 
 
+# Its own arguments are the codes for a number that was found, and for one that was not.
 GUESSING = """#include <cstdio>
-#include <fstream>
-#include <string>
-int main(int, char** argv) {
+#include <cstdlib>
+int main(int argc, char** argv) {
   int secret, guess, tries = 0;
-  std::ifstream(argv[1]) >> secret;
-  while (tries++ < 10 && scanf("%%d", &guess) == 1) {
+  fscanf(fopen(argv[1], "r"), "%d", &secret);
+  while (tries++ < 10 && scanf("%d", &guess) == 1) {
     puts(guess < secret ? "more" : guess > secret ? "less" : "right"); fflush(stdout);
-    if (guess == secret) { %s }
+    if (guess == secret) return atoi(argv[argc - 2]);
   }
   fputs("not found", stderr);
-  return %d;
+  return atoi(argv[argc - 1]);
 }
 """
 SEARCH = '#include <cstdio>\nint main(){int a=1,b=100;char s[9];for(;;){int m=(a+b)/2;printf("%d\\n",m);fflush(stdout);if(scanf("%8s",s)!=1)return 0;if(*s==109)a=m+1;else if(*s==108)b=m-1;else return 0;}}'
 STUBBORN = '#include <cstdio>\nint main(){for(;;){puts("1");fflush(stdout);}}'
 
 
+def guessing(kind: str, yes: int, no: int) -> dict[str, Any]:
+    """Return what a plan needs for a game with this interactor."""
+    manager = PlanManager(argv=("manager", str(yes), str(no)), kind=kind, limits=MANAGER.limits)
+    return {"task_type": "Interactive", "manager": manager, "manager_source": GUESSING}
+
+
 @pytest.mark.parametrize(("kind", "yes", "no"), [("testlib", 0, 1), ("icpc", 42, 43), ("exit-code", 0, 1)])
 def test_interactive(bench: Bench, kind: str, yes: int, no: int) -> None:
-    interactor = GUESSING % (f"return {yes};", no)
-    manager = PlanManager(argv=("manager",), kind=kind, limits=MANAGER.limits)
     for source, score in ((SEARCH, 1), (STUBBORN, 0), ("int main(){}", 0)):
-        judged = bench.judge(
-            source, [("37", None)], task_type="Interactive", manager_source=interactor, manager=manager
-        )
-        assert (judged.tests[0].end, judged.tests[0].score) == ("ok", score), judged
+        line = bench.one(source, "37", None, **guessing(kind, yes, no))
+        assert (line.end, line.score) == ("ok", score), line
 
 
 def test_who_crashes_with_the_right_words_has_crashed(bench: Bench) -> None:
     """The interactor is content and ends first."""
     source = '#include <cstdio>\n#include <cstdlib>\nint main(){puts("37"); fflush(stdout); abort();}'
-    manager = PlanManager(argv=("manager",), kind="testlib", limits=MANAGER.limits)
-    interactor = GUESSING % ("return 0;", 1)
-    line = bench.one(source, "37", None, task_type="Interactive", manager_source=interactor, manager=manager)
+    line = bench.one(source, "37", None, **guessing("testlib", 0, 1))
     assert (line.end, line.signal, line.score) == ("signal", 6, 0), line
 
 
 def test_what_an_interactor_left_is_gone_at_the_next_test(bench: Bench) -> None:
-    leaving = """#include <fstream>
-#include <string>
+    leaving = """#include <cstdio>
+#include <cstring>
 int main(int, char** argv) {
-  const std::string name = argv[3] + std::string("seen");
-  if (std::ifstream(name)) return 43;
-  std::ofstream(name) << 1;
+  char name[999];
+  strcat(strcpy(name, argv[3]), "seen");
+  if (fopen(name, "r")) return 43;
+  fputs("1", fopen(name, "w"));
   return 42;
 }
 """
@@ -356,8 +357,16 @@ int main(int, char** argv) {
 
 def test_an_interactor_with_points_of_its_own(bench: Bench) -> None:
     manager = PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits, full=40)
-    scoring = "#include <fstream>\n#include <string>\nint main(int, char** argv) { int points;\n"
-    scoring += 'std::ifstream(argv[1]) >> points; std::ofstream(std::string(argv[3]) + "score.txt") << points; return 42; }'
+    scoring = """#include <cstdio>
+#include <cstring>
+int main(int, char** argv) {
+  int points;
+  char name[999];
+  fscanf(fopen(argv[1], "r"), "%d", &points);
+  fprintf(fopen(strcat(strcpy(name, argv[3]), "score.txt"), "w"), "%d", points);
+  return 42;
+}
+"""
     parts = {"task_type": "Interactive", "manager_source": scoring, "manager": manager}
     judged = bench.judge("int main(){}", [("10", None), ("40", None), ("41", None)], **parts)
     assert [judged.tests[i].score for i in range(2)] == [0.25, 1], judged
@@ -378,17 +387,9 @@ def test_an_interactor_may_speak_to_somebody_who_has_left(bench: Bench) -> None:
 
 
 def test_interactive_where_the_submission_fails(bench: Bench) -> None:
-    manager = PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits)
+    limits = msgspec.structs.replace(SPINNER, cpu_ms=150)
     for source, end in (("int main(){return 9;}", "exit"), ("int main(){for(;;);}", "cpu")):
-        judged = bench.judge(
-            source,
-            [("37", None)],
-            task_type="Interactive",
-            manager_source=GUESSING % ("return 42;", 43),
-            manager=manager,
-            limits=SPINNER,
-        )
-        assert judged.tests[0].end == end, judged
+        assert bench.one(source, "37", None, limits=limits, **guessing("icpc", 42, 43)).end == end
 
 
 HARNESS = b"""import json, os, sys
