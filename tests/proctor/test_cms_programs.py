@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from building import by_word
 from harness import Bench
-from support.plans import PlanLimits
+from support.plans import PlanLimits, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
 pytestmark = pytest.mark.sample("everything")
@@ -23,7 +24,7 @@ int ask(FILE* from) { int n = -1; return from && fscanf(from, "%d", &n) == 1 ? n
 void tell(FILE* to, int n) { if (to) fprintf(to, "correct %d\\n", n), fclose(to); }
 """
 TESTS = [("0", "correct 0"), ("1", "correct 1")]
-LIMITS = PlanLimits(cpu_ms=500, wall_ms=500, hard_ms=60_000, memory=128 << 20, output=16 << 20)
+LIMITS = PlanLimits(cpu_ms=300, wall_ms=500, hard_ms=60_000, memory=64 << 20, output=16 << 20)
 FILES = {"input_file": "input.txt", "output_file": "output.txt"}
 IN, OUT = 'fopen("input.txt", "r")', 'fopen("output.txt", "w")'
 READ = f"const int n = ask({IN});"
@@ -95,18 +96,28 @@ BY_STREAMS = {
 }
 
 
-def program(body: str) -> str:
-    return f"{HEAD}int main() {{ {body} }}"
+# What has much static memory would be too large for the others.
+PROGRAM = by_word(
+    HEAD,
+    {name: body for name, (body, *_) in [*BY_FILES.items(), *BY_STREAMS.items()] if name != "oom-static"},
+)
 
 
-@pytest.mark.parametrize(("body", "right"), BY_FILES.values(), ids=BY_FILES)
-def test_on_files(bench: Bench, body: str, right: int) -> None:
-    judged = bench.judge(program(body), TESTS, limits=LIMITS, **FILES)
+@pytest.mark.parametrize("name", BY_FILES)
+def test_on_files(bench: Bench, name: str) -> None:
+    _, right = BY_FILES[name]
+    submission = PlanSubmission(argv=("submission", name), address_space=True)
+    judged = bench.judge(PROGRAM, TESTS, submission=submission, limits=LIMITS, **FILES)
     assert sum(line.score for line in judged.tests.values()) == right, judged
 
 
-@pytest.mark.parametrize(("body", "right", "end"), BY_STREAMS.values(), ids=BY_STREAMS)
-def test_on_standard_streams(bench: Bench, body: str, right: int, end: str) -> None:
-    judged = bench.judge(program(body), TESTS, limits=LIMITS)
+@pytest.mark.alike
+@pytest.mark.parametrize("name", BY_STREAMS)
+def test_on_standard_streams(bench: Bench, name: str) -> None:
+    body, right, end = BY_STREAMS[name]
+    program = f"{HEAD}int main() {{ {body} }}" if name == "oom-static" else PROGRAM
+    submission = PlanSubmission(argv=("submission", name), address_space=True)
+    tests = TESTS[:1] if end == "cpu" else TESTS
+    judged = bench.judge(program, tests, submission=submission, limits=LIMITS)
     assert sum(line.score for line in judged.tests.values()) == right, judged
     assert judged.tests[0].end == end

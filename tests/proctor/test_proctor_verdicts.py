@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from building import by_word
 from checker_plans import CMS, ECHO
+from crowd import one_processor
 from harness import LIMITS, SLEEPER, SPINNER, Bench
-from support.plans import PlanGroup, PlanLimits
+from support.plans import PlanGroup, PlanLimits, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
 pytestmark = pytest.mark.sample("everything")
@@ -29,42 +30,36 @@ def test_python_runs_with_the_interpreter_of_the_system(bench: Bench) -> None:
     assert bench.one(SUM_PYTHON, "20 22\n", "42\n", language="python").score == 1
 
 
-@pytest.mark.parametrize(
-    ("source", "limits", "end", "code", "signal"),
-    [
-        ("int main(){for(;;);}", SPINNER, "cpu", 0, 9),
-        ("#include <unistd.h>\nint main(){for(;;) sleep(1);}", SLEEPER, "wall", 0, 9),
-        (
-            "#include <vector>\nint main(){std::vector<char> v(200<<20,1); return v[7]-1;}",
-            LIMITS,
-            "memory",
-            0,
-            9,
-        ),
-        ('#include <cstdio>\nint main(){for(;;) puts("again");}', LIMITS, "output", 0, 25),
-        ('#include <cstdio>\nint main(){for(;;) fputs("again",stderr);}', LIMITS, "output", 0, 25),
-        ("int main(){return 7;}", LIMITS, "exit", 7, 0),
-        ("#include <cstdlib>\nint main(){abort();}", LIMITS, "signal", 0, 6),
-        ("int main(){volatile int* p=nullptr; return *p;}", LIMITS, "signal", 0, 11),
-        ("int main(int c,char**){volatile int z=c-1; return 5/z;}", LIMITS, "signal", 0, 8),
-        ("#include <csignal>\nint main(){raise(SIGKILL);}", LIMITS, "signal", 0, 9),
-    ],
-    ids=[
-        "spins",
-        "sleeps",
-        "touches memory",
-        "writes",
-        "writes errors",
-        "exits",
-        "aborts",
-        "null",
-        "divides",
-        "kills itself",
-    ],
+BAD_ENDS: dict[str, tuple[str, PlanLimits, str, int, int]] = {
+    "spins": ("for (;;);", SPINNER, "cpu", 0, 9),
+    "sleeps": ("for (;;) sleep(1);", SLEEPER, "wall", 0, 9),
+    "touches memory": ("memset(kept = (char*)malloc(200 << 20), 1, 200 << 20);", LIMITS, "memory", 0, 9),
+    "writes": ("for (;;) fwrite(many, 1, sizeof many, stdout);", LIMITS, "output", 0, 25),
+    "writes errors": ("for (;;) fwrite(many, 1, sizeof many, stderr);", LIMITS, "output", 0, 25),
+    "exits": ("return 7;", LIMITS, "exit", 7, 0),
+    "aborts": ("abort();", LIMITS, "signal", 0, 6),
+    "null": ("volatile int* p = nullptr; return *p;", LIMITS, "signal", 0, 11),
+    "divides": ("volatile int zero = 0; return 5 / zero;", LIMITS, "signal", 0, 8),
+    "kills itself": ("raise(SIGKILL);", LIMITS, "signal", 0, 9),
+}
+ENDING = by_word(
+    """#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+char* volatile kept;
+char many[5000];""",
+    {name: source for name, (source, *_) in BAD_ENDS.items()},
 )
-def test_bad_ends(bench: Bench, source: str, limits: PlanLimits, end: str, code: int, signal: int) -> None:
-    line = bench.one(source, limits=limits)
-    assert (line.end, line.code, line.signal, line.score) == (end, code, signal, 0)
+
+
+@pytest.mark.parametrize("name", BAD_ENDS)
+def test_bad_ends(bench: Bench, name: str) -> None:
+    _, limits, *expected = BAD_ENDS[name]
+    line = bench.one(
+        ENDING, limits=limits, submission=PlanSubmission(argv=("submission", name), address_space=True)
+    )
+    assert [line.end, line.code, line.signal, line.score] == [*expected, 0]
 
 
 def test_memory_that_is_not_touched_does_not_count(bench: Bench) -> None:
@@ -101,7 +96,7 @@ def test_an_output_that_just_fits(bench: Bench) -> None:
 
 
 def test_files_instead_of_standard_streams(bench: Bench) -> None:
-    source = '#include <fstream>\nint main(){int a,b; std::ifstream("sum.in")>>a>>b; std::ofstream("sum.out")<<a+b;}'
+    source = '#include <cstdio>\nint main(){int a,b; fscanf(fopen("sum.in","r"),"%d %d",&a,&b); fprintf(fopen("sum.out","w"),"%d",a+b);}'
     judged = bench.judge(source, [("1 2", "3"), ("5 6", "11")], input_file="sum.in", output_file="sum.out")
     assert [judged.tests[i].score for i in range(2)] == [1, 1]
     assert bench.one("int main(){}", "1 2", "3", input_file="sum.in", output_file="sum.out").score == 0
@@ -109,18 +104,19 @@ def test_files_instead_of_standard_streams(bench: Bench) -> None:
 
 def test_what_writes_without_an_end_is_ended_for_that_whoever_looks_first(bench: Bench) -> None:
     """Its file is memory, too, so on a slow machine that limit is seen before the file's own."""
-    slowly = """#include <fcntl.h>
-#include <string>
+    slowly = """#include <cstdlib>
+#include <fcntl.h>
 #include <unistd.h>
-int main() {
+char wave[1 << 18];
+int main(int, char** argv) {
     int fd = open("sum.out", O_WRONLY);
-    std::string wave(1 << 18, '~');
-    while (write(fd, wave.data(), wave.size()) > 0) usleep(WAIT);
+    while (write(fd, wave, sizeof wave) > 0) usleep(atoi(argv[1]));
 }"""
     limits = PlanLimits(cpu_ms=1000, wall_ms=60_000, hard_ms=600_000, memory=16 << 20, output=16 << 20)
     for wait in ("0", "20000"):
+        waiting = PlanSubmission(argv=("submission", wait), address_space=True)
         ended = bench.one(
-            slowly.replace("WAIT", wait), input_file="sum.in", output_file="sum.out", limits=limits
+            slowly, submission=waiting, input_file="sum.in", output_file="sum.out", limits=limits
         )
         assert ended.end == "output", (wait, ended)
 
@@ -143,7 +139,8 @@ def test_settled_groups_are_skipped(bench: Bench) -> None:
 
 def test_a_group_with_a_threshold_is_settled_by_nothing_and_by_more_than_that(bench: Bench) -> None:
     """Each group has two tests; the second one is worth 0.5."""
-    prints_output = "#include <fstream>\n#include <iostream>\nint main(int, char** v) { std::cout << std::ifstream(v[3]).rdbuf(); }"
+    prints_output = """#include <cstdio>
+int main(int, char** v) { FILE* output = fopen(v[3], "r"); for (int c; (c = getc(output)) != EOF;) putchar(c); }"""
     judged = bench.judge(
         ECHO,
         [(given, "") for first in ("0.5", "0.75", "0") for given in (first, "0.5")],
@@ -155,15 +152,16 @@ def test_a_group_with_a_threshold_is_settled_by_nothing_and_by_more_than_that(be
     assert [judged.tests[i].skipped for i in range(6)] == [False, False, False, True, False, True], judged
 
 
+@pytest.mark.alike
 def test_a_program_that_ignores_being_asked_to_stop(bench: Bench) -> None:
     source = "#include <csignal>\nint main(){for(int i=1;i<64;i++) signal(i,SIG_IGN); for(;;);}"
     assert bench.one(source, limits=SPINNER).end == "cpu"
 
 
-def test_five_hundred_tests_in_one_job(bench: Bench, request: pytest.FixtureRequest) -> None:
-    number = (
-        100 if request.config.getoption("--sanitize") else 500
-    )  # starting a program takes five times as long
+@pytest.mark.alike
+@pytest.mark.sample("everything-100$")
+@pytest.mark.parametrize("number", [100, 500])
+def test_hundreds_of_tests_in_one_job(bench: Bench, number: int) -> None:
     judged = bench.judge(SUM, [(f"{i} 1", str(i + 1)) for i in range(number)])
     assert sum(line.score for line in judged.tests.values()) == number
 
@@ -189,20 +187,12 @@ def test_what_is_partly_right_is_repeated_too(bench: Bench) -> None:
     assert (line.score, line.output) == (0.5, "nearly")
 
 
+@pytest.mark.alike
 def test_waiting_for_a_processor_is_not_held_against_a_program(bench: Bench) -> None:
-    """Six at once on one processor: each needs 0.2 s of it, and gets them in much more than its wall time."""
-    busy = """
-        #include <ctime>
-        int main() { while (clock() < 0.2 * CLOCKS_PER_SEC); }
-    """
-    limits = PlanLimits(cpu_ms=10_000, wall_ms=500)
+    """Five at once on one processor: each needs 0.1 s of it, and gets them in much more than its wall time."""
+    busy = "#include <ctime>\nint main() { while (clock() < 0.1 * CLOCKS_PER_SEC); }"
+    limits = PlanLimits(cpu_ms=10_000, wall_ms=200)
     bench.compiled(busy)
-    processor = min(os.sched_getaffinity(0))
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {processor})
-    try:
-        with ThreadPoolExecutor(6) as pool:
-            lines = list(pool.map(lambda _: bench.one(busy, limits=limits), range(6)))
-    finally:
-        os.sched_setaffinity(0, before)
-    assert [line.end for line in lines] == ["ok"] * 6
+    with one_processor(), ThreadPoolExecutor(5) as pool:
+        lines = list(pool.map(lambda _: bench.one(busy, limits=limits), range(5)))
+    assert [line.end for line in lines] == ["ok"] * 5

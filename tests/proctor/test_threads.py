@@ -109,5 +109,5 @@ def test_the_time_of_all_threads_is_counted(bench: Bench) -> None:
     int main() { start(spin); start(spin); sleep(15); }
     """
     )
-    limits = PlanLimits(cpu_ms=300, wall_ms=20000, memory=512 << 20)
+    limits = PlanLimits(cpu_ms=200, wall_ms=20000, memory=512 << 20)
     assert bench.one(source, submission=threaded(4), limits=limits).end == "cpu"
