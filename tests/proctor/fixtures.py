@@ -17,7 +17,9 @@ from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, Bench
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded.proctor import proctor_binary
-from ioi_eval.engines.embedded.toolchains import find_compiler
+from ioi_eval.engines.embedded.proctor import waiting_library as engines_library
+from ioi_eval.engines.embedded.toolchains import find_compiler, find_python
+from ioi_eval.store.resources import graders
 
 
 @pytest.fixture(scope="session")
@@ -69,10 +71,15 @@ def proctor(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.
 
 
 @pytest.fixture(scope="session")
-def library(request: pytest.FixtureRequest, binaries: Path) -> bytes:
+def library(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.FixtureRequest) -> bytes:
+    """The one that engines build, or one with sanitizers."""
     if request.config.getoption("--sanitize"):  # a proctor with them limits no address space: so must this
         return waiting_library(binaries, "waiting-sanitized", ["-D__SANITIZE_ADDRESS__"])
-    return waiting_library(binaries, "waiting", [])
+    python = find_python()
+    assert python is not None
+    return asyncio.run(
+        engines_library(find_compiler(), python, graders(), Store(shared_cache), workshop)
+    ).content
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,11 @@ from support.plans import PlanChecker, PlanSubmission
 
 pytestmark = pytest.mark.alike
 
-FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+# A fourth of the usual ones: each has dozens of pairs.
+FEW = settings(
+    max_examples=settings.default.max_examples // 4,
+    suppress_health_check=[*settings.default.suppress_health_check, HealthCheck.function_scoped_fixture],
+)
 
 _WHITES = b" \t\n\x0b\x0c\r"
 _bytes = st.lists(
