@@ -13,7 +13,7 @@ import msgspec
 
 from ioi_eval.engines import conditions
 from ioi_eval.engines.embedded import engine
-from ioi_eval.engines.embedded.toolchains import toolchains
+from ioi_eval.engines.embedded.toolchains import find_python, toolchains
 from ioi_eval.model.job import Toolchain
 from ioi_eval.store import resources
 
@@ -61,8 +61,16 @@ class _Asked:
     def tools(self, python: str, promised: tuple[str, ...]) -> dict[str, Toolchain]:
         key = python, promised
         if key not in self._found:
-            self._found[key] = self.built(repr(key), lambda: toolchains(*key))
+            self._found[key] = self.built(repr(key), lambda: self._look(*key))
         return dict(self._found[key])
+
+    def _look(self, python: str, promised: tuple[str, ...]) -> dict[str, Toolchain]:
+        """Whichever Python is wanted, all other tools are the same."""
+        if not (python or promised):
+            return toolchains()
+        others, chosen = self.tools("", ()), find_python(python, promised)
+        others.pop("python3", None)
+        return others if chosen is None else {**others, "python3": chosen}
 
 
 _asked = _Asked()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from missing import lacks
+from support.once import toolchains_once
 
 from ioi_eval import EmbeddedEngine, JudgeFailure, Scorer, Store, Submission
 from ioi_eval.engines.embedded import toolchains
@@ -15,7 +16,7 @@ from ioi_eval.models import Blob, Limits, Problem, Test, Verdict
 from ioi_eval.rules.extraction import extract
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
-LIMITS = Limits(cpu_time=0.5, wall_time=20.0, memory=256 << 20)
+LIMITS = Limits(cpu_time=0.2, wall_time=20.0, memory=256 << 20)
 PROBLEM = Problem(
     id="sum", limits=LIMITS, tests=(Test(name="1", input=Blob.of("1 2\n"), answer=Blob.of("3\n")),)
 )
@@ -36,6 +37,7 @@ def perl(monkeypatch: pytest.MonkeyPatch) -> languages.Language:
     return found["PERL"]
 
 
+@pytest.mark.alike
 async def test_a_language_is_an_entry(perl: languages.Language, shared_cache: Path) -> None:
     if shutil.which("perl", path="/usr/bin:/bin") is None:
         lacks("without perl")
@@ -57,7 +59,7 @@ async def test_a_language_is_an_entry(perl: languages.Language, shared_cache: Pa
 async def test_a_language_that_the_machine_lacks(
     perl: languages.Language, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = {name: tool for name, tool in toolchains.toolchains().items() if name != perl.command}
+    kept = {name: tool for name, tool in toolchains_once().items() if name != perl.command}
     monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: kept)
     store = Store(shared_cache)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
