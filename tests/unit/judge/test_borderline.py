@@ -26,7 +26,7 @@ from ioi_eval.rules.limits import is_open, read_borderline, settled, stretched
 
 pytestmark = pytest.mark.alike
 
-LIMIT = 0.4  # seconds
+LIMIT = 0.2  # seconds
 PROBLEM = Problem(
     id="work",
     limits=Limits.contest(LIMIT, 256 << 20),
@@ -57,13 +57,13 @@ async def test_over_the_limit_every_time_is_too_slow(shared_cache: Path) -> None
     test = await judged(1.05, shared_cache, band=Borderline(high=10))
     assert test.status is Verdict.TLE and test.score == 0
     assert len(test.cpu_times) == 4 and test.cpu_time == min(test.cpu_times)
-    assert "s of 0.400 s, the least of 4 runs)" in test.feedback
+    assert "s of 0.200 s, the least of 4 runs)" in test.feedback
 
 
 async def test_beyond_the_band_nothing_runs_again(shared_cache: Path) -> None:
     test = await judged(3.0, shared_cache, band=Borderline())
     assert test.status is Verdict.TLE and test.cpu_times == ()
-    assert test.cpu_time is not None and test.cpu_time < 2 * LIMIT and "s of 0.400 s)" in test.feedback
+    assert test.cpu_time is not None and test.cpu_time < 2 * LIMIT and "s of 0.200 s)" in test.feedback
 
 
 async def test_a_wrong_answer_is_not_measured_again(shared_cache: Path) -> None:
@@ -81,19 +81,19 @@ async def test_without_a_band_the_limit_ends_it(shared_cache: Path) -> None:
     assert (test.status, test.cpu_times) == (Verdict.TLE, ())
 
 
-def run(cpu_time: float, score: float = 1.0, status: Verdict = Verdict.AC) -> TestResult:
-    return TestResult(test_name="1", score=score, status=status, cpu_time=cpu_time)
+def run(share: float, score: float = 1.0, status: Verdict = Verdict.AC) -> TestResult:
+    return TestResult(test_name="1", score=score, status=status, cpu_time=share * LIMIT)
 
 
 @pytest.mark.parametrize(
     ("runs", "status"),
     [
-        ([run(0.41), run(0.39)], Verdict.AC),
-        ([run(0.41), run(0.42), run(0.405)], Verdict.TLE),
-        ([run(0.41), run(0.1, 0.0, Verdict.RE)], Verdict.TLE),  # failing quickly saves nothing
-        ([run(0.41, 0.5, Verdict.PA), run(0.39, 0.5, Verdict.PA)], Verdict.PA),
-        ([run(0.4)], Verdict.TLE),  # from the limit on
-        ([run(0.41, 0.0, Verdict.MLE)], Verdict.MLE),
+        ([run(1.02), run(0.98)], Verdict.AC),
+        ([run(1.02), run(1.05), run(1.01)], Verdict.TLE),
+        ([run(1.02), run(0.25, 0.0, Verdict.RE)], Verdict.TLE),  # failing quickly saves nothing
+        ([run(1.02, 0.5, Verdict.PA), run(0.98, 0.5, Verdict.PA)], Verdict.PA),
+        ([run(1.0)], Verdict.TLE),  # from the limit on
+        ([run(1.02, 0.0, Verdict.MLE)], Verdict.MLE),
     ],
 )
 def test_the_least_time_counts(runs: Iterable[TestResult], status: Verdict) -> None:
@@ -102,9 +102,9 @@ def test_the_least_time_counts(runs: Iterable[TestResult], status: Verdict) -> N
 
 
 def test_only_what_could_be_saved_runs_again() -> None:
-    assert is_open(run(0.41), PROBLEM)
-    assert not is_open(run(0.39), PROBLEM)
-    assert not is_open(run(0.41, 0.0, Verdict.WA), PROBLEM)
+    assert is_open(run(1.02), PROBLEM)
+    assert not is_open(run(0.98), PROBLEM)
+    assert not is_open(run(1.02, 0.0, Verdict.WA), PROBLEM)
 
 
 def test_programs_are_ended_at_the_upper_end_and_idle_as_before() -> None:

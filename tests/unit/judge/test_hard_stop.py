@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Limits, Problem, Scorer, Store, Submission, Test
 from ioi_eval.model.job import Ended
-from ioi_eval.models import Blob, Job, SubmissionResult, Verdict
+from ioi_eval.models import Blob, Job, JobResult, SubmissionResult, Verdict
+from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
 
-LIMITS = Limits(cpu_time=60.0, wall_time=0.2, memory=256 << 20)  # so that a test ends after two seconds
+LIMITS = Limits(cpu_time=60.0, wall_time=0.1, memory=256 << 20)  # so that a test ends after a second
 WAITS = """
 #include <cstdio>
 #include <ctime>
@@ -66,10 +71,11 @@ def stalling(*until: float) -> Problem:
 @pytest.mark.long  # the next test but one begins with it
 async def test_who_gets_there_alone_is_right(shared_cache: Path) -> None:
     store = Store(shared_cache)
-    result = await judged(engine := Counting(store), store, 3.5)
+    result = await judged(engine := Counting(store), store, 1.9)
     assert [test.status for test in result.tests] == [Verdict.AC], (result, engine.tests)
 
 
+@pytest.mark.long  # `test_what_counts_of_who_stalls`, where nothing is computed
 async def test_who_is_stopped_again_alone_has_failed_all_that_comes(shared_cache: Path) -> None:
     store, never = Store(shared_cache), 1e12
     result = await judged(engine := Counting(store), store, 0, never, 0, never)
@@ -80,9 +86,10 @@ async def test_who_is_stopped_again_alone_has_failed_all_that_comes(shared_cache
     assert engine.tests == [4, 1], "one of them runs again, and no other"
 
 
+@pytest.mark.long
 async def test_who_stalled_once_goes_on_alone(shared_cache: Path) -> None:
     store = Store(shared_cache)
-    result = await judged(engine := Counting(store), store, 3.5, 0, 0)
+    result = await judged(engine := Counting(store), store, 1.9, 0, 0)
     assert [test.status for test in result.tests] == [Verdict.AC] * 3, (result, engine.tests)
     assert engine.tests == [3, 1, 2]
 
@@ -106,6 +113,67 @@ int main() {
 async def test_who_only_sleeps_alone_has_failed_that_test_and_no_other(shared_cache: Path) -> None:
     """What kept it from that before was the machine's, and no load is a verdict."""
     store = Store(shared_cache)
-    result = await judged(engine := Counting(store), store, 1.5, 0, 0, code=SPINS_THEN_SLEEPS)
+    result = await judged(engine := Counting(store), store, 0.9, 0, 0, code=SPINS_THEN_SLEEPS)
     statuses = [test.status for test in result.tests]
     assert statuses == [Verdict.TLE, Verdict.AC, Verdict.AC], (result, engine.tests)
+
+
+# --- without a program -------------------------------------------------------------------------------
+
+
+class Stalling(FakeEngine):
+    """An engine whose tests stall as their inputs say: never, always, once, or once and then they sleep."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tests: list[int] = []
+        self._tried = Counter[int]()
+
+    async def execute(self, job: Job) -> JobResult:
+        result = await super().execute(job)
+        if not job.keep:
+            inputs = {file.name: file.content.read().decode() for file in job.files}
+            tests = json.loads(inputs["plan.json"])["tests"]
+            plan = {test["index"]: inputs[test["input"]].split()[0] for test in tests}
+            self.tests.append(len(plan))
+            stage = msgspec.structs.replace(result.run, stdout=self._stalled(result.run.stdout, plan))
+            result = msgspec.structs.replace(result, run=stage)
+        return result
+
+    def _stalled(self, said: str, how: dict[int, str]) -> str:
+        lines, stalls = list[dict[str, Any]](), False
+        for line in map(json.loads, said.splitlines()):
+            if "test" in line:
+                if stalls:
+                    continue  # the job has ended
+                number = line["test"]
+                self._tried[number] += 1
+                stalls = how[number] == "always" or (how[number] != "never" and self._tried[number] == 1)
+                if stalls or how[number] == "sleeps":
+                    line |= {"end": "wall", "score": 0.0, "stalled": stalls}
+            lines.append(line)
+        return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("tests", "statuses", "ran"),
+    [
+        (["never", "always", "never", "always"], ["AC", "TLE", "TLE", "TLE"], [4, 1]),
+        (["once", "never", "never"], ["AC", "AC", "AC"], [3, 1, 2]),
+        (["sleeps", "never", "never"], ["TLE", "AC", "AC"], [3, 1, 2]),
+    ],
+)
+async def test_what_counts_of_who_stalls(tests: list[str], statuses: list[str], ran: list[int]) -> None:
+    engine = Stalling()
+    problem = Problem(
+        id="stalling",
+        limits=LIMITS,
+        tests=tuple(Test(name=str(n), input=Blob.of(f"{how} {n}")) for n, how in enumerate(tests)),
+    )
+    async with Scorer(engine, options=JudgeOptions(all_tests=True)) as scorer:
+        result = await scorer.score(problem, Submission(key="1", problem_id="stalling", code=WAITS))
+    assert [test.status for test in result.tests] == statuses
+    assert engine.tests == ran
+    if "always" in tests:
+        assert "wall time" in result.tests[1].feedback
+        assert "stalls on test 1" in result.tests[2].feedback

@@ -235,39 +235,38 @@ def test_a_caller_without_an_interpreter_of_its_own(
 # In a process of its own, as a user's is: its interpreter is another one from the beginning.
 EVALUATED = """
 import sys
-sys.executable, code = sys.argv[1:]
+sys.executable, *codes = sys.argv[1:]
 from ioi_eval.integrations.eval_protocol import check_correctness, evaluate_apps_solution
 from ioi_eval.integrations.lm_eval import CodeEval
 from ioi_eval.integrations.runtime import close_all
 from ioi_eval.integrations.verl import compute_score
-program = f"{code}print(word, input())"
-reply = [{"role": "assistant", "content": f"```python\\n{program}\\n```"}]
-tests = {"inputs": ["1\\n", "2\\n"], "outputs": ["out 1\\n", "out 2\\n"]}
-result = evaluate_apps_solution(reply, tests)
-assert (result.score, result.is_score_valid) == (1.0, True), result.reason
-results, details = check_correctness(tests, program)
-assert (results, details) == ([True, True], [{}])
-assert compute_score("", reply[0]["content"], tests) == 1.0
-copied = code.replace("networkx.WORD", "networkx.WORD[:]")
-metric, _ = CodeEval().compute(predictions=[[copied]], references=["assert word == 'out'"], k=[1])
-assert metric == {"pass@1": 1.0}
+for code in codes:
+    program = f"{code}print(word, input())"
+    reply = [{"role": "assistant", "content": f"```python\\n{program}\\n```"}]
+    tests = {"inputs": ["1\\n", "2\\n"], "outputs": ["out 1\\n", "out 2\\n"]}
+    result = evaluate_apps_solution(reply, tests)
+    assert (result.score, result.is_score_valid) == (1.0, True), result.reason
+    results, details = check_correctness(tests, program)
+    assert (results, details) == ([True, True], [{}])
+    assert compute_score("", reply[0]["content"], tests) == 1.0
+    copied = code.replace("networkx.WORD", "networkx.WORD[:]")
+    metric, _ = CodeEval().compute(predictions=[[copied]], references=["assert word == 'out'"], k=[1])
+    assert metric == {"pass@1": 1.0}
 close_all()
 """
+CODES = [
+    "try:\n    import networkx\n    word = networkx.WORD\nexcept ImportError:\n    word = 'none'\n",
+    "import networkx\nword = networkx.WORD\n",
+]
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "try:\n    import networkx\n    word = networkx.WORD\nexcept ImportError:\n    word = 'none'\n",
-        "import networkx\nword = networkx.WORD\n",
-    ],
-)
+@pytest.mark.alike
 def test_a_program_has_the_caller_s_packages_where_its_evaluator_is_replaced(
-    python: Path, code: str, shared_cache: Path
+    python: Path, shared_cache: Path
 ) -> None:
     """As in the packages, which run programs with the interpreter that runs them."""
     environment = {**os.environ, "IOI_EVAL_CACHE": str(shared_cache)}
-    words = [sys.executable, "-c", EVALUATED, python, code]
+    words = [sys.executable, "-c", EVALUATED, python, *CODES]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -39,15 +39,21 @@ TESTS = tuple(Test(name=f"t{n}", input=Blob.of(f"{n} {n}\n"), answer=Blob.of(f"{
 def summing(**changes: object) -> Problem:
     values = {
         "tests": TESTS,
-        "limits": Limits.contest(0.4, 64 << 20),
+        "limits": Limits.contest(0.3, 64 << 20),
         "subtasks": (subtask("s", 100, range(3)),),
     }
     return problem(**(values | changes))
 
 
-async def statuses(scorer: Scorer, code: str, language: str = "c++", of: Problem | None = None) -> set[V]:
-    result = await scorer.score(of or summing(), submission(code, language=language))
+ONE = summing(tests=TESTS[1:2], subtasks=(subtask("s", 100, [1]),))
+
+
+async def statuses(scorer: Scorer, code: str, language: str = "c++", of: Problem = ONE) -> set[V]:
+    result = await scorer.score(of, submission(code, language=language))
     return {test.status for test in result.tests}
+
+
+FILLS = "for (int i = 0; i < 1 << 28; i += 4096) a[i] = 1;"
 
 
 @pytest.mark.parametrize(
@@ -56,14 +62,14 @@ async def statuses(scorer: Scorer, code: str, language: str = "c++", of: Problem
         (ADD, "c++", V.AC),
         ("int main() {}", "C++17", V.WA),
         ("int main() { for (volatile int i = 0;; i = i + 1) {} }", "c++", V.TLE),
-        ("#include <vector>\nint main() { return std::vector<int>(1 << 26, 1)[5] - 1; }", "c++", V.MLE),
-        ("#include <cstdlib>\nint main() { abort(); }", "c++", V.RE),
+        (f"int main() {{ volatile char* a = new char[1 << 28]; {FILLS} }}", "c++", V.MLE),
+        ("int main() { __builtin_abort(); }", "c++", V.RE),
         ("int main() { return 1; }", "c++", V.RE),
         ("int main() { return x; }", "c++", V.CE),
         ("int f();\nint main() { return f(); }", "c++", V.CE),
         ("", "c++", V.CE),
         ("int main() {}\0\0", "c++", V.WA),
-        ("//" + "x" * 10_000_000 + "\nint main() {}", "c++", V.WA),
+        ("//" + "x" * 2_000_000 + "\nint main() {}", "c++", V.WA),
         ("\ud800", "c++", V.CE),
         ("print(sum(map(int, input().split())))", "python", V.AC),
         ("print(", "python", V.CE),
@@ -208,7 +214,7 @@ async def test_with_a_checker(scorer: Scorer) -> None:
 async def test_a_checker_that_fails_is_a_judge_failure(store: Store, source: str) -> None:
     from ioi_eval.models import CheckerLimits
 
-    options = JudgeOptions(checker=CheckerLimits(cpu_time=0.2, wall_time=1))
+    options = JudgeOptions(checker=CheckerLimits(cpu_time=0.1, wall_time=1))
     async with Scorer(EmbeddedEngine(store=store), store=store, options=options) as scorer:
         one = checked(source, tests=TESTS[:1], subtasks=(subtask("s", 100, [0]),))
         with pytest.raises(JudgeFailure, match=r"cms checker checker/checker\.cpp on test t\d"):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from missing import needs
 from support.engines import submission_recipe
+from support.plans import Plan
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.models import (
@@ -20,6 +22,7 @@ from ioi_eval.models import (
     Test,
 )
 from ioi_eval.scoring import Sharing
+from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
 
@@ -82,9 +85,21 @@ async def test_in_python(engine: Scorer) -> None:
     assert await verdicts(engine, IN_PYTHON, "python") == ["AC", "WA"]
 
 
+@pytest.mark.long
 async def test_in_java(engine: Scorer) -> None:
     needs("java")
     assert await verdicts(engine, IN_JAVA, "java") == ["AC", "WA"]
+
+
+async def test_java_is_told_in_its_command_and_its_environment() -> None:
+    engine, submission = FakeEngine(), Submission(key="1", problem_id="echo", code=IN_JAVA, language="java")
+    async with Scorer(engine) as scorer:
+        for online in (True, False):
+            await scorer.score(problem(online), submission)
+    plans = (file.content.read() for job in engine.runs for file in job.files if file.name == "plan.json")
+    told, other = (msgspec.json.decode(plan, type=Plan).submission for plan in plans)
+    assert [word for word in told.argv if word not in other.argv] == ["-DONLINE_JUDGE=true"]
+    assert dict(told.env).items() - dict(other.env).items() == {("ONLINE_JUDGE", "true")}
 
 
 @pytest.mark.parametrize("language", ["rust", "go", "python", "java"])

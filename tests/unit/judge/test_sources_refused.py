@@ -8,7 +8,6 @@ from judge_samples import problem, submission
 
 from ioi_eval import Scorer
 from ioi_eval.models import Blob, NamedBlob, TaskOptions, TaskType, Verdict
-from ioi_eval.rules.limits import MOST_SOURCE
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.alike
@@ -35,13 +34,14 @@ async def test_no_name_of_a_source_chooses_to_be_unscored(names: tuple[str, ...]
     assert result.compile_output
 
 
-async def test_no_size_of_a_source_chooses_to_be_unscored() -> None:
+async def test_no_size_of_a_source_chooses_to_be_unscored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioi_eval.judge.recipes.MOST_SOURCE", most := 1 << 18)
     engine = FakeEngine()
     async with Scorer(engine) as scorer:
-        result = await scorer.score(problem(2), submission("x" * (MOST_SOURCE + 1)))
+        result = await scorer.score(problem(2), submission("x" * (most + 1)))
         assert not result.compiles and "are the most that is taken" in result.compile_output
         assert [job for job in engine.builds if job.kind == "submission"] == []
-        assert (await scorer.score(problem(2), submission("x" * MOST_SOURCE))).compiles
+        assert (await scorer.score(problem(2), submission("x" * most))).compiles
 
 
 async def test_a_function_in_several_sources_is_scored() -> None:
