@@ -51,6 +51,7 @@ MBPP = {
     "test_setup_code": "",
     "challenge_test_list": [],
 }
+CPP = '#include <cstdio>\nint main() { int a, b; if (scanf("%d%d", &a, &b) == 2) printf("%d", a + b); }'
 LCB = [{"input": "[1, 2]", "output": "3", "testtype": "functional", "metadata": {"func_name": "total"}}]
 # (benchmark, row, id, a right program, a wrong one, number of tests)
 ROWS: dict[str, tuple[dict[str, Any], str, str, str, int]] = {
@@ -125,14 +126,14 @@ ROWS: dict[str, tuple[dict[str, Any], str, str, str, int]] = {
             "corner_cases": [{"input": {"stdin": "1 2\n"}, "output": {"stdout": "3\n"}}],
         },
         "1575_A. Sum",
-        "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }",
+        CPP,
         "int main() {}",
         1,
     ),
     "cf_div2_stepfun": (
         {"id": "2000/A", "description": "Add.", "test_cases": PAIRS, "time_limit": 1.5},
         "2000/A",
-        "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }",
+        CPP,
         "int main() {}",
         1,
     ),

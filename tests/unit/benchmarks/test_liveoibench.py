@@ -23,7 +23,10 @@ from ioi_eval.problems import package as testlib
 pytestmark = pytest.mark.once
 
 NAME = "IOI-2024-contest-add-up"
-ADD = "#include <iostream>\nint main() { long long a, b; std::cin >> a >> b; std::cout << a + b; }\n"
+ADD = (
+    '#include <cstdio>\nint main() { long long a, b; if (scanf("%lld%lld", &a, &b) == 2) '
+    'printf("%lld", a + b); }\n'
+)
 SMALL = ADD.replace("a + b", "(a < 10 ? a + b : 0)")
 TESTS = {"1-a": {"input": "1 2\n", "output": "3\n"}, "2-b": {"input": "30 4\n", "output": "34"}}
 SUBTASKS = {
@@ -90,7 +93,7 @@ async def test_subtasks_are_worth_what_the_rubric_says(scorer: Scorer, tmp_path:
     assert await points(scorer, problems, SMALL) == (30, [V.AC, V.WA])
 
 
-GRADER = '#include <iostream>\n#include "add-up.h"\n' + ADD.partition("\n")[2].replace("a + b", "add(a, b)")
+GRADER = '#include <cstdio>\n#include "add-up.h"\n' + ADD.partition("\n")[2].replace("a + b", "add(a, b)")
 HEADER = "long long add(long long a, long long b);\n"
 FUNCTION = '#include "add-up.h"\nlong long add(long long a, long long b) { return a + b; }\n'
 
@@ -118,14 +121,9 @@ async def test_a_grader_is_compiled_with_the_submission(
 async def test_a_number_with_a_point_may_differ_a_little(scorer: Scorer, tmp_path: Path) -> None:
     tests = {"1-a": {"input": "1 2\n", "output": "3.0\n"}, "2-b": {"input": "30 4\n", "output": "3.4e1"}}
     problems = loaded(tmp_path, tests=rubric(tests=tests))
-    near = ADD.replace("a + b", "a + b + 1e-7")
-    assert await points(
-        scorer, problems, f"#include <iomanip>\n{near}".replace("<< a", "<< std::fixed << a")
-    ) == (
-        100,
-        [V.AC, V.AC],
-    )
-    assert (await points(scorer, problems, ADD.replace("a + b", "a + b + 0.01")))[0] == 0
+    near = ADD.replace('"%lld", a + b', '"%f", a + b + 1e-7')
+    assert await points(scorer, problems, near) == (100, [V.AC, V.AC])
+    assert (await points(scorer, problems, near.replace("1e-7", "0.01")))[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -158,13 +156,14 @@ def test_a_damaged_row_is_named(tmp_path: Path, columns: dict[str, str]) -> None
         load(find_benchmark("liveoibench"), BenchmarkOptions(data_dir=str(copies)), cache=tmp_path / "cache")
 
 
-GUESS = """#include <iostream>
+GUESS = """#include <cstdio>
 int main() {
   int low = 0, high = 100, middle;
   char said = ' ';
   while (said != '=') {
-    std::cout << (middle = (low + high) / 2) << std::endl;
-    std::cin >> said;
+    printf("%d\\n", middle = (low + high) / 2);
+    fflush(stdout);
+    if (scanf(" %c", &said) != 1) return 0;
     said == '<' ? low = middle + 1 : high = middle - 1;
   }
 }

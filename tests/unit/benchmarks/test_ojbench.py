@@ -24,23 +24,22 @@ pytestmark = pytest.mark.once
 
 CASES = "test_cases:\n- {in: 1.in, out: 1.out, points: 10}\n- {in: 2.in, out: 2.out, points: 10}\n"
 SUMS = {"1.in": "1 2\n", "1.out": "3\n", "2.in": "30 4\n", "2.out": "34\n"}
-ABOVE = """#include <fstream>
+ABOVE = """#include <cstdio>
 int main(int, char** file) {
-  std::ifstream input(file[1]), output(file[2]);
+  FILE *input = fopen(file[1], "r"), *output = fopen(file[2], "r");
   long long a, b, said;
-  input >> a >> b;
-  return output >> said && said > a + b ? 0 : 1;
+  if (fscanf(input, "%lld%lld", &a, &b) != 2) return 1;
+  return fscanf(output, "%lld", &said) == 1 && said > a + b ? 0 : 1;
 }
 """
 # Says how many of its questions are above what it hides.
-ASKS = """#include <fstream>
-#include <iostream>
+ASKS = """#include <cstdio>
 int main(int, char** file) {
-  std::ifstream input(file[1]);
   long long hidden, guess;
-  input >> hidden;
-  for (int asked = 0; asked < 8 && std::cin >> guess; ++asked) {
-    std::cout << (guess < hidden ? '<' : guess > hidden ? '>' : '=') << std::endl;
+  if (fscanf(fopen(file[1], "r"), "%lld", &hidden) != 1) return 1;
+  for (int asked = 0; asked < 8 && scanf("%lld", &guess) == 1; ++asked) {
+    puts(guess < hidden ? "<" : guess > hidden ? ">" : "=");
+    fflush(stdout);
     if (guess == hidden) return 0;
   }
   return 1;

@@ -8,9 +8,6 @@ HEADER = r"""#pragma once
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iostream>
-#include <string>
 enum TResult { _ok = 0, _wa = 1, _pe = 2, _fail = 3 };
 [[noreturn]] inline void quitf(TResult result, const char* format, ...) {
   va_list arguments;
@@ -20,22 +17,22 @@ enum TResult { _ok = 0, _wa = 1, _pe = 2, _fail = 3 };
   std::exit(result);
 }
 struct InStream {
-  std::istream* stream = nullptr;
+  std::FILE* stream = nullptr;
   bool from_submission = false;
   long long readLong() {
     long long value;
-    if (!(*stream >> value)) quitf(from_submission ? _pe : _fail, "no number");
+    if (std::fscanf(stream, "%lld", &value) != 1) quitf(from_submission ? _pe : _fail, "no number");
     return value;
   }
 };
 inline InStream inf, ouf, ans;
-inline InStream opened(const char* path) { return {new std::ifstream(path), false}; }
+inline InStream opened(const char* path) { return {std::fopen(path, "r"), false}; }
 inline void registerTestlibCmd(int, char** argv) {
   inf = opened(argv[1]), ouf = opened(argv[2]), ans = opened(argv[3]);
   ouf.from_submission = true;
 }
 inline void registerInteraction(int, char** argv) {
-  inf = opened(argv[1]), ouf = {&std::cin, true};
+  inf = opened(argv[1]), ouf = {stdin, true};
 }
 """
 # Any number above the sum will do.
@@ -54,7 +51,8 @@ int main(int argc, char **argv) {
   long long hidden = inf.readLong();
   for (int asked = 0; asked < 8; ++asked) {
     long long guess = ouf.readLong();
-    std::cout << (guess < hidden ? '<' : guess > hidden ? '>' : '=') << std::endl;
+    std::puts(guess < hidden ? "<" : guess > hidden ? ">" : "=");
+    std::fflush(stdout);
     if (guess == hidden) quitf(_ok, "found");
   }
   quitf(_wa, "asked too often");
