@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from used import cpu_seconds
+from workload import PROGRAMS, alike
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions
@@ -106,45 +107,13 @@ def measured(work: Callable[[], Sequence[float | None]], rounds: int) -> Measure
 
 # --- equal programs ----------------------------------------------------------------------------------
 
-_PROGRAMS = {
-    "python": """
-def {name}():  # {comment}
-    {name}_sum = sum(map(int, input().split()))  # {comment}
-    return {name}_sum if {name}_sum != -{salt} else 0
-print({name}())
-""",
-    "c++": """
-#include <iostream>
-// {comment}
-static int {name}() {{  // {comment}
-  int {name}_sum = 0;
-  for (int {name}_next; std::cin >> {name}_next;) {name}_sum += {name}_next;
-  return {name}_sum != -{salt} ? {name}_sum : 0;
-}}
-int main() {{ std::cout << {name}() << std::endl; }}
-""",
-}
 _EQUALS = 16
-
-
-def alike(language: str, salts: Sequence[int], *, named: bool = False, commented: bool = False) -> list[str]:
-    """Completions that differ by salts in what they compute, else by names and comments at most."""
-    return [
-        f"```{language}"
-        + _PROGRAMS[language].format(
-            name=f"name{number}" if named else "name",
-            comment=f"comment {number}" if commented else "comment",
-            salt=salt,
-        )
-        + "```"
-        for number, salt in enumerate(salts)
-    ]
 
 
 def repetitions(reward: Callable[..., Sequence[float | None]], column: str, rounds: int) -> None:
     """Print what groups cost. Every program is new, so that nothing of it was built before."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
-    for language in _PROGRAMS:
+    for language in PROGRAMS:
         groups: dict[str, Callable[[], list[str]]] = {
             "one": lambda language=language: alike(language, [next(salt)]),
             "equal": lambda language=language: alike(language, [next(salt)] * _EQUALS),
@@ -278,7 +247,7 @@ def main() -> None:
     ):
         per_test = 1000 * one.cpu / options.tests
         print(f"  {name:22} {one.per_second:8.1f} rewards/s  {per_test:8.3f} ms of CPU for a test")
-    for language, number in itertools.product(_PROGRAMS, (1, len(completions))):
+    for language, number in itertools.product(PROGRAMS, (1, len(completions))):
         fresh(reward, columns[0], language, number, options.rounds)
     print(f"{len(completions)} new completions in C++ with {options.tests} tests each")
     asyncio.run(ways(columns[0], len(completions), options.rounds))

@@ -16,13 +16,21 @@ def cpu_seconds() -> float:
     return sum(used.ru_utime + used.ru_stime for used in ended) + _used_below(os.getpid())
 
 
+def used_by_family(pid: int) -> float:
+    """Of a process and all that it has started, whether that has ended or stays."""
+    process = Path(f"/proc/{pid}")
+    try:
+        fields = (process / "stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0  # it has just ended
+    return sum(map(int, fields[_USED])) / _TICKS + _used_below(pid)
+
+
 def _used_below(pid: int) -> float:
-    total = 0.0
-    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, listed.read_text().split()):
-            try:
-                fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-            except (FileNotFoundError, ProcessLookupError):
-                continue  # it has just ended
-            total += sum(map(int, fields[_USED])) / _TICKS + _used_below(child)
-    return total
+    children = list[int]()
+    try:
+        for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+            children += map(int, listed.read_text().split())
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # it, or a thread of it, has just ended
+    return sum(map(used_by_family, children))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ioi_eval.models import (
@@ -95,3 +95,38 @@ def problem(tests: Path, count: int, *, checker: bool) -> Problem:
 def submissions(count: int, *, first: int = 0, headers: Iterable[str] = BIG) -> Iterator[Submission]:
     for index in range(first, first + count):
         yield Submission(key=str(index), problem_id="squares", code=source(index, headers))
+
+
+# Completions of models: small programs that differ by a salt, by names and comments.
+PROGRAMS = {
+    "python": """
+def {name}():  # {comment}
+    {name}_sum = sum(map(int, input().split()))  # {comment}
+    return {name}_sum if {name}_sum != -{salt} else 0
+print({name}())
+""",
+    "c++": """
+#include <iostream>
+// {comment}
+static int {name}() {{  // {comment}
+  int {name}_sum = 0;
+  for (int {name}_next; std::cin >> {name}_next;) {name}_sum += {name}_next;
+  return {name}_sum != -{salt} ? {name}_sum : 0;
+}}
+int main() {{ std::cout << {name}() << std::endl; }}
+""",
+}
+
+
+def alike(language: str, salts: Sequence[int], *, named: bool = False, commented: bool = False) -> list[str]:
+    """Completions that differ by salts in what they compute, else by names and comments at most."""
+    return [
+        f"```{language}"
+        + PROGRAMS[language].format(
+            name=f"name{number}" if named else "name",
+            comment=f"comment {number}" if commented else "comment",
+            salt=salt,
+        )
+        + "```"
+        for number, salt in enumerate(salts)
+    ]
