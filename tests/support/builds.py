@@ -25,6 +25,20 @@ from ioi_eval.models import (
 from ioi_eval.testing import FakeEngine
 from support.engines import Recipe, submission_recipe
 
+# A header in little. Its instantiations are put off to the end of programs.
+LITTLE = """#ifndef LITTLE
+#define LITTLE
+namespace std {
+template <class T> void prepare(T) {}
+inline void reach() { prepare(1), prepare('1'); }
+template <class T> struct vector {
+    T last;
+    vector() : last() { reach(); }
+    void push_back(T&& a) { reach(), last = a; }
+};
+}
+#endif
+"""
 HELLO = '#include <bits/stdc++.h>\nint main() { std::cout << "hello\\n"; }\n'
 
 
