@@ -54,8 +54,8 @@ def test_a_build_in_one_stage_tells_the_compilers_end_apart_from_its_own(tmp_pat
 @pytest.mark.parametrize(
     ("script", "end"),
     [
-        ("while :; do :; done", Ending.STOPPED),  # at the hard stop, which is ours
-        ("sleep 60", Ending.STOPPED),
+        pytest.param("while :; do :; done", Ending.STOPPED, marks=pytest.mark.long),
+        ("sleep 60", Ending.STOPPED),  # at the hard stop, which is ours
         ("kill -KILL $$", Ending.KILLED),  # by somebody else
     ],
 )
