@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,17 @@ WHOLE: dict[str, Any] = {
 }
 
 
-async def test_this_machine(store: Store) -> None:
-    found = {condition.name: condition for condition in await conditions(store)}
+@pytest.fixture(scope="module")
+def here(shared_cache: Path) -> dict[str, Condition]:
+    """What is found on this machine."""
+    return {condition.name: condition for condition in asyncio.run(conditions(Store(shared_cache)))}
+
+
+def test_this_machine(here: dict[str, Condition]) -> None:
     for name in ("C++ compiler", "C++ standard", "static linking", "Python for submissions", "confinement"):
-        assert found[name].ok, found[name]
-    assert {"folder for boxes", "cores", "kernel"} <= set(found)
-    assert all(condition.remedy or condition.ok for condition in found.values())
+        assert here[name].ok, here[name]
+    assert {"folder for boxes", "cores", "kernel"} <= set(here)
+    assert all(condition.remedy or condition.ok for condition in here.values())
 
 
 async def test_without_a_compiler(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,13 +52,15 @@ async def test_without_a_compiler(store: Store, monkeypatch: pytest.MonkeyPatch)
     assert brought.ok is None and "submissions" in brought.detail
 
 
-async def test_which_binaries_are_in_use(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_which_binaries_are_in_use(
+    here: dict[str, Condition], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Here they are built: nothing came with a checkout."""
     gcc = find_compiler()
     assert gcc is not None
-    found = {condition.name: condition.detail for condition in await conditions(store)}
     origin = f"built here by g++ {gcc.version}: none came with the package, which is used from its sources"
-    assert (found["proctor"], found["waiting Python"]) == (origin, f"its library {origin}")
+    details = (here["proctor"].detail, here["waiting Python"].detail)
+    assert details == (origin, f"its library {origin}")
     monkeypatch.setattr(doctor, "find_compiler", lambda: None)
     lines = {condition.name: condition for condition in await conditions(store)}
     assert "proctor" not in lines and lines["waiting Python"].ok is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from engine_helpers import alive, boxes, file, inside, mark, script, stays
 from support.engines import toolchains
+from support.once import all_tools
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
@@ -26,7 +28,7 @@ async def test_cancelled_at_any_point(store: Store, base: Path, layers: tuple[st
     marked = mark()
     jobs = [script(stays(marked)), Job(files=(file("compile", stays(marked)),), keep=("x",)), script("true")]
     async with EmbeddedEngine(store=store, slots=2, boxes=base, layers=layers) as engine:
-        for _ in range(40):
+        for _ in range(12):
             tasks = [asyncio.create_task(engine.execute(chance.choice(jobs))) for _ in range(3)]
             await asyncio.sleep(chance.choice([0, chance.uniform(0, 0.03)]))
             for task in tasks:
@@ -89,8 +91,10 @@ from pathlib import Path
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.models import Blob, Job, JobFile
 from ioi_eval.store import Store
+from support.once import ask_once
 
-async def main(store, base, layers):
+async def main(store, base, layers, tools):
+    ask_once(told=tools.encode())
     job = Job(files=(JobFile(name="run", content=Blob.of(sys.stdin.read())),))
     chosen = tuple(layers.split(",")) if layers else None
     async with EmbeddedEngine(store=Store(Path(store)), slots=2, boxes=Path(base), layers=chosen) as engine:
@@ -105,10 +109,11 @@ asyncio.run(main(*sys.argv[1:]))
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT])
 async def test_a_client_that_is_killed(store: Store, base: Path, layers: str, kind: signal.Signals) -> None:
     marked = mark()
-    arguments = [str(store.root), str(base), layers]
+    arguments = [str(store.root), str(base), layers, all_tools().decode()]
     client = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", CLIENT, *arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+        sys.executable, "-c", CLIENT, *arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
     assert client.stdin is not None
     client.stdin.write(stays(marked).encode())  # not an argument: by those the job's processes are found
     client.stdin.close()

@@ -25,6 +25,7 @@ def program(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
     return path
 
 
+@pytest.mark.alike
 def test_finds_what_this_machine_has() -> None:
     compiler, python = find_compiler(), find_python()
     assert compiler is not None and compiler.command == "g++"
