@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from leftovers import command_lines
-from support.servers import Fixed, Patience
+from support.servers import Fixed, Patience, Server, ServerOptions
 from support.waits import until
 
-from ioi_eval import PistonEngine
+from ioi_eval import EmbeddedEngine, PistonEngine, Store
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEvent
 from ioi_eval.models import Blob, Job, JobFile, Profile
 
@@ -101,9 +101,10 @@ async def test_a_worker_that_is_full(shared_cache: Path) -> None:
     heard: list[ServerEvent] = []
     others: list[ServerEvent] = []
     async with (
-        worker(shared_cache, "--slots", "1", "--queue", "0") as (_, port),
-        engine_on(port, others) as other,
-        engine_on(port, heard) as engine,
+        EmbeddedEngine(store=Store(shared_cache), slots=1) as embedded,
+        Server(embedded, ServerOptions(port=0, queue=0)) as server,
+        engine_on(server.port, others) as other,
+        engine_on(server.port, heard) as engine,
     ):
         hog = asyncio.create_task(other.execute(job("sleep 600")))
         await until(lambda: "sleep 600 " in command_lines())

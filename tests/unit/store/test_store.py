@@ -7,17 +7,16 @@ import signal
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
 import pytest
+from store_processes import PATIENCE, hold, write_half, write_many
 
 from ioi_eval import Store
 from ioi_eval.store import contents
 
 SPAWN = multiprocessing.get_context("spawn")
-PATIENCE = 120  # seconds: only a hang takes that long
 
 
 @contextlib.contextmanager
@@ -195,11 +194,11 @@ def test_folders_go_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_one_writer_stays_below_the_limit(tmp_path: Path) -> None:
-    store = Store(tmp_path, limit=1000)
-    for number in range(300):
+    store = Store(tmp_path, limit=300)
+    for number in range(60):
         store.put(f"key{number}", bytes(number % 37))
-        assert store.size() <= 1000
-    assert store.size() > 500
+        assert store.size() <= 300
+    assert store.size() > 150
 
 
 class Looking(Store):
@@ -300,24 +299,7 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
 # --- processes ---------------------------------------------------------------------------------------
 
 
-def write_many(root: Path, seed: int, go: Event) -> None:
-    """Exits with 1 when it ever reads anything but the whole entry."""
-    store = Store(root, limit=200_000)
-    go.wait(PATIENCE)
-    for number in range(200):
-        key = f"key{(number * (2 * seed + 1)) % 50}"
-        with store.pin(key):
-            if number % 2:
-                path = store.put(key, lambda place, key=key: place.write_text(key * 2000) and None)  # type: ignore[misc]
-            else:
-                path = store.folder(
-                    "f" + key, lambda place, key=key: (place / "x").write_text(key * 2000) and None
-                )  # type: ignore[misc]
-        with contextlib.suppress(FileNotFoundError):  # not pinned any more
-            if (path if path.is_file() else path / "x").read_text() != key * 2000:
-                raise SystemExit(1)
-
-
+@pytest.mark.alike
 def test_two_processes_write_at_the_same_time(tmp_path: Path) -> None:
     go = SPAWN.Event()
     with process(write_many, tmp_path, 1, go) as one, process(write_many, tmp_path, 3, go) as two:
@@ -351,15 +333,7 @@ def test_an_eviction_that_another_ended_just_before_is_counted_once(
     assert came_first and int((tmp_path / "total").read_text()) == mine.size() <= 100
 
 
-def write_half(root: Path, kind: str, ready: Event) -> None:
-    def half(place: Path) -> None:
-        (place / "file" if kind == "folder" else place).write_bytes(bytes(1000))
-        ready.set()
-        signal.pause()
-
-    getattr(Store(root, limit=100), kind)("key1", half)
-
-
+@pytest.mark.alike
 @pytest.mark.parametrize("kind", ["put", "folder"])
 def test_a_writer_killed_in_the_middle_leaves_nothing_to_see(tmp_path: Path, kind: str) -> None:
     ready = SPAWN.Event()
@@ -378,15 +352,7 @@ def test_a_writer_killed_in_the_middle_leaves_nothing_to_see(tmp_path: Path, kin
     assert [*(tmp_path / "parts").iterdir()] == []
 
 
-def hold(root: Path, ready: Event) -> None:
-    store = Store(root)
-    pin = store.pin("key1")
-    store.put("key1", bytes(8))
-    ready.set()
-    signal.pause()
-    pin.release()
-
-
+@pytest.mark.alike
 def test_a_pin_holds_against_other_processes_until_its_owner_dies(tmp_path: Path) -> None:
     ready, store = SPAWN.Event(), Store(tmp_path, limit=10)
     with process(hold, tmp_path, ready) as owner:

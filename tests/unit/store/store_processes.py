@@ -1,0 +1,48 @@
+"""What processes of their own do to a store. They load no test, which takes ten times as long as they do."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+from ioi_eval import Store
+
+PATIENCE = 120  # seconds: only a hang takes that long
+
+
+def write_many(root: Path, seed: int, go: Event) -> None:
+    """Exits with 1 when it ever reads anything but the whole entry."""
+    store = Store(root, limit=200_000)
+    go.wait(PATIENCE)
+    for number in range(80):
+        key = f"key{(number * (2 * seed + 1)) % 50}"
+        with store.pin(key):
+            if number % 2:
+                path = store.put(key, lambda place, key=key: place.write_text(key * 2000) and None)  # type: ignore[misc]
+            else:
+                path = store.folder(
+                    "f" + key, lambda place, key=key: (place / "x").write_text(key * 2000) and None
+                )  # type: ignore[misc]
+        with contextlib.suppress(FileNotFoundError):  # not pinned any more
+            if (path if path.is_file() else path / "x").read_text() != key * 2000:
+                raise SystemExit(1)
+
+
+def write_half(root: Path, kind: str, ready: Event) -> None:
+    def half(place: Path) -> None:
+        (place / "file" if kind == "folder" else place).write_bytes(bytes(1000))
+        ready.set()
+        signal.pause()
+
+    getattr(Store(root, limit=100), kind)("key1", half)
+
+
+def hold(root: Path, ready: Event) -> None:
+    store = Store(root)
+    pin = store.pin("key1")
+    store.put("key1", bytes(8))
+    ready.set()
+    signal.pause()
+    pin.release()
