@@ -110,8 +110,7 @@ async def test_another_script_is_another_build(
     watched: Watched, prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of another version, which shares the store."""
-    job = olympiad(RIGHT, checker="white-diff")
-    job = Job(files=tuple(file for file in job.files if "checker" not in file.name), runtime="cms_ioi")
+    job = contest("main.python", PYTHON, "python3")
     await prepared.execute(job)
     younger = tmp_path / "graders" / "classic" / "compile"
     younger.parent.mkdir(parents=True)
@@ -123,16 +122,12 @@ async def test_another_script_is_another_build(
 
 
 async def test_another_grader_is_another_build(watched: Watched, prepared: Prepared) -> None:
-    await prepared.execute(olympiad(RIGHT))
-    job = olympiad(RIGHT)
-    files = tuple(
-        text(file.name, GRADER.replace("add(a, b)", "add(a, b) + 1"))
-        if file.name == "graders/grader.cpp"
-        else file
-        for file in job.files
-    )
-    changed = Job(files=files, runtime="cms_ioi", run_timeout=20_000)
-    assert (await prepared.execute(changed)).run.stdout == "0.5\n"
+    for grader, score in ((GRADER, "1\n"), (GRADER.replace("add(a, b)", "add(a, b) + 1"), "0\n")):
+        job = olympiad(RIGHT, checker="white-diff")
+        files = (file for file in job.files if file.name not in ("graders/grader.cpp", "checker/checker.cpp"))
+        files = (*files, text("graders/grader.cpp", grader))
+        done = await prepared.execute(Job(files=files, runtime="cms_ioi", run_timeout=20_000))
+        assert done.run.stdout == score
     assert len(watched.builds) == 4
 
 
