@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
-import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -49,12 +49,24 @@ def test_the_corpus_has_inputs_for_every_target() -> None:
     assert all(name.endswith(f"/{hashlib.sha1(content).hexdigest()}") for name, content in found.items())
 
 
-def test_an_input_is_added(tmp_path: Path) -> None:
-    corpus = Path(shutil.copy(CORPUS, tmp_path / "corpus.tar.gz"))
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """A small one, with an input for each target."""
+    place = tmp_path / "corpus.tar.gz"
+    with tarfile.open(place, "w:gz") as archive:
+        for target in sorted(TARGETS):
+            member = tarfile.TarInfo(f"{target}/{hashlib.sha1(target.encode()).hexdigest()}")
+            member.size = len(target)
+            archive.addfile(member, io.BytesIO(target.encode()))
+    return place
+
+
+def test_an_input_is_added(tmp_path: Path, corpus: Path) -> None:
+    before = inputs(corpus)
     (tmp_path / "crash").write_bytes(b"not yet known")
     assert fuzz("--add", "plan", "crash", corpus=corpus, cwd=tmp_path).returncode == 0
     added = f"plan/{hashlib.sha1(b'not yet known').hexdigest()}"
-    assert inputs(corpus) == inputs(CORPUS) | {added: b"not yet known"}
+    assert inputs(corpus) == before | {added: b"not yet known"}
 
     packed = corpus.read_bytes()
     assert fuzz("--add", "plan", "crash", corpus=corpus, cwd=tmp_path).returncode == 0
@@ -62,10 +74,10 @@ def test_an_input_is_added(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["--add plans crash", "--add plan", "--ad"])
-def test_a_slip_changes_nothing(tmp_path: Path, arguments: str) -> None:
-    corpus = Path(shutil.copy(CORPUS, tmp_path / "corpus.tar.gz"))
+def test_a_slip_changes_nothing(tmp_path: Path, corpus: Path, arguments: str) -> None:
+    before = corpus.read_bytes()
     assert fuzz(*arguments.split(), corpus=corpus, cwd=tmp_path).returncode == 2
-    assert corpus.read_bytes() == CORPUS.read_bytes()
+    assert corpus.read_bytes() == before
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ Their own packages are not installed here, so modules are tried by what they imp
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -31,28 +32,43 @@ def imported_by(name: str) -> str:
     return "\n".join(ast.unparse(node) for node in found if (node.module or "").startswith("ioi_eval"))
 
 
-@pytest.mark.parametrize(
-    ("name", "never"),
-    [
-        ("open_r1", READING | JUDGING),  # a client of one's own needs no judge
-        ("eval_protocol", READING),
-        ("lm_eval", READING),
-        ("trl", READING),
-        ("verl", READING),
-        ("verl_manager", READING),
-        ("tasks", READING | JUDGING),
-        ("verifiers", READING | JUDGING),
-        ("inspect_ai", JUDGING),  # it has a task for each benchmark
-    ],
-)
-def test_an_integration_loads_no_other_and_nothing_large(name: str, never: set[str]) -> None:
-    imports = imported_by(name)
-    assert imports
-    code = f"{imports}\nimport sys\nprint(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
-    assert not LARGE & loaded
-    assert (
-        not {f"ioi_eval.integrations.{other}" for other in ENTRIES - {name.partition("_manager")[0]}} & loaded
-    )
-    assert not {f"ioi_eval.{module}" for module in OTHERS | never} & loaded
+NEVER = {
+    "open_r1": READING | JUDGING,  # a client of one's own needs no judge
+    "eval_protocol": READING,
+    "lm_eval": READING,
+    "trl": READING,
+    "verl": READING,
+    "verl_manager": READING,
+    "tasks": READING | JUDGING,
+    "verifiers": READING | JUDGING,
+    "inspect_ai": JUDGING,  # it has a task for each benchmark
+}
+# Each in a process of its own, which has no more than what all of them load, and Python's own.
+EACH = """
+import asyncio, json, os, sys
+import ioi_eval.errors, ioi_eval.models, ioi_eval.scoring
+for name, imports in json.loads(sys.argv[1]).items():
+    if os.fork() == 0:
+        exec(imports)
+        print(name, *sys.modules, flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, set[str]]:
+    """The modules that each has loaded."""
+    imports = {name: imported_by(name) for name in NEVER}
+    assert all(imports.values())
+    command = [sys.executable, "-c", EACH, json.dumps(imports)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {line.split()[0]: set(line.split()[1:]) for line in done.stdout.splitlines()}
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_an_integration_loads_no_other_and_nothing_large(loaded: dict[str, set[str]], name: str) -> None:
+    assert not LARGE & loaded[name]
+    others = {f"ioi_eval.integrations.{other}" for other in ENTRIES - {name.partition("_manager")[0]}}
+    assert not others & loaded[name]
+    assert not {f"ioi_eval.{module}" for module in OTHERS | NEVER[name]} & loaded[name]

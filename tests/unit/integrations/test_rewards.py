@@ -9,6 +9,8 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,13 +24,23 @@ from ioi_eval import Store
 from ioi_eval.errors import InputError, IoiEvalError
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions
-from ioi_eval.integrations.runtime import Setup
+from ioi_eval.integrations.runtime import Setup, close_all
 from ioi_eval.integrations.trl import make_async_reward, make_reward, reward, reward_async
 from ioi_eval.integrations.verl import compute_score, compute_score_async, compute_score_batch
 from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, ScoreType, Subtask, Test
 from ioi_eval.testing import FakeEngine, Fatal
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("own_runtimes")]
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_runtimes(shared_cache: Path) -> Iterator[None]:
+    """One for all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IOI_EVAL_CACHE", str(shared_cache))
+        yield
+        close_all()
+
 
 CALLS = json.dumps({"fn_name": "twice", "inputs": [[2], [5]], "outputs": [4, 10]})
 
@@ -143,7 +155,7 @@ def test_tests_in_a_list_may_call_a_function() -> None:
     assert rewards(RewardMode.PARTIAL, [twice], tests=[[*named, {"input": "1", "output": "2"}]]) == [None]
 
 
-@pytest.mark.sample("^def|inputs0")
+@pytest.mark.sample("^def.*inputs[03]|^class.*inputs1")
 @pytest.mark.parametrize(
     ("inputs", "outputs"),
     [
@@ -248,9 +260,12 @@ def test_what_is_wrong_for_all_rows_is_said_at_once() -> None:
 
 
 MISSES = f"""
-from ioi_eval.integrations.trl import reward
+from ioi_eval.integrations.runtime import Setup
+from ioi_eval.integrations.trl import make_reward
 from ioi_eval.integrations.verl import compute_score
+from ioi_eval.testing import FakeEngine
 
+reward = make_reward(setup=Setup(engine=lambda store: FakeEngine()))
 for _ in range(3):
     assert reward(completions=[{RIGHT!r}] * 3, tests=["{{", {TESTS!r}, "no"]) == [None, 1, None]
 assert compute_score("apps", {RIGHT!r}, {TESTS!r}, {{"language": "klingon"}}) == 0

@@ -88,7 +88,7 @@ from ioi_eval.generate.chat import read_reply
 from ioi_eval.model.protocol import decode_lines
 from pathlib import Path
 
-tower = b"[" * 3_000_000
+tower = b"[" * 300_000
 line = '{"nonce":"n","x":' + tower.decode() + chr(10)
 dump = Path(sys.argv[1])
 dump.with_suffix(".jsonl").write_bytes(b'{"a":' + tower)

@@ -15,7 +15,7 @@ from ioi_eval.runs import calibrate
 
 pytestmark = pytest.mark.once
 
-LIMIT = 0.3  # seconds
+LIMIT = 0.1  # seconds
 # Works for a share of the limit by its own clock of CPU time, so that the machine's speed does not matter.
 WORKS = """
 #include <cstdio>
