@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from leftovers import command_lines
-from support.servers import Fixed, Patience, Server, ServerOptions
+from support.command_line import CommandLine
+from support.servers import Fixed, Patience
 from support.waits import until
 
-from ioi_eval import EmbeddedEngine, PistonEngine, Store
+from ioi_eval import PistonEngine
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEvent
 from ioi_eval.models import Blob, Job, JobFile, Profile
 
@@ -28,26 +28,26 @@ PATIENCE = Patience(
 PROFILE = Profile(name="piston", architecture="x86_64", runtimes=("bash",))
 
 
+@pytest.fixture
+def cli(tmp_path: Path, shared_cache: Path) -> CommandLine:
+    return CommandLine(tmp_path, shared_cache)
+
+
 def job(script: str) -> Job:
     return Job(files=(JobFile(name="run", content=Blob.of(script)),), runtime="bash")
 
 
 @asynccontextmanager
-async def worker(cache: Path, *options: str, port: int = 0) -> AsyncIterator[tuple[int, int]]:
+async def worker(cli: CommandLine, *options: str, port: int = 0) -> AsyncIterator[tuple[int, int]]:
     """Its process and its port."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "ioi_eval.cli", "worker", "--port", str(port), "--max-contents", "0", *options,
-        env={"PATH": os.environ["PATH"], "IOI_EVAL_CACHE": str(cache)}, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    process = cli.start("worker", "--port", str(port), "--max-contents", "0", *options)
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(300):
-            line = (await process.stdout.readline()).decode()
+        line = await asyncio.to_thread(process.stdout.readline)
         yield process.pid, int(line.split()[3].rstrip(",").rpartition(":")[2])
     finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+        process.kill()
+        await asyncio.to_thread(process.communicate)
 
 
 @asynccontextmanager
@@ -64,16 +64,16 @@ def changes(heard: list[ServerEvent]) -> list[Change]:
 
 
 @pytest.mark.long
-async def test_a_worker_that_is_killed_and_started_again(shared_cache: Path) -> None:
+async def test_a_worker_that_is_killed_and_started_again(cli: CommandLine) -> None:
     heard: list[ServerEvent] = []
-    async with worker(shared_cache, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:
+    async with worker(cli, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:
         assert (await engine.execute(job("echo well"))).run.stdout == "well\n"
         assert heard == []
         os.kill(pid, signal.SIGKILL)
         waiting = [asyncio.create_task(engine.execute(job(f"echo {number}"))) for number in range(5)]
         await until(lambda: any(isinstance(event, JobsWait) for event in heard))
         assert changes(heard) == [Change.LOST]
-        async with worker(shared_cache, "--slots", "2", port=port):
+        async with worker(cli, "--slots", "2", port=port):
             results = await asyncio.gather(*waiting)
             assert [result.run.stdout for result in results] == [f"{number}\n" for number in range(5)]
         assert changes(heard) == [Change.LOST, Change.BACK]
@@ -82,9 +82,9 @@ async def test_a_worker_that_is_killed_and_started_again(shared_cache: Path) -> 
 
 
 @pytest.mark.long
-async def test_a_worker_that_is_stopped_in_the_middle_of_a_job(shared_cache: Path) -> None:
+async def test_a_worker_that_is_stopped_in_the_middle_of_a_job(cli: CommandLine) -> None:
     heard: list[ServerEvent] = []
-    async with worker(shared_cache, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:
+    async with worker(cli, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:
         under_way = asyncio.create_task(engine.execute(job("sleep 15.0; echo done")))
         await until(lambda: "sleep 15.0 " in command_lines())
         os.kill(pid, signal.SIGSTOP)
@@ -97,14 +97,13 @@ async def test_a_worker_that_is_stopped_in_the_middle_of_a_job(shared_cache: Pat
         assert changes(heard) == [Change.SLOW, Change.BACK]
 
 
-async def test_a_worker_that_is_full(shared_cache: Path) -> None:
+async def test_a_worker_that_is_full(cli: CommandLine) -> None:
     heard: list[ServerEvent] = []
     others: list[ServerEvent] = []
     async with (
-        EmbeddedEngine(store=Store(shared_cache), slots=1) as embedded,
-        Server(embedded, ServerOptions(port=0, queue=0)) as server,
-        engine_on(server.port, others) as other,
-        engine_on(server.port, heard) as engine,
+        worker(cli, "--slots", "1", "--queue", "0") as (_, port),
+        engine_on(port, others) as other,
+        engine_on(port, heard) as engine,
     ):
         hog = asyncio.create_task(other.execute(job("sleep 600")))
         await until(lambda: "sleep 600 " in command_lines())
