@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import secrets
@@ -18,10 +19,9 @@ import msgspec
 import pytest
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, PYTHON, Bench, Judged, waited_for
 from leftovers import named
-from waiting_functions import FUNCTIONS
+from waiting_functions import BODIES, SOURCES, of_bodies
 from waiting_functions import GIVEN as ARGUMENTS
-from waiting_functions import whole as whole_function
-from waiting_programs import BATCH, GIVEN
+from waiting_programs import ALONE, BATCH, GIVEN
 
 from ioi_eval.model.protocol import Line, PlanLimits, PlanSubmission, PlanWarm
 from ioi_eval.store.resources import graders
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.sample("everything")
 
 LIMITS = PlanLimits(cpu_ms=3000, wall_ms=10_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
 # Each row runs into them three times.
-OF_ENDLESS = msgspec.structs.replace(LIMITS, cpu_ms=300)
+OF_ENDLESS = msgspec.structs.replace(LIMITS, cpu_ms=100)
 NEVER = "\0"  # an answer that nobody gives, so that every output is repeated
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1"}
 FORKED = "forked"
@@ -78,22 +78,24 @@ def ended(line: Line) -> tuple[object, ...]:
     return line.end, line.score, line.failure, line.code, line.signal, *texts
 
 
-def compare(bench: Bench, library: bytes, source: str | bytes, given: str, **more: Any) -> None:
+def compare(bench: Bench, library: bytes, source: str | bytes, *given: str, **more: Any) -> None:
     content = source if isinstance(source, bytes) else source.encode()
     if b"while True: pass" in content:
         more["limits"] = OF_ENDLESS
-    started = judged(bench, None, content, [given], **more)
-    forked = judged(bench, library, content, [given, given], **more)
+    started = judged(bench, None, content, given, **more)
+    forked = judged(bench, library, content, [*given, *given], **more)
     assert forked.interpreter == FORKED
-    expected = ended(started.tests[0])
-    assert expected[2] is None
-    assert ended(forked.tests[0]) == expected
-    assert ended(forked.tests[1]) == expected  # whatever the first one did
+    for number, each in enumerate(given):
+        expected = ended(started.tests[number])
+        assert expected[2] is None
+        assert ended(forked.tests[number]) == expected, each
+        assert ended(forked.tests[len(given) + number]) == expected, each  # whatever the others did
 
 
-# Neighbours in the table are alike: every second one tells whether the others hold.
+# Neighbours in the table are alike: every fourth one tells whether the others hold.
 EACH = [
-    pytest.param(name, marks=pytest.mark.long) if number % 2 else name for number, name in enumerate(BATCH)
+    pytest.param(name, marks=pytest.mark.long) if number % 4 and name not in ALONE else name
+    for number, name in enumerate(BATCH)
 ]
 
 
@@ -104,9 +106,15 @@ def test_a_program_ends_as_after_a_start(room: Bench, library: bytes, name: str)
 
 
 @pytest.mark.alike
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", SOURCES)
 def test_a_function_returns_as_after_a_start(room: Bench, library: bytes, name: str) -> None:
-    compare(room, library, whole_function(FUNCTIONS[name]), ARGUMENTS, function="solve")
+    compare(room, library, SOURCES[name], json.dumps(ARGUMENTS), function="solve")
+
+
+@pytest.mark.alike
+def test_functions_of_one_source_return_as_after_a_start(room: Bench, library: bytes) -> None:
+    given = [json.dumps([name, *ARGUMENTS]) for name in BODIES]
+    compare(room, library, of_bodies(), *given, function="solve")
 
 
 def archive(**members: str) -> bytes:
@@ -137,6 +145,7 @@ ARCHIVES = {
 }
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_several_files_end_as_after_a_start(room: Bench, library: bytes, name: str) -> None:
     compare(room, library, archive(**ARCHIVES[name]), GIVEN)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-GIVEN = '[[3, 1, 2], {"1": "a"}]'
+GIVEN = [[3, 1, 2], {"1": "a"}]
 
-# Bodies of a function `solve(a, b)`, or whole sources that define one.
-FUNCTIONS = {
+# Bodies of functions of `a` and `b`, all of one source.
+BODIES = {
     "a list": "return sorted(a)",
     "a dictionary": "return b",
     "nothing": "pass",
     "usual names": "return [gcd(4, 6), sqrt(4), Counter('aab')['a'], heappop(a), list(accumulate(a))]",
     "what it finds": "return [__name__, __file__ if '__file__' in globals() else None, sys.argv, sorted(sys.modules), sys.path]",
-    "where it is": "return [__import__('os').getcwd(), sys.getrecursionlimit(), sys.flags.isolated, sys._getframe().f_back.f_code.co_name]",
     "descriptors": "import os\n    found = []\n    for fd in range(100):\n        try:\n            os.fstat(fd)\n            found.append(fd)\n        except OSError: pass\n    return len(found)",
     "a generator": "return (x for x in a)",
     "a set": "return {1, 2}",
@@ -29,7 +28,6 @@ FUNCTIONS = {
     "interrupt": "raise KeyboardInterrupt",
     "deep recursion": "def f(n): return n and f(n - 1)\n    return f(15000)",
     "endless recursion": "def f(): return f()\n    return f()",
-    "endless": "while True: pass",
     "too much memory": "return len(bytearray(200 << 20))",
     "printing": "print('text')\n    return 1",
     "reading": "return [sys.stdin.read(), sys.stdin.buffer.read() == b'']",
@@ -37,6 +35,12 @@ FUNCTIONS = {
     "atexit": "import atexit\n    atexit.register(print, 1)\n    return 1",
     "fork": "import os\n    return os.fork()",
     "random with a seed": "random.seed(3)\n    return random.random()",
+}  # fmt: skip
+
+# Whole sources, each with a function `solve(a, b)`.
+SOURCES = {
+    "where it is": "def solve(a, b): return [__import__('os').getcwd(), sys.getrecursionlimit(), sys.flags.isolated, sys._getframe().f_back.f_code.co_name]",
+    "endless": "def solve(a, b):\n    while True: pass",
     "a class": "class Solution:\n    def solve(self, a, b):\n        return a[::-1]",
     "a class with annotations": "class Solution:\n    def solve(self, a: List[int], b: Dict[int, str]) -> List[int]:\n        return a",
     "a dataclass": "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\ndef solve(a, b): return P(a[0]).x",
@@ -48,6 +52,7 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
-def whole(source: str) -> str:
-    """A source; bodies become one."""
-    return source if "solve" in source or source == "x = 1" else f"def solve(a, b):\n    {source}\n"
+def of_bodies() -> str:
+    """Return a source with a function that calls the one which its first argument names."""
+    each = "".join(f"def f{number}(a, b):\n    {body}\n" for number, body in enumerate(BODIES.values()))
+    return f"{each}def solve(name, a, b): return globals()[f'f{{{list(BODIES)}.index(name)}}'](a, b)\n"

@@ -324,3 +324,4 @@ def whole(source: str) -> str:
 
 
 BATCH = {"what it finds": found(), **{name: whole(source) for name, source in PROGRAMS.items()}}
+ALONE = {"output over the limit, unbuffered"}  # no neighbour ends so
