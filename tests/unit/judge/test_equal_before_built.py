@@ -157,7 +157,7 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def preprocessed(folder: Path, build: Recipe, beside: Path) -> tuple[int, bytes, list[str]]:
-    """Return how the preprocessor ends, its words, and its lines with one blank for several, but in literals."""
+    """Return the exit code, the words and the lines of the preprocessor; blanks out of literals are one."""
     (folder / "source.cpp").write_bytes(build.main.content.read())
     command = ["g++", "-DEVAL", "-std=gnu++20", "-O2", "-E", "source.cpp", "-I", str(beside)]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
