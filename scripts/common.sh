@@ -29,7 +29,7 @@ refresh_lists() { as_root apt-get update -qq -o Acquire::Retries=3 >&2 || say "a
 # apt_install PACKAGE...: true where it worked.
 apt_install() {
     say "Installing $* ..."
-    as_root apt-get install -y -qq -o Acquire::Retries=3 --no-install-recommends "$@" </dev/null >&2
+    as_root apt-get install -y -qq -o Acquire::Retries=3 -o DPkg::Lock::Timeout=600 --no-install-recommends "$@" </dev/null >&2
 }
 
 need_compiler() {
