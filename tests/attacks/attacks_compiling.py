@@ -103,5 +103,5 @@ COMPILING = (
     _strange("a-coding-nobody-knows", "status", "# coding: rot-14\nprint(1)", language="python"),
     _strange("words-of-the-judge", "status", '#error "Time limit exceeded" Resource temporarily unavailable\n'),
     # A compiler repeats it.
-    _strange("a-source-of-ten-megabytes", "cleaning", "#error " + "x" * (10 << 20) + "\n"),
+    _strange("a-source-of-three-megabytes", "cleaning", "#error " + "x" * (3 << 20) + "\n"),
 )  # fmt: skip

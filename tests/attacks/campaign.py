@@ -43,7 +43,7 @@ _PATIENT = BuildOptions(
 BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
 SUCCEEDED = "**succeeded**"
 
-CHECKING = CheckerLimits(cpu_time=1.0, wall_time=4.0, memory=256 << 20)  # of one that is attacked
+CHECKING = CheckerLimits(cpu_time=0.3, wall_time=4.0, memory=256 << 20)  # of one that is attacked
 
 
 class _Named(Protocol):
@@ -57,13 +57,21 @@ Column = dict[str, list[Found]]  # what each attack came to, on every task that 
 
 @asynccontextmanager
 async def engine_of(
-    kind: str, store: Store, layers: tuple[str, ...], boxes: Path
+    kind: str, store: Store, layers: tuple[str, ...], boxes: Path, max_processes: int = 256
 ) -> AsyncIterator[Transport]:
     """An engine that is not open yet, and whoever it needs. `kind` may be the address of a server."""
     if is_server(kind):
         yield PistonEngine(discovery(kind))
         return
-    here = EmbeddedEngine(store=store, slots=1, layers=layers, boxes=boxes, max_disk=64 << 20, max_names=3000)
+    here = EmbeddedEngine(
+        store=store,
+        slots=1,
+        layers=layers,
+        boxes=boxes,
+        max_processes=max_processes,
+        max_disk=64 << 20,
+        max_names=3000,
+    )
     async with AsyncExitStack() as held:
         if kind == "embedded":
             yield here

@@ -45,7 +45,7 @@ _QUOTING, _FRAGILE = (
     Checker(kind=CheckerKind.CMS, sources=(NamedBlob(name="checker.cpp", content=Blob.of(source)),))
     for source in (CHECKER, FRAGILE)
 )
-LIMITS = Limits(cpu_time=0.4, wall_time=2.5, memory=96 << 20, output=4 << 20)
+LIMITS = Limits(cpu_time=0.2, wall_time=2.5, memory=96 << 20, output=4 << 20)
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,18 @@ async def programs(
     checker = WHITE_DIFF if compared else _FRAGILE if attacks[0].fragile else _QUOTING
     options = TaskOptions(output_file=OUT_FILE) if attacks[0].writes_file else TaskOptions()
     tests = _tests(ground, orders, fine="fine\n" if compared else None)
-    problem = Problem(id="attacked", tests=tests, limits=limits, checker=checker, options=options)
-    if forks:
-        runner = _named("c++/runner.h", "int started = fork();")
-        granted = msgspec.structs.replace(options, forks=forks)
-        problem = msgspec.structs.replace(
-            problem, included=(runner,), forks_by=(runner.name,), options=granted
-        )
+    runner = _named(
+        "c++/runner.h", "int started = fork();"
+    )  # there whether or not it is granted: one build for both
+    problem = Problem(
+        id="attacked",
+        tests=tests,
+        limits=limits,
+        checker=checker,
+        options=msgspec.structs.replace(options, forks=forks),
+        included=(runner,) if language == "c++" else (),
+        forks_by=(runner.name,) if forks else (),
+    )
     return _round(attacks, await _score(scorer, problem, code, language), ground, way)
 
 

@@ -131,8 +131,9 @@ async def test_no_python_succeeds(
     monkeypatch.setattr(StandingProctor, "judge", counted)
     attacks = PYTHON[THIRDS[third]]
     assert not faults(await programs(scorer, ground, attacks, way=expected))
-    for _ in range(2):  # what one leaves the next one finds
-        assert not faults(await programs(scorer, ground, attacks, way=expected, compared=True))
+    quick = [attack for attack in attacks if "TLE" not in attack.verdicts]
+    for again in (attacks, quick):  # what one leaves the next one finds
+        assert not faults(await programs(scorer, ground, again, way=expected, compared=True))
     assert not faults(await functions(scorer, ground, FUNCTIONS[THIRDS[third]], way=expected))
     stays = way is Way.FORKED and layers == EVERYTHING
     judged = [stage for stage in stayed if stage is not None]
@@ -169,6 +170,7 @@ async def test_no_source_succeeds(
 
 
 STEALING = [attack for attack in COMPILING if "landlock" in attack.layers and not attack.needs]
+WINNING = [attack for attack in STEALING if attack.name in ("include-the-answer", "include-users")]
 
 
 @pytest.mark.sample("bash")
@@ -180,16 +182,15 @@ async def test_no_source_succeeds_on_a_server_that_does_not_confine(
     store = Store(shared_cache)
     async with EmbeddedEngine(store=store, slots=1, layers=("seccomp",), allow_unconfined=True) as open_house:
         proctor = (await open_house.profile()).proctor
-        for confines in (False, True):
+        for confines, attacks in ((False, STEALING), (True, WINNING)):
             server = Pathless(open_house, runtime, confines=confines, proctor=proctor)
             built = Store(tmp_path / str(confines))
             async with Scorer(
                 server, store=built, options=JudgeOptions(all_tests=True), builds=BUILDS
             ) as scorer:
-                found = await sources(scorer, ground, STEALING)
+                found = await sources(scorer, ground, attacks)
             assert bool(faults(found)) is confines
-    for name in ("include-the-answer", "include-users"):
-        assert f"{name}: the secret is in the result" in faults(found)
+    assert faults(found) == [f"{attack.name}: the secret is in the result" for attack in WINNING]
 
 
 @pytest.mark.sample("everything")
@@ -198,7 +199,8 @@ async def test_no_script_succeeds(
 ) -> None:
     boxes = workshop / f"boxes-{ground.mark}"
     boxes.mkdir(mode=0o711)
-    async with engine_of("embedded", Store(shared_cache), layers, boxes) as engine, engine:
+    # No more processes than that: to make as many as there may be usually is most of the work.
+    async with engine_of("embedded", Store(shared_cache), layers, boxes, 64) as engine, engine:
         assert not faults(await scripts(engine, ground, SCRIPTS, boxes))
     assert not list(boxes.iterdir())
 

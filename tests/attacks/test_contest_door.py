@@ -84,13 +84,17 @@ def told_by(answer: httpx.Response) -> Any:
 
 @asynccontextmanager
 async def opened(
-    cache: Path, problem: Problem = SUM, go: asyncio.Event | None = None, connections: int = 2_000
+    cache: Path,
+    problem: Problem = SUM,
+    go: asyncio.Event | None = None,
+    connections: int = 2_000,
+    waiting: int = 16,
 ) -> AsyncIterator[Door]:
     """Open a door. Until `go`, otter is told nothing of its programs."""
     store = Store(cache)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         judge: Any = scorer.judge if go is None else Held(scorer.judge, go)
-        held = Contest({**PROBLEMS, "sum": problem}, Rules(), judge=judge, participants=TOKENS)
+        held = Contest({**PROBLEMS, "sum": problem}, Rules(waiting=waiting), judge=judge, participants=TOKENS)
         async with (
             serving(held, TOKENS, connections=connections) as address,
             httpx.AsyncClient(timeout=600, limits=httpx.Limits(max_connections=None)) as http,
@@ -144,7 +148,7 @@ async def test_calls_of_others_are_not_cancelled(shared_cache: Path) -> None:
 async def test_floods_do_not_starve_others(flood: Flood, shared_cache: Path) -> None:
     """Heron, by a connection of its own, is judged while not one of otter's programs is answered."""
     go = asyncio.Event()
-    async with opened(shared_cache, SHORT, go) as door, httpx.AsyncClient(timeout=600) as http:
+    async with opened(shared_cache, SHORT, go, waiting=4) as door, httpx.AsyncClient(timeout=600) as http:
         language = "c++" if "int main" in flood.code else "python"
         calls = [
             asyncio.create_task(

@@ -60,10 +60,8 @@ int main() { signal(SIGPIPE, SIG_IGN); static char b[65536]; memset(b, ' ', size
 PATIENT = """#include <cstdio>
 int main(int argc, char** argv) { FILE* from = argc == 3 ? fopen(argv[1], "r") : stdin; int x; puts(fscanf(from, "%d", &x) == 1 ? "1" : "0"); }
 """
-GREEDY = """#include <fstream>
-#include <iostream>
-#include <string>
-int main(int argc, char** argv) { std::ifstream from(argc == 3 ? argv[1] : "/dev/stdin"); std::string line; std::getline(from, line); std::cout << 0; }
+GREEDY = """#include <cstdio>
+int main(int argc, char** argv) { FILE* from = argc == 3 ? fopen(argv[1], "r") : stdin; char* line = nullptr; size_t room = 0; puts(getline(&line, &room, from) < 0 ? "1" : "0"); }
 """
 TIRELESS = "int main() { for (;;) {} }"
 
