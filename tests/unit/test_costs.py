@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -84,7 +85,8 @@ def test_a_dear_test_fails(tmp_path: Path) -> None:
         tmp_path,
         tmp_path,
     ]
-    said = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    said = subprocess.run(asked, cwd=tmp_path, env=alone, capture_output=True, text=True, check=False).stdout
     ends = {
         line.split("::")[1].split()[0]: line.split()[0]
         for line in said.splitlines()

@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.command_line import CommandLine
 
@@ -36,6 +38,12 @@ def installed(tmp_path: Path) -> Path:
     return folder
 
 
+def table(path: Path, **columns: list[str]) -> Path:
+    """A problem as parquet, which is read without the package `datasets`."""
+    pq.write_table(pa.Table.from_pylist([{"id": "two", **columns}]), path)
+    return path
+
+
 def told(installed: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """What `ioi-eval problems` says where the distribution is installed."""
     return ran(installed, "problems", *arguments, "--json")
@@ -49,8 +57,7 @@ def ran(
 
 
 def test_a_benchmark_is_one_file_and_one_entry(installed: Path, tmp_path: Path) -> None:
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text(json.dumps({"id": "two", "inputs": ["1 2", "3 4"], "outputs": ["3", "7"]}) + "\n")
+    rows = table(tmp_path / "rows.parquet", inputs=["1 2", "3 4"], outputs=["3", "7"])
     done = told(installed, "sums", "--dataset", rows)
     assert done.returncode == 0, done.stderr
     [problem] = json.loads(done.stdout)
@@ -63,9 +70,9 @@ def test_a_benchmark_is_one_file_without_an_installation(
     installed: Path, tmp_path: Path, shared_cache: Path
 ) -> None:
     """As the page says, in at most 60 lines: listed, and rows of a dump judged by it."""
-    own, rows, dump = installed / "sums_benchmark.py", tmp_path / "rows.jsonl", tmp_path / "dump.jsonl"
+    own, dump = installed / "sums_benchmark.py", tmp_path / "dump.jsonl"
     assert len(own.read_text().splitlines()) <= 60
-    rows.write_text(json.dumps({"id": "two", "inputs": ["1 2", "3 4"], "outputs": ["3", "7"]}) + "\n")
+    rows = table(tmp_path / "rows.parquet", inputs=["1 2", "3 4"], outputs=["3", "7"])
     codes = {"right": "print(sum(map(int, input().split())))", "wrong": "print(3)"}
     told_of = ({"problem_id": "two", "uuid": key, "code": code} for key, code in codes.items())
     dump.write_text("".join(json.dumps({**row, "language": "python"}) + "\n" for row in told_of))
@@ -97,8 +104,8 @@ def test_a_file_without_a_benchmark_is_bad_input(tmp_path: Path, code: str, word
 
 
 def test_what_another_version_of_the_file_made_is_not_taken(installed: Path, tmp_path: Path) -> None:
-    own, rows = installed / "sums_benchmark.py", tmp_path / "rows.jsonl"
-    rows.write_text(json.dumps({"id": "two", "inputs": ["1 2"], "outputs": ["3"]}) + "\n")
+    own = installed / "sums_benchmark.py"
+    rows = table(tmp_path / "rows.parquet", inputs=["1 2"], outputs=["3"])
     [first] = json.loads(told(tmp_path, own, "--dataset", rows).stdout)
     own.write_text(own.read_text().replace("1.0, 256 << 20", "2.5, 256 << 20"))
     # Python itself sees no change within a second.

@@ -375,7 +375,7 @@ def test_every_shape_is_told_by_its_columns() -> None:
 
 
 def test_completions_of_humaneval_are_judged_behind_their_prompt(cli: CommandLine, tmp_path: Path) -> None:
-    rows = write_jsonl(tmp_path / "humaneval.jsonl", [SUMS])
+    rows = write_parquet(tmp_path / "humaneval.parquet", [SUMS])
     samples = [
         {"task_id": "HumanEval/7", "completion": "    return sum(numbers)\n"},
         {"task_id": "HumanEval/7", "completion": "    return 7\n"},
@@ -393,7 +393,7 @@ def test_completions_of_humaneval_are_judged_behind_their_prompt(cli: CommandLin
 
 
 def test_requests_that_failed_are_listed_and_the_others_scored(cli: CommandLine, tmp_path: Path) -> None:
-    rows = write_jsonl(tmp_path / "humaneval.jsonl", [SUMS])
+    rows = write_parquet(tmp_path / "humaneval.parquet", [SUMS])
     reply = "```python\ndef total(numbers):\n    return sum(numbers)\n```"
     body = {"choices": [{"message": {"content": reply}}]}
     answered = {"id": "1", "custom_id": "HumanEval/7#1", "response": {"body": body}, "error": None}

@@ -140,7 +140,7 @@ def test_a_language_that_cannot_use_the_grader_is_not_scored() -> None:
         submission_recipe(graded_problem(), submitted("class Sum {}", "java"), LIMITS)
 
 
-@pytest.mark.parametrize("code", ["", "int main() {}\0", "\ud800", "x" * 2_000_000])
+@pytest.mark.parametrize("code", ["", "int main() {}\0", "\ud800", "x" * 1_100_000])
 def test_any_text_is_a_source(code: str) -> None:
     recipe = submission_recipe(plain_problem(), submitted(code), LIMITS)
     assert recipe.main.content.size >= len(code)
