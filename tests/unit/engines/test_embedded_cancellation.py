@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engine_helpers import alive, boxes, file, inside, mark, script, stays
-from support.engines import toolchains
-from support.once import all_tools
+from support.once import all_tools, toolchains_once
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.models import Job
+from ioi_eval.models import Job, Toolchain
 
 LAYERS = [None, ("landlock", "seccomp")]
 
@@ -61,7 +61,11 @@ async def test_cancelled_again_and_again(store: Store, base: Path) -> None:
 
 @pytest.mark.alike
 async def test_entering_can_be_cancelled(store: Store, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", toolchains)  # asking takes time
+    def slowly(*given: Any) -> dict[str, Toolchain]:
+        time.sleep(0.07)
+        return toolchains_once(*given)
+
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", slowly)
 
     async def enter() -> None:
         async with EmbeddedEngine(store=store, slots=1, boxes=base):
@@ -86,15 +90,14 @@ async def test_timeouts_of_the_caller(store: Store, base: Path) -> None:
 
 
 CLIENT = """
-import asyncio, sys
+import asyncio, msgspec, sys
 from pathlib import Path
-from ioi_eval.engines.embedded import EmbeddedEngine
-from ioi_eval.models import Blob, Job, JobFile
+from ioi_eval.engines.embedded import EmbeddedEngine, engine as embedded
+from ioi_eval.models import Blob, Job, JobFile, Toolchain
 from ioi_eval.store import Store
-from support.once import ask_once
 
 async def main(store, base, layers, tools):
-    ask_once(told=tools.encode())
+    embedded.toolchains = lambda *_: msgspec.json.decode(tools, type=dict[str, Toolchain])
     job = Job(files=(JobFile(name="run", content=Blob.of(sys.stdin.read())),))
     chosen = tuple(layers.split(",")) if layers else None
     async with EmbeddedEngine(store=Store(Path(store)), slots=2, boxes=Path(base), layers=chosen) as engine:
@@ -111,9 +114,8 @@ async def test_a_client_that_is_killed(store: Store, base: Path, layers: str, ki
     marked = mark()
     arguments = [str(store.root), str(base), layers, all_tools().decode()]
     client = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", CLIENT, *arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+        sys.executable, "-c", CLIENT, *arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert client.stdin is not None
     client.stdin.write(stays(marked).encode())  # not an argument: by those the job's processes are found
     client.stdin.close()
