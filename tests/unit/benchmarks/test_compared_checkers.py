@@ -10,6 +10,11 @@ import pytest
 from hub_rows import code_contests, write_rows
 from support.command_line import CommandLine
 
+from ioi_eval import Scorer, Store
+from ioi_eval.benchmarks import BenchmarkOptions
+from ioi_eval.models import CheckerKind
+from ioi_eval.runs.solutions import KINDS, compare_checkers
+
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).parents[3]
 
@@ -32,19 +37,42 @@ ROWS = [
 ]
 
 
-def test_what_each_comparison_decides_differently(cli: CommandLine, tmp_path: Path) -> None:
+async def test_what_each_comparison_decides_differently(
+    scorer: Scorer, shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
+    assert KINDS[:2] == ("white-diff", "stripped") and "json" not in KINDS
+    some = (CheckerKind.EXACT, CheckerKind.TOKENS, CheckerKind.FLOAT_LINES)
+    monkeypatch.setattr("ioi_eval.runs.solutions.KINDS", some)
+    _, decided = await compare_checkers(
+        "code_contests",
+        choice=BenchmarkOptions(data_dir=str(copies)),
+        out=tmp_path / "c",
+        engine=scorer,
+        store=Store(shared_cache),
+    )
+    check([(one.checker, one.problem, one.accepts, one.rejects) for one in decided])
+
+
+def check(decided: list[tuple[str, str, int, int]]) -> None:
+    found = {(checker, problem): rejects for checker, problem, _, rejects in decided}
+    assert all(accepts == 0 for _, _, accepts, _ in decided)
+    assert {problem for _, problem in found} == {"case", "floats"}
+    assert found["tokens", "case"] == found["exact", "case"] == found["tokens", "floats"] == 1
+    assert ("float-lines", "floats") not in found, "it is as near as that asks for"
+
+
+@pytest.mark.long
+def test_what_the_command_says_of_them(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
     done = cli(
         "validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--json", "--out", "c"
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told["comparisons"][:2] == ["white-diff", "stripped"] and "json" not in told["comparisons"]
-    found = {(one["checker"], one["problem"]): one["rejects"] for one in told["decided_differently"]}
-    assert all(one["accepts"] == 0 for one in told["decided_differently"])
-    assert {problem for _, problem in found} == {"case", "floats"}
-    assert found["tokens", "case"] == found["exact", "case"] == found["tokens", "floats"] == 1
-    assert ("float-lines", "floats") not in found, "it is as near as that asks for"
+    assert told["comparisons"] == list(KINDS)
+    names = ("checker", "problem", "accepts", "rejects")
+    check([tuple(one[name] for name in names) for one in told["decided_differently"]])
 
 
 @pytest.mark.long

@@ -42,14 +42,14 @@ def names(path: Path, **options: Any) -> list[str]:
     [
         (ONE_PAGE, "0.1 GiB in its column text"),
         ({**ONE_PAGE, "data_page_version": "2.0"}, "0.1 GiB in its column text"),
-        ({"use_dictionary": True}, "0.3 GiB in its column text"),
+        ({"use_dictionary": True}, "0.2 GiB in its column text"),
         (A_PAGE_FOR_EACH, ""),
         ({**ONE_PAGE, "compression": "none"}, ""),
     ],
     ids=["page", "second version", "dictionary", "pages", "not packed"],
 )
 def test_a_page_that_does_not_fit_is_refused(tmp_path: Path, options: dict[str, Any], said: str) -> None:
-    path = write(tmp_path / "rows.parquet", 140 * MB, **options)
+    path = write(tmp_path / "rows.parquet", 110 * MB, **options)
     every = [str(number) for number in range(ROWS)]
     assert names(path, memory=400 * MB) == every
     assert names(path, memory=MB, columns=["name"]) == every, "the other column is not read"
