@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -275,6 +276,7 @@ def test_no_more_workers_leave_at_once_than_the_budget_lets() -> None:
     assert budget["spec"]["maxUnavailable"] == most
 
 
+@cache
 def rendered(overlay: str, folder: Path = KUBERNETES) -> dict[str, Any]:
     """Return the objects that `kubectl apply -k` would send, by kind."""
     if shutil.which("kubectl") is None:
@@ -284,6 +286,7 @@ def rendered(overlay: str, folder: Path = KUBERNETES) -> dict[str, Any]:
     return {each["kind"]: each for each in yaml.safe_load_all(made.stdout)}
 
 
+@pytest.mark.sample("1.34|base-1.25")
 @pytest.mark.parametrize("of", ["1.25", "1.30", "1.34"])
 @pytest.mark.parametrize("overlay", ["base", "many", "client"])
 def test_kubernetes_knows_every_field_of_what_is_sent(overlay: str, of: str) -> None:
@@ -311,6 +314,7 @@ def test_images_come_from_where_one_file_says(tmp_path: Path) -> None:
     assert "create secret docker-registry ioi-eval-registry" in page
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["PodMonitor", "PrometheusRule"])
 def test_the_operator_knows_every_field(kind: str) -> None:
     """By the package's models of its definitions, which drop what they do not know."""
@@ -330,7 +334,7 @@ def test_the_operator_knows_every_field(kind: str) -> None:
     assert kept(misspelt) != misspelt
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def many() -> dict[str, Any]:
     return rendered("many")
 

@@ -48,6 +48,10 @@ class CommandLine:
         said = process.communicate()
         return subprocess.CompletedProcess(process.args, process.returncode, *said)
 
+    def given(self, text: bytes, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """Call it with a text as its standard input."""
+        return warm_command().run(list(map(str, arguments)), self.folder, self.env, given=text)
+
     def script(self, name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Run one of the checkout's scripts in Python."""
         env = {**self.env, **with_usual_cache(self.cache), "PYTHONPATH": str(ROOT)}

@@ -29,7 +29,10 @@ _LOADED = (
     *(f"ioi_eval.cli.{name}" for name in _COMMANDS.split()),
     "ioi_eval.engines.piston",
     "ioi_eval.engines.ray.engine",
+    "ioi_eval.generate.chat",
     "ioi_eval.runs.score",
+    "httpcore",  # of httpx, when it first connects
+    "markdown_it",
     "pandas",
     "pyarrow.parquet",
     "typer._adapters",  # what a command's arguments are read with
@@ -40,21 +43,32 @@ _LARGEST = 1 << 20  # bytes of a request
 class WarmCommand:
     """The process that forks. It ends when its last user closes it or dies."""
 
-    def __init__(self) -> None:
+    def __init__(self, *loaded: str) -> None:
+        """`loaded`: other modules than most commands need."""
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             number = theirs.fileno()
-            self._process = subprocess.Popen([sys.executable, __file__, str(number)], pass_fds=[number])
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, str(number), *(loaded or _LOADED)], pass_fds=[number]
+            )
         self._requests.send(import_module("support.once").all_tools())
         self._requests.recv(_LARGEST)  # it is ready: the tests that come do not bear what it costs
 
     def run(
-        self, arguments: list[str], folder: Path, environment: Mapping[str, str], script: str = ""
+        self,
+        arguments: list[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        script: str = "",
+        given: bytes | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Return how a call ended: of the command, or of a script in Python."""
-        with _scratch("stdout") as stdout, _scratch("stderr") as stderr:
-            outputs = [stdout.fileno(), stderr.fileno()]
-            code = self._ended(outputs, arguments, str(folder), dict(environment), script)
+        """Return how a call ended: of the command, or of a script in Python. `given`: its standard input."""
+        with _scratch("stdin") as stdin, _scratch("stdout") as stdout, _scratch("stderr") as stderr:
+            stdin.write(given or b"")
+            stdin.seek(0)
+            files = [stdout, stderr] if given is None else [stdin, stdout, stderr]
+            descriptors = [file.fileno() for file in files]
+            code = self._ended(descriptors, arguments, str(folder), dict(environment), script)
             texts = [Path(f"/proc/self/fd/{file.fileno()}").read_text() for file in (stdout, stderr)]
         return subprocess.CompletedProcess(arguments, code, *texts)
 
@@ -64,16 +78,28 @@ class WarmCommand:
         """Return the exit code of a call in a terminal, which somebody else reads meanwhile."""
         return self._ended([terminal] * 3, arguments, str(folder), dict(environment), "")
 
-    def start(self, arguments: list[str], folder: Path, environment: Mapping[str, str]) -> Started:
-        """Return a call that goes on, as a child of this process, which must adopt orphans."""
-        ends = [os.pipe() for _ in range(2)]
+    def start(
+        self,
+        arguments: list[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        script: str = "",
+        *,
+        listens: bool = False,
+    ) -> Started:
+        """Return a call that goes on, as a child of this process, which must adopt orphans.
+
+        `listens`: its standard input is a pipe.
+        """
+        ends = [os.pipe()[::-1] for _ in range(listens)] + [os.pipe() for _ in range(2)]
+        ours, theirs = zip(*ends, strict=True)
         try:
-            outputs = [writing for _, writing in ends]
-            pid = self._asked(outputs, arguments, str(folder), dict(environment), "", stays=True)
+            pid = self._asked(list(theirs), arguments, str(folder), dict(environment), script, stays=True)
         finally:
-            for _, writing in ends:
-                os.close(writing)
-        return Started(arguments, pid, *(os.fdopen(reading) for reading, _ in ends))
+            for end in theirs:
+                os.close(end)
+        stdin = os.fdopen(ours[0], "w") if listens else None
+        return Started(arguments, pid, *map(os.fdopen, ours[-2:]), stdin)
 
     def _ended(self, descriptors: list[int], *request: object) -> int:
         return self._asked(descriptors, *request, stays=False)
@@ -92,10 +118,10 @@ class WarmCommand:
 class Started:
     """A call under way: of subprocess.Popen what tests use."""
 
-    stdin = None
-
-    def __init__(self, args: list[str], pid: int, stdout: TextIO, stderr: TextIO) -> None:
-        self.args, self.pid, self.stdout, self.stderr = args, pid, stdout, stderr
+    def __init__(
+        self, args: list[str], pid: int, stdout: TextIO, stderr: TextIO, stdin: TextIO | None = None
+    ) -> None:
+        self.args, self.pid, self.stdout, self.stderr, self.stdin = args, pid, stdout, stderr, stdin
         self.returncode: int | None = None
         self._read: list[Future[str]] = []
 
@@ -245,7 +271,7 @@ def _end(code: int) -> None:
 
 
 if __name__ == "__main__":
-    for name in _LOADED:
+    for name in sys.argv[2:]:
         import_module(name)
     with_tests = socket.socket(fileno=int(sys.argv[1]))
     _ask_once(with_tests.recv(_LARGEST))

@@ -70,12 +70,14 @@ def test_doctor_says_what_is_there(cli: CommandLine) -> None:
     done = cli("doctor")
     assert done.returncode == 0, done.stdout
     assert "g++" in done.stdout
-    assert "confinement" in done.stdout
+    assert "confinement" in done.stdout and "python=/" not in " ".join(done.stdout.split())
     answer = json.loads(cli("doctor", "--json").stdout)
     assert answer["ok"]
     assert {"C++ compiler", "C++ standard", "cores", "confinement"} <= {
         condition["name"] for condition in answer["conditions"]
     }
+    others = [one["detail"] for one in answer["conditions"] if one["name"] == "another Python"]
+    assert all("; --python /" in detail for detail in others if "cannot:" not in detail)
 
 
 @pytest.mark.once
@@ -168,6 +170,7 @@ def test_a_cache_that_others_may_write(cli: CommandLine) -> None:
     assert "IOI_EVAL_CACHE" in done.stderr
 
 
+@pytest.mark.once
 def test_examples_are_copied_once(cli: CommandLine) -> None:
     mine = cli.folder / "mine"
     assert cli("examples", mine).returncode == 0

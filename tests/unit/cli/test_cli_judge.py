@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -73,6 +72,7 @@ def test_a_wrong_answer(cli: CommandLine, problems: Path) -> None:
     assert contents_shown[4:] == ["expected:", "10000000001"]
 
 
+@pytest.mark.once
 def test_as_json(cli: CommandLine, problems: Path) -> None:
     done = cli("judge", program(cli, SMALL), "--problems", problems, "--json")
     assert (done.returncode, done.stderr) == (1, "")
@@ -85,6 +85,7 @@ def test_as_json(cli: CommandLine, problems: Path) -> None:
     assert "WA" in [one["verdict"] for one in told["tests"]]
 
 
+@pytest.mark.once
 def test_all_tests_run_where_they_are_asked_for(cli: CommandLine, problems: Path) -> None:
     arguments = (program(cli, WRONG), "--problems", problems)
     few, every = shown(cli, 1, *arguments), shown(cli, 1, *arguments, "--all-tests")
@@ -92,6 +93,7 @@ def test_all_tests_run_where_they_are_asked_for(cli: CommandLine, problems: Path
     assert {row_of(every, name)[1] for name in TESTS} == {"WA"}
 
 
+@pytest.mark.once
 def test_a_program_that_does_not_compile(cli: CommandLine, problems: Path) -> None:
     lines = shown(cli, 1, program(cli, BROKEN), "--problems", problems)
     assert lines[0].endswith(": CE, 0 of 100 points")
@@ -99,6 +101,7 @@ def test_a_program_that_does_not_compile(cli: CommandLine, problems: Path) -> No
     assert any("error:" in line for line in lines[3:])
 
 
+@pytest.mark.once
 def test_contents_cannot_drive_the_terminal(cli: CommandLine, problems: Path) -> None:
     """Neither by what they hold nor by their length."""
     answer = problems / "add" / "tests" / "1-1.out"
@@ -114,28 +117,18 @@ def test_contents_cannot_drive_the_terminal(cli: CommandLine, problems: Path) ->
     assert "[3J000" in output and output.endswith("0…")
 
 
-def from_stdin(cli: CommandLine, code: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        cli.argv("judge", "-", *arguments),
-        input=code,
-        cwd=cli.folder,
-        env=cli.env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.mark.once
 def test_standard_input(cli: CommandLine, problems: Path) -> None:
-    done = from_stdin(cli, PYTHON, "--language", "python", "--problems", problems)
+    words = ("judge", "-", "--problems", problems)
+    done = cli.given(PYTHON.encode(), *words, "--language", "python")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("add, python (") and "): AC, 100 of 100 points\n" in done.stdout
-    unsaid = from_stdin(cli, PYTHON, "--problems", problems)
+    unsaid = cli.given(PYTHON.encode(), *words)
     assert unsaid.returncode == 2
     assert "standard input, --language: the language is not known" in unsaid.stderr
 
 
+@pytest.mark.once
 def test_a_judge_that_fails_is_no_verdict(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add", checker="int main() { return 7; }")
     done = cli("judge", program(cli, RIGHT), "--problems", "problems")

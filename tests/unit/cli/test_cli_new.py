@@ -10,7 +10,17 @@ from support.command_line import CommandLine
 from ioi_eval.cli.examples import PackageType
 
 
+@pytest.mark.once
+def test_packages_of_every_type_can_be_used(cli: CommandLine) -> None:
+    for kind in PackageType:
+        written = cli("new", f"packages/my-{kind}", "--type", kind)
+        assert written.returncode == 0 and f"ioi-eval validate packages/my-{kind}" in written.stdout
+    found = cli("problems", "packages")
+    assert found.returncode == 0 and f"{len(PackageType)} of {len(PackageType)} packages" in found.stdout
+
+
 @pytest.mark.alike
+@pytest.mark.sample("function|interactive")
 @pytest.mark.parametrize("kind", PackageType)
 def test_a_package_to_begin_with_validates(cli: CommandLine, kind: PackageType) -> None:
     written = cli("new", f"packages/my-{kind}", "--type", kind)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
+from support.command_line import CommandLine
 
 from ioi_eval.cli import COMMANDS, console, loaded
 
@@ -16,16 +19,18 @@ HEAVY = {"pandas", "pyarrow", "datasets", "aiohttp", "httpx", "rich", "jinja2", 
 LOADS = """
 import contextlib, io, sys
 from ioi_eval.cli import main
-sys.argv = ["ioi-eval", *sys.argv[1:]]
-with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
-    main()
+for words in " ".join(sys.argv[1:]).split(" + "):
+    sys.argv[1:] = words.split()
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+        main()
 print(*sys.modules)
 """
 
 
-def loaded_by(*arguments: str, cache: Path) -> set[str]:
+@cache
+def loaded_by(commands: str, cache: Path) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", LOADS, *arguments],
+        [sys.executable, "-c", LOADS, commands],
         capture_output=True,
         text=True,
         check=True,
@@ -34,9 +39,9 @@ def loaded_by(*arguments: str, cache: Path) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("doctor",), ("problems", "examples/problems/lanterns")])
-def test_little_is_loaded_before_it_is_needed(arguments: tuple[str, ...], shared_cache: Path) -> None:
-    modules = loaded_by(*arguments, cache=shared_cache)
+@pytest.mark.parametrize("arguments", ["--help", "doctor + problems examples/problems/lanterns"])
+def test_little_is_loaded_before_it_is_needed(arguments: str, shared_cache: Path) -> None:
+    modules = loaded_by(arguments, cache=shared_cache)
     assert "ioi_eval.cli" in modules
     assert HEAVY & modules == set()
 
@@ -105,21 +110,10 @@ echo "${COMPREPLY[@]}"
 """
 
 
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        (["sc"], "score"),
-        (["score", "d.jsonl", "--time-"], "--time-limit --time-factor"),
-        (["score", "--extract", ""], "last first whole livecodebench"),
-        (["new", "--type", "in"], "interactive"),
-    ],
-)
-def test_a_shell_completes_commands_options_and_words(
-    typed: list[str], offered: str, shared_cache: Path
-) -> None:
+def test_a_shell_completes_commands(shared_cache: Path) -> None:
     scripts = str(Path(sys.executable).parent)
     done = subprocess.run(
-        ["bash", "-c", COMPLETED, "bash", *typed],
+        ["bash", "-c", COMPLETED, "bash", "sc"],
         capture_output=True,
         text=True,
         check=True,
@@ -129,4 +123,19 @@ def test_a_shell_completes_commands_options_and_words(
             "PYTHONPATH": ":".join(sys.path),
         },
     )
-    assert done.stdout.split() == offered.split(), done
+    assert done.stdout.split() == ["score"], done
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("score d.jsonl --time-", "--time-limit --time-factor"),
+        ("score --extract ", "last first whole livecodebench"),
+        ("new --type in", "interactive"),
+    ],
+)
+def test_a_shell_is_offered_options_and_words(cli: CommandLine, typed: str, offered: str) -> None:
+    """By what the shell's function calls."""
+    words = f"ioi-eval {typed}"
+    asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_IOI_EVAL_COMPLETE": "complete_bash"}
+    assert replace(cli, environment=asked)().stdout.split() == offered.split()

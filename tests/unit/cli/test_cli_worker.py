@@ -168,6 +168,7 @@ def test_what_it_does_not_start_with(cli: CommandLine, options: tuple[str, str],
     assert words in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.once
 def test_a_name_that_is_not_its_own(cli: CommandLine) -> None:
     with working(cli, "--allow-host", "judge") as (_, port):
         assert ask(port, "/", Host="judge")[0] == 200
@@ -202,6 +203,7 @@ def test_a_log_of_objects(cli: CommandLine, shared_cache: Path, first: bool) -> 
     assert all(event["time"] for event in events)
 
 
+@pytest.mark.once
 def test_an_error_is_an_object_of_the_log(cli: CommandLine) -> None:
     with working(cli) as (_, port):
         refused = cli("worker", "--port", port, "--log-format", "json")
@@ -210,6 +212,7 @@ def test_an_error_is_an_object_of_the_log(cli: CommandLine) -> None:
     assert event["event"] == "error" and str(port) in event["message"]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -231,6 +234,7 @@ def test_an_error_before_it_serves_is_an_object_too(
     assert event["event"] == "error" and named in event["message"].lower()
 
 
+@pytest.mark.once
 def test_an_option_before_the_command_is_refused_as_an_object_too(cli: CommandLine) -> None:
     refused = cli("--bad", "worker", "--log-format", "json")
     [event] = map(json.loads, refused.stderr.splitlines())
@@ -238,12 +242,14 @@ def test_an_option_before_the_command_is_refused_as_an_object_too(cli: CommandLi
     assert cli("--bad", "worker").stderr.startswith("Usage: ")
 
 
+@pytest.mark.once
 def test_what_asks_for_no_objects_gets_none(cli: CommandLine) -> None:
     for words in (("worker", "--log-format", "xml"), ("doctor", "--log-format", "json")):
         refused = cli(*words)
         assert refused.returncode == 2 and refused.stderr.startswith(f"Usage: ioi-eval {words[0]} ")
 
 
+@pytest.mark.once
 def test_what_libraries_log_is_an_object_too() -> None:
     """Such as a slow handler of asyncio, or a warning of Python's."""
     code = """
@@ -260,6 +266,7 @@ logging.getLogger("ioi_eval.store").info("ours")
     assert first == "first\nline" and "UserWarning: old" in second and third == "ours"
 
 
+@pytest.mark.once
 def test_its_python_is_chosen_as_for_judging(cli: CommandLine) -> None:
     """By the option, else by the variable."""
     refused = cli("worker", "--port", "0", "--python", "/no/python")

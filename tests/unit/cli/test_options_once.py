@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,14 +27,15 @@ from ioi_eval.runs import RunOptions, Timing
 pytestmark = pytest.mark.once
 
 PACKAGE = Path(ioi_eval.__file__).parent
-DECLARE = {ast.dump(ast.parse(name, mode="eval").body) for name in ("Said", "typer.Option")}
+DECLARE = {"Said", "typer.Option"}
 
 
 def helps() -> Iterator[tuple[str, str]]:
     """Each text for users that an option has in the source, with its place."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Call) or ast.dump(node.func) not in DECLARE:
+        source = path.read_text()
+        for node in ast.walk(ast.parse(source)) if re.search(r"\b(Said|Option)\(", source) else ():
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in DECLARE:
                 continue
             texts = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "help")]
             for text in texts:

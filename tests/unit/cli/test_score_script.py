@@ -1,4 +1,4 @@
-"""scripts/score_generations.py, on the first rows of the example dump."""
+"""scripts/score_generations.py, on small packages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.command_line import (
     BROKEN,
     PYTHON,
     RIGHT,
-    ROOT,
+    SMALL,
     CommandLine,
     contents,
     results,
@@ -29,9 +29,9 @@ def script(cli: CommandLine, *arguments: str | Path) -> subprocess.CompletedProc
     return cli.script("score_generations.py", *arguments)
 
 
-def test_it_loads_scores_aggregates_and_reports(cli: CommandLine) -> None:
-    examples = ROOT / "examples"
-    base = (examples / "generations.jsonl", "--problems", examples / "problems", "--out", "run")
+def test_it_loads_scores_aggregates_and_reports(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", [row("a", SMALL), row("b", RIGHT)])
+    base = (dump, "--problems", problems, "--out", "run")
     first = script(cli, *base, "--limit", "1")
     assert first.returncode == 0, first.stderr
     judged = results(cli.folder / "run")
@@ -42,7 +42,7 @@ def test_it_loads_scores_aggregates_and_reports(cli: CommandLine) -> None:
         assert f"{points[key]:g} points" in first.stdout
     summary = msgspec.json.decode((cli.folder / "run" / "summary.json").read_bytes(), type=Summary)
     (model,) = summary.models
-    assert f"heron-7b: {model.points:g} of 100 points; pass@1 " in first.stdout
+    assert f"m: {model.points:g} of 100 points; pass@1 " in first.stdout
     assert first.stdout.splitlines()[-1] == "1 scored, 0 unscored. Report: run/report.html"
     assert {"report.md", "report.html"} <= contents(cli.folder / "run").keys()
 
