@@ -31,9 +31,10 @@ COMMANDS = {
 
 
 @pytest.fixture
-def runs(cli: CommandLine, recorded_run: Path) -> CommandLine:
-    for name in ("run", "again"):
-        shutil.copytree(recorded_run, cli.folder / name, ignore=shutil.ignore_patterns("report", "report.*"))
+def runs(cli: CommandLine, name: str, request: pytest.FixtureRequest) -> CommandLine:
+    for run in {"run", "again"} & {*COMMANDS[name]}:
+        made = request.getfixturevalue("recorded_run")
+        shutil.copytree(made, cli.folder / run, ignore=shutil.ignore_patterns("report", "report.*"))
     return cli
 
 

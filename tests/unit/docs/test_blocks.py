@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 from support.pages import PAGES, ROOT, Block, blocks, matches
+from support.runs import recorded_rows
 
 pytestmark = pytest.mark.once
 
@@ -48,10 +48,11 @@ PARSERS: dict[str, Callable[[str], object]] = {
 
 
 @pytest.fixture
-def place(tmp_path: Path, recorded_run: Path) -> Path:
+def place(tmp_path: Path) -> Path:
     """What pages take for granted: the examples, and a run of theirs."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    shutil.copytree(recorded_run, tmp_path / "runs" / "demo")
+    (tmp_path / "runs").mkdir()
+    recorded_rows(tmp_path / "runs" / "demo")
     return tmp_path
 
 

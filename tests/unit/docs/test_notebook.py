@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 NOTEBOOK = Path(__file__).parents[3] / "docs" / "tutorials" / "notebook.ipynb"
 
 

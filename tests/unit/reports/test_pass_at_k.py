@@ -189,6 +189,7 @@ def test_of_what_was_asked_for_something_lacks_k(tmp_path: Path) -> None:
     assert by_problem == {"sum": [1.0, 1.0, 1.0, None], "other": [1.0, None, None, None]}
 
 
+@pytest.mark.long
 def test_the_recorded_example(recorded_run: Path) -> None:
     """Its tag `queues` once had a pass@10 of 0 below a pass@5 of 51 %."""
     (model, *_) = summary(recorded_run).models
