@@ -213,7 +213,7 @@ def test_a_meter_is_drawn_to_scale() -> None:
 
 
 @given(st.lists(judged(), max_size=3, unique_by=lambda case: case[0].key))
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 4)
 def test_nothing_of_a_submission_breaks_the_page(
     tmp_path_factory: pytest.TempPathFactory, cases: list[Any]
 ) -> None:

@@ -244,7 +244,7 @@ def reading_of(**options: Any) -> dict[str, Any]:
 
 
 @given(st.lists(judged(), max_size=3, unique_by=lambda case: case[0].key), st.lists(texts, max_size=2))
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 4)
 def test_nothing_of_a_submission_breaks_the_page(
     tmp_path_factory: pytest.TempPathFactory, cases: list[Any], reasons: list[str]
 ) -> None:

@@ -143,7 +143,7 @@ def test_the_settings_come_from_the_run_and_from_its_rows(tmp_path: Path) -> Non
 
 
 @given(st.lists(judged(), max_size=8, unique_by=lambda case: case[0].key), st.integers(0, 2**32))
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 4)
 def test_any_order_of_finishing_gives_the_same_summary(
     tmp_path_factory: pytest.TempPathFactory, cases: list[Any], seed: int
 ) -> None:
@@ -168,7 +168,7 @@ def test_not_even_the_last_digit_of_a_mean_depends_on_the_order(tmp_path: Path) 
 
 
 @given(st.lists(judged(), min_size=1, max_size=8, unique_by=lambda case: case[0].key))
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples // 4)
 def test_points_are_those_of_the_scoring(tmp_path_factory: pytest.TempPathFactory, cases: list[Any]) -> None:
     cases = [(msgspec.structs.replace(of, row={"model": "one"}), *rest) for of, *rest in cases]
     run = summary(written(tmp_path_factory.mktemp("points") / "run", [result_row(*case) for case in cases]))

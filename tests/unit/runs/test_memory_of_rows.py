@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from journal_rows import MADE_OF, row
 
 from ioi_eval.runs.journal import Journal
 from ioi_eval.store.packed import NamedKeys
+
+pytestmark = pytest.mark.once
 
 NUMBER = 10_000
 MOST = 180  # bytes a row, of which keys and hashes are 52

@@ -38,7 +38,6 @@ from ioi_eval.testing import Broken, FakeEngine
 
 pytestmark = pytest.mark.once
 
-PROBLEMS = [examples() / "problems" / name for name in ("lanterns", "garland")]
 TWO = EngineChoice(text="http://a:2000,http://b:2000")
 
 
@@ -116,13 +115,17 @@ def dump(folder: Path) -> Path:
         for number, code in enumerate([*codes, f"right {turn}"])
     ]
     (folder / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "problems").mkdir(exist_ok=True)
+    for name in ("lanterns", "garland"):
+        if not (folder / "problems" / name).exists():
+            (folder / "problems" / name).symlink_to(examples() / "problems" / name)
     return folder / "dump.jsonl"
 
 
 async def scored(folder: Path, name: str, engine: Any, number: int = 1, **told: Any) -> tuple[Any, list[Any]]:
     call = await score_dump(
         dump(folder),
-        examples() / "problems",
+        folder / "problems",
         out=folder / name,
         engine=engine,
         options=RunOptions(client_processes=number),
@@ -346,7 +349,7 @@ async def test_what_is_lacking_is_asked_of_another_process_where_one_has_no_serv
     channels = [Silent(), Silent()]
     first, second = processes = [Process(channel, lambda *_: None) for channel in channels]  # type: ignore[arg-type]
     first.usable = second.usable = 1
-    problem = load_problems(examples() / "problems")["lanterns"]
+    problem = load_problems(examples() / "problems" / "lanterns")["lanterns"]
     asking = asyncio.create_task(Judges(processes).lacks(problem, None))
     await asyncio.sleep(0)
     assert isinstance(channels[0].sent[-1], Lack)

@@ -256,7 +256,7 @@ async def test_equals_that_all_fail_are_all_tried(tmp_path: Path) -> None:
 # --- order -------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@settings(max_examples=settings().max_examples // 4)
 @given(seed=st.integers(0, 1000), workers=st.integers(1, 6))
 def test_any_order_of_finishing_gives_the_same_journal_once_sorted(
     tmp_path_factory: pytest.TempPathFactory, seed: int, workers: int

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import interrupted_run
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_samples import result, submission
 from runner_judges import FakeJudge, rows, score, some
@@ -121,6 +121,7 @@ async def test_a_bug_is_not_a_failure_of_the_judge(tmp_path: Path) -> None:
 # --- stopping ----------------------------------------------------------------------------------------
 
 
+@settings(max_examples=settings().max_examples // 4)
 @given(moment=st.integers(0, 120), workers=st.integers(1, 5), seed=st.integers(0, 5))
 def test_cancelled_at_any_moment_the_next_call_completes_it(
     tmp_path_factory: pytest.TempPathFactory, moment: int, workers: int, seed: int
