@@ -158,7 +158,7 @@ def test_a_server_of_another_kind_gets_no_jobs() -> None:
 
 @pytest.fixture(scope="module")
 def address(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    cli = CommandLine(folder=tmp_path_factory.mktemp("worker"), cache=cache)
+    cli = CommandLine(folder=tmp_path_factory.mktemp("worker"), cache=cache).among_the_systems()
     process = cli.start("worker", "--port", "0", "--slots", "2")
     try:
         assert process.stdout is not None

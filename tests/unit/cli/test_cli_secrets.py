@@ -15,7 +15,7 @@ from typing import Any, get_args
 import leftovers
 import pytest
 from repeating_server import repeating
-from support.command_line import RIGHT, CommandLine, results, row, wait_for_rows, write_dump
+from support.command_line import CommandLine, results, row, wait_for_rows, write_dump
 from support.stub_server import Answer, Asked, as_json, fenced, model_server
 from test_cli_run import copies, place, tasks, write_config
 from test_cli_worker import working
@@ -121,31 +121,32 @@ def knowing(cli: CommandLine, token: str) -> CommandLine:
 def test_a_token_is_nowhere_to_be_seen(
     cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
-    """The worker has it from a file, its client from the environment."""
+    """The worker has it from a file, its client from the environment, or another one."""
     client = replace(knowing(cli, TOKEN), alone=True)  # its program looks for it in /proc
-    rows = [row("a", RIGHT), row("b", CURIOUS, language="python")]
-    dump = write_dump(tmp_path / "dump.jsonl", rows)
-    scored = client("score", dump, "--problems", problems, "--out", "run", "--engine", guarded.url)
+    dump = write_dump(tmp_path / "dump.jsonl", [row("b", CURIOUS, language="python")])
+    words = ("score", dump, "--problems", problems, "--engine", guarded.url, "--out")
+    scored, without = client(*words, "run"), knowing(cli, "another")(*words, "refused")
+    (tmp_path / "other").write_text("another")
+    looked = knowing(cli, "")("doctor", "--engine", guarded.url, "--token-file", tmp_path / "other")
     shown, told = guarded.ended()
     assert scored.returncode == 0, scored.stderr
-    assert results(tmp_path / "run").keys() == {"a", "b"}
-    assert any("worker" in line for line in shown), "somebody has looked"
-    assert seen(cli, shown, told, scored.stdout, scored.stderr) == []
-
-
-def test_a_token_is_nowhere_to_be_seen_where_it_is_looked_at_or_another_one(
-    cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
-) -> None:
-    dump = write_dump(tmp_path / "dump.jsonl", [row("a", RIGHT)])
-    looked = knowing(cli, "")("doctor", "--engine", guarded.url, "--token-file", tmp_path / "secret")
-    without = knowing(cli, "another")(
-        "score", dump, "--problems", problems, "--out", "refused", "--engine", guarded.url
-    )
-    shown, told = guarded.ended()
+    assert results(tmp_path / "run").keys() == {"b"}
     assert without.returncode != 0, "it was the token that opened the door"
     assert "not this worker's token. Put the token that" in without.stderr
     assert "into IOI_EVAL_TOKEN, or give --token-file FILE" in without.stderr
-    assert seen(cli, shown, told, looked.stdout, looked.stderr, without.stderr) == []
+    assert looked.returncode == 2 and "not this worker's token" in looked.stdout
+    assert any("worker" in line for line in shown), "somebody has looked"
+    assert seen(cli, shown, told, scored.stdout, scored.stderr, without.stderr, looked.stdout) == []
+
+
+@pytest.mark.long
+def test_a_token_is_nowhere_to_be_seen_where_it_is_looked_at(
+    cli: CommandLine, guarded: Guarded, tmp_path: Path
+) -> None:
+    looked = knowing(cli, "")("doctor", "--engine", guarded.url, "--token-file", tmp_path / "secret")
+    shown, told = guarded.ended()
+    assert looked.returncode == 0, looked.stdout
+    assert seen(cli, shown, told, looked.stdout, looked.stderr) == []
 
 
 @pytest.mark.long

@@ -41,9 +41,10 @@ def test_a_dump_of_packages_is_scored(core: CommandLine, problems: Path, tmp_pat
     assert row["points"] == 100 and (tmp_path / "run" / "report.html").exists()
 
 
-def test_what_is_missing_is_named_with_its_extra(core: CommandLine, problems: Path, tmp_path: Path) -> None:
-    dump = tmp_path / "dump.parquet"
+def test_what_is_missing_is_named_with_its_extra(cli: CommandLine, problems: Path, tmp_path: Path) -> None:
+    dump, called = tmp_path / "dump.parquet", tmp_path / "called.py"
     dump.write_bytes(b"PAR1PAR1")
-    done = core("score", dump, "--problems", problems, "--out", tmp_path / "run")
+    called.write_text("import sys; sys.modules['pyarrow'] = None; from ioi_eval.cli import main; main()")
+    done = cli.script(str(called), "score", dump, "--problems", problems, "--out", tmp_path / "run")
     assert done.returncode == 2
     assert done.stderr == "error: pyarrow is not installed. Install it: pip install 'ioi-eval[datasets]'\n"

@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,13 @@ import pytest
 from missing import lacks
 from support.command_line import CommandLine
 from support.waits import until
+from support.warm_command import WarmCommand
 from test_contest import PROBLEMS, SECRET, Clock, outcome
 
 from ioi_eval import InputError, Scorer
 from ioi_eval.cli import main
 from ioi_eval.contest import Contest, Feedback, Rules, as_markdown
+from ioi_eval.store.folder import read_rows
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine
 
@@ -176,58 +178,75 @@ async def test_a_statement_as_text_keeps_its_fences() -> None:
 # --- the command -------------------------------------------------------------------------------------
 
 LANTERNS = str(examples() / "problems" / "lanterns")
-
-
-def command(*arguments: str | Path) -> list[str]:
-    return ["-m", "ioi_eval.cli", "contest", "serve", LANTERNS, *map(str, arguments)]
-
-
-def environment(cache: Path) -> dict[str, str]:
-    return {**os.environ, "IOI_EVAL_CACHE": str(cache), "PYTHONPATH": ":".join(filter(None, sys.path))}
-
-
 # An agent: it submits what it is told to, and leaves another program.
 AGENT = """
-import asyncio, json, os, pathlib, httpx2
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
-
-async def work():
-    server = json.loads(pathlib.Path(".mcp.json").read_text())["mcpServers"]["contest"]
-    assert server["url"] == os.environ["IOI_EVAL_MCP_URL"]
-    assert server["headers"]["Authorization"] == "Bearer " + os.environ["IOI_EVAL_MCP_TOKEN"]
-    async with httpx2.AsyncClient(headers=server["headers"], timeout=120) as http:
-        async with Client(streamable_http_client(server["url"], http_client=http)) as contest:
-            code = {"problem": "lanterns", "code": "int main() {}"}
-            print((await contest.call_tool("submit", code)).content[0].text)
-
-asyncio.run(work())
+import json, os, pathlib, urllib.request
+server = json.loads(pathlib.Path(".mcp.json").read_text())["mcpServers"]["contest"]
+assert server["url"] == os.environ["IOI_EVAL_MCP_URL"]
+assert server["headers"]["Authorization"] == "Bearer " + os.environ["IOI_EVAL_MCP_TOKEN"]
+code = {"problem": "lanterns", "code": "int main() {}"}
+call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "submit", "arguments": code}}
+kinds = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+asked = urllib.request.Request(server["url"], json.dumps(call).encode(), {**server["headers"], **kinds})
+[answer] = [line for line in urllib.request.urlopen(asked).read().splitlines() if line.startswith(b"data: {")]
+print(json.loads(answer[6:])["result"]["content"][0]["text"])
 pathlib.Path("solution.cpp").write_text("int main() { return 0; }")
 """
 
 
-def test_the_command_with_an_agent_that_submits_while_it_works(cli: CommandLine, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmCommand]:
+    """A process that has loaded the SDK."""
+    opened = WarmCommand("ioi_eval.cli.contest", "ioi_eval.cli.run", "ioi_eval.integrations.mcp")
+    yield opened
+    opened.close()
+
+
+def test_the_command_with_an_agent_that_submits_while_it_works(
+    warm: WarmCommand, cli: CommandLine, tmp_path: Path
+) -> None:
     (tmp_path / "agent.py").write_text(AGENT)
     agent = f"{sys.executable} {tmp_path}/agent.py"
-    words = ("run", "-b", LANTERNS, "--command", agent, "--out", "cup", "--turns")
-    done = cli(*words, "2")
+    words = ["run", "-b", LANTERNS, "--command", agent, "--out", "cup", "--turns", "2"]
+    done = warm.run(words, cli.folder, cli.env)
     (folder,) = (tmp_path / "cup" / "agents").iterdir()
     assert done.returncode == 0, done.stderr + (folder / "agent.log").read_text()
     rows = [json.loads(line) for line in (tmp_path / "cup" / "results.jsonl").open()]
     assert [row["code"] for row in rows] == ["int main() {}", "int main() { return 0; }"]
     assert "The problem is called `lanterns`." in (folder / "problem.md").read_text()
     assert '"left": 1' in (folder / "agent.log").read_text()
-    assert (
-        cli(*words, "2").returncode == 0
-        and len((tmp_path / "cup" / "turns.jsonl").read_text().splitlines()) == 1
-    )
+    assert warm.run(words, cli.folder, cli.env).returncode == 0
+    assert len((tmp_path / "cup" / "turns.jsonl").read_text().splitlines()) == 1
 
 
-async def test_the_command_over_standard_input(shared_cache: Path, tmp_path: Path) -> None:
+def test_the_command_over_standard_input(warm: WarmCommand, cli: CommandLine) -> None:
+    words = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter", "--submissions", "3"]
+    server = warm.start(words, cli.folder, cli.env, listens=True)
+    assert server.stdin is not None
+
+    def answered(method: str, **params: Any) -> Any:
+        call = {"jsonrpc": "2.0", "id": method, "method": method, "params": params}
+        print(json.dumps(call), file=server.stdin, flush=True)
+        return json.loads(server.stdout.readline())["result"]
+
+    about = {"clientInfo": {"name": "otter", "version": "1"}, "capabilities": {}}
+    assert answered("initialize", protocolVersion="2025-06-18", **about)["serverInfo"]["name"]
+    program = {"problem": "lanterns", "code": "int main() {}"}
+    (text,) = answered("tools/call", name="submit", arguments=program)["content"]
+    assert json.loads(text["text"])["compiles"] is False and json.loads(text["text"])["left"] == 2
+    server.stdin.close()
+    assert (*server.communicate(), server.returncode) == ("", "", 0)
+    (row,) = read_rows(cli.folder / "cup")
+    assert row["participant"] == "otter"
+
+
+@pytest.mark.long
+async def test_a_client_starts_the_command(cli: CommandLine, tmp_path: Path) -> None:
+    serve = ["contest", "serve", LANTERNS, "--out", str(tmp_path / "cup")]
     parameters = StdioServerParameters(
         command=sys.executable,
-        args=command("--stdio", "otter", "--out", tmp_path / "cup", "--submissions", "3"),
-        env=environment(shared_cache),
+        args=["-m", "ioi_eval.cli", *serve, "--stdio", "otter", "--submissions", "3"],
+        env={**os.environ, "IOI_EVAL_CACHE": str(cli.cache), "PYTHONPATH": ":".join(filter(None, sys.path))},
     )
     async with Client(parameters) as otter:
         assert (await told(otter, "submit", problem="lanterns", code="int main() {}"))["compiles"] is False
@@ -236,20 +255,13 @@ async def test_the_command_over_standard_input(shared_cache: Path, tmp_path: Pat
     assert [row["participant"] for row in rows] == ["otter"]
 
 
-async def one_life(cache: Path, folder: Path, number: int, ending: signal.Signals) -> tuple[int, str]:
-    """Serve a contest for its `number`-th submission, and end it. Return the exit code and last words."""
-    options = command("--participants", folder / "names", "--out", folder / "cup", "--port", "0")
-    server = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *options,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=environment(cache),
-    )
-    assert server.stdout is not None and server.stderr is not None
+async def one_life(warm: WarmCommand, cli: CommandLine, number: int, ending: signal.Signals) -> str:
+    """Serve a contest for its `number`-th submission, and end it. Return the last words."""
+    (cli.folder / "names").write_text("# who\notter chosen-token\nheron\n")
+    words = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
+    server = warm.start(words, cli.folder, cli.env)
     try:
-        line = (await server.stdout.readline()).decode()
-        address = re.findall(r"contest at (\S+),", line)[0]
+        address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
         async with client(address, "chosen-token") as otter:
             words = await told(otter, "submit", problem="lanterns", code=f"int main() {{}} // {number}")
             assert words["number"] == number
@@ -264,30 +276,20 @@ async def one_life(cache: Path, folder: Path, number: int, ending: signal.Signal
         assert b" 100 " in await reader.readline()
     finally:
         server.send_signal(ending)
-        rest = (await server.stdout.read()).decode()
-        complaints = (await server.stderr.read()).decode()
-        await server.wait()
+        rest, complaints = server.communicate()
     half.close()
     assert "Traceback" not in complaints and "ERROR" not in complaints, complaints
-    assert server.returncode is not None
-    return server.returncode, rest
+    assert server.returncode == (0 if ending is signal.SIGTERM else -ending)
+    return rest
 
 
-@pytest.fixture
-async def killed(shared_cache: Path, tmp_path: Path) -> Path:
-    """The folder of a contest that was killed."""
-    (tmp_path / "names").write_text("# who\notter chosen-token\nheron\n")
-    await one_life(shared_cache, tmp_path, 1, signal.SIGKILL)
-    return tmp_path / "cup"
-
-
-async def test_the_command_over_http_killed_and_started_again(shared_cache: Path, killed: Path) -> None:
-    code, rest = await one_life(shared_cache, killed.parent, 2, signal.SIGTERM)
-    assert code == 0 and "report.md" in rest
-    tokens = killed / "tokens.tsv"
+async def test_the_command_over_http_killed_and_started_again(warm: WarmCommand, cli: CommandLine) -> None:
+    await one_life(warm, cli, 1, signal.SIGKILL)
+    assert "report.md" in await one_life(warm, cli, 2, signal.SIGTERM)
+    cup, tokens = cli.folder / "cup", cli.folder / "cup" / "tokens.tsv"
     assert tokens.read_text().startswith("otter\tchosen-token\nheron\t")
     assert tokens.stat().st_mode & 0o077 == 0
-    assert files_with("chosen-token", killed) == [tokens]
+    assert files_with("chosen-token", cup) == [tokens]
 
 
 def files_with(text: str, folder: Path) -> list[Path]:

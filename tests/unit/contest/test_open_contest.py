@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from support.engines import fake_profile
+from support.warm_command import warm_command
 
 from ioi_eval import InputError, Results, load_problems
 from ioi_eval.contest import Feedback, NotJudged, Refused, Rules, open_contest
@@ -158,19 +157,16 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def killed_after(lines: int, folder: Path, first: int) -> list[tuple[str, int, int]]:
+def killed_after(lines: int, folder: Path, first: int) -> list[tuple[str, int, int]]:
     """What was answered until the server was killed, in the middle of its work."""
-    server = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", SERVER, SOURCE, str(folder), str(first),
-        stdout=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONPATH": ":".join(filter(None, sys.path))},
-    )  # fmt: skip
-    assert server.stdout is not None
+    script = folder.with_name("server.py")
+    script.write_text(SERVER)
+    server = warm_command().start([SOURCE, str(folder), str(first)], folder.parent, os.environ, str(script))
     try:
-        told = [(await server.stdout.readline()).decode() for _ in range(lines)]
+        told = [server.stdout.readline() for _ in range(lines)]
     finally:
-        os.kill(server.pid, signal.SIGKILL)
-    told += (await server.stdout.read()).decode().splitlines(keepends=True)
-    await server.wait()
+        server.kill()
+    told += server.communicate()[0].splitlines(keepends=True)
     assert all(told)
     return [
         (name, int(number), int(code))
@@ -179,10 +175,11 @@ async def killed_after(lines: int, folder: Path, first: int) -> list[tuple[str, 
 
 
 async def test_killed_in_the_middle_nothing_is_lost_or_counted_twice(tmp_path: Path) -> None:
-    answered = await killed_after(150, tmp_path, 0)
-    answered += await killed_after(150, tmp_path, 10_000)
-    async with open_contest(SOURCE, Rules(submissions=None), out=tmp_path, engine=FakeEngine()) as contest:
-        rows = list(read_rows(tmp_path))
+    folder = tmp_path / "cup"
+    answered = killed_after(100, folder, 0)
+    answered += killed_after(100, folder, 10_000)
+    async with open_contest(SOURCE, Rules(submissions=None), out=folder, engine=FakeEngine()) as contest:
+        rows = list(read_rows(folder))
         kept = {(row["participant"], row["attempt"]): row["code"] for row in rows}
         assert len(kept) == len(rows) and all(
             kept[name, number] == f"right // {code}" for name, number, code in answered
