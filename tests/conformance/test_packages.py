@@ -46,8 +46,9 @@ async def validated(package: Path, out: Path, cache: Path) -> ValidatedSolutions
     return await validate(package, out=out, store=Store(cache))
 
 
-# The last test but one tries most of halves; ripples is what several passes in the older version try.
-@pytest.mark.sample("^(?!(halves|ripples)$)")
+# Tests below try most of halves and couriers, and of ripples, which is of the older version. Limits that
+# solutions set, as in pendulum, are in tests/unit/problems/test_kattis_younger.py.
+@pytest.mark.sample("^(?!(couriers|halves|pendulum|ripples)$)")
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 async def test_judge_and_authors_agree(package: Path, tmp_path: Path, shared_cache: Path) -> None:
     found = (await validated(package, tmp_path / "run", shared_cache)).validation
@@ -259,12 +260,12 @@ async def test_a_generator_that_forks_without_end(
     package = tmp_path / "stairs"
     shutil.copytree(FOLDER / "stairs", package)
     (package / "files/same.py").write_text(BOMB)
-    slow = r"it took too long[.] Correct it in the package, or allow more than 1 s \(seconds=S\)"
+    slow = r"it took too long[.] Correct it in the package, or allow more than 0[.]5 s \(seconds=S\)"
     words = (
         rf"same 7 fails, which is to make tests/04: ({slow}|Too many processes[.] Correct it in the package)"
     )
     with pytest.raises(InputError, match=words):
-        await generate(package, tmp_path / "made", store=Store(shared_cache), seconds=1.0)
+        await generate(package, tmp_path / "made", store=Store(shared_cache), seconds=0.5)
     assert not (tmp_path / "made").exists()
 
 
@@ -322,11 +323,12 @@ async def test_a_part_that_is_told_on_any_line(tmp_path: Path, shared_cache: Pat
     assert {test.score for test in result.tests if test.status is Verdict.PA} == {0.25}
 
 
+@pytest.mark.sample("echoes")  # barters is an interactive one of that version
 @pytest.mark.parametrize(
     ("name", "validation", "passes", "solutions"),
     [
-        ("echoes", "custom multi-pass", 3, {"letters.py", "late.py", "forgets.py"}),
-        ("cairns", "custom interactive multi-pass", 2, {"halves.py", "forgets.py", "once.py"}),
+        ("echoes", "custom multi-pass", 3, {"letters.py", "forgets.py"}),
+        ("cairns", "custom interactive multi-pass", 2, {"halves.py", "forgets.py"}),
     ],
 )
 async def test_several_passes_in_the_older_version(
@@ -337,11 +339,14 @@ async def test_several_passes_in_the_older_version(
     limits = f"limits: {{memory: 256, validation_passes: {passes}}}"
     (package / "problem.yaml").write_text(f"name: {name}\nvalidation: {validation}\n{limits}\n")
     (package / ".timelimit").write_text("0.2\n")
+    for folder in (package / "submissions").iterdir():
+        if folder.name not in ("accepted", "wrong_answer"):
+            shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
     (package / "output_validators").mkdir()
     (package / "output_validator").rename(package / "output_validators/validate")
     found = (await validated(package, tmp_path / "run", shared_cache)).validation
     assert (found.unjudged, found.differences) == ((), 0)
-    assert {one.solution for one in found.solutions} >= solutions
+    assert {one.solution for one in found.solutions} == solutions
 
 
 async def test_answers_that_an_interactor_writes(tmp_path: Path, shared_cache: Path) -> None:
@@ -378,9 +383,10 @@ chmod +x run
 """
 
 
+@pytest.mark.sample("gauges")  # barters has one in a folder of the older version's
 @pytest.mark.parametrize(
     ("name", "validator"),
-    [("berries", "output_validators"), ("cairns", "output_validator")],
+    [("berries", "output_validators"), ("cairns", "output_validator"), ("gauges", "output_validator")],
 )
 async def test_validators_with_scripts_of_their_own(
     name: str, validator: str, tmp_path: Path, shared_cache: Path
@@ -388,7 +394,7 @@ async def test_validators_with_scripts_of_their_own(
     package = tmp_path / name
     shutil.copytree(FOLDER / name, package)
     (source,) = (package / validator).iterdir()
-    folder = package / validator if name == "cairns" else package / validator / "judge"
+    folder = package / validator / ("judge" if name == "berries" else "")
     folder.mkdir(exist_ok=True)
     source.rename(folder / "hidden.txt")
     (folder / "build").write_text(MADE)

@@ -1,14 +1,16 @@
 #include <cstdio>
-#include <fstream>
 
 #include "limits.h"
 
+static long long number_in(const char* path) {
+    long long number = 0;
+    FILE* file = std::fopen(path, "r");
+    return file && std::fscanf(file, "%lld", &number) == 1 ? number : 0;
+}
+
 // Speaks by testlib's exit codes: all points for the answer, a few for too much of it.
 int main(int, char** argv) {
-    long long load = 0, pulled = 0, right = 0;
-    std::ifstream(argv[1]) >> load;
-    std::ifstream(argv[2]) >> pulled;
-    std::ifstream(argv[3]) >> right;
+    const long long load = number_in(argv[1]), pulled = number_in(argv[2]), right = number_in(argv[3]);
     if (pulled == right) return 0;
     if (pulled < right || pulled > load) return 1;
     std::fprintf(stderr, "points %lld\n", 20 / PARTS);

@@ -1,6 +1,5 @@
 // check INPUT OUTPUT ANSWER: two positive numbers whose sum is the one in the input. Speaks testlib's exit codes.
 #include <cstdio>
-#include <fstream>
 
 #include "limits.h"
 
@@ -10,10 +9,10 @@ static int says(int code, const char* text) {
 }
 
 int main(int, char** argv) {
-  std::ifstream input(argv[1]), output(argv[2]);
+  FILE *input = std::fopen(argv[1], "r"), *output = std::fopen(argv[2], "r");
   long long n = 0, a = 0, b = 0;
-  input >> n;
-  if (!(output >> a >> b)) return says(2, "wrong output format two numbers expected");
+  if (std::fscanf(input, "%lld", &n) != 1) return says(3, "the input is no number");
+  if (std::fscanf(output, "%lld %lld", &a, &b) != 2) return says(2, "wrong output format two numbers expected");
   if (a < least || b < least || a + b != n) return says(1, "wrong answer not two positive parts");
   return says(0, "ok two parts");
 }

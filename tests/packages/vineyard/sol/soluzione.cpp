@@ -1,8 +1,8 @@
-#include <fstream>
+#include <cstdio>
 int main() {
-  std::ifstream in("input.txt");
-  std::ofstream out("output.txt");
+  FILE *in = std::fopen("input.txt", "r"), *out = std::fopen("output.txt", "w");
   long rows, grapes, sum = 0;
-  for (in >> rows; in >> grapes;) sum += grapes;
-  out << sum << "\n";
+  if (std::fscanf(in, "%ld", &rows) != 1) return 1;
+  while (std::fscanf(in, "%ld", &grapes) == 1) sum += grapes;
+  std::fprintf(out, "%ld\n", sum);
 }

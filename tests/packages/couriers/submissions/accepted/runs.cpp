@@ -1,21 +1,22 @@
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
 #include "couriers.h"
 
-std::string carry(const std::string& letter) {
-  std::string said;
-  for (size_t i = 0, j; i < letter.size(); i = j) {
-    for (j = i; j < letter.size() && letter[j] == letter[i]; ++j) {}
-    said += letter[i] + std::to_string(j - i);
+void carry(const char* letter, char* said) {
+  for (const char *next = letter, *end; *next; next = end) {
+    for (end = next; *end == *next; ++end) {}
+    said += std::sprintf(said, "%c%d", *next, static_cast<int>(end - next));
   }
-  return said;
 }
 
-std::string deliver(const std::string& carried) {
-  std::string said;
-  for (size_t i = 0; i < carried.size();) {
-    const char letter = carried[i++];
-    size_t number = 0;
-    while (i < carried.size() && carried[i] >= '0' && carried[i] <= '9') number = number * 10 + (carried[i++] - '0');
-    said.append(number, letter);
+void deliver(const char* carried, char* said) {
+  while (*carried) {
+    const char letter = *carried++;
+    char* end;
+    const long number = std::strtol(carried, &end, 10);
+    std::memset(said, letter, number);
+    said += number, carried = end;
   }
-  return said;
 }

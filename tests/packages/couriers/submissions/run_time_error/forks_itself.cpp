@@ -1,14 +1,15 @@
 // Uses up what the runner needs.
+#include <cstring>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "couriers.h"
 
-std::string carry(const std::string& letter) {
+void carry(const char* letter, char* said) {
   const pid_t child = fork();
   if (child == 0) _exit(0);
   if (child > 0) waitpid(child, nullptr, 0);
-  return letter;
+  std::strcpy(said, letter);
 }
 
-std::string deliver(const std::string& carried) { return carried; }
+void deliver(const char* carried, char* said) { std::strcpy(said, carried); }

@@ -1,12 +1,13 @@
 // Of one letter each phase is within the limit, both together are not.
+#include <cstring>
 #include <ctime>
 
 #include "couriers.h"
 
-static std::string slowly(const std::string& text) {
+static void slowly(const char* text, char* said) {
   while (text[0] == 'z' && std::clock() < 0.8 * CLOCKS_PER_SEC) {}
-  return text;
+  std::strcpy(said, text);
 }
 
-std::string carry(const std::string& letter) { return slowly(letter); }
-std::string deliver(const std::string& carried) { return slowly(carried); }
+void carry(const char* letter, char* said) { slowly(letter, said); }
+void deliver(const char* carried, char* said) { slowly(carried, said); }

@@ -1,7 +1,7 @@
-#include <iostream>
+#include <cstdio>
 
 int main() {
     int n;
-    std::cin >> n;
-    std::cout << n << std::endl;
+    if (std::scanf("%d", &n) != 1) return 1;
+    std::printf("%d\n", n);
 }
