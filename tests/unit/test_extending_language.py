@@ -15,6 +15,8 @@ from ioi_eval.model import languages
 from ioi_eval.models import Blob, Limits, Problem, Test, Verdict
 from ioi_eval.rules.extraction import extract
 
+pytestmark = pytest.mark.alike
+
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 LIMITS = Limits(cpu_time=0.2, wall_time=20.0, memory=256 << 20)
 PROBLEM = Problem(
@@ -37,7 +39,6 @@ def perl(monkeypatch: pytest.MonkeyPatch) -> languages.Language:
     return found["PERL"]
 
 
-@pytest.mark.alike
 async def test_a_language_is_an_entry(perl: languages.Language, shared_cache: Path) -> None:
     if shutil.which("perl", path="/usr/bin:/bin") is None:
         lacks("without perl")

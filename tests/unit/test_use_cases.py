@@ -118,12 +118,13 @@ def apps(folder: Path) -> Path:
     return folder / "apps.jsonl"
 
 
-async def test_a_report_tells_of_its_rows_and_pages(tmp_path: Path) -> None:
-    rows = [result_row(one, SUM, result(one)) for one in (submission(f"{n:04}") for n in range(600))]
+async def test_a_report_tells_of_its_rows_and_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioi_eval.reports.pages._EVERY", 64)
+    rows = [result_row(one, SUM, result(one)) for one in (submission(f"{n:04}") for n in range(150))]
     folder, events = write_run(tmp_path / "run", rows), list[Event]()
     await report(folder, on_event=events.append)
     numbers = [(each.read, each.pages) for each in events if isinstance(each, ReportProgress)]
-    assert numbers == [(256, None), (512, None), (600, 256), (600, 512)]
+    assert numbers == [(64, None), (128, None), (150, 64), (150, 128)]
     assert isinstance(events[-2], RunReported) and {type(each) for each in events[1:-2]} == {ReportProgress}
 
 

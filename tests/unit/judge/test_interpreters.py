@@ -174,6 +174,7 @@ def test_no_import_earns_no_reward_at_all(own: Runtime) -> None:
     assert rewards_of(own, codes) == [1.0, 0.0, 0.0]
 
 
+@pytest.mark.alike
 def test_rewards_begin_with_the_packages_that_are_promised(own: Runtime) -> None:
     promising = Runtime(Setup(packages=("networkx",)))
     promising.close()
@@ -308,6 +309,7 @@ def test_root_s_own_is_refused(python: Path, outside: Path) -> None:
         outside.chmod(0o755)
 
 
+@pytest.mark.alike
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [

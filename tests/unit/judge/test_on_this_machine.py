@@ -61,7 +61,9 @@ FILLS = "for (int i = 0; i < 1 << 28; i += 4096) a[i] = 1;"
     [
         (ADD, "c++", V.AC),
         ("int main() {}", "C++17", V.WA),
-        ("int main() { for (volatile int i = 0;; i = i + 1) {} }", "c++", V.TLE),
+        pytest.param(
+            "int main() { for (volatile int i = 0;; i = i + 1) {} }", "c++", V.TLE, marks=pytest.mark.alike
+        ),
         (f"int main() {{ volatile char* a = new char[1 << 28]; {FILLS} }}", "c++", V.MLE),
         ("int main() { __builtin_abort(); }", "c++", V.RE),
         ("int main() { return 1; }", "c++", V.RE),
@@ -69,7 +71,7 @@ FILLS = "for (int i = 0; i < 1 << 28; i += 4096) a[i] = 1;"
         ("int f();\nint main() { return f(); }", "c++", V.CE),
         pytest.param("", "c++", V.CE, marks=pytest.mark.long),  # as what the linker misses
         ("int main() {}\0\0", "c++", V.WA),
-        ("//" + "x" * 1_100_000 + "\nint main() {}", "c++", V.WA),
+        pytest.param("//" + "x" * 1_100_000 + "\nint main() {}", "c++", V.WA, marks=pytest.mark.alike),
         ("\ud800", "c++", V.CE),
         ("print(sum(map(int, input().split())))", "python", V.AC),
         ("print(", "python", V.CE),
@@ -102,7 +104,7 @@ async def test_a_source_finds_nothing_to_include(scorer: Scorer, code: str) -> N
     ],
 )
 async def test_a_compile_bomb_is_a_compile_error(store: Store, code: str) -> None:
-    builds = BuildOptions(limits=BuildLimits(wall_time=5, cpu_time=5, memory=512 << 20))
+    builds = BuildOptions(limits=BuildLimits(wall_time=5, cpu_time=5, memory=256 << 20))
     async with Scorer(EmbeddedEngine(store=store), store=store, builds=builds) as scorer:
         assert await statuses(scorer, code) == {V.CE}
         assert await statuses(scorer, ADD) == {V.AC}
@@ -139,7 +141,8 @@ async def test_what_a_compiler_cannot_do_is_a_compile_error_and_remembered(
     store: Store, language: str, code: str
 ) -> None:
     """Nobody chooses to be unscored by a source that its compiler is killed for, or waits for ever with."""
-    builds, engine = BuildOptions(limits=BuildLimits(memory=1 << 28)), Counting(store=store)
+    memory = 1 << (26 if language == "python" else 28)
+    builds, engine = BuildOptions(limits=BuildLimits(memory=memory)), Counting(store=store)
     async with Scorer(engine, store=store, builds=builds) as scorer:
         assert await statuses(scorer, code, language) == {V.CE}
         built = engine.builds
@@ -209,7 +212,12 @@ async def test_with_a_checker(scorer: Scorer) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["int main() { return 5; }", "int main() {}", "int main() { for (;;) {} }"]
+    "source",
+    [
+        "int main() { return 5; }",
+        "int main() {}",
+        pytest.param("int main() { for (;;) {} }", marks=pytest.mark.alike),
+    ],
 )
 async def test_a_checker_that_fails_is_a_judge_failure(store: Store, source: str) -> None:
     from ioi_eval.models import CheckerLimits
