@@ -35,7 +35,7 @@ NAMESPACES_ALONE = ("namespaces", "seccomp")
 
 # A busy machine gives a program little: what ends by its CPU time must come to that before it comes to its wall time.
 LIMITS = PlanLimits(cpu_ms=1000, wall_ms=60_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
-SPINNER = PlanLimits(cpu_ms=300, wall_ms=60_000, hard_ms=600_000)
+SPINNER = PlanLimits(cpu_ms=150, wall_ms=60_000, hard_ms=600_000)
 SLEEPER = PlanLimits(cpu_ms=1000, wall_ms=500, hard_ms=5000)
 DIFF = PlanChecker(kind="white-diff")
 BOX_UID = 61183  # below it servers of others have theirs

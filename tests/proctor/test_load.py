@@ -474,7 +474,7 @@ def test_a_test_ends_at_its_hard_stop(bench: Bench) -> None:
 
 @pytest.mark.alike
 def test_a_compiler_that_computes_without_end_is_ended_by_its_cpu_time(bench: Bench) -> None:
-    limits = {"cpu_ms": 300, "wall_ms": 200, "hard_ms": 60_000}
+    limits = {"cpu_ms": 200, "wall_ms": 150, "hard_ms": 60_000}
     assert bench.box("while :; do :; done", limits=limits).report["killed"] == "cpu"
 
 

@@ -101,6 +101,7 @@ def test_memory_is_seen_after_the_first_thread_has_ended(bench: Bench) -> None:
     assert line.memory < 400 << 20, "killed when it was over the limit, not when the time was"
 
 
+@pytest.mark.alike
 def test_the_time_of_all_threads_is_counted(bench: Bench) -> None:
     source = (
         START
