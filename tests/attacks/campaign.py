@@ -43,7 +43,7 @@ _PATIENT = BuildOptions(
 BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
 SUCCEEDED = "**succeeded**"
 
-CHECKING = CheckerLimits(cpu_time=0.3, wall_time=4.0, memory=256 << 20)  # of one that is attacked
+CHECKING = CheckerLimits(cpu_time=0.3, wall_time=4.0, memory=64 << 20)  # of one that is attacked
 
 
 class _Named(Protocol):

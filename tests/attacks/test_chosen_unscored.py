@@ -189,7 +189,7 @@ async def test_no_python_is_unscored(scorer: Scorer, name: str) -> None:
     ("number", "builds"),
     [
         pytest.param(1_500_000, BuildOptions(), marks=pytest.mark.long, id="of six megabytes"),
-        pytest.param(250_000, BuildOptions(limits=BuildLimits(memory=256 << 20)), id="of one"),
+        pytest.param(125_000, BuildOptions(limits=BuildLimits(memory=128 << 20)), id="of half of one"),
     ],
     indirect=["builds"],
 )
@@ -205,6 +205,7 @@ async def test_no_cpp_is_unscored(scorer: Scorer) -> None:
         assert await verdict(scorer, ECHO, "c++", *names) is Verdict.CE, name
 
 
+@pytest.mark.long  # tests/unit/judge/test_fitting.py has jobs that are too large
 async def test_what_is_too_large_to_travel_is_not_unscored(scorer: Scorer) -> None:
     """It runs where it fits a request, or is refused: it is scored either way."""
     assert await verdict(scorer, NOISE + ECHO, "c++") in (Verdict.AC, Verdict.CE)
