@@ -147,36 +147,28 @@ int main(int, char** argv) {
     assert bench.one(ECHO, "mine", "theirs", checker=TESTLIB, checker_source=source).score == 1
 
 
-# Opens a file of a validator's folder.
-FOLDER = """#include <cstdio>
+VALIDATOR = """#include <cstdio>
 #include <cstring>
-FILE* file(const char* folder, const char* name, const char* how) {
-  char path[999];
-  snprintf(path, sizeof path, "%s%s", folder, name);
-  return fopen(path, how);
-}
-"""
-VALIDATOR = (
-    FOLDER
-    + """int main(int argc, char** argv) {
+#include <unistd.h>
+int main(int argc, char** argv) {
   char answer[99] = "", output[99] = "";
   fscanf(fopen(argv[2], "r"), "%98s", answer);
   scanf("%98s", output);
-  fprintf(file(argv[3], "judgemessage.txt", "w"), "saw %s", output);
-  if (argc == 5) fputs(argv[4], file(argv[3], "score.txt", "w"));
+  chdir(argv[3]);
+  fprintf(fopen("judgemessage.txt", "w"), "saw %s", output);
+  if (argc == 5) fputs(argv[4], fopen("score.txt", "w"));
   return !strcmp(output, answer) ? 42 : !strcmp(output, "crash") ? 1 : 43;
 }
 """
-)
-# Writes what its arguments say into files that they name.
-WRITING = (
-    FOLDER
-    + """int main(int argc, char** argv) {
-  for (int i = 4; i + 1 < argc; i += 2) fputs(argv[i + 1], file(argv[3], argv[i], "w"));
+# Its own arguments are names of files and what to write into them.
+WRITING = """#include <cstdio>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  chdir(argv[3]);
+  for (int i = 4; i + 1 < argc; i += 2) fputs(argv[i + 1], fopen(argv[i], "w"));
   return 42;
 }
 """
-)
 
 
 def test_icpc_validators(bench: Bench) -> None:
@@ -226,22 +218,23 @@ def test_scores_that_say_nothing(bench: Bench, writes: dict[str, str], words: st
 
 
 # Counts its passes in a file of its own; the output is what it does next: code, whether there is a next pass, and its input.
-PASSES = (
-    FOLDER
-    + """#include <cstdlib>
+PASSES = """#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
 int main(int argc, char** argv) {
   char seen[99] = "", given[99] = "", code[99] = "", next[99] = "";
-  if (FILE* before = file(argv[3], "seen", "r")) fscanf(before, "%90s", seen);
   fscanf(fopen(argv[1], "r"), "%98s", given);
   scanf("%98s %98s", code, next);
+  chdir(argv[3]);
+  if (FILE* before = fopen("seen", "r")) fscanf(before, "%90s", seen);
   if (strcmp(strcat(seen, "1"), given) != 0) return 9;
-  fputs(given, file(argv[3], "seen", "w"));
-  fprintf(file(argv[3], "judgemessage.txt", "a"), "pass %s; ", given);
-  if (*next) fputs(next, file(argv[3], "nextpass.in", "w"));
+  fputs(given, fopen("seen", "w"));
+  fprintf(fopen("judgemessage.txt", "a"), "pass %s; ", given);
+  if (*next) fputs(next, fopen("nextpass.in", "w"));
   return atoi(code);
 }
 """
-)
 # Goes on until it has read three digits; its first pass takes much memory.
 AGAIN = """#include <cstdio>
 #include <cstring>

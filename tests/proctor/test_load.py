@@ -235,7 +235,7 @@ def test_a_filter_lets_nobody_look_like_one_who_waits_for_a_disk(bench: Bench) -
     assert [line.end for line in seeming(bench, EVERYTHING)] == ["ok", "ok"]
 
 
-# What the clocks of the proctor's make of a supervisor's looks. "blocked": when, whether the program was blocked, and how much a disk had
+# What the proctor's clocks make of a supervisor's looks. "blocked": when, whether the program was blocked, and how much a disk had
 # done for it. "lent": when, what the program had done by then, whether it was ready to run.
 #
 # "rules": of each program its start and its patience (idle, whole, whether it is trusted, whether all is quiet), then looks: whose, when,

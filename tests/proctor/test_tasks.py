@@ -336,12 +336,11 @@ def test_who_crashes_with_the_right_words_has_crashed(bench: Bench) -> None:
 
 def test_what_an_interactor_left_is_gone_at_the_next_test(bench: Bench) -> None:
     leaving = """#include <cstdio>
-#include <cstring>
+#include <unistd.h>
 int main(int, char** argv) {
-  char name[999];
-  strcat(strcpy(name, argv[3]), "seen");
-  if (fopen(name, "r")) return 43;
-  fputs("1", fopen(name, "w"));
+  chdir(argv[3]);
+  if (fopen("seen", "r")) return 43;
+  fputs("1", fopen("seen", "w"));
   return 42;
 }
 """
@@ -359,12 +358,12 @@ int main(int, char** argv) {
 def test_an_interactor_with_points_of_its_own(bench: Bench) -> None:
     manager = PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits, full=40)
     scoring = """#include <cstdio>
-#include <cstring>
+#include <unistd.h>
 int main(int, char** argv) {
   int points;
-  char name[999];
   fscanf(fopen(argv[1], "r"), "%d", &points);
-  fprintf(fopen(strcat(strcpy(name, argv[3]), "score.txt"), "w"), "%d", points);
+  chdir(argv[3]);
+  fprintf(fopen("score.txt", "w"), "%d", points);
   return 42;
 }
 """
