@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,10 +131,11 @@ except JudgeFailure as failure:
 
 @pytest.mark.once
 @pytest.mark.parametrize(("quiet", "logged"), [("", 2), ("keep_retries_quiet()", 0)])
-def test_retries_are_not_printed(quiet: str, logged: int) -> None:
+def test_retries_are_not_printed(cli: CommandLine, quiet: str, logged: int) -> None:
     """The library that retries logs; between the lines of a progress bar that is a blot."""
-    code = RETRIES.replace("{quiet}", quiet)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    script = cli.folder / "retries.py"
+    script.write_text(RETRIES.replace("{quiet}", quiet))
+    done = cli.script(str(script))
     assert done.stdout == "running: EngineUnavailable: gone\n"
     assert done.stderr.count("\n") == logged, done.stderr
 

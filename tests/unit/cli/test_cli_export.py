@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -24,19 +23,34 @@ def task(cli: CommandLine, problems: Path) -> Path:
 
 
 def rewarded(cli: CommandLine, task: Path, **files: str | bytes) -> float | None:
-    """Call a task's tests as Harbor does, in other places; None where they write no reward."""
+    """Call a task's tests as Harbor does, in other places; None where they write no reward.
+
+    A second call gets what the judge says to what the first one has asked it.
+    """
     app, logs, programs = cli.folder / "app", cli.folder / "logs", cli.folder / "bin"
     for folder in (app, logs, programs):
         folder.mkdir(exist_ok=True)
-    command = programs / "ioi-eval"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m ioi_eval.cli "$@"\n')
+    asked, command = programs / "asked", programs / "ioi-eval"
+    command.write_text(
+        f"#!/bin/sh\nprintf '%s\\n' \"$@\" >'{asked}'\ncat '{asked}.said'\nexit $(cat '{asked}.code')\n"
+    )
     command.chmod(0o755)
+    asked.with_suffix(".said").write_text("")
+    asked.with_suffix(".code").write_text("3")
     for name, code in files.items():
         content = code.encode() if isinstance(code, str) else code
         (app / f"solution.{name}").write_bytes(content)
     environment = {**cli.env, "PATH": f"{programs}:{os.environ['PATH']}"}
-    subprocess.run([task / "tests" / "test.sh", app, logs], env=environment, check=False)
-    written = logs / "reward.json"
+    written, tests = logs / "reward.json", [task / "tests" / "test.sh", app, logs]
+    for left in (asked, written):
+        left.unlink(missing_ok=True)
+    subprocess.run(tests, env=environment, check=False)
+    if asked.exists():
+        assert not written.exists()
+        done = cli(*asked.read_text().splitlines())
+        asked.with_suffix(".said").write_text(done.stdout)
+        asked.with_suffix(".code").write_text(str(done.returncode))
+        subprocess.run(tests, env=environment, check=False)
     return float(json.loads(written.read_text())["reward"]) if written.exists() else None
 
 

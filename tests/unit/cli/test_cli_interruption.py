@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from support.command_line import (
-    RIGHT,
     CommandLine,
     adopt_orphans,
     children,
@@ -28,8 +27,8 @@ NUMBER = 12
 @pytest.fixture
 def dump(cli: CommandLine) -> Path:
     """Distinct submissions, so that each is judged, and slow ones, so that signals meet them at work."""
-    slow = RIGHT.replace("printf", "if (a == 30) usleep(140'000); printf")  # in one of four tests
-    rows = [row(f"row-{n}", f"#include <unistd.h>\n{slow}volatile int own = {n};\n") for n in range(NUMBER)]
+    slow = "import time\na, b = map(int, input().split())\nprint(a + b)\nif a == 30: time.sleep(0.14)\n"
+    rows = [row(f"row-{n}", f"own = {n}\n{slow}", language="python") for n in range(NUMBER)]
     return write_dump(cli.folder / "d.jsonl", rows)
 
 

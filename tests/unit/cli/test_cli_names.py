@@ -84,16 +84,26 @@ def test_only_whole_names_are_options() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("worker", "--host", "0.0.0.0"), "--host: on 0.0.0.0,"),
-        (("worker", "--host", "0.0.0.0"), "Give --token-file FILE or IOI_EVAL_TOKEN; --open-to-all if the"),
+        (
+            ("worker", "--host", "0.0.0.0"),
+            "--host: on 0.0.0.0,...Give --token-file FILE or IOI_EVAL_TOKEN; --open-to-all if the",
+        ),
         (("view", "run", "--host", "0.0.0.0"), "Give --token-file FILE or IOI_EVAL_TOKEN\n"),
-        (("package", "out", "--compiler", "run"), "run: there is no bin/ in it. Name the folder that has a"),
-        (("package", "out", "--compiler", "run"), "compiler's bin/ as --compiler PREFIX"),
-        (("doctor", "--python", "3.0"), "the Python for submissions: no Python 3.0 was found. Give the path"),
-        (("doctor", "--python", "3.0"), "or a version, as --python PATH or in IOI_EVAL_PYTHON"),
+        (
+            ("package", "out", "--compiler", "run"),
+            "run: there is no bin/ in it. Name the folder that has a...compiler's bin/ as --compiler PREFIX",
+        ),
+        (
+            ("doctor", "--python", "3.0"),
+            "the Python for submissions: no Python 3.0 was found. Give the path"
+            "...or a version, as --python PATH or in IOI_EVAL_PYTHON",
+        ),
         (("problems", "usaco"), "name its folder with --data-dir\n"),
-        (("score", "d.jsonl"), "d.jsonl, --problems: its rows may be of livecodebench or code_contests_plus"),
-        (("score", "d.jsonl"), "Say which: --problems livecodebench\n"),
+        (
+            ("score", "d.jsonl"),
+            "d.jsonl, --problems: its rows may be of livecodebench or code_contests_plus"
+            "...Say which: --problems livecodebench\n",
+        ),
         (("problems", "halves"), "Make them with `ioi-eval problems PACKAGE --generate DIR`, or by its"),
         (("run", "-b", "pond", "-m", "m", "-c", "c.yaml"), "Mend it, and try it with --print-prompt"),
     ],
@@ -108,7 +118,7 @@ def test_remedies_name_options(cli: CommandLine, arguments: tuple[str, ...], wor
     (cli.folder / "c.yaml").write_text("prompt: t.md\nmodel: {base_url: 'http://127.0.0.1:1/v1'}\n")
     done = cli(*arguments)
     assert done.returncode == 2, done.stdout
-    assert words in done.stderr
+    assert all(part in done.stderr for part in words.split("..."))
 
 
 def write_pond(folder: Path) -> None:

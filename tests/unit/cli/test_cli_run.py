@@ -325,7 +325,7 @@ def test_packages_bring_their_statements(cli: CommandLine) -> None:
 
 def test_n_is_the_sample_size_of_a_file(cli: CommandLine, tmp_path: Path) -> None:
     """As in the tool whose page this command follows: there `-n` overrides `sample_size`."""
-    for number in range(12):
+    for number in range(9):
         package = write_package(tmp_path / "packages" / f"p{number}")
         (package / "statement.md").write_text(f"Statement {number}.")
     base = ("run", "-b", tmp_path / "packages", "--command", "true")
@@ -429,7 +429,7 @@ def test_killed_again_and_again_it_asks_for_nothing_that_it_has(cli: CommandLine
     adopt_orphans()
     before = children()
     running: list[subprocess.Popen[str]] = []
-    deadly = {2, 6}  # at these requests the whole run is killed
+    deadly = {1, 4}  # at these requests the whole run is killed
 
     def answer(asked: Asked) -> Answer:
         if asked.number in deadly:
@@ -441,7 +441,7 @@ def test_killed_again_and_again_it_asks_for_nothing_that_it_has(cli: CommandLine
             "run",
             "-c",
             write_config(cli, copies, server.url, concurrency=1),
-            *tasks(*range(8)),
+            *tasks(*range(5)),
             "--quiet",
         )
         for _ in deadly:
@@ -452,5 +452,5 @@ def test_killed_again_and_again_it_asks_for_nothing_that_it_has(cli: CommandLine
         done = cli(*words)
     assert done.returncode == 0, done.stderr
     times = Counter(map(place, server.asked))
-    assert sum(times.values()) == 8 + len(deadly), "only what was under way is asked for again"
-    assert results(cli.folder / "run").keys() == {f"apps_{n}#0" for n in range(8)}
+    assert sum(times.values()) == 5 + len(deadly), "only what was under way is asked for again"
+    assert results(cli.folder / "run").keys() == {f"apps_{n}#0" for n in range(5)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -77,10 +76,9 @@ def test_a_packed_dump_is_the_same_dump_from_standard_input(cli: CommandLine, pr
     assert first.returncode == 0, first.stderr
     assert results(cli.folder / "runs" / "d").keys() == {"right", "small", "wrong"}
 
-    argv = cli.argv("score", "-", "--problems", problems, "--out", "runs/d")
-    piped = subprocess.run(argv, input=lines, cwd=cli.folder, env=cli.env, capture_output=True, check=False)
+    piped = cli.given(lines, "score", "-", "--problems", problems, "--out", "runs/d")
     assert piped.returncode == 0, piped.stderr
-    assert b"Nothing new to do: 3 submissions" in piped.stdout
+    assert "Nothing new to do: 3 submissions" in piped.stdout
 
 
 @pytest.mark.once
@@ -88,6 +86,7 @@ def test_verdicts_and_evidence_are_in_the_rows(cli: CommandLine, problems: Path)
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     assert cli("score", dump, "--problems", problems, "--out", "run", "--all-tests").returncode == 0
     rows = results(cli.folder / "run")
+    assert {key: found["all_subtasks_points"] for key, found in rows.items()} == POINTS
     statuses = {
         key: [subtask["status"] for subtask in found["all_subtasks_results"]] for key, found in rows.items()
     }
@@ -130,6 +129,7 @@ def test_outputs_in_livecodebenchs_form_over_packages_are_python(cli: CommandLin
 
 
 @pytest.mark.once
+@pytest.mark.long
 def test_early_stops_and_all_tests_give_the_same_scores(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     assert cli("score", dump, "--problems", problems, "--out", "fast").returncode == 0
@@ -158,7 +158,7 @@ def test_a_selection_is_extended_by_the_next_call(cli: CommandLine, problems: Pa
 
 @pytest.mark.once
 def test_changes_refuse_to_go_on_unless_fresh(cli: CommandLine, problems: Path) -> None:
-    dump = write_dump(cli.folder / "d.jsonl", ROWS[:2])
+    dump = write_dump(cli.folder / "d.jsonl", [ROWS[4]])
     base = ("score", dump, "--problems", problems, "--out", "run")
     assert cli(*base).returncode == 0
     before = contents(cli.folder / "run")
@@ -295,7 +295,7 @@ SLOW = """
 #include <ctime>
 #include <cstdio>
 int main() {
-    while (std::clock() < 0.2 * CLOCKS_PER_SEC) {}
+    while (std::clock() < 0.12 * CLOCKS_PER_SEC) {}
     long long a, b;
     std::scanf("%lld %lld", &a, &b);
     std::printf("%lld", a + b);
@@ -305,8 +305,8 @@ int main() {
 
 @pytest.mark.once
 def test_a_factor_for_other_hardware_is_part_of_the_run(cli: CommandLine) -> None:
-    write_package(cli.folder / "packages" / "add", time_limit=0.1, subtasks={"01": (100, ["1-1"])})
-    dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW), row("right", RIGHT)])
+    write_package(cli.folder / "packages" / "add", time_limit=0.06, subtasks={"01": (100, ["1-1"])})
+    dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])
     asked = ("score", dump, "--problems", "packages", "--out", "run")
     assert cli(*asked).returncode == 0
     assert results(cli.folder / "run")["slow"]["all_subtasks_results"][0]["status"] == "TLE"
@@ -325,14 +325,14 @@ def test_a_factor_for_other_hardware_is_part_of_the_run(cli: CommandLine) -> Non
 
 @pytest.mark.once
 def test_limits_may_be_given_instead_of_the_problems_own(cli: CommandLine) -> None:
-    write_package(cli.folder / "packages" / "add", time_limit=0.1, subtasks={"01": (100, ["1-1"])})
-    dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW), row("right", RIGHT)])
+    write_package(cli.folder / "packages" / "add", time_limit=0.06, subtasks={"01": (100, ["1-1"])})
+    dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])
     asked = ("score", dump, "--problems", "packages", "--out", "run")
     assert cli(*asked).returncode == 0
     assert results(cli.folder / "run")["slow"]["verdict"] == "TLE"
 
     longer = cli(*asked, "--time-limit", "5")
-    assert longer.returncode == 0 and "2 earlier results: judged again" in longer.stderr, longer.stderr
+    assert longer.returncode == 0 and "1 earlier result: judged again" in longer.stderr, longer.stderr
     assert results(cli.folder / "run")["slow"]["verdict"] == "AC"
     assert cli(*asked).stderr.count("judged again") == 1  # the limit is the problem's own again
     assert results(cli.folder / "run")["slow"]["verdict"] == "TLE"
@@ -344,8 +344,8 @@ def test_limits_may_be_given_instead_of_the_problems_own(cli: CommandLine) -> No
 
 @pytest.mark.once
 def test_verdicts_that_hung_on_a_little_time_are_told(cli: CommandLine) -> None:
-    write_package(cli.folder / "packages" / "add", time_limit=0.19, subtasks={"01": (100, ["1-1"])})
-    dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW), row("right", RIGHT)])
+    write_package(cli.folder / "packages" / "add", time_limit=0.11, subtasks={"01": (100, ["1-1"])})
+    dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])
     asked = ("score", dump, "--problems", "packages", "--out", "run")
     assert cli(*asked, "--borderline", "0.9:10").returncode == 0
     (test,) = results(cli.folder / "run")["slow"]["all_subtasks_results"][0]["test_results"]

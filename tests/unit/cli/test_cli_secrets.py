@@ -77,7 +77,7 @@ def watched(found: list[str]) -> Iterator[None]:
     done = threading.Event()
 
     def look() -> None:
-        while not done.wait(0.4):
+        while not done.wait(1):
             found.extend(leftovers.command_lines())
 
     watcher = threading.Thread(target=look)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.command_line import CommandLine
+from support.command_line import RIGHT, CommandLine, write_package
 from support.stub_server import Answer, Asked, StubServer, as_json, model_server, says
 
 from ioi_eval import InputError
@@ -161,11 +161,12 @@ async def test_samples_are_participants_and_budgets_end_them(tmp_path: Path, ask
 
 
 def test_the_command(cli: CommandLine, tmp_path: Path) -> None:
-    right = (examples() / "problems" / "tide" / "solutions" / "model_solution" / "backwards.cpp").read_text()
-    answers = says("```cpp\nint main() {}\n```"), says(f"```cpp\n{right}\n```")
-    tide = str(examples() / "problems" / "tide")
+    answers = says("```cpp\nint main() {}\n```"), says(f"```cpp\n{RIGHT}\n```")
+    package = write_package(tmp_path / "add")
+    (package / "statement.md").write_text("Add two numbers.")
     with model_server(*answers) as server:
-        words = ("run", "-b", tide, "-m", "otter", "--base-url", server.url, "--turns", "3", "--out", "run")
+        model = ("-m", "otter", "--base-url", server.url)
+        words = ("run", "-b", package, *model, "--turns", "3", "--out", "run")
         done = cli(*words)
         assert done.returncode == 0 and "otter" in done.stdout, done.stderr
         assert len(server.asked) == 2 and "gets 0 of" in server.asked[1].prompt

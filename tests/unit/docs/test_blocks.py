@@ -16,6 +16,7 @@ import pytest
 import yaml
 from support.pages import PAGES, ROOT, Block, blocks, matches
 from support.runs import recorded_rows
+from support.warm_command import warm_command
 
 pytestmark = pytest.mark.once
 
@@ -63,14 +64,19 @@ def free_port() -> int:
 
 
 def started(block: Block, folder: Path, cache: Path) -> str:
-    command = ["bash", "-euo", "pipefail"] if block.kind == "sh" else [sys.executable, "-"]
     bin_folder = Path(sys.executable).parent
     environment = {**os.environ, "IOI_EVAL_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "HOME": str(folder)}
     environment["PORT"] = str(free_port())
     environment["PATH"] = f"{bin_folder}{os.pathsep}{environment['PATH']}"
-    done = subprocess.run(
-        command, input=block.code, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    if block.kind == "python":
+        script = folder / ".block.py"
+        script.write_text(block.code)
+        done = warm_command().run([], folder, environment, str(script))
+    else:
+        shell = ["bash", "-euo", "pipefail"]
+        done = subprocess.run(
+            shell, input=block.code, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
     assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

@@ -187,7 +187,7 @@ STEPS = (
 )
 
 
-@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(n, marks=pytest.mark.long) for n in range(3, 40))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 40))])
 def test_a_report_that_goes_on_is_the_one_made_from_nothing(
     tmp_path: Path, read: list[int], seed: int
 ) -> None:
@@ -199,9 +199,9 @@ def test_a_report_that_goes_on_is_the_one_made_from_nothing(
 
 
 def grown(folder: Path) -> History:
-    """Twenty rows with their report, and three more."""
+    """Fourteen rows with their report, and three more."""
     history = History(folder, 7)
-    write_run(folder, [history.row(*history.new()) for _ in range(20)], made_of=MADE_OF)
+    write_run(folder, [history.row(*history.new()) for _ in range(14)], made_of=MADE_OF)
     write_reports(folder)
     with Journal.open(folder, MADE_OF, any_compiler=True) as journal:
         for _ in range(3):
@@ -212,9 +212,9 @@ def grown(folder: Path) -> History:
 def test_only_rows_that_came_since_are_counted(tmp_path: Path, read: list[int]) -> None:
     grown(tmp_path / "run")
     same_as_anew(tmp_path / "run")
-    assert read == [20, 3, 23]
+    assert read == [14, 3, 17]
     write_reports(tmp_path / "run")
-    assert read == [20, 3, 23]
+    assert read == [14, 3, 17]
 
 
 def changed_early(folder: Path) -> None:
@@ -261,7 +261,7 @@ def test_what_is_not_proven_is_made_anew(tmp_path: Path, read: list[int], doubt:
     grown(tmp_path / "run")
     DOUBTS[doubt](tmp_path / "run")
     same_as_anew(tmp_path / "run")
-    assert read == [20, 23, 23]
+    assert read == [14, 17, 17]
 
 
 def test_other_sources_make_everything_anew(
@@ -270,10 +270,10 @@ def test_other_sources_make_everything_anew(
     grown(tmp_path / "run")
     monkeypatch.setattr(pages, "_program", lambda: "other")
     same_as_anew(tmp_path / "run")
-    assert read == [20, 23, 23]
+    assert read == [14, 17, 17]
 
 
 def test_a_small_run_leaves_nothing_for_the_next_report(tmp_path: Path) -> None:
     grown(tmp_path / "run")
-    assert summary(tmp_path / "run").scored == 23
+    assert summary(tmp_path / "run").scored == 17
     assert not {path.name for path in (tmp_path / "run").iterdir()} & {page.INDEX, page.ROWS}

@@ -124,7 +124,7 @@ def never_fall(columns: Iterable[Sequence[str | float]]) -> int:
 
 
 # Each example takes long, and to make one smaller takes minutes.
-@settings(max_examples=settings().max_examples // 4, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=settings().max_examples // 8, phases=[Phase.explicit, Phase.generate])
 @given(rows(), rows())
 def test_it_falls_nowhere(one: list[dict[str, Any]], two: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as place, redirect_stdout(io.StringIO()) as terminal:

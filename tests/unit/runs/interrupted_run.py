@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from run_samples import RAN, SUM, TESTS, result, submission
@@ -38,14 +39,11 @@ def start(folder: Path, number: int) -> subprocess.Popen[str]:
     )
 
 
-def submissions(number: int) -> list[Submission]:
+def submissions(number: int) -> Iterator[Submission]:
     """A third of them are equal to an earlier one."""
-    return [
-        submission(
-            f"row-{n:05}", code=f"// {n - 7 if n % 3 == 0 else n}", row={"model": "m", "text": "é" * (n % 50)}
-        )
-        for n in range(number)
-    ]
+    for n in range(number):
+        code, columns = f"// {n - 7 if n % 3 == 0 else n}", {"model": "m", "text": "é" * (n % 50)}
+        yield submission(f"row-{n:05}", code=code, row=columns)
 
 
 class FakeJudge:

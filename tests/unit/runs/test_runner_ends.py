@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from run_samples import result, submission
 from runner_judges import FakeJudge, rows, score, some
 from support.runs import Journal, read_failures, read_rows
+from support.waits import until
 
 from ioi_eval.errors import CheckerBroken, EngineUnavailable, InputError
 from ioi_eval.models import Problem, Submission
@@ -155,10 +156,9 @@ def test_cancelled_at_any_moment_the_next_call_completes_it(
 
 @pytest.mark.sample("2")
 @pytest.mark.parametrize("signals", [1, 2])
-def test_an_interrupt_leaves_whole_rows(tmp_path: Path, signals: int) -> None:
+async def test_an_interrupt_leaves_whole_rows(tmp_path: Path, signals: int) -> None:
     with interrupted_run.start(tmp_path / "run", 20000) as process:
-        while not (tmp_path / "run" / "results.jsonl").exists():
-            assert process.poll() is None, process.communicate()
+        await until(lambda: (tmp_path / "run" / "results.jsonl").exists() or process.poll() is not None)
         for _ in range(signals):
             process.send_signal(signal.SIGINT)
         _, errors = process.communicate()
