@@ -42,22 +42,25 @@ def names(path: Path, **options: Any) -> list[str]:
     [
         (ONE_PAGE, "0.1 GiB in its column text"),
         ({**ONE_PAGE, "data_page_version": "2.0"}, "0.1 GiB in its column text"),
-        ({"use_dictionary": True}, "0.2 GiB in its column text"),
+        ({"use_dictionary": True}, "0.1 GiB in its column text"),
         (A_PAGE_FOR_EACH, ""),
         ({**ONE_PAGE, "compression": "none"}, ""),
     ],
     ids=["page", "second version", "dictionary", "pages", "not packed"],
 )
-def test_a_page_that_does_not_fit_is_refused(tmp_path: Path, options: dict[str, Any], said: str) -> None:
-    path = write(tmp_path / "rows.parquet", 110 * MB, **options)
+def test_a_page_that_does_not_fit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], said: str
+) -> None:
+    monkeypatch.setattr("ioi_eval.benchmarks.parquet._SMALL", 50 * MB)
+    path = write(tmp_path / "rows.parquet", 64 * MB, **options)
     every = [str(number) for number in range(ROWS)]
     assert names(path, memory=400 * MB) == every
     assert names(path, memory=MB, columns=["name"]) == every, "the other column is not read"
     if not said:
-        assert names(path, memory=100 * MB) == every
+        assert names(path, memory=55 * MB) == every
         return
     with pytest.raises(InputError, match="row group 1 has pages of ") as caught:
-        names(path, memory=100 * MB)
+        names(path, memory=55 * MB)
     assert said in str(caught.value) and "there are 0.1" in str(caught.value)
     assert str(path) == caught.value.where and "row_group_size=5" in caught.value.remedy
 
