@@ -168,7 +168,7 @@ async def test_the_example_is_right(scorer: Scorer, language: Language) -> None:
     assert result.compiler.startswith(language.command)
 
 
-@pytest.mark.sample("^(c[+][+]|python)-")
+@pytest.mark.sample("^(c[+][+]-landlock|python-)")
 @pytest.mark.once
 @pytest.mark.parametrize("layers", [("landlock", "seccomp"), ("namespaces", "seccomp")], ids=lambda x: x[0])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
