@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from engine_helpers import folder_for_boxes
 
 from ioi_eval import Store
-from ioi_eval.engines.embedded.boxes import remove_tree
 
 
 @pytest.fixture(scope="session")
@@ -19,8 +18,5 @@ def store(shared_cache: Path) -> Store:
 
 @pytest.fixture
 def base() -> Iterator[Path]:
-    """A folder for boxes that other users may pass through, as boxes started by root need it."""
-    folder = Path(tempfile.mkdtemp(prefix="ioi-eval-test-", dir="/tmp"))
-    folder.chmod(0o755)
-    yield folder
-    remove_tree(folder)
+    with folder_for_boxes() as folder:
+        yield folder

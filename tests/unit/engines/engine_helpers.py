@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ioi_eval.engines.embedded.boxes import remove_tree
 from ioi_eval.models import Blob, Job, JobFile
 
 
@@ -30,6 +34,15 @@ def mark() -> str:
 def stays(marked: str) -> str:
     """A script that does all to outlive its job, under a name by which `alive` finds it."""
     return f"trap '' TERM INT HUP; (setsid sleep {marked} &) ; sleep {marked} & echo started; sleep {marked}"
+
+
+@contextmanager
+def folder_for_boxes() -> Iterator[Path]:
+    """A folder that other users may pass through, as boxes started by root need it."""
+    folder = Path(tempfile.mkdtemp(prefix="ioi-eval-test-", dir="/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    remove_tree(folder)
 
 
 def inside(folder: Path, pattern: str = "*") -> list[str]:

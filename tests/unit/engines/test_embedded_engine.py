@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_helpers import alive, boxes, file, inside, mark, mode, path_file, script, stays
+import pytest_asyncio
+from engine_helpers import (
+    alive,
+    boxes,
+    file,
+    folder_for_boxes,
+    inside,
+    mark,
+    mode,
+    path_file,
+    script,
+    stays,
+)
 from lent import artifacts_on
 from support.builds import plain_problem, submitted
 from support.engines import Built, Rejected
@@ -20,23 +32,44 @@ from ioi_eval.engines.embedded.toolchains import everybody_may_start
 from ioi_eval.errors import EngineUnavailable, JobRejected
 from ioi_eval.models import Blob, Job, Stage
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 LAYERS = [None, ("landlock", "seccomp"), ("namespaces",)]
 
 
-@pytest.fixture(params=LAYERS, ids=["all", "without-namespaces", "namespaces-alone"])
+@pytest.fixture(scope="module", params=LAYERS, ids=["all", "without-namespaces", "namespaces-alone"])
 def layers(request: pytest.FixtureRequest) -> tuple[str, ...] | None:
     chosen: tuple[str, ...] | None = request.param
     return chosen
 
 
-@pytest.fixture
-async def engine(store: Store, base: Path, layers: tuple[str, ...] | None) -> AsyncIterator[EmbeddedEngine]:
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """The folder of the engine's boxes."""
+    with folder_for_boxes() as folder:
+        yield folder
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def opened(store: Store, place: Path, layers: tuple[str, ...] | None) -> AsyncIterator[EmbeddedEngine]:
+    """One engine for all tests: to enter it takes as long as most of them."""
     async with EmbeddedEngine(
-        store=store, slots=2, boxes=base, layers=layers, max_stdout=100_000, max_stderr=1000, max_file=1 << 20
+        store=store,
+        slots=2,
+        boxes=place,
+        layers=layers,
+        max_stdout=100_000,
+        max_stderr=1000,
+        max_file=1 << 20,
     ) as entered:
         yield entered
-        assert boxes(base) == []
-    assert inside(base) == []
+    assert inside(place) == []
+
+
+@pytest.fixture
+def engine(opened: EmbeddedEngine, place: Path) -> Iterator[EmbeddedEngine]:
+    yield opened
+    assert boxes(place) == []
 
 
 async def run(engine: EmbeddedEngine, text: str, *others: Any, **fields: Any) -> Stage:
@@ -196,12 +229,12 @@ async def test_only_regular_files_are_kept(engine: EmbeddedEngine) -> None:
     assert mode(kept) == 0o644
 
 
-async def test_what_hostile_programs_leave_is_removed(engine: EmbeddedEngine, base: Path) -> None:
+async def test_what_hostile_programs_leave_is_removed(engine: EmbeddedEngine, place: Path) -> None:
     deep = "import os; [(os.mkdir('folder' * 30), os.chdir('folder' * 30)) for _ in range(30)]"
     closed = "mkdir -p closed/inner; touch closed/inner/x; chmod 0 closed/inner closed ."
     stage = await run(engine, f'python3 -c "{deep}" && {closed} && echo done')
     assert (stage.stdout, stage.stderr) == ("done\n", "")
-    assert boxes(base) == []
+    assert boxes(place) == []
 
 
 async def test_a_file_cannot_grow_without_end(engine: EmbeddedEngine) -> None:
@@ -225,11 +258,11 @@ async def test_boxes_of_root_have_their_own_uids(engine: EmbeddedEngine) -> None
         assert uids == {os.geteuid()}
 
 
-async def test_other_boxes_cannot_be_seen(engine: EmbeddedEngine, base: Path) -> None:
+async def test_other_boxes_cannot_be_seen(engine: EmbeddedEngine, place: Path) -> None:
     marked, secret = mark(), mark()  # command lines of others may have any other word
     task = asyncio.create_task(run(engine, f"echo {secret} > s; sleep {marked}"))
     await until(lambda: bool(alive(marked)))
-    [box] = boxes(base)
+    [box] = boxes(place)
     folder = box.parent
     stage = await run(engine, f"cat {box}/s; ls {folder} {folder}/kept; kill -9 -1; cat /proc/*/cmdline")
     assert secret not in stage.stdout and box.name not in stage.stdout
@@ -300,7 +333,7 @@ async def test_an_entry_that_fails_leaves_nothing(
     assert inside(base) == []
 
 
-def test_slots(store: Store) -> None:
+async def test_slots(store: Store) -> None:
     assert EmbeddedEngine(store=store).slots == len(os.sched_getaffinity(0))
     with pytest.raises(ValueError, match="at least 1"):
         EmbeddedEngine(store=store, slots=0)
