@@ -173,6 +173,7 @@ STEALING = [attack for attack in COMPILING if "landlock" in attack.layers and no
 WINNING = [attack for attack in STEALING if attack.name in ("include-the-answer", "include-users")]
 
 
+@pytest.mark.alike
 @pytest.mark.sample("bash")
 @pytest.mark.parametrize("runtime", ["bash", "ioi_eval"])
 async def test_no_source_succeeds_on_a_server_that_does_not_confine(
