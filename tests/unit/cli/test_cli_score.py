@@ -129,18 +129,6 @@ def test_outputs_in_livecodebenchs_form_over_packages_are_python(cli: CommandLin
 
 
 @pytest.mark.once
-@pytest.mark.long
-def test_early_stops_and_all_tests_give_the_same_scores(cli: CommandLine, problems: Path) -> None:
-    dump = write_dump(cli.folder / "d.jsonl", ROWS)
-    assert cli("score", dump, "--problems", problems, "--out", "fast").returncode == 0
-    assert cli("score", dump, "--problems", problems, "--out", "all", "--all-tests").returncode == 0
-    fast, whole = results(cli.folder / "fast"), results(cli.folder / "all")
-    assert {key: found["all_subtasks_points"] for key, found in fast.items()} == {
-        key: found["all_subtasks_points"] for key, found in whole.items()
-    }
-
-
-@pytest.mark.once
 def test_a_selection_is_extended_by_the_next_call(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     base = ("score", dump, "--problems", problems, "--out", "run")
@@ -304,6 +292,7 @@ int main() {
 
 
 @pytest.mark.once
+@pytest.mark.long
 def test_a_factor_for_other_hardware_is_part_of_the_run(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=0.06, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])

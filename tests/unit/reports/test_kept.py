@@ -256,6 +256,7 @@ DOUBTS = {
 }
 
 
+@pytest.mark.sample("^(?!.*gone)")
 @pytest.mark.parametrize("doubt", DOUBTS)
 def test_what_is_not_proven_is_made_anew(tmp_path: Path, read: list[int], doubt: str) -> None:
     grown(tmp_path / "run")
