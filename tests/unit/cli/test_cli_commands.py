@@ -69,7 +69,11 @@ def test_doctor_says_what_is_there(cli: CommandLine) -> None:
     assert done.returncode == 0, done.stdout
     assert "g++" in done.stdout
     assert "confinement" in done.stdout and "python=/" not in " ".join(done.stdout.split())
-    answer = json.loads(cli("doctor", "--json").stdout)
+
+
+@pytest.mark.once
+def test_doctor_says_it_in_json(cli: CommandLine) -> None:
+    answer = json.loads(cli.among_the_systems()("doctor", "--json").stdout)
     assert answer["ok"]
     assert {"C++ compiler", "C++ standard", "cores", "confinement"} <= {
         condition["name"] for condition in answer["conditions"]

@@ -150,6 +150,7 @@ def lacking(cli: CommandLine) -> str:
 
 
 @pytest.mark.usefixtures("lacking")
+@pytest.mark.sample("judge")
 @pytest.mark.parametrize(
     "command", [("score", "d.jsonl", "--out", "run"), ("judge", "p.py")], ids=lambda c: c[0]
 )

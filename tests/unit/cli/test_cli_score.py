@@ -130,7 +130,7 @@ def test_outputs_in_livecodebenchs_form_over_packages_are_python(cli: CommandLin
 
 @pytest.mark.once
 def test_a_selection_is_extended_by_the_next_call(cli: CommandLine, problems: Path) -> None:
-    dump = write_dump(cli.folder / "d.jsonl", ROWS)
+    dump = write_dump(cli.folder / "d.jsonl", ROWS[:5])
     base = ("score", dump, "--problems", problems, "--out", "run")
     assert cli(*base, "--limit", "2").returncode == 0
     assert list(results(cli.folder / "run")) in (["right", "small"], ["small", "right"])
@@ -141,7 +141,7 @@ def test_a_selection_is_extended_by_the_next_call(cli: CommandLine, problems: Pa
     assert results(cli.folder / "run").keys() == {"right", "small", "wrong", "python"}
     last = cli(*base)
     assert "4 were scored by earlier calls" in last.stdout
-    assert results(cli.folder / "run").keys() == POINTS.keys()
+    assert results(cli.folder / "run").keys() == {"right", "small", "wrong", "broken", "python"}
 
 
 @pytest.mark.once

@@ -17,7 +17,7 @@ from ioi_eval.store.packed import NamedKeys
 
 pytestmark = pytest.mark.once
 
-NUMBER = 10_000
+NUMBER = 5_000
 MOST = 180  # bytes a row, of which keys and hashes are 52
 MOST_OF_DUMP = 45
 
