@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -49,11 +50,14 @@ PARSERS: dict[str, Callable[[str], object]] = {
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """What pages take for granted: the examples, and a run of theirs."""
+def place(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """What pages take for granted: the examples, and a run of theirs; long ones have its report, too."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "runs").mkdir()
-    recorded_rows(tmp_path / "runs" / "demo")
+    if page in LONG:
+        shutil.copytree(request.getfixturevalue("recorded_run"), tmp_path / "runs" / "demo")
+    else:
+        recorded_rows(tmp_path / "runs" / "demo")
     return tmp_path
 
 
