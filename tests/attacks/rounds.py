@@ -84,9 +84,8 @@ async def programs(
     checker = WHITE_DIFF if compared else _FRAGILE if attacks[0].fragile else _QUOTING
     options = TaskOptions(output_file=OUT_FILE) if attacks[0].writes_file else TaskOptions()
     tests = _tests(ground, orders, fine="fine\n" if compared else None)
-    runner = _named(
-        "c++/runner.h", "int started = fork();"
-    )  # there whether or not it is granted: one build for both
+    # It is there whether or not it is granted, so that one build does for both.
+    runner = _named("c++/runner.h", "int started = fork();")
     problem = Problem(
         id="attacked",
         tests=tests,
