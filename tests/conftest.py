@@ -28,10 +28,9 @@ from fixtures import bench, binaries, compiled, kept, library, proctor, shared, 
 from repeating import Repeating
 from support.once import ask_for_all, ask_once
 from support.places import with_usual_cache
-from support.servers import Fixed, Server, ServerOptions
 from support.warm_command import end_warm_command
 
-from ioi_eval import EmbeddedEngine, PistonEngine, Problem, Scorer, Store, private_folder
+from ioi_eval import EmbeddedEngine, Store, private_folder
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.store.compiling import sources_digest
 
@@ -57,31 +56,25 @@ def nothing_is_left() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def shared_cache(request: pytest.FixtureRequest, kept: Path) -> Path:
+def shared_cache(kept: Path) -> Path:
     """One cache for all tests, in whichever worker they run, with what engines build first.
 
-    It is what `private_folder()` gives a process whose TMPDIR is the folder above. In a whole run, which
-    keeps it, it has what clients of a worker build first, too: no test bears the costs of that.
+    It is what `private_folder()` gives a process whose TMPDIR is the folder above.
     """
-    cache, whole = private_folder(kept), request.config.getoption("--kept")
+    cache = private_folder(kept)
 
     def build(mark: Path) -> None:
         if find_compiler() is not None:
-            asyncio.run(_build_first(Store(cache), by_a_worker=bool(whole)))
+            asyncio.run(_build_first(Store(cache)))
         mark.touch()
 
     built_once(kept / f"built-{sources_digest(SOURCES.parent)[:16]}", build)
     return cache
 
 
-async def _build_first(store: Store, *, by_a_worker: bool) -> None:
-    async with EmbeddedEngine(store=store, slots=1) as engine:
-        if by_a_worker:
-            async with (
-                Server(engine, ServerOptions(port=0)) as worker,
-                Scorer(PistonEngine(Fixed([worker.url])), store=store) as client,
-            ):
-                await client.prepare(Problem(id="first"))
+async def _build_first(store: Store) -> None:
+    async with EmbeddedEngine(store=store, slots=1):
+        pass
 
 
 @pytest.fixture

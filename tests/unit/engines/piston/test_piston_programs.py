@@ -127,7 +127,8 @@ def looked_at_once(found: dict[str, Stage], monkeypatch: pytest.MonkeyPatch) -> 
 
 @asynccontextmanager
 async def scorer(store: Store, server: Server) -> AsyncIterator[Scorer]:
-    async with Scorer(PistonEngine(Fixed([server.url]), patience=QUICK), store=store) as opened:
+    engine, trusted = PistonEngine(Fixed([server.url]), patience=QUICK), EmbeddedEngine(store=store)
+    async with Scorer(engine, store=store, trusted=trusted) as opened:
         await opened.prepare(PROBLEM)
         yield opened
 
