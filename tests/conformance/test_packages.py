@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from support.runs import read_rows, result_of
-from support.servers import Fixed, Server, ServerOptions
+from support.servers import Server, ServerOptions
 
 from ioi_eval import (
     EmbeddedEngine,
     InputError,
-    PistonEngine,
     Scorer,
     Store,
     Submission,
@@ -27,7 +26,7 @@ from ioi_eval.models import Stage, StageStatus, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.validation import validation
 from ioi_eval.rules.expectations import of_packages
-from ioi_eval.runs import ValidatedSolutions, generating
+from ioi_eval.runs import EngineChoice, ValidatedSolutions, generating
 from ioi_eval.runs.generating import generate
 from ioi_eval.sources import Problems
 from ioi_eval.testing import FakeEngine
@@ -62,7 +61,7 @@ async def test_a_package_that_forks_on_a_worker(tmp_path: Path, shared_cache: Pa
     store, (problem,) = Store(shared_cache), load_problems(FOLDER / "couriers").values()
     two = tuple(one for one in problem.solutions if one.name in ("runs.cpp", "forks_itself.cpp"))
     async with EmbeddedEngine(store=store) as here, Server(here, ServerOptions(port=0)) as server:
-        there, packages = PistonEngine(Fixed([server.url])), Problems([replace(problem, solutions=two)])
+        there, packages = EngineChoice(text=server.url), Problems([replace(problem, solutions=two)])
         found = await validate(packages, out=tmp_path / "run", store=store, engine=there)
     assert (found.validation.unjudged, found.validation.differences) == ((), 0)
     rows = {row["solution"]: row for row in read_rows(tmp_path / "run")}
