@@ -329,6 +329,8 @@ def test_limits_may_be_given_instead_of_the_problems_own(cli: CommandLine) -> No
     small = cli("problems", "packages", "--time-limit", "3", "--memory-limit", "48", "--json")
     assert '"memory": 50331648' in small.stdout and '"cpu_time": 3.0' in small.stdout, small.stdout
     assert cli(*asked, "--time-limit", "0").returncode == 2
+    slower = cli(*asked, "--time-factor", "5")
+    assert slower.returncode == 2 and "time_factor" in slower.stderr and "--fresh" in slower.stderr
 
 
 @pytest.mark.once
