@@ -10,7 +10,6 @@ BODIES = {
     "a dictionary": "return b",
     "nothing": "pass",
     "usual names": "return [gcd(4, 6), sqrt(4), Counter('aab')['a'], heappop(a), list(accumulate(a))]",
-    "what it finds": "return [__name__, __file__ if '__file__' in globals() else None, sys.argv, sorted(sys.modules), sys.path]",
     "descriptors": "import os\n    found = []\n    for fd in range(100):\n        try:\n            os.fstat(fd)\n            found.append(fd)\n        except OSError: pass\n    return len(found)",
     "a generator": "return (x for x in a)",
     "a set": "return {1, 2}",
@@ -40,6 +39,7 @@ BODIES = {
 # Whole sources, each with a function `solve(a, b)`.
 SOURCES = {
     "where it is": "def solve(a, b): return [__import__('os').getcwd(), sys.getrecursionlimit(), sys.flags.isolated, sys._getframe().f_back.f_code.co_name]",
+    "what it finds": "def solve(a, b): return [__name__, __file__ if '__file__' in globals() else None, sys.argv, sorted(sys.modules), sys.path]",
     "endless": "def solve(a, b):\n    while True: pass",
     "a class": "class Solution:\n    def solve(self, a, b):\n        return a[::-1]",
     "a class with annotations": "class Solution:\n    def solve(self, a: List[int], b: Dict[int, str]) -> List[int]:\n        return a",
@@ -55,4 +55,4 @@ SOURCES = {
 def of_bodies() -> str:
     """Return a source with a function that calls the one which its first argument names."""
     each = "".join(f"def f{number}(a, b):\n    {body}\n" for number, body in enumerate(BODIES.values()))
-    return f"{each}def solve(name, a, b): return globals()[f'f{{{list(BODIES)}.index(name)}}'](a, b)\n"
+    return f"{each}NAMES = {list(BODIES)}\ndef solve(name, a, b): return globals()[f'f{{NAMES.index(name)}}'](a, b)\n"
