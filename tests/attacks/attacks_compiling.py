@@ -102,6 +102,6 @@ COMPILING = (
     replace(_strange("an-empty-program-in-python", "apart", "", language="python"), verdicts=(WA,)),
     _strange("a-coding-nobody-knows", "status", "# coding: rot-14\nprint(1)", language="python"),
     _strange("words-of-the-judge", "status", '#error "Time limit exceeded" Resource temporarily unavailable\n'),
-    # A compiler repeats it.
-    _strange("a-source-of-three-megabytes", "cleaning", "#error " + "x" * (3 << 20) + "\n"),
+    # A compiler repeats it. More than the 4 MB of a request that servers usually take.
+    _strange("a-source-of-five-megabytes", "cleaning", "#error " + "x" * (5 << 20) + "\n"),
 )  # fmt: skip

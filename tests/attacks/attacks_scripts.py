@@ -10,7 +10,7 @@ from typing import Any
 class Script:
     name: str
     heading: str
-    body: str  # $home, $neighbour, $mark; prints the secret, or `won`
+    body: str  # $home, $neighbour, $mark, $most; prints the secret, or `won`
     language: str = "bash"
     verdicts: tuple[str, ...] = ("-",)
     layers: tuple[str, ...]
@@ -28,18 +28,18 @@ def _left(name: str, layers: str, body: str, heading: str = "confusing", **more:
     return replace(_script(name, heading, layers, body), whole=True, **more)
 
 
-# Its limit is 256 processes. Somebody may have to look and count them, so that it has won if they stay.
+# Its limit is $most processes. Somebody may have to look and count them, so that it has won if they stay.
 _BOMB = """python3 -c "
 import os, time
 count = 0
 try:
-    while count < 400:
+    while count < $most + 150:
         os.fork() or (time.sleep(60), os._exit(0))
         count += 1
 except OSError:
     pass
 time.sleep(3)
-print('won' if count > 256 else count, flush=True)
+print('won' if count > $most else count, flush=True)
 os._exit(0)"
 """
 

@@ -239,14 +239,16 @@ def attempt_script(bench: Bench, script: Script, layers_away: tuple[str, ...]) -
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
     own = replace(bench, without=layers_away, uid=uid, environment=environment)
+    limits = {"wall_ms": 30000, "processes": 256, "disk": 32 << 20, "names": 3000}
     with lost(bench.workshop) as ground:
         before = set(children(os.getpid()))
         names = {"home": ground.home, "neighbour": ground.neighbour, "mark": ground.mark}
+        names["most"] = limits["processes"]
         text = "".join(f"{name}='{value}'\n" for name, value in names.items()) + script.body
         done = own.box(
             text,
             profile="stage",
-            limits={"wall_ms": 30000, "processes": 256, "disk": 32 << 20, "names": 3000},
+            limits=limits,
             allow_unconfined=True,
         )
         stays = list(called(ground.mark))

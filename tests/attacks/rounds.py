@@ -179,11 +179,13 @@ async def sources(
     return found
 
 
-async def scripts(engine: Transport, ground: Ground, attacks: Iterable[Script], boxes: Path) -> Round:
-    """Nothing of a job may be there when it has ended. `boxes` is where the engine has its boxes."""
+async def scripts(
+    engine: Transport, ground: Ground, attacks: Iterable[Script], boxes: Path, most: int = 256
+) -> Round:
+    """Nothing of a job may be there when it has ended. `boxes` is where the engine has its boxes, `most` how many processes it allows."""
     found = {}
     for attack in attacks:
-        names = {"home": ground.home, "neighbour": ground.neighbour, "mark": ground.mark}
+        names = {"home": ground.home, "neighbour": ground.neighbour, "mark": ground.mark, "most": most}
         text = "".join(f"{name}='{value}'\n" for name, value in names.items()) + attack.body + "\n"
         keep = attack.keep if isinstance(engine, LocalTransport) else ()
         file = JobFile(name="main.sh", content=Blob.of(text))
