@@ -18,7 +18,8 @@ from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
 
-LIMITS = Limits(cpu_time=60.0, wall_time=0.1, memory=256 << 20)  # so that a test ends after a second
+LIMITS = Limits(cpu_time=60.0, wall_time=0.2, memory=256 << 20)  # so that a test ends after two seconds
+SHORTER = msgspec.structs.replace(LIMITS, wall_time=0.1)  # after one
 WAITS = """
 #include <cstdio>
 #include <ctime>
@@ -45,33 +46,35 @@ class Counting(EmbeddedEngine):
         return await super().run(job)
 
 
-async def judged(engine: Counting, store: Store, *after: float, code: str = WAITS) -> SubmissionResult:
+async def judged(
+    engine: Counting, store: Store, *after: float, code: str = WAITS, limits: Limits = LIMITS
+) -> SubmissionResult:
     """By the seconds after which the program has done what it does on each test.
 
     They count from when it has been judged once: on a busy machine a build takes longer than they are.
     """
     async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as scorer:
         submission = Submission(key="1", problem_id="stalling", code=code)
-        await scorer.score(stalling(0), submission)
+        await scorer.score(stalling(limits, 0), submission)
         engine.tests.clear()
         now = time.monotonic()
         return await scorer.score(
-            stalling(*(now + seconds if seconds else 0 for seconds in after)), submission
+            stalling(limits, *(now + seconds if seconds else 0 for seconds in after)), submission
         )
 
 
-def stalling(*until: float) -> Problem:
+def stalling(limits: Limits, *until: float) -> Problem:
     tests = (
         Test(name=str(number), input=Blob.of(f"{moment:f} {number}\n"), answer=Blob.of("done\n"))
         for number, moment in enumerate(until)
     )
-    return Problem(id="stalling", limits=LIMITS, tests=tuple(tests))
+    return Problem(id="stalling", limits=limits, tests=tuple(tests))
 
 
 @pytest.mark.long  # the next test but one begins with it
 async def test_who_gets_there_alone_is_right(shared_cache: Path) -> None:
     store = Store(shared_cache)
-    result = await judged(engine := Counting(store), store, 1.9)
+    result = await judged(engine := Counting(store), store, 3.5)
     assert [test.status for test in result.tests] == [Verdict.AC], (result, engine.tests)
 
 
@@ -89,7 +92,7 @@ async def test_who_is_stopped_again_alone_has_failed_all_that_comes(shared_cache
 @pytest.mark.long
 async def test_who_stalled_once_goes_on_alone(shared_cache: Path) -> None:
     store = Store(shared_cache)
-    result = await judged(engine := Counting(store), store, 1.9, 0, 0)
+    result = await judged(engine := Counting(store), store, 3.5, 0, 0)
     assert [test.status for test in result.tests] == [Verdict.AC] * 3, (result, engine.tests)
     assert engine.tests == [3, 1, 2]
 
@@ -113,9 +116,10 @@ int main() {
 async def test_who_only_sleeps_alone_has_failed_that_test_and_no_other(shared_cache: Path) -> None:
     """What kept it from that before was the machine's, and no load is a verdict."""
     store = Store(shared_cache)
-    result = await judged(engine := Counting(store), store, 0.9, 0, 0, code=SPINS_THEN_SLEEPS)
+    result = await judged(engine := Counting(store), store, 0.9, 0, 0, code=SPINS_THEN_SLEEPS, limits=SHORTER)
     statuses = [test.status for test in result.tests]
     assert statuses == [Verdict.TLE, Verdict.AC, Verdict.AC], (result, engine.tests)
+    assert engine.tests == [3, 1, 2], "it began in time to spin"
 
 
 # --- without a program -------------------------------------------------------------------------------
