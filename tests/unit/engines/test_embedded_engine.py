@@ -68,8 +68,10 @@ async def opened(store: Store, place: Path, layers: tuple[str, ...] | None) -> A
 
 @pytest.fixture
 def engine(opened: EmbeddedEngine, place: Path) -> Iterator[EmbeddedEngine]:
+    before = inside(place), inside(place, "*/*")
     yield opened
     assert boxes(place) == []
+    assert (inside(place), inside(place, "*/*")) == before
 
 
 async def run(engine: EmbeddedEngine, text: str, *others: Any, **fields: Any) -> Stage:
@@ -230,7 +232,7 @@ async def test_only_regular_files_are_kept(engine: EmbeddedEngine) -> None:
 
 
 async def test_what_hostile_programs_leave_is_removed(engine: EmbeddedEngine, place: Path) -> None:
-    deep = "import os; [(os.mkdir('folder' * 30), os.chdir('folder' * 30)) for _ in range(30)]"
+    deep = "import os; [(os.mkdir('folder'), os.chdir('folder')) for _ in range(1100)]"
     closed = "mkdir -p closed/inner; touch closed/inner/x; chmod 0 closed/inner closed ."
     stage = await run(engine, f'python3 -c "{deep}" && {closed} && echo done')
     assert (stage.stdout, stage.stderr) == ("done\n", "")
