@@ -105,21 +105,21 @@ def submission() -> Submission:
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Stage]:
-    """What each script that looks at a worker has found."""
+def found() -> dict[tuple[Any, ...], Stage]:
+    """The findings of each script that looks at a worker, with its limits."""
     return {}
 
 
 @pytest.fixture
-def looked_at_once(found: dict[str, Stage], monkeypatch: pytest.MonkeyPatch) -> None:
-    """All workers are this machine: what a probe's script finds on the first holds for all."""
+def looked_at_once(found: dict[tuple[Any, ...], Stage], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The findings of a probe's script on the first worker, for all: they are on this machine."""
     ended = Prober._ended
 
     async def once(prober: Prober, url: str, job: Job, *limits: Any) -> Stage:
-        script = job.files[0].content.sha256
-        if script not in found:
-            found[script] = await ended(prober, url, job, *limits)
-        return found[script]
+        asked = (job.files[0].content.sha256, job.runtime, *limits)
+        if asked not in found:
+            found[asked] = await ended(prober, url, job, *limits)
+        return found[asked]
 
     monkeypatch.setattr(Prober, "_ended", once)
     monkeypatch.setattr(probe, "_BODIES", probe._BODIES[:1])
