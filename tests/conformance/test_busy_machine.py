@@ -58,8 +58,8 @@ async def test_verdicts_are_those_of_a_quiet_machine(
         assert await rows(engine, store, problems) == quiet
 
 
-# It gets a sixteenth of each second: its 0.1 s of CPU time take longer than the 1.3 s that it may idle.
-LIMITS = Limits(cpu_time=0.15, memory=256 << 20)
+# It gets a twenty-fourth of each second: its 0.1 s of CPU time take 2.4 s, and it may idle for 1.4 s.
+LIMITS = Limits(cpu_time=0.2, memory=256 << 20)
 BURNS = "#include <ctime>\nint main() { while (clock() < 0.1 * CLOCKS_PER_SEC) {} }\n"
 SLEEPS = "#include <unistd.h>\nint main() { for (;;) sleep(9); }\n"
 
@@ -77,6 +77,6 @@ async def test_the_script_of_classic_jobs_tells_idling_from_waiting(
     async with EmbeddedEngine(store=store, packages=(graders() / "classic",)) as engine:
         judging = partial(run_classic, Prepared(engine, store), problem, test, own, runtime="cms_ioi")
         await judging()  # it is built while there is no crowd
-        with one_processor(), crowd(15):
+        with one_processor(), crowd(23):
             result = await judging()
     assert result.status is status, result

@@ -144,7 +144,7 @@ async def test_a_checker_that_fails_is_a_judge_failure(
 
 
 FRAGILE = """#include <cstdio>
-int main(int, char** v) { int n; fscanf(fopen(v[3], "r"), "%d", &n); if (n != 5) return 5; puts("1"); }"""
+int main(int, char** v) { int n = 0; fscanf(fopen(v[3], "r"), "%d", &n); if (n != 5) return 5; puts("1"); }"""
 
 
 @pytest.mark.alike

@@ -45,8 +45,9 @@ async def validated(package: Path, out: Path, cache: Path) -> ValidatedSolutions
     return await validate(package, out=out, store=Store(cache))
 
 
-# Tests below try all of berries and hollow, and most of halves, couriers and ripples. Limits that solutions
-# set, as in pendulum, are in tests/unit/problems/test_kattis_younger.py.
+# Tests below try all of berries and hollow, two of the four solutions of couriers, a wrong program on halves,
+# and, with echoes, the several passes of ripples. Limits that solutions set, as in pendulum, are in
+# tests/unit/problems/test_kattis_younger.py.
 @pytest.mark.sample("^(?!(berries|couriers|halves|hollow|pendulum|ripples)$)")
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 async def test_judge_and_authors_agree(package: Path, tmp_path: Path, shared_cache: Path) -> None:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.command_line import PYTHON, CommandLine, results, row, write_dump, write_package
+from support.command_line import PYTHON, WRONG, CommandLine, results, row, write_dump, write_package
 
 # In a namespace of its own no part that is covered can be uncovered.
 _COVER = 'mount --bind /dev/null /proc/version && exec "$@"'
@@ -40,7 +40,7 @@ def test_a_proc_of_its_own_is_tried_before_namespaces_are_entered(proctor: Path)
 @pytest.mark.alike
 def test_programs_are_judged_there(shared_cache: Path, tmp_path: Path) -> None:
     write_package(tmp_path / "problems" / "add", checker=_CHECKER)
-    rows = [row("right", PYTHON, language="python"), row("wrong", "print(0)", language="python")]
+    rows = [row("right", PYTHON, language="python"), row("wrong", WRONG)]
     cli = CommandLine(folder=tmp_path, cache=shared_cache)
     words = ("score", write_dump(tmp_path / "dump.jsonl", rows), "--problems", "problems", "--out", "run")
     done = subprocess.run(
