@@ -38,30 +38,47 @@ def names(path: Path, **options: Any) -> list[str]:
 
 @pytest.mark.sample("dictionary")
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("small", "size", "memory", "said"),
     [
-        (ONE_PAGE, "0.1 GiB in its column text"),
-        ({**ONE_PAGE, "data_page_version": "2.0"}, "0.1 GiB in its column text"),
-        ({"use_dictionary": True}, "0.1 GiB in its column text"),
-        (A_PAGE_FOR_EACH, ""),
-        ({**ONE_PAGE, "compression": "none"}, ""),
+        (50 * MB, 80 * MB, 60 * MB, ("", "0.1", "0.2")),
+        pytest.param(None, 140 * MB, 100 * MB, ("", "0.1", "0.3"), marks=pytest.mark.long),
+    ],
+    ids=["smaller", "real"],
+)
+@pytest.mark.parametrize(
+    ("options", "copies"),
+    [
+        (ONE_PAGE, 1),
+        ({**ONE_PAGE, "data_page_version": "2.0"}, 1),
+        ({"use_dictionary": True}, 2),
+        (A_PAGE_FOR_EACH, 0),
+        ({**ONE_PAGE, "compression": "none"}, 0),
     ],
     ids=["page", "second version", "dictionary", "pages", "not packed"],
 )
 def test_a_page_that_does_not_fit_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], said: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    copies: int,
+    small: int | None,
+    size: int,
+    memory: int,
+    said: tuple[str, ...],
 ) -> None:
-    monkeypatch.setattr("ioi_eval.benchmarks.parquet._SMALL", 50 * MB)
-    path = write(tmp_path / "rows.parquet", 64 * MB, **options)
+    if small is not None:
+        monkeypatch.setattr("ioi_eval.benchmarks.parquet._SMALL", small)
+    path = write(tmp_path / "rows.parquet", size, **options)
     every = [str(number) for number in range(ROWS)]
     assert names(path, memory=400 * MB) == every
     assert names(path, memory=MB, columns=["name"]) == every, "the other column is not read"
-    if not said:
-        assert names(path, memory=55 * MB) == every
+    if not copies:
+        assert names(path, memory=memory) == every
         return
     with pytest.raises(InputError, match="row group 1 has pages of ") as caught:
-        names(path, memory=55 * MB)
-    assert said in str(caught.value) and "there are 0.1" in str(caught.value)
+        names(path, memory=memory)
+    assert f"pages of {said[copies]} GiB in its column text" in str(caught.value)
+    assert "there are 0.1" in str(caught.value)
     assert str(path) == caught.value.where and "row_group_size=5" in caught.value.remedy
 
 
