@@ -142,7 +142,16 @@ async def test_a_compile_error_is_a_verdict_and_brings_the_compilers_words() -> 
     assert engine.runs == []
 
 
-@pytest.mark.parametrize("code", ["", "\0\0", "x" * 1_100_000, "\ud800"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "",
+        "\0\0",
+        pytest.param("x" * 1_100_000, id="1 MB"),
+        pytest.param("x" * 10_000_000, id="10 MB", marks=pytest.mark.long),
+        "\ud800",
+    ],
+)
 async def test_any_text_is_judged(code: str) -> None:
     async with scoring(FakeEngine()) as scorer:
         assert (await scorer.score(problem(1), submission(code))).points == 100

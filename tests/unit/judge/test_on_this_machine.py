@@ -53,6 +53,10 @@ async def statuses(scorer: Scorer, code: str, language: str = "c++", of: Problem
     return {test.status for test in result.tests}
 
 
+def long_comment(size: int) -> str:
+    return "//" + "x" * size + "\nint main() {}"
+
+
 FILLS = "for (int i = 0; i < 1 << 28; i += 4096) a[i] = 1;"
 
 
@@ -71,7 +75,12 @@ FILLS = "for (int i = 0; i < 1 << 28; i += 4096) a[i] = 1;"
         ("int f();\nint main() { return f(); }", "c++", V.CE),
         pytest.param("", "c++", V.CE, marks=pytest.mark.long),  # as what the linker misses
         ("int main() {}\0\0", "c++", V.WA),
-        pytest.param("//" + "x" * 1_100_000 + "\nint main() {}", "c++", V.WA, marks=pytest.mark.alike),
+        pytest.param(
+            "//" + "x" * 1_100_000 + "\nint main() {}", "c++", V.WA, id="1 MB", marks=pytest.mark.alike
+        ),
+        pytest.param(
+            "//" + "x" * 10_000_000 + "\nint main() {}", "c++", V.WA, id="10 MB", marks=pytest.mark.long
+        ),
         ("\ud800", "c++", V.CE),
         ("print(sum(map(int, input().split())))", "python", V.AC),
         ("print(", "python", V.CE),

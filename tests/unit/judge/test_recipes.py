@@ -140,7 +140,16 @@ def test_a_language_that_cannot_use_the_grader_is_not_scored() -> None:
         submission_recipe(graded_problem(), submitted("class Sum {}", "java"), LIMITS)
 
 
-@pytest.mark.parametrize("code", ["", "int main() {}\0", "\ud800", "x" * 1_100_000])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "",
+        "int main() {}\0",
+        "\ud800",
+        pytest.param("x" * 1_100_000, id="1 MB"),
+        pytest.param("x" * 10_000_000, id="10 MB", marks=pytest.mark.long),
+    ],
+)
 def test_any_text_is_a_source(code: str) -> None:
     recipe = submission_recipe(plain_problem(), submitted(code), LIMITS)
     assert recipe.main.content.size >= len(code)

@@ -8,6 +8,7 @@ from judge_samples import problem, submission
 
 from ioi_eval import Scorer
 from ioi_eval.models import Blob, NamedBlob, TaskOptions, TaskType, Verdict
+from ioi_eval.rules.limits import MOST_SOURCE
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.alike
@@ -34,8 +35,10 @@ async def test_no_name_of_a_source_chooses_to_be_unscored(names: tuple[str, ...]
     assert result.compile_output
 
 
-async def test_no_size_of_a_source_chooses_to_be_unscored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioi_eval.judge.recipes.MOST_SOURCE", most := 1 << 18)
+@pytest.mark.parametrize("most", [1 << 18, pytest.param(MOST_SOURCE, marks=pytest.mark.long)])
+async def test_no_size_of_a_source_chooses_to_be_unscored(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    if most != MOST_SOURCE:
+        monkeypatch.setattr("ioi_eval.judge.recipes.MOST_SOURCE", most)
     engine = FakeEngine()
     async with Scorer(engine) as scorer:
         result = await scorer.score(problem(2), submission("x" * (most + 1)))
