@@ -341,36 +341,38 @@ def test_what_is_fenced_comes_back(code: str, before: str) -> None:
 
 
 # Each of these makes some naive pattern run for hours: that the test ends is the assertion.
-UNIT = 1 << 15
-HOSTILE = {
-    "lines": "a\n" * (5 * UNIT),
-    "one line": "word " * (2 * UNIT),
-    "one word": "x" * (10 * UNIT),
-    "blanks": " " * (10 * UNIT),
-    "blank lines": "\n" * (10 * UNIT),
-    "backticks": "`" * (10 * UNIT),
-    "runs in a line": "``` " * UNIT,
-    "open fences": "```java\n" * (UNIT // 4),
-    "fences": "```\n" * (UNIT // 4),
-    "tags": "<think>\n" * UNIT,
-    "closing tags": "</think>" * UNIT,
-    "comments": "#include <a>\nint main() {}" + "/*/" * UNIT,
-    "strings": "#include <a>\nint main() {}" + '"\\' * (5 * UNIT),
-    "raw strings": "#include <a>\nint main() {}" + 'R"a(' * UNIT,
-    "quotes": "#include <a>\nint main() {}" + "'" * (10 * UNIT),
-    "digits": "#include <a>\nint main() {}" + "1" * (10 * UNIT),
-    "directives": "int main() {}" + "#include\\\n" * UNIT,
-    "braces": "#include <a>\nint main()" + "{" * (2 * UNIT) + "}" * (2 * UNIT) + "two words and more",
-    "statements": "#include <a>\nint main() {}" + ";a" * (2 * UNIT),
-    "words": "#include <a>\nint main() {}" + "a b c int " * UNIT,
-}
+def hostile(unit: int) -> dict[str, str]:
+    return {
+        "lines": "a\n" * (5 * unit),
+        "one line": "word " * (2 * unit),
+        "one word": "x" * (10 * unit),
+        "blanks": " " * (10 * unit),
+        "blank lines": "\n" * (10 * unit),
+        "backticks": "`" * (10 * unit),
+        "runs in a line": "``` " * unit,
+        "open fences": "```java\n" * (unit // 4),
+        "fences": "```\n" * (unit // 4),
+        "tags": "<think>\n" * unit,
+        "closing tags": "</think>" * unit,
+        "comments": "#include <a>\nint main() {}" + "/*/" * unit,
+        "strings": "#include <a>\nint main() {}" + '"\\' * (5 * unit),
+        "raw strings": "#include <a>\nint main() {}" + 'R"a(' * unit,
+        "quotes": "#include <a>\nint main() {}" + "'" * (10 * unit),
+        "digits": "#include <a>\nint main() {}" + "1" * (10 * unit),
+        "directives": "int main() {}" + "#include\\\n" * unit,
+        "braces": "#include <a>\nint main()" + "{" * (2 * unit) + "}" * (2 * unit) + "two words and more",
+        "statements": "#include <a>\nint main() {}" + ";a" * (2 * unit),
+        "words": "#include <a>\nint main() {}" + "a b c int " * unit,
+    }
 
 
 @pytest.mark.sample("runs in a line|open fences|statements")
-@pytest.mark.parametrize("name", HOSTILE)
-def test_long_generations(name: str) -> None:
-    assert extract(HOSTILE[name], PYTHON) is None
-    assert extract(HOSTILE[name] + "\nmore\n" + "text without code.", CPP) is None
+@pytest.mark.parametrize("unit", [1 << 15, pytest.param(1 << 17, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", hostile(1))
+def test_long_generations(name: str, unit: int) -> None:
+    text = hostile(unit)[name]
+    assert extract(text, PYTHON) is None
+    assert extract(text + "\nmore\n" + "text without code.", CPP) is None
 
 
 def test_a_generation_of_ten_megabytes() -> None:
