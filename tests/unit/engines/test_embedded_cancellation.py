@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from engine_helpers import alive, boxes, file, inside, mark, script, stays
+from support.engines import toolchains
 from support.once import all_tools, toolchains_once
 from support.waits import until
 
@@ -22,13 +24,16 @@ from ioi_eval.models import Job, Toolchain
 LAYERS = [None, ("landlock", "seccomp")]
 
 
+@pytest.mark.parametrize("rounds", [12, pytest.param(40, marks=pytest.mark.long)])
 @pytest.mark.parametrize("layers", LAYERS, ids=["all", "without-namespaces"])
-async def test_cancelled_at_any_point(store: Store, base: Path, layers: tuple[str, ...] | None) -> None:
+async def test_cancelled_at_any_point(
+    store: Store, base: Path, layers: tuple[str, ...] | None, rounds: int
+) -> None:
     chance = random.Random(7)
     marked = mark()
     jobs = [script(stays(marked)), Job(files=(file("compile", stays(marked)),), keep=("x",)), script("true")]
     async with EmbeddedEngine(store=store, slots=2, boxes=base, layers=layers) as engine:
-        for _ in range(12):
+        for _ in range(rounds):
             tasks = [asyncio.create_task(engine.execute(chance.choice(jobs))) for _ in range(3)]
             await asyncio.sleep(chance.choice([0, chance.uniform(0, 0.03)]))
             for task in tasks:
@@ -59,13 +64,17 @@ async def test_cancelled_again_and_again(store: Store, base: Path) -> None:
         assert (await engine.execute(script("echo free"))).run.stdout == "free\n"
 
 
-@pytest.mark.alike
-async def test_entering_can_be_cancelled(store: Store, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def slowly(*given: Any) -> dict[str, Toolchain]:
-        time.sleep(0.07)
-        return toolchains_once(*given)
+def slowly(*given: Any) -> dict[str, Toolchain]:
+    time.sleep(0.07)
+    return toolchains_once(*given)
 
-    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", slowly)
+
+@pytest.mark.alike
+@pytest.mark.parametrize("look", [slowly, pytest.param(toolchains, marks=pytest.mark.long)])
+async def test_entering_can_be_cancelled(
+    store: Store, base: Path, monkeypatch: pytest.MonkeyPatch, look: Callable[..., dict[str, Toolchain]]
+) -> None:
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", look)  # asking takes time
 
     async def enter() -> None:
         async with EmbeddedEngine(store=store, slots=1, boxes=base):

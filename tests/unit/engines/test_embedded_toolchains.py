@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from support.engines import LANGUAGES
+from support.once import toolchains_once
 
 from ioi_eval.engines.embedded import toolchains
 from ioi_eval.engines.embedded.toolchains import (
@@ -13,6 +14,7 @@ from ioi_eval.engines.embedded.toolchains import (
     find_java,
     find_linked,
     find_python,
+    interpreters,
     seen_in_a_box,
 )
 
@@ -36,6 +38,13 @@ def test_finds_what_this_machine_has() -> None:
     found = toolchains.toolchains()
     assert {"g++", "python3"} <= set(found) <= {tool for language in LANGUAGES for tool in language.tools}
     assert all(name == tool.command and tool.version for name, tool in found.items())
+
+
+@pytest.mark.alike
+def test_finds_as_tests_do_that_ask_once() -> None:
+    usable = [found.path for found in interpreters() if not found.why_not]
+    for asked in ((usable[-1], ()), ("", ("numpy", "pandas"))):
+        assert toolchains.toolchains(*asked) == toolchains_once(*asked)
 
 
 def test_what_does_not_lie_where_boxes_have_the_system_is_not_seen(base: Path) -> None:
