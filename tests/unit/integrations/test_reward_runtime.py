@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import multiprocessing
 import os
 import queue
@@ -85,10 +84,10 @@ def answer_of_child() -> Any:
 
 
 def test_a_forked_child_has_its_own_and_harms_nobody_while_a_score_is_under_way() -> None:
-    slow, one = fenced("while True: pass"), json.dumps({"inputs": ["2"], "outputs": ["4"]})
-    give = make_reward(RewardOptions(time_limit=0.3, mode=RewardMode.PARTIAL))
+    slow = fenced("while True: pass")
+    give = make_reward(RewardOptions(time_limit=0.5, mode=RewardMode.PARTIAL))
     with ThreadPoolExecutor(1) as pool:
-        under_way = pool.submit(give, completions=[slow, RIGHT], tests=[one, TESTS])
+        under_way = pool.submit(give, completions=[slow, RIGHT], tests=[TESTS] * 2)
         while not (busy(runtime()) or under_way.done()):
             time.sleep(0.01)
         assert answer_of_child() == (True, 1)
