@@ -233,7 +233,8 @@ def test_a_caller_without_an_interpreter_of_its_own(
     assert len(caplog.records) == 1
 
 
-# In a process of its own, as a user's is: its interpreter is another one from the beginning.
+# In a process of its own, as a user's is: its interpreter is another one before anything is loaded. It judges
+# one program after the other.
 EVALUATED = """
 import sys
 sys.executable, *codes = sys.argv[1:]
@@ -262,12 +263,15 @@ CODES = [
 
 
 @pytest.mark.alike
+@pytest.mark.parametrize(
+    "codes", [CODES, pytest.param(CODES[1:], marks=pytest.mark.long)], ids=["both", "alone"]
+)
 def test_a_program_has_the_caller_s_packages_where_its_evaluator_is_replaced(
-    python: Path, shared_cache: Path
+    python: Path, shared_cache: Path, codes: list[str]
 ) -> None:
     """As in the packages, which run programs with the interpreter that runs them."""
     environment = {**os.environ, "IOI_EVAL_CACHE": str(shared_cache)}
-    words = [sys.executable, "-c", EVALUATED, python, *CODES]
+    words = [sys.executable, "-c", EVALUATED, python, *codes]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
