@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +17,7 @@ from typing import Any, get_args
 import leftovers
 import pytest
 from repeating_server import repeating
-from support.command_line import CommandLine, results, row, wait_for_rows, write_dump
+from support.command_line import RIGHT, CommandLine, results, row, wait_for_rows, write_dump
 from support.stub_server import Answer, Asked, as_json, fenced, model_server
 from test_cli_run import copies, place, tasks, write_config
 from test_cli_worker import working
@@ -77,7 +79,7 @@ def watched(found: list[str]) -> Iterator[None]:
     done = threading.Event()
 
     def look() -> None:
-        while not done.wait(1):
+        while not done.wait(0.4):
             found.extend(leftovers.command_lines())
 
     watcher = threading.Thread(target=look)
@@ -121,7 +123,7 @@ def knowing(cli: CommandLine, token: str) -> CommandLine:
 def test_a_token_is_nowhere_to_be_seen(
     cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
-    """The worker has it from a file, its client from the environment, or another one."""
+    """Give it to the worker in a file, and to its client in the environment, or another one."""
     client = replace(knowing(cli, TOKEN), alone=True)  # its program looks for it in /proc
     dump = write_dump(tmp_path / "dump.jsonl", [row("b", CURIOUS, language="python")])
     words = ("score", dump, "--problems", problems, "--engine", guarded.url, "--out")
@@ -141,12 +143,22 @@ def test_a_token_is_nowhere_to_be_seen(
 
 @pytest.mark.long
 def test_a_token_is_nowhere_to_be_seen_where_it_is_looked_at(
-    cli: CommandLine, guarded: Guarded, tmp_path: Path
+    cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
+    """Let the worker start compilers, too."""
     looked = knowing(cli, "")("doctor", "--engine", guarded.url, "--token-file", tmp_path / "secret")
+    client = replace(knowing(cli, TOKEN), alone=True)
+    # So slow to compile that it is seen, and built by nobody before.
+    code = f'#include <regex>\n{RIGHT}std::regex _{os.getpid()}_{time.monotonic_ns()}("a");\n'
+    dump = write_dump(tmp_path / "dump.jsonl", [row("a", code), row("b", CURIOUS, language="python")])
+    scored = client("score", dump, "--problems", problems, "--engine", guarded.url, "--out", "run")
     shown, told = guarded.ended()
     assert looked.returncode == 0, looked.stdout
-    assert seen(cli, shown, told, looked.stdout, looked.stderr) == []
+    assert scored.returncode == 0, scored.stderr
+    assert results(tmp_path / "run").keys() == {"a", "b"}
+    assert any("cc1plus" in line for line in shown), "somebody has looked at a compiler"
+    said = (looked.stdout, looked.stderr, scored.stdout, scored.stderr)
+    assert seen(cli, shown, told, *said) == []
 
 
 @pytest.mark.long
