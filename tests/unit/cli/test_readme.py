@@ -32,6 +32,15 @@ def test_the_library_example_runs(
 
 
 @pytest.mark.long
+def test_the_library_example_runs_in_an_interpreter_of_its_own(cache: Path) -> None:
+    (example,) = blocks("python")
+    code = f"import tempfile; tempfile.tempdir = {str(cache.parent)!r}\n{example}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("100.0 [")
+
+
+@pytest.mark.long
 def test_the_demo_prints_what_is_shown(cli: CommandLine, tmp_path: Path) -> None:
     (shown,) = blocks("text")
     command = (ROOT / "scripts" / "demo").read_text().partition('bin/ioi-eval" ')[2].partition(" --out")[0]

@@ -50,11 +50,11 @@ PARSERS: dict[str, Callable[[str], object]] = {
 
 
 @pytest.fixture
-def place(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """What pages take for granted: the examples, and a run of theirs; long ones have its report, too."""
+def place(alone: bool, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """The examples and a run of theirs, which pages take for granted; in the long run with its report."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "runs").mkdir()
-    if page in LONG:
+    if alone:
         shutil.copytree(request.getfixturevalue("recorded_run"), tmp_path / "runs" / "demo")
     else:
         recorded_rows(tmp_path / "runs" / "demo")
@@ -67,34 +67,48 @@ def free_port() -> int:
         return port
 
 
-def started(block: Block, folder: Path, cache: Path) -> str:
+def started(block: Block, folder: Path, cache: Path, *, alone: bool) -> str:
+    """Return what a block prints. `alone`: Python's begin with no module loaded, as they do for readers."""
     bin_folder = Path(sys.executable).parent
     environment = {**os.environ, "IOI_EVAL_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "HOME": str(folder)}
     environment["PORT"] = str(free_port())
     environment["PATH"] = f"{bin_folder}{os.pathsep}{environment['PATH']}"
-    if block.kind == "python":
+    if block.kind == "python" and not alone:
         script = folder / ".block.py"
         script.write_text(block.code)
         done = warm_command().run([], folder, environment, str(script))
     else:
-        shell = ["bash", "-euo", "pipefail"]
+        command = ["bash", "-euo", "pipefail"] if block.kind == "sh" else [sys.executable, "-"]
         done = subprocess.run(
-            shell, input=block.code, cwd=folder, env=environment, capture_output=True, text=True, check=False
+            command,
+            input=block.code,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
     assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
+IN_SHORT = [(page, False) for page in SESSIONS if page not in LONG]
+HAVE_PYTHON = {block.page for block in ALL if block.runs_here and block.kind == "python"}
+IN_LONG = [(page, True) for page in SESSIONS if page in LONG | HAVE_PYTHON]
+
+
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=[pytest.mark.long] if page in LONG else []) for page in SESSIONS]
+    ("page", "alone"), [*IN_SHORT, *(pytest.param(*one, marks=pytest.mark.long) for one in IN_LONG)]
 )
-def test_a_page_runs_from_its_first_block_to_its_last(page: str, place: Path, shared_cache: Path) -> None:
+def test_a_page_runs_from_its_first_block_to_its_last(
+    page: str, alone: bool, place: Path, shared_cache: Path
+) -> None:
     printed = ""
     for block in blocks(page):
         if not block.runs_here:
             continue
         if block.kind in ("sh", "python"):
-            printed = started(block, place, shared_cache)
+            printed = started(block, place, shared_cache, alone=alone)
         elif block.kind == "text":
             assert matches(block.code, printed), (
                 f"{block} shows\n{block.code}\nand this was printed:\n{printed}"
