@@ -159,6 +159,7 @@ async def test_more_sets_of_modules_than_interpreters_wait(desk: Desk) -> None:
         (pid,) = desk.pids()
         assert len(interpreters(pid)) <= 8, "those that wait"
     assert len(interpreters(pid)) == 8
+    assert await desk.points(fresh(f"import {name}\nprint(-1)\n"), SMALL) == [0]
 
 
 def interpreters(proctor: int) -> list[str]:
@@ -221,9 +222,9 @@ MORE = {
     "a name that is bound": "def f():\n    x = 1\n    global x\n",
     "an encoding that is not there": "# -*- coding: nothing -*-\nprint(1)\n",
     "other ends of lines": "print(1)\r\nprint(2)\r\n",
-    "too deep for what looks": "x = " + "-" * 2000 + "1\n",
     "a return": "return 1\n",
     "what is not its own": "import os\nprint(open(__file__).read())\n",
+    "too deep for what looks": "x = " + "-" * 2000 + "1\n",
 }
 
 
