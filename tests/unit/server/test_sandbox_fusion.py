@@ -343,10 +343,16 @@ async def test_who_waits_for_anothers_build_needs_no_slot(engine: EmbeddedEngine
         assert held.ran == [("submission",), (), ()]
 
 
-async def test_an_endless_loop_is_one_however_long_it_waited(server: Server, call: Caller) -> None:
+@pytest.mark.parametrize(
+    "endless",
+    ["import time; time.sleep(1000)", pytest.param("while True: pass", marks=pytest.mark.long)],
+    ids=["sleeps", "spins"],
+)
+async def test_an_endless_loop_is_one_however_long_it_waited(
+    server: Server, call: Caller, endless: str
+) -> None:
     running = asyncio.create_task(call.run("sleep 1000"))
     await until(lambda: server.running == 1)
-    endless = "import time; time.sleep(1000)"
     waiting = asyncio.create_task(post(call, endless, run_timeout=0.3))
     await until(lambda: server._admission.visits == 2)
     await Ahead().turn(7.0)
