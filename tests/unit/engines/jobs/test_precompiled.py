@@ -308,12 +308,15 @@ def test_a_header_of_the_servers_package_is_used(tmp_path: Path, monkeypatch: py
     run_build(tmp_path / "broken", broken, brought=True, refused="\u2018A\u2019 was not declared")
 
 
-@pytest.mark.usefixtures("little")
-def test_the_header_is_really_used(tmp_path: Path, little_header: Path) -> None:
+@pytest.mark.parametrize("own", ["little", pytest.param("", marks=pytest.mark.long)], ids=["little", "big"])
+def test_the_header_is_really_used(tmp_path: Path, request: pytest.FixtureRequest, own: str) -> None:
     """The compiler's own list of the headers it read marks a precompiled one with an exclamation mark."""
+    if own:
+        request.getfixturevalue("little")
+    made = request.getfixturevalue("little_header" if own else "header")
     (tmp_path / FOLDER / "bits").mkdir(parents=True)
-    (tmp_path / FOLDER / "bits/stdc++.h.gch").symlink_to(little_header)
-    (tmp_path / "a.cpp").write_text(f"#include <{HEADER}>\n")
+    (tmp_path / FOLDER / "bits/stdc++.h.gch").symlink_to(made)
+    (tmp_path / "a.cpp").write_text(f"#include <{HEADER}>\n" if own else HELLO)
     flags = ["-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-H", "-S", "-o", "/dev/null", "a.cpp"]
     done = subprocess.run(
         [compiler().path, "-I", FOLDER, *flags], cwd=tmp_path, capture_output=True, text=True, check=True
