@@ -43,7 +43,8 @@ async def worker(cli: CommandLine, *options: str, port: int = 0) -> AsyncIterato
     process = cli.start("worker", "--port", str(port), "--max-contents", "0", *options)
     assert process.stdout is not None
     try:
-        line = await asyncio.to_thread(process.stdout.readline)
+        async with asyncio.timeout(300):
+            line = await asyncio.to_thread(process.stdout.readline)
         yield process.pid, int(line.split()[3].rstrip(",").rpartition(":")[2])
     finally:
         process.kill()
