@@ -106,7 +106,7 @@ def test_a_report_says_so_and_exits_with_4(cli: CommandLine) -> None:
 
 def test_a_dump_in_another_language(cli: CommandLine, problems: Path) -> None:
     """Python programs as C++: 4, and again 4 without another try; what is not judged wins."""
-    written = [row(f"p{n}", PYTHON) for n in range(10)]
+    written = [row(f"p{n}", f"{PYTHON}{n}") for n in range(10)]
     dump = write_dump(cli.folder / "dump.jsonl", written)
     asked = ("score", dump, "--problems", problems, "--out", "run", "--language", "c++")
     first = cli(*asked)
