@@ -11,13 +11,13 @@ _USED = slice(11, 15)  # utime, stime, cutime, cstime, counted from the state on
 
 
 def cpu_seconds() -> float:
-    """Of this process and all that it has started, whether that has ended or stays."""
+    """Return those of this process and all that it has started, whether that has ended or stays."""
     ended = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(used.ru_utime + used.ru_stime for used in ended) + _used_below(os.getpid())
 
 
 def used_by_family(pid: int) -> float:
-    """Of a process and all that it has started, whether that has ended or stays."""
+    """Return those of a process and all that it has started, whether that has ended or stays."""
     process = Path(f"/proc/{pid}")
     try:
         fields = (process / "stat").read_text().rpartition(")")[2].split()

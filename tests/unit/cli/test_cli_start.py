@@ -135,7 +135,7 @@ def test_a_shell_completes_commands(shared_cache: Path) -> None:
     ],
 )
 def test_a_shell_is_offered_options_and_words(cli: CommandLine, typed: str, offered: str) -> None:
-    """By what the shell's function calls."""
+    """Call what the shell's function calls."""
     words = f"ioi-eval {typed}"
     asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_IOI_EVAL_COMPLETE": "complete_bash"}
     assert replace(cli, environment=asked)().stdout.split() == offered.split()

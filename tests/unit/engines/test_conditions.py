@@ -30,7 +30,7 @@ WHOLE: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def here(shared_cache: Path) -> dict[str, Condition]:
-    """What is found on this machine."""
+    """The findings on this machine."""
     return {condition.name: condition for condition in asyncio.run(conditions(Store(shared_cache)))}
 
 

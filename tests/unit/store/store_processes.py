@@ -1,4 +1,4 @@
-"""What processes of their own do to a store. They load no test, which takes ten times as long as they do."""
+"""Functions for processes that use a store. They load no test, which takes ten times as long as they do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PATIENCE = 120  # seconds: only a hang takes that long
 
 
 def write_many(root: Path, seed: int, go: Event) -> None:
-    """Exits with 1 when it ever reads anything but the whole entry."""
+    """Exit with 1 when anything but the whole entry is ever read."""
     store = Store(root, limit=200_000)
     go.wait(PATIENCE)
     for number in range(80):

@@ -33,7 +33,7 @@ SAMPLES = Path(__file__).parents[1] / "jobs" / "piston_samples"
 
 @pytest.fixture(autouse=True)
 def bodies_are_small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """But for a server that takes all: to pack 32 MB takes longer than all else."""
+    """Small bodies, as to pack 32 MB takes longer than all else; not for a server that takes all."""
     if request.function is not test_a_worker_with_room_for_everything:
         monkeypatch.setattr(probe, "_BODIES", probe._BODIES[:2])
 
@@ -105,7 +105,7 @@ async def test_a_worker_with_stock_limits(store: Store) -> None:
 
 
 async def test_a_proctor_tells_what_would_confine_it_there(store: Store) -> None:
-    """Only on servers that are not ours."""
+    """Ask only servers that are not ours."""
     async with Wire() as wire:
         prober = Prober(wire)
         async with EmbeddedEngine(store=store) as engine, Server(engine, ServerOptions(port=0)) as server:
