@@ -39,8 +39,12 @@ def installed(tmp_path: Path) -> Path:
 
 
 def table(path: Path, **columns: list[str]) -> Path:
-    """A problem as parquet, which is read without the package `datasets`."""
-    pq.write_table(pa.Table.from_pylist([{"id": "two", **columns}]), path)
+    """A problem as JSON, as the page has it, or as parquet, which is read without the package `datasets`."""
+    told = {"id": "two", **columns}
+    if path.suffix == ".jsonl":
+        path.write_text(json.dumps(told) + "\n")
+    else:
+        pq.write_table(pa.Table.from_pylist([told]), path)
     return path
 
 
@@ -56,8 +60,9 @@ def ran(
     return CommandLine(ROOT, cache or installed.parent / "cache", found)(*arguments)
 
 
-def test_a_benchmark_is_one_file_and_one_entry(installed: Path, tmp_path: Path) -> None:
-    rows = table(tmp_path / "rows.parquet", inputs=["1 2", "3 4"], outputs=["3", "7"])
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.jsonl"])
+def test_a_benchmark_is_one_file_and_one_entry(installed: Path, tmp_path: Path, name: str) -> None:
+    rows = table(tmp_path / name, inputs=["1 2", "3 4"], outputs=["3", "7"])
     done = told(installed, "sums", "--dataset", rows)
     assert done.returncode == 0, done.stderr
     [problem] = json.loads(done.stdout)
