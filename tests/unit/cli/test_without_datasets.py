@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,10 +42,25 @@ def test_a_dump_of_packages_is_scored(core: CommandLine, problems: Path, tmp_pat
     assert row["points"] == 100 and (tmp_path / "run" / "report.html").exists()
 
 
-def test_what_is_missing_is_named_with_its_extra(cli: CommandLine, problems: Path, tmp_path: Path) -> None:
-    dump, called = tmp_path / "dump.parquet", tmp_path / "called.py"
-    dump.write_bytes(b"PAR1PAR1")
+def named_with_its_extra(done: subprocess.CompletedProcess[str]) -> bool:
+    said = "error: pyarrow is not installed. Install it: pip install 'ioi-eval[datasets]'\n"
+    return (done.returncode, done.stderr) == (2, said)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    (tmp_path / "dump.parquet").write_bytes(b"PAR1PAR1")
+    return tmp_path / "dump.parquet"
+
+
+@pytest.mark.long
+def test_what_is_missing_is_named(core: CommandLine, problems: Path, table: Path, tmp_path: Path) -> None:
+    done = core("score", table, "--problems", problems, "--out", tmp_path / "run")
+    assert named_with_its_extra(done), done
+
+
+def test_pyarrow_alone_is_missing(cli: CommandLine, problems: Path, table: Path, tmp_path: Path) -> None:
+    called = tmp_path / "called.py"
     called.write_text("import sys; sys.modules['pyarrow'] = None; from ioi_eval.cli import main; main()")
-    done = cli.script(str(called), "score", dump, "--problems", problems, "--out", tmp_path / "run")
-    assert done.returncode == 2
-    assert done.stderr == "error: pyarrow is not installed. Install it: pip install 'ioi-eval[datasets]'\n"
+    done = cli.script(str(called), "score", table, "--problems", problems, "--out", tmp_path / "run")
+    assert named_with_its_extra(done), done
