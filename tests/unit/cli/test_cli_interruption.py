@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import (
+    RIGHT,
     CommandLine,
     adopt_orphans,
     children,
@@ -21,7 +22,7 @@ from support.command_line import (
     write_dump,
 )
 
-NUMBER = 12
+NUMBER = 24
 
 
 @pytest.fixture
@@ -29,6 +30,14 @@ def dump(cli: CommandLine) -> Path:
     """Distinct submissions, so that each is judged, and slow ones, so that signals meet them at work."""
     slow = "import time\na, b = map(int, input().split())\nprint(a + b)\nif a == 30: time.sleep(0.14)\n"
     rows = [row(f"row-{n}", f"own = {n}\n{slow}", language="python") for n in range(NUMBER)]
+    return write_dump(cli.folder / "d.jsonl", rows)
+
+
+@pytest.fixture
+def compiled(cli: CommandLine) -> Path:
+    """The same in C++, so that a build takes most of the time."""
+    slow = RIGHT.replace("printf", "if (a == 30) usleep(140'000); printf")  # in one of four tests
+    rows = [row(f"row-{n}", f"#include <unistd.h>\n{slow}volatile int own = {n};\n") for n in range(NUMBER)]
     return write_dump(cli.folder / "d.jsonl", rows)
 
 
@@ -75,13 +84,13 @@ def test_the_command_that_goes_on_does_not_start_anew(cli: CommandLine, problems
 
 @pytest.mark.once
 @pytest.mark.long
-def test_killed_at_any_moment_it_goes_on(cli: CommandLine, problems: Path, dump: Path) -> None:
+def test_killed_at_any_moment_it_goes_on(cli: CommandLine, problems: Path, compiled: Path) -> None:
     adopt_orphans()
     before = children()
-    arguments = ("score", dump, "--problems", problems, "--out", "run", "--quiet")
+    arguments = ("score", compiled, "--problems", problems, "--out", "run", "--quiet")
     moments = random.Random(1)
     seen = 0
-    for turn in itertools.count(10):  # ever longer, so that a slow machine gets to the end, too
+    for turn in itertools.count(5):  # ever longer, so that a slow machine gets to the end, too
         process = cli.start(*arguments)
         try:
             process.communicate(timeout=moments.uniform(0.05, 0.25) * turn)
@@ -96,6 +105,7 @@ def test_killed_at_any_moment_it_goes_on(cli: CommandLine, problems: Path, dump:
         rows = path.read_bytes().count(b"\n") if path.exists() else 0
         assert rows >= seen, "a result was lost"
         seen = rows
+    assert seen, "it was never killed with results there"
     assert judged_once(cli.folder / "run")
 
 
