@@ -18,6 +18,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from run_samples import SUM, problem, result, submission, write_run
+from support.properties import few
 from support.runs import ReportOptions, result_row, summary
 
 from ioi_eval.cli.scores import show_comparison, show_scores
@@ -124,7 +125,7 @@ def never_fall(columns: Iterable[Sequence[str | float]]) -> int:
 
 
 # Each example takes long, and to make one smaller takes minutes.
-@settings(max_examples=settings().max_examples // 8, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=few(3, 40), phases=[Phase.explicit, Phase.generate])
 @given(rows(), rows())
 def test_it_falls_nowhere(one: list[dict[str, Any]], two: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as place, redirect_stdout(io.StringIO()) as terminal:

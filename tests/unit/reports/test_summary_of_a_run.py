@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_samples import SUM, judged, problem, result, submission, write_run
+from support.properties import few
 from support.runs import Fingerprint, Journal, Summary, failure_row, result_row, summary
 
 from ioi_eval.errors import InputError, JudgeFailure
@@ -168,7 +169,7 @@ def test_not_even_the_last_digit_of_a_mean_depends_on_the_order(tmp_path: Path) 
 
 
 @given(st.lists(judged(), min_size=1, max_size=8, unique_by=lambda case: case[0].key))
-@settings(max_examples=settings().max_examples // 4)
+@settings(max_examples=few(6, 40))
 def test_points_are_those_of_the_scoring(tmp_path_factory: pytest.TempPathFactory, cases: list[Any]) -> None:
     cases = [(msgspec.structs.replace(of, row={"model": "one"}), *rest) for of, *rest in cases]
     run = summary(written(tmp_path_factory.mktemp("points") / "run", [result_row(*case) for case in cases]))

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_samples import result, submission
 from runner_judges import FakeJudge, rows, score, some
+from support.properties import few
 from support.runs import Journal, read_failures, read_rows
 from support.waits import until
 
@@ -122,7 +123,7 @@ async def test_a_bug_is_not_a_failure_of_the_judge(tmp_path: Path) -> None:
 # --- stopping ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=settings().max_examples // 4)
+@settings(max_examples=few(6, 150))
 @given(moment=st.integers(0, 120), workers=st.integers(1, 5), seed=st.integers(0, 5))
 def test_cancelled_at_any_moment_the_next_call_completes_it(
     tmp_path_factory: pytest.TempPathFactory, moment: int, workers: int, seed: int
