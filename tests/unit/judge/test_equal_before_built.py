@@ -173,7 +173,8 @@ def test_the_compiler_reads_the_same_of_the_examples(tmp_path: Path) -> None:
     sources = sorted(path for path in EXAMPLES.rglob("*.cpp") if "checker" not in path.name)
     compared = 0
     for number, path in enumerate(sources):
-        own, package = recipe(commented(path.read_text(), "a")), EXAMPLES / path.relative_to(EXAMPLES).parts[0]
+        own = recipe(commented(path.read_text(), "a"))
+        package = EXAMPLES / path.relative_to(EXAMPLES).parts[0]
         beside = {header.parent for kind in ("*.h", "*.inc") for header in package.rglob(kind)}
         plain = own.without_comments()
         assert plain is not None, path
