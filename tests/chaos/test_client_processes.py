@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from leftovers import descendants
+from support.command_line import CommandLine
 from support.waits import until
 from test_watched_workers import worker
 
@@ -32,10 +33,11 @@ MEASURED = (
 
 
 @pytest.fixture
-async def servers(shared_cache: Path) -> AsyncIterator[str]:
+async def servers(tmp_path: Path, shared_cache: Path) -> AsyncIterator[str]:
     """Two workers."""
+    cli = CommandLine(tmp_path, shared_cache)
     async with AsyncExitStack() as stack:
-        ports = [(await stack.enter_async_context(worker(shared_cache, "--slots", "1")))[1] for _ in range(2)]
+        ports = [(await stack.enter_async_context(worker(cli, "--slots", "1")))[1] for _ in range(2)]
         yield ",".join(f"http://127.0.0.1:{port}" for port in ports)
 
 
@@ -183,7 +185,8 @@ async def test_servers_that_come_reach_all_processes(
             scoring(tmp_path, shared_cache, f"@{listed}", "run", "--client-processes", "2")
         )
         await until(lambda: len(rows(tmp_path / "run")) >= 1)
-        more = [(await stack.enter_async_context(worker(shared_cache, "--slots", "1")))[1] for _ in range(2)]
+        cli = CommandLine(tmp_path, shared_cache)
+        more = [(await stack.enter_async_context(worker(cli, "--slots", "1")))[1] for _ in range(2)]
         listed.write_text(",".join([servers, *(f"http://127.0.0.1:{port}" for port in more)]))
         code, said = await ended(process)
     assert code == 0 and len(rows(tmp_path / "run")) == 60, said
