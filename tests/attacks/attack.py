@@ -140,7 +140,6 @@ PRELUDE = """#include <cerrno>
 #include <time.h>
 #include <unistd.h>
 #include <vector>
-#pragma GCC optimize("O0")  // what it does does not depend on it, and it compiles in half the time
 using std::string;
 extern char** environ;
 // Of the input: whether everything may be hit, how long to work, paths of secrets, where somebody listens, a name for processes.

@@ -189,7 +189,7 @@ async def test_no_python_is_unscored(scorer: Scorer, name: str) -> None:
     ("number", "builds"),
     [
         pytest.param(1_500_000, BuildOptions(), marks=pytest.mark.long, id="of six megabytes"),
-        pytest.param(125_000, BuildOptions(limits=BuildLimits(memory=128 << 20)), id="of half of one"),
+        pytest.param(500_000, BuildOptions(limits=BuildLimits(memory=512 << 20)), id="of two"),
     ],
     indirect=["builds"],
 )
