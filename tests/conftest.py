@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import gc
-import os
+import itertools
 import re
 import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 import leftovers  # only now can they be found
 from building import SOURCES, built_once
 from cost import Costs
-from fixtures import bench, binaries, compiled, kept, library, proctor, shared, shared_folder, workshop
+from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
+from forks import Forks
 from repeating import Repeating
 from support.once import ask_for_all, ask_once
 from support.places import with_usual_cache
@@ -53,6 +52,23 @@ def nothing_is_left() -> Iterator[None]:
     yield
     end_warm_command()
     assert not leftovers.new_since(before)
+
+
+_FOLDERS = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def own_folder(shared: Path) -> Path:
+    """A folder of the process that runs tests."""
+    return Path(tempfile.mkdtemp(prefix="tests-", dir=shared))
+
+
+@pytest.fixture
+def tmp_path(own_folder: Path, request: pytest.FixtureRequest) -> Path:
+    """As pytest's own, which takes ten times as long to find a name, and collides with another process's."""
+    folder = own_folder / f"{next(_FOLDERS)}-{request.function.__name__.removeprefix('test_')[:20]}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -87,14 +103,15 @@ def usual_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def what_stays_is_asked_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    ask_for_all(shared_folder(tmp_path_factory), built_once)
+def what_stays_is_asked_once(shared: Path) -> Iterator[None]:
+    ask_for_all(shared, built_once)
     with pytest.MonkeyPatch.context() as patch:
         ask_once(patch.setattr)
         yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--forks", metavar="N", type=int, default=1, help="Run tests in N processes.")
     parser.addoption("--sanitize", action="store_true", help="Build the proctor with ASan and UBSan.")
     parser.addoption("--kept", metavar="DIR", help="Where what tests build is kept, for their next run.")
     parser.addoption(
@@ -114,29 +131,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not config.getoption("--another-user") or not collection_path.name.startswith("test_"):
         return None
     return "\npytestmark = pytest.mark.once\n" in collection_path.read_text() or None
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """One worker loads all tests first: what pytest makes of their sources, half of the work, is kept."""
-    made = (session.config.rootpath / "tests" / "unit").glob("__pycache__/test_*-pytest-*.pyc")
-    if not hasattr(session.config, "workerinput") or sys.dont_write_bytecode or any(made):
-        return (yield)
-    with _one_at_a_time(session.config) as is_first:
-        if is_first:
-            return (yield)
-    return (yield)
-
-
-@contextmanager
-def _one_at_a_time(config: pytest.Config) -> Iterator[bool]:
-    """Tell the first worker that it is; the others get in when it is done."""
-    with Path(config.getoption("basetemp")).with_name("loading").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        is_first = not os.fstat(lock.fileno()).st_size
-        lock.write("begun\n")
-        lock.flush()
-        yield is_first
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -162,3 +156,5 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Costs(config.getoption("--most-cpu"), config.getoption("--costs")))
     config.pluginmanager.register(Repeating(config))
+    if config.getoption("--forks") > 1:
+        config.pluginmanager.register(Forks(config.getoption("--forks")))

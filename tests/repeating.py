@@ -11,12 +11,11 @@ from crowd import crowd
 
 
 class Repeating:
-    """A plugin of pytest. In workers of pytest-xdist it chooses the order alone, which is the same in all."""
+    """A plugin of pytest."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._seed: int | None = config.getoption("--shuffled")
         self._busy, self._outcomes = config.getoption("--beside"), config.getoption("--outcomes")
-        self._alone = hasattr(config, "workerinput")
         self._found: dict[str, str] = {}
         self._around = ExitStack()
 
@@ -26,8 +25,7 @@ class Repeating:
             random.Random(self._seed).shuffle(items)
 
     def pytest_sessionstart(self) -> None:
-        if not self._alone:
-            self._around.enter_context(crowd(self._busy))
+        self._around.enter_context(crowd(self._busy))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.outcome != "passed" or report.when == "call":
@@ -36,6 +34,6 @@ class Repeating:
 
     def pytest_sessionfinish(self) -> None:
         self._around.close()
-        if self._outcomes and not self._alone:
+        if self._outcomes:
             lines = sorted(f"{name} {outcome}\n" for name, outcome in self._found.items())
             Path(self._outcomes).write_text("".join(lines))

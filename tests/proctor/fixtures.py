@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -34,12 +33,7 @@ def workshop() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that all the processes of a session share: `built_once` makes there what takes long."""
-    return shared_folder(tmp_path_factory)
-
-
-def shared_folder(factory: pytest.TempPathFactory) -> Path:
-    base = factory.getbasetemp()
-    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    return tmp_path_factory.getbasetemp()
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,238 @@
+"""Tests in processes that are forked from one which has loaded all: nothing is loaded twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, Pipe, wait
+from typing import BinaryIO
+from warnings import WarningMessage
+
+import pytest
+
+_SHARE = struct.Struct("II")
+_SHARES = 8  # of what is left a process takes one part in so many, and so do the others
+
+
+def shares(files: Sequence[object], processes: int) -> Iterator[range]:
+    """Cut tests of these files into runs of one file each, which one process takes in one go.
+
+    What tests of a file share is made once then. The fewer are left, the shorter runs are: all processes
+    end at about the same time.
+    """
+    begin = 0
+    while begin < len(files):
+        most = max(1, (len(files) - begin) // (_SHARES * processes))
+        end = begin + 1
+        while end < len(files) and end - begin < most and files[end] == files[begin]:
+            end += 1
+        yield range(begin, end)
+        begin = end
+
+
+@dataclass(frozen=True)
+class Took:
+    """A process has taken this share."""
+
+    share: range
+
+
+@dataclass(frozen=True)
+class Began:
+    """A process runs this test now; without one it has no more to run."""
+
+    index: int | None = None
+
+
+@dataclass
+class _Process:
+    pid: int
+    ended: int  # a descriptor that can be read when it has
+    words: Connection
+    runs: int | None = None
+    waits: list[int] = field(default_factory=list)  # what it has taken and not begun
+    closed: bool = False
+
+
+class Forks:
+    """A plugin of pytest."""
+
+    def __init__(self, processes: int) -> None:
+        self._number = processes
+        self._processes = list[_Process]()
+        self._begun = 0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Leave it to pytest where nothing is to be run."""
+        if session.testsfailed or session.config.option.collectonly or not session.items:
+            return None
+        with os.fdopen(os.memfd_create("shares"), "r+b", buffering=0) as queue:
+            files = [item.path for item in session.items]
+            queue.write(b"".join(_SHARE.pack(one.start, one.stop) for one in shares(files, self._number)))
+            queue.seek(0)
+            try:
+                for _ in range(min(self._number, len(session.items))):
+                    self._fork(session, queue)
+                self._listen(session, queue)
+            finally:
+                self._end()
+        if session.shouldfail:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+        if self._begun != len(session.items):
+            raise session.Failed(f"{self._begun} of {len(session.items)} tests have run")
+        return True
+
+    def _fork(self, session: pytest.Session, queue: BinaryIO) -> None:
+        words, says = Pipe(duplex=False)
+        pid = os.fork()
+        if not pid:
+            words.close()
+            _Fork(session, says).run(queue)
+        says.close()
+        self._processes.append(_Process(pid, os.pidfd_open(pid), words))
+
+    def _listen(self, session: pytest.Session, queue: BinaryIO) -> None:
+        while self._processes:
+            wait(
+                [one.ended for one in self._processes]
+                + [one.words for one in self._processes if not one.closed]
+            )
+            for process in list(self._processes):
+                # Looked at first: what it said before its end is in the pipe then.
+                has_ended = bool(wait([process.ended], 0))
+                self._hear(session, process)
+                if session.shouldfail or session.shouldstop:
+                    queue.truncate(0)
+                if has_ended:
+                    self._has_ended(session, queue, process)
+
+    def _hear(self, session: pytest.Session, process: _Process) -> None:
+        hook = session.config.hook
+        try:
+            while process.words.poll():
+                word = process.words.recv()
+                if isinstance(word, Took):
+                    process.waits += word.share
+                elif isinstance(word, Began):
+                    if process.runs is not None:
+                        last = session.items[process.runs]
+                        hook.pytest_runtest_logfinish(nodeid=last.nodeid, location=last.location)
+                    process.runs = word.index
+                    self._begun += word.index is not None
+                    process.waits = [index for index in process.waits if index != word.index]
+                elif isinstance(word, WarningMessage):
+                    about = {
+                        "warning_message": word,
+                        "when": "runtest",
+                        "nodeid": word.source,
+                        "location": None,
+                    }
+                    hook.pytest_warning_recorded.call_historic(kwargs=about)
+                else:
+                    report = hook.pytest_report_from_serializable(config=session.config, data=word)
+                    hook.pytest_runtest_logreport(report=report)
+        except EOFError:
+            process.closed = True
+
+    def _has_ended(self, session: pytest.Session, queue: BinaryIO, process: _Process) -> None:
+        """A process that ends in the middle of a test has failed it, and another runs the rest."""
+        _, status = os.waitpid(process.pid, 0)
+        self._forget(process)
+        if status == 0:
+            return
+        about = f"the process that ran it ended: {os.waitstatus_to_exitcode(status)}"
+        if process.runs is None:
+            session.shouldstop = about.replace("ran it", "runs tests")
+            return
+        item = session.items[process.runs]
+        lost = pytest.TestReport(item.nodeid, item.location, {}, "failed", about, "call")
+        session.config.hook.pytest_runtest_logreport(report=lost)
+        if not (session.shouldfail or session.shouldstop):
+            left = b"".join(_SHARE.pack(index, index + 1) for index in process.waits)
+            os.pwrite(queue.fileno(), left, os.fstat(queue.fileno()).st_size)
+            self._fork(session, queue)
+
+    def _forget(self, process: _Process) -> None:
+        os.close(process.ended)
+        process.words.close()
+        self._processes.remove(process)
+
+    def _end(self) -> None:
+        """Interrupt those that still run, as a terminal does, and wait until they have put things away."""
+        for process in self._processes:
+            signal.pidfd_send_signal(process.ended, signal.SIGINT)
+        for process in list(self._processes):
+            os.waitpid(process.pid, 0)
+            self._forget(process)
+
+
+class _Fork:
+    """One of the processes: it runs tests and reports, and never returns from there."""
+
+    def __init__(self, session: pytest.Session, says: Connection) -> None:
+        self._session, self._says = session, says
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        config = self._session.config
+        self._says.send(config.hook.pytest_report_to_serializable(config=config, report=report))
+
+    def pytest_warning_recorded(self, warning_message: WarningMessage, nodeid: str) -> None:
+        text = f"{warning_message.category.__name__}: {warning_message.message}"
+        where = warning_message.filename, warning_message.lineno
+        self._says.send(WarningMessage(text, Warning, *where, source=nodeid))
+
+    def run(self, queue: BinaryIO) -> None:
+        status = 1
+        try:
+            self._settle()
+            self._run_all(queue)
+            status = 0
+        except KeyboardInterrupt:
+            pass
+        except BaseException:  # noqa: BLE001 - it is told, and the test that was running has failed
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+
+    def _settle(self) -> None:
+        """Report to nobody else, and have what tests print in files of its own."""
+        plugins = self._session.config.pluginmanager
+        plugins.unregister(name="terminalreporter")
+        plugins.register(self)
+        capture = plugins.get_plugin("capturemanager")
+        capture.stop_global_capturing()
+        capture.start_global_capturing()
+        capture.suspend_global_capture()
+
+    def _run_all(self, queue: BinaryIO) -> None:
+        items, hook = self._session.items, self._session.config.hook
+        mine = self._taken(queue)
+        try:
+            runs = next(mine, None)
+            while runs is not None:
+                follows = next(mine, None)
+                self._says.send(Began(runs))
+                following = None if follows is None else items[follows]
+                hook.pytest_runtest_protocol(item=items[runs], nextitem=following)
+                runs = follows
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # one is enough
+            self._session._setupstate.teardown_exact(None)
+        self._says.send(Began())
+
+    def _taken(self, queue: BinaryIO) -> Iterator[int]:
+        """Take shares, of which each goes to one process, until none is left or all shall stop."""
+        while packed := os.read(queue.fileno(), _SHARE.size):
+            share = range(*_SHARE.unpack(packed))
+            self._says.send(Took(share))
+            for index in share:
+                if not os.fstat(queue.fileno()).st_size:
+                    return
+                yield index
