@@ -58,9 +58,9 @@ _FOLDERS = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def own_folder(shared: Path) -> Path:
+def own_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of the process that runs tests."""
-    return Path(tempfile.mkdtemp(prefix="tests-", dir=shared))
+    return Path(tempfile.mkdtemp(prefix="tests-", dir=tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture
@@ -103,8 +103,8 @@ def usual_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def what_stays_is_asked_once(shared: Path) -> Iterator[None]:
-    ask_for_all(shared, built_once)
+def what_stays_is_asked_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    ask_for_all(tmp_path_factory.getbasetemp(), built_once)
     with pytest.MonkeyPatch.context() as patch:
         ask_once(patch.setattr)
         yield

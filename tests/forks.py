@@ -71,6 +71,7 @@ class Forks:
         """Leave it to pytest where nothing is to be run."""
         if session.testsfailed or session.config.option.collectonly or not session.items:
             return None
+        session.config._tmp_path_factory.getbasetemp()  # it is one for all
         with os.fdopen(os.memfd_create("shares"), "r+b", buffering=0) as queue:
             files = [item.path for item in session.items]
             queue.write(b"".join(_SHARE.pack(one.start, one.stop) for one in shares(files, self._number)))
