@@ -6,19 +6,18 @@ import asyncio
 import json
 import os
 import signal
-import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from leftovers import descendants
-from support.command_line import CommandLine
+from support.command_line import CommandLine, write_package
 from support.waits import until
+from support.warm_command import Started
 from test_watched_workers import worker
-
-from ioi_eval.store.resources import examples
 
 pytestmark = [pytest.mark.once, pytest.mark.long]
 
@@ -32,22 +31,23 @@ MEASURED = (
 )  # a feedback may name a time
 
 
-@pytest.fixture
-async def servers(tmp_path: Path, shared_cache: Path) -> AsyncIterator[str]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def servers(own_folder: Path, shared_cache: Path) -> AsyncIterator[str]:
     """Two workers."""
-    cli = CommandLine(tmp_path, shared_cache)
+    cli = CommandLine(own_folder, shared_cache)
     async with AsyncExitStack() as stack:
         ports = [(await stack.enter_async_context(worker(cli, "--slots", "1")))[1] for _ in range(2)]
         yield ",".join(f"http://127.0.0.1:{port}" for port in ports)
 
 
 def dump(folder: Path, number: int = 16) -> Path:
-    """Programs, of which every eighth is equal to an earlier one."""
-    texts = ("print({n})", "raise SystemExit({n})", "print(", "import time\ntime.sleep(0.2)\nprint({n})")
+    """Programs, of which every eighth is equal to an earlier one; every fourth only takes its time."""
+    write_package(folder / "problems" / "add")
+    texts = ("print({n})", "raise SystemExit({n})", "print(", "import time\ntime.sleep(0.4)\nprint({n})")
     rows = [
         {
             "id": n,
-            "problem_id": "carousel",
+            "problem_id": "add",
             "language": "python",
             "code": texts[n % 4].format(n=n - 4 if n % 8 == 7 else n),
         }
@@ -57,30 +57,22 @@ def dump(folder: Path, number: int = 16) -> Path:
     return folder / "dump.jsonl"
 
 
-@asynccontextmanager
-async def scoring(
-    folder: Path, cache: Path, servers: str, out: str, *options: str
-) -> AsyncIterator[asyncio.subprocess.Process]:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "ioi_eval.cli", "score", str(folder / "dump.jsonl"), "--all-tests"),
-        *("--problems", str(examples() / "problems"), "--engine", servers, "--out", str(folder / out)),
-        *options,
-        env={"PATH": os.environ["PATH"], "IOI_EVAL_CACHE": str(cache)},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
+@contextmanager
+def scoring(folder: Path, cache: Path, servers: str, out: str, *options: str) -> Iterator[Started]:
+    process = CommandLine(folder, cache).start(
+        *("score", folder / "dump.jsonl", "--all-tests", "--problems", folder / "problems"),
+        *("--engine", servers, "--out", folder / out, *options),
     )
     try:
         yield process
     finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
+        process.kill()
+        process.communicate()
 
 
-async def ended(process: asyncio.subprocess.Process) -> tuple[int | None, str]:
-    async with asyncio.timeout(300):
-        said, _ = await process.communicate()
-    return process.returncode, said.decode()
+async def ended(process: Started) -> tuple[int | None, str]:
+    said = await asyncio.to_thread(process.communicate, 300)
+    return process.returncode, "".join(said)
 
 
 def rows(run: Path) -> dict[Any, Any]:
@@ -108,7 +100,7 @@ def command_line(pid: int) -> str:
 async def test_rows_are_those_of_one_process(tmp_path: Path, shared_cache: Path, servers: str) -> None:
     dump(tmp_path)
     for out, options in (("alone", ()), ("together", ("--client-processes", "2"))):
-        async with scoring(tmp_path, shared_cache, servers, out, *options) as process:
+        with scoring(tmp_path, shared_cache, servers, out, *options) as process:
             code, said = await ended(process)
             assert code == 0, said
     assert rows(tmp_path / "alone") == rows(tmp_path / "together") and len(rows(tmp_path / "alone")) == 16
@@ -118,7 +110,7 @@ async def test_a_process_that_is_killed_is_a_failure_of_the_judge(
     tmp_path: Path, shared_cache: Path, servers: str
 ) -> None:
     dump(tmp_path)
-    async with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
+    with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
         await until(lambda: len(rows(tmp_path / "run")) >= 1)
         os.kill(judging_processes()[0], signal.SIGKILL)
         code, said = await ended(process)
@@ -126,7 +118,7 @@ async def test_a_process_that_is_killed_is_a_failure_of_the_judge(
     assert code == 3 and failed, said
     assert all(row["reason"] == "the process that judged it ended" and not row["final"] for row in failed)
     assert len(rows(tmp_path / "run")) + len(failed) == 16
-    async with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
+    with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
         code, said = await ended(process)
         assert code == 0, said
     assert len(rows(tmp_path / "run")) == 16 and judging_processes() == []
@@ -136,7 +128,7 @@ async def test_another_process_takes_the_place_of_one_that_is_killed(
     tmp_path: Path, shared_cache: Path, servers: str
 ) -> None:
     dump(tmp_path, 60)
-    async with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
+    with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
         await until(lambda: len(rows(tmp_path / "run")) >= 1)
         first, second = judging_processes()
         os.kill(first, signal.SIGKILL)
@@ -152,7 +144,7 @@ async def test_an_interrupted_run_ends_its_processes(
     tmp_path: Path, shared_cache: Path, servers: str
 ) -> None:
     dump(tmp_path, 60)
-    async with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
+    with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
         await until(lambda: len(rows(tmp_path / "run")) >= 1)
         assert len(judging_processes()) == 2
         process.send_signal(signal.SIGINT)
@@ -165,11 +157,11 @@ async def test_processes_end_with_a_run_that_is_killed(
     tmp_path: Path, shared_cache: Path, servers: str
 ) -> None:
     dump(tmp_path, 60)
-    async with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
+    with scoring(tmp_path, shared_cache, servers, "run", "--client-processes", "2") as process:
         await until(lambda: len(rows(tmp_path / "run")) >= 1)
         theirs = judging_processes()
         process.kill()
-        await process.wait()
+        process.wait()
         await until(lambda: not any("ioi_eval.runs.process " in command_line(pid) for pid in theirs))
 
 
@@ -181,7 +173,7 @@ async def test_servers_that_come_reach_all_processes(
     listed = tmp_path / "servers"
     listed.write_text(servers)
     async with AsyncExitStack() as stack:
-        process = await stack.enter_async_context(
+        process = stack.enter_context(
             scoring(tmp_path, shared_cache, f"@{listed}", "run", "--client-processes", "2")
         )
         await until(lambda: len(rows(tmp_path / "run")) >= 1)
