@@ -1,7 +1,7 @@
 """Precompiled headers of others: a source can put nothing into one that another source is built with.
 
-Each of these is built so often that headers pay, and each begins almost as the victim does. Then the victim is
-built, and must be the very program that it is where nothing was ever made ahead.
+Each of these is built until nothing more is made ahead for it, and each begins almost as the victim does. Then
+the victim is built, and must be the very program that it is where nothing was ever made ahead.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from lent import artifacts_on
+from lent import LentHere, artifacts_on
 from support.builds import plain_problem, submitted
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.contract import Built
 from ioi_eval.judge.programs import Artifacts
-from ioi_eval.models import BuildOptions
+from ioi_eval.model.job import Ended
+from ioi_eval.models import BuildOptions, Job
 
 FEW = "#include <cstdio>\n#include <climits>\n"
 BIG = "#include <bits/stdc++.h>\n"
@@ -40,11 +41,23 @@ HOSTILE = {
     "the checker itself": '!#include "ioi-eval-early/early.so"\n',
     "more that is made early": "!#pragma ioi_eval early\nstruct Poisoned : std::vector<int> {};\n",
     "text of its own": "static int INT_MAX_ = 1;\n!namespace std { static int poisoned; }\n",
+    "nothing": "!",
 }
+MOST = 8  # builds, after which all that can be made for a source is there
 
 
 def hostile(name: str, begins: str, number: int) -> str:
     return HOSTILE[name].replace("!", begins) + f"static int number{number} = {number};\n" + _REST
+
+
+class Counting(LentHere):
+    """Counts what is made ahead."""
+
+    ahead = 0
+
+    async def run(self, job: Job) -> Ended:
+        self.ahead += job.keep != ("submission",)
+        return await super().run(job)
 
 
 async def built(artifacts: Artifacts, source: str) -> Built | str:
@@ -55,25 +68,33 @@ async def built(artifacts: Artifacts, source: str) -> Built | str:
     return made if isinstance(made, Built) else made.log
 
 
+async def attack(artifacts: Artifacts, counting: Counting, begins: str) -> None:
+    for name in HOSTILE:
+        for number in range(MOST):
+            before = counting.ahead
+            await built(artifacts, hostile(name, begins, number))
+            if counting.ahead == before:
+                break
+        else:
+            pytest.fail(f"{name}: more is made ahead with each build")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("begins", [FEW, BIG], ids=["own includes", "the big header"])
-async def test_nobody_puts_anything_into_a_header(tmp_path: Path, begins: str) -> None:
+async def test_nobody_puts_anything_into_a_header(tmp_path: Path, shared_cache: Path, begins: str) -> None:
     victim = begins + "int victim = 1;\n" + _REST
     programs = {}
-    for name, after in (("attacked", 0), ("alone", None)):
-        engine = EmbeddedEngine(store=Store(tmp_path / "engine"), slots=2)
-        options = BuildOptions(precompile_after=after)
-        async with engine, artifacts_on(engine, Store(tmp_path / name), options) as artifacts:
-            if after is not None:
-                for attack in HOSTILE:
-                    for number in range(2):
-                        await built(artifacts, hostile(attack, begins, number))
-                for number in range(4):  # what is tried needs headers that are there
-                    await built(artifacts, f"{begins}int honest{number};\n{_REST}")
-            made = await built(artifacts, victim)
-            assert isinstance(made, Built) and not made.log, made
-            programs[name] = made.artifact.sha256
-        kept = [path for path in (tmp_path / name).rglob("artifact") if path.read_bytes()[:4] == b"gpch"]
-        assert bool(kept) is (after is not None), "headers are made for one of the two"
-        assert len(kept) >= 2 or after is None or begins != BIG, "the usual one and the early one"
+    async with EmbeddedEngine(store=Store(shared_cache), slots=2) as engine:
+        for name, after in (("attacked", 0), ("alone", None)):
+            counting, options = Counting(engine), BuildOptions(precompile_after=after)
+            async with artifacts_on(counting, Store(tmp_path / name), options) as artifacts:
+                if after is not None:
+                    await attack(artifacts, counting, begins)
+                made = await built(artifacts, victim)
+                assert isinstance(made, Built) and not made.log, made
+                programs[name] = made.artifact.sha256
+            files = (tmp_path / name).rglob("artifact")
+            kept = [path for path in files if path.read_bytes()[:4] == b"gpch"]
+            assert bool(kept) is (after is not None), "headers are made for one of the two"
+            assert len(kept) >= 3 or after is None or begins != BIG, "the usual one and the early one"
     assert programs["attacked"] == programs["alone"]
