@@ -8,7 +8,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from attack import MLE, PLANTED, RE, TLE, Attack, Win, attack_program, java_program
+from attack import MLE, PLANTED, RE, TLE, Win, attack_program
 from support.engines import find
 from support.places import graders
 from support.plans import PlanSubmission
@@ -78,19 +78,19 @@ JAVAS = (
 )  # fmt: skip
 
 
-def started(attacks: tuple[Attack, ...]) -> dict[str, object]:
-    """How a proctor that is driven by hand starts the program: with `judge` of a bench."""
-    java = shutil.which("java") or "java"
+def build(code: str, jar: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        source, jar = Path(folder) / "submission.java", Path(folder) / "submission"
-        source.write_text(java_program(attacks))
-        builder = graders() / _JAVA.helper
-        subprocess.run([java, str(builder), str(jar), str(source)], check=True)
-        built = jar.read_bytes()
-    argv = _JAVA.run(str(Path(java).resolve()), MEMORY)
+        source = Path(folder) / "submission.java"
+        source.write_text(code)
+        subprocess.run(["java", str(graders() / _JAVA.helper), str(jar), str(source)], check=True)
+
+
+def started(jar: Path) -> dict[str, object]:
+    """How a proctor that is driven by hand starts the program: with `judge` of a bench."""
+    argv = _JAVA.run(str(Path(shutil.which("java") or "java").resolve()), MEMORY)
     return {
         "source": "",
-        "extra": {_JAVA.artifact_name: built},
+        "extra": {_JAVA.artifact_name: jar.read_bytes()},
         "submission": PlanSubmission(
             argv=argv, files=(_JAVA.artifact_name,), threads=_JAVA.threads, proc=True, address_space=False
         ),

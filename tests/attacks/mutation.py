@@ -161,7 +161,7 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...]) -> Outco
             checker=_FRAGILE if attack.fragile else QUOTING,
             checker_source=FRAGILE if attack.fragile else CHECKER,
             limits=limits if attack.language != "java" else _IN_JAVA,
-            **_program(attack.language, orders if "process" in layers_away else ()),
+            **_program(own, attack.language, orders if "process" in layers_away else ()),
             output_file=OUT_FILE if attack.writes_file else "",
             echo=ECHO if attack.win is Win.FEEDBACK else 0,
             by_path=ground.place if attack.by_path else None,
@@ -174,9 +174,10 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...]) -> Outco
         return _outcome(attack, judged, survivors)
 
 
-def _program(language: str, together: Sequence[str]) -> dict[str, Any]:
+def _program(bench: Bench, language: str, together: Sequence[str]) -> dict[str, Any]:
     if language == "java":
-        return started(PROGRAMS)
+        assert bench.jar is not None
+        return started(bench.jar)
     code = PROGRAM_IN[language](PROGRAMS)
     return {"source": in_one_process(code, together) if together else code, "language": language}
 

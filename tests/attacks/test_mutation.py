@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
+from attack import java_program
+from attacks_java import HERE, build
 from building import SOURCES, build_proctor, built_once, of_these_sources, waiting_library
-from catalogue import ATTACKS
+from catalogue import ATTACKS, PROGRAMS
 from harness import EVERYTHING, Bench
 from mutation import OF_JUDGE, TEST_BUILD, Trial, trials
 from sieges import REPLACED
@@ -25,8 +28,14 @@ def weakened(workshop: Path, binaries: Path, compiled: Callable[[str], Path], sh
         compiled=compiled,
         layers=EVERYTHING,
         store=shared_cache,
+        jar=jar_of(java_program(PROGRAMS), binaries) if HERE else None,
         waiting=waiting_library(binaries, "waiting-of-tests", TEST_BUILD),
     )
+
+
+def jar_of(code: str, binaries: Path) -> Path:
+    name = f"java-{hashlib.sha256(code.encode()).hexdigest()[:16]}"
+    return built_once(binaries / name, partial(build, code))
 
 
 @pytest.mark.long

@@ -131,6 +131,7 @@ class Bench:
     uid: int = BOX_UID
     environment: Mapping[str, str] | None = None  # of the proctor itself
     store: Path | None = None  # where whole engines keep what they build
+    jar: Path | None = None  # a program in Java
     waiting: bytes | None = None  # the library of an interpreter that must wait and fork, for what is Python
 
     def box(
