@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import msgspec
 import pytest
+import pytest_asyncio
+from lent import lent
 from missing import needs
 from support.servers import Fixed
 
-from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store, load_problems
+from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store, Transport, load_problems
 from ioi_eval.models import (
     Blob,
     BuildLimits,
@@ -31,6 +34,8 @@ from ioi_eval.models import (
     Verdict,
 )
 from ioi_eval.server import Server, ServerOptions
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 FLOCK = Path(__file__).parents[2] / "examples/problems/flock"
 PROBLEM = Problem(
@@ -137,7 +142,9 @@ def cache(shared_cache: Path) -> Store:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     real = metafunc.config.getoption("--real", default=None) or []
     places = [each for each in real if not each.startswith("stock=")]  # whose own limits are too low
-    metafunc.parametrize("place", places or ["here", pytest.param("a worker", marks=pytest.mark.long)])
+    metafunc.parametrize(
+        "place", places or ["here", pytest.param("a worker", marks=pytest.mark.long)], scope="module"
+    )
 
 
 @pytest.fixture
@@ -146,28 +153,33 @@ def builds(request: pytest.FixtureRequest) -> BuildOptions:
     return getattr(request, "param", BuildOptions())
 
 
-@pytest.fixture
-async def scorer(place: str, cache: Store, tmp_path: Path, builds: BuildOptions) -> AsyncIterator[Scorer]:
-    if "=" in place:
-        engine = PistonEngine(Fixed([place.partition("=")[2]]))
-        async with Scorer(engine, store=Store(tmp_path / "store"), builds=builds) as opened:
-            yield opened
-        return
-    here = EmbeddedEngine(store=cache, slots=1)
-    if place == "here":
-        async with Scorer(here, store=cache, builds=builds) as opened:
-            yield opened
-        return
-    async with (
-        here,
-        Server(here, ServerOptions(port=0)) as server,
-        Scorer(
-            PistonEngine(Fixed([server.url])),
-            store=Store(tmp_path / "store"),
-            builds=builds,
-            trusted=EmbeddedEngine(store=cache, slots=1),  # which has a proctor
-        ) as opened,
-    ):
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def engines(place: str, cache: Store) -> AsyncIterator[tuple[Transport, Transport | None]]:
+    """What judges, and what has a proctor for that."""
+    async with AsyncExitStack() as stack:
+        if "=" in place:
+            url, trusted = place.partition("=")[2], None
+        else:
+            trusted = await stack.enter_async_context(EmbeddedEngine(store=cache, slots=1))
+            if place == "here":
+                yield trusted, None
+                return
+            here = await stack.enter_async_context(EmbeddedEngine(store=cache, slots=1))
+            url = (await stack.enter_async_context(Server(here, ServerOptions(port=0)))).url
+        yield await stack.enter_async_context(PistonEngine(Fixed([url]))), trusted
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def scorer(
+    engines: tuple[Transport, Transport | None],
+    place: str,
+    cache: Store,
+    tmp_path: Path,
+    builds: BuildOptions,
+) -> AsyncIterator[Scorer]:
+    there, trusted = engines
+    store = cache if place == "here" else Store(tmp_path / "store")
+    async with Scorer(lent(there), store=store, builds=builds, trusted=trusted and lent(trusted)) as opened:
         yield opened
 
 
