@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +11,7 @@ from typing import Any
 import pytest
 from browsing import ENDED, ENTER, check_tabs, column, errors, find, media, pages, press, reach, violations
 from run_samples import submission, write_run
+from support.command_line import CommandLine, row, write_dump, write_package
 from support.runs import failure_row, read_rows
 from test_html_page import HOSTILE
 from test_pages import run
@@ -66,20 +64,19 @@ def test_a_folded_table_is_opened_by_keyboard(tmp_path: Path, browser: Any) -> N
 @contextlib.contextmanager
 def serving(folder: Path, browser: Any) -> Iterator[str]:
     """The address of `ioi-eval view`. No page says an error as long as it is there."""
-    command = [sys.executable, "-m", "ioi_eval.cli", "view", str(folder), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as viewing:
-        try:
-            assert viewing.stdout is not None
-            address = viewing.stdout.readline().rpartition(" ")[2].strip()
-            page = address.rstrip("/") + "/"
-            ENDED.discard(page)
-            yield address
-            assert errors(browser) == []
-            ENDED.add(page)
-            viewing.terminate()
-            assert viewing.wait(60) == 0
-        finally:
-            viewing.kill()
+    viewing = CommandLine(folder.parent, folder.parent / "cache").start("view", folder, "--port", "0")
+    try:
+        address = viewing.stdout.readline().rpartition(" ")[2].strip()
+        page = address.rstrip("/") + "/"
+        ENDED.discard(page)
+        yield address
+        assert errors(browser) == []
+        ENDED.add(page)
+        viewing.terminate()
+        assert viewing.wait() == 0
+    finally:
+        viewing.kill()
+        viewing.communicate()
 
 
 @pytest.fixture
@@ -123,54 +120,45 @@ WAIT = """
     const wait = () => (holds() ? done(true) : setTimeout(wait, 50));
     wait();
 """
-EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
+# Its programs wait and spend nothing, so that it lasts.
+WAITING = "#include <unistd.h>\nint main() {{ return {} + pause(); }}\n"
 
 
-def test_a_run_is_watched_while_it_goes_on(tmp_path: Path, browser: Any) -> None:
+def test_a_run_is_watched_while_it_goes_on(tmp_path: Path, shared_cache: Path, browser: Any) -> None:
     """Rows come, programs run to their limit, and in the end the page says so."""
-    right = next((EXAMPLES / "ferry" / "solution").rglob("*.cpp")).read_text()
-    endless = "struct Long {{ Long() {{ for (volatile int i = {};; i = i + 1) {{}} }} }} it;\n"
-    rows = [
-        {"id": f"slow {one}", "problem_id": "ferry", "model": "m", "code": right + endless.format(one)}
-        for one in range(12)
-    ]
-    rows.insert(0, {"id": "quick", "problem_id": "ferry", "model": HOSTILE[0], "code": "wrong"})
-    dump = tmp_path / "dump.jsonl"
-    dump.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = [sys.executable, "-m", "ioi_eval.cli", "score", str(dump), "--problems", str(EXAMPLES)]
+    write_package(tmp_path / "problems" / "add", time_limit=1.0)
+    rows = [row(f"slow {one}", WAITING.format(one)) for one in range(12)]
+    dump = write_dump(tmp_path / "dump.jsonl", [row("quick", "wrong", model=HOSTILE[0]), *rows])
     out = tmp_path / "run"
-    with subprocess.Popen([*command, "--out", str(out)], stderr=subprocess.PIPE, text=True) as scoring:
-        try:
-            while scoring.poll() is None and not (out / PROGRESS).exists():
-                time.sleep(0.05)
-            assert scoring.poll() is None, scoring.stderr and scoring.stderr.read()
-            with serving(out, browser) as address:
-                browser.get(address)
-                slow = (
-                    "[...document.querySelectorAll('#doing tr')].find((one) => /slow/.test(one.textContent))"
-                )
-                browser.execute_async_script(
-                    WAIT, f"{slow}?.cells[3].textContent.startsWith('this machine, slot')"
-                )
-                assert find(browser, "#state").text == "Running."
-                assert "Being judged" in find(browser, "#tiles").text
-                browser.execute_async_script(
-                    WAIT, "document.querySelectorAll('#chart rect[class=v-ce]').length"
-                )
-                assert HOSTILE[0] in find(browser, "#results").text
-                assert violations(browser) == []
-                browser.execute_async_script(
-                    WAIT, "document.querySelector('#state').textContent === 'The run has ended.'"
-                )
-                assert not find(browser, "#now").is_displayed()
-                verdicts = {
-                    row.text.split()[0]: row.text.split()[-1]
-                    for row in browser.find_elements("css selector", "#results tr")
-                }
-                assert set(verdicts.values()) == {"TLE"}
-                browser.get("about:blank")
-        finally:
-            scoring.kill()
+    scoring = CommandLine(tmp_path, shared_cache).start("score", dump, "--problems", "problems", "--out", out)
+    try:
+        while scoring.poll() is None and not (out / PROGRESS).exists():
+            time.sleep(0.05)
+        assert scoring.poll() is None, scoring.communicate()
+        with serving(out, browser) as address:
+            browser.get(address)
+            slow = "[...document.querySelectorAll('#doing tr')].find((one) => /slow/.test(one.textContent))"
+            browser.execute_async_script(
+                WAIT, f"{slow}?.cells[3].textContent.startsWith('this machine, slot')"
+            )
+            assert find(browser, "#state").text == "Running."
+            assert "Being judged" in find(browser, "#tiles").text
+            browser.execute_async_script(WAIT, "document.querySelectorAll('#chart rect[class=v-ce]').length")
+            assert HOSTILE[0] in find(browser, "#results").text
+            assert violations(browser) == []
+            browser.execute_async_script(
+                WAIT, "document.querySelector('#state').textContent === 'The run has ended.'"
+            )
+            assert not find(browser, "#now").is_displayed()
+            verdicts = {
+                row.text.split()[0]: row.text.split()[-1]
+                for row in browser.find_elements("css selector", "#results tr")
+            }
+            assert set(verdicts.values()) == {"TLE"}
+            browser.get("about:blank")
+    finally:
+        scoring.kill()
+        scoring.communicate()
 
 
 def test_one_is_said_of_one(tmp_path: Path, browser: Any) -> None:
