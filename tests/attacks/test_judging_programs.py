@@ -44,10 +44,12 @@ _HEAD = """#include <cerrno>
 #include <netinet/in.h>
 #include <unistd.h>
 extern char** environ;
+static int number, port;
+static std::string home, answers;
 [[noreturn]] static void won() { _exit(42); }
 static bool opens(const std::string& path, int how) { return open(path.c_str(), how, 0666) >= 0; }
 """
-# What each is after: {home}, {answers}: folders with secrets; {port}: of a server of ours on this machine.
+# What each is after: `home`, `answers`: folders with secrets; `port`: of a server of ours on this machine.
 CPP = {
     "the environment": 'for (char** one = environ; *one; one++) if (strstr(*one, "WALNUT")) won();',
     "the environment of those above": (
@@ -56,25 +58,25 @@ CPP = {
         " long n = f < 0 ? 0 : read(f, text, sizeof text);"
         ' if (n > 0 && memmem(text, n, "WALNUT", 6)) won(); }'
     ),
-    "a file of the user": 'if (opens("{home}/secret", O_RDONLY)) won();',
-    "a file in the user's folder": 'if (opens("{home}/new", O_WRONLY | O_CREAT)) won();',
+    "a file of the user": 'if (opens(home + "/secret", O_RDONLY)) won();',
+    "a file in the user's folder": 'if (opens(home + "/new", O_WRONLY | O_CREAT)) won();',
     "files of the system": 'for (auto p : {"/etc/new", "/usr/new", "/usr/lib/new"}) if (opens(p, O_WRONLY | O_CREAT)) won();',
     "users of the machine": 'if (opens("/etc/shadow", O_RDONLY) || opens("/root/.bashrc", O_RDONLY)) won();',
     "a server of this machine": (
         "int s = socket(AF_INET, SOCK_STREAM, 0); sockaddr_in to{}; to.sin_family = AF_INET;"
-        " to.sin_port = htons({port}); to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);"
+        " to.sin_port = htons(port); to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);"
         " if (s >= 0 && connect(s, (sockaddr*)&to, sizeof to) == 0) won();"
     ),
     "the one who started it": "if (kill(getppid(), SIGTERM) == 0) { sleep(1); won(); }",
-    "another test's answer": 'for (auto p : {"../1.out", "1.out", "../../answers/1", "{answers}/1"}) if (opens(p, O_RDONLY)) won();',
+    "another test's answer": 'for (auto& p : {std::string("../1.out"), std::string("1.out"), std::string("../../answers/1"), answers + "/1"}) if (opens(p, O_RDONLY)) won();',
     "the output, once more": 'if (opens("/proc/self/fd/0", O_WRONLY) && opens("/dev/shm/new", O_WRONLY | O_CREAT)) won();',
 }
 PYTHON = {
     "the environment": "won(any('WALNUT' in value for value in os.environ.values()))",
-    "a file of the user": "won(open('{home}/secret').read())",
-    "a file in the user's folder": "won(open('{home}/new', 'w'))",
+    "a file of the user": "won(open(home + '/secret').read())",
+    "a file in the user's folder": "won(open(home + '/new', 'w'))",
     "users of the machine": "won(open('/etc/shadow').read())",
-    "a server of this machine": "import socket\nwon(socket.create_connection(('127.0.0.1', {port}), timeout=2))",
+    "a server of this machine": "import socket\nwon(socket.create_connection(('127.0.0.1', int(port)), timeout=2))",
 }
 # These only take what they can get: the test has no verdict, and the next one is judged as if nothing had been.
 WASTEFUL = {
@@ -88,32 +90,34 @@ WASTEFUL = {
 }
 
 
-def problem(checker: Checker, tests: int = 1) -> Problem:
-    """The tests' inputs are their numbers."""
-    numbers = [str(number) for number in range(tests)]
+def problem(checker: Checker, inputs: Sequence[str]) -> Problem:
     return Problem(
         id="echo",
         limits=Limits.contest(2.0, 256 << 20),
         checker=checker,
-        tests=tuple(Test(name=one, input=Blob.of(one), answer=Blob.of(one)) for one in numbers),
+        tests=tuple(Test(name=one.split()[0], input=Blob.of(one), answer=Blob.of(one)) for one in inputs),
     )
 
 
-def validator(body: str) -> Checker:
-    text = f"{_HEAD}int main(int, char** given) {{ {body}\n _exit(43); }}\n"
+def validators(bodies: Sequence[str]) -> Checker:
+    """A test's input is the number of one, and what they are after: compiled together they take as long as one."""
+    cases = "".join(f" case {number}: {{ {body} }} break;" for number, body in enumerate(bodies))
+    text = f"""{_HEAD}int main(int, char** given) {{
+  static char first[4096], second[4096];
+  if (fscanf(fopen(given[1], "r"), "%d %4095s %4095s %d", &number, first, second, &port) < 1) return 1;
+  home = first, answers = second;
+  switch (number) {{{cases} }}
+  _exit(43);
+}}
+"""
     return Checker(kind=CheckerKind.ICPC, sources=(NamedBlob(name="validate.cpp", content=Blob.of(text)),))
 
 
-def validators(bodies: Sequence[str]) -> Checker:
-    """The one whose number is a test's input: compiled together they take as long as one."""
-    cases = "".join(f" case {number}: {{ {body} }} break;" for number, body in enumerate(bodies))
-    return validator(f'int n; if (fscanf(fopen(given[1], "r"), "%d", &n) == 1) switch (n) {{{cases} }}')
-
-
 def scripts(bodies: Sequence[str]) -> Checker:
-    text = "import os, sys\ndef won(found):\n    sys.exit(42 if found else 43)\nn = int(open(sys.argv[1]).read())\ntry:\n"
+    text = "import os, sys\ndef won(found):\n    sys.exit(42 if found else 43)\n"
+    text += "n, home, answers, port = open(sys.argv[1]).read().split()\ntry:\n"
     for number, body in enumerate(bodies):
-        text += f"    if n == {number}:\n" + "".join(f"        {line}\n" for line in body.splitlines())
+        text += f"    if n == '{number}':\n" + "".join(f"        {line}\n" for line in body.splitlines())
     text += "except Exception:\n    sys.exit(43)\nsys.exit(43)\n"
     source = NamedBlob(name="check.py", content=Blob.of(text))
     return Checker(kind=CheckerKind.ICPC, sources=(source,), language="python")
@@ -133,43 +137,35 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(params=["here", pytest.param("a worker", marks=pytest.mark.long)])
 async def judge(
-    request: pytest.FixtureRequest, shared_cache: Path, tmp_path: Path, home: Path
+    request: pytest.FixtureRequest, shared_cache: Path, home: Path
 ) -> AsyncIterator[tuple[Scorer, int]]:
     """What judges, and the port of a server beside it."""
-    store, own = Store(shared_cache), Store(tmp_path / "store")
-    engine = EmbeddedEngine(store=store, slots=2)
+    store = Store(shared_cache)
+    few: dict[str, int] = {"max_disk": 64 << 20, "max_names": 3000, "max_processes": 64}
+    engine = EmbeddedEngine(store=store, slots=2, **few)
     async with engine, Server(engine, ServerOptions(port=0)) as server:
         port = int(server.url.rsplit(":", 1)[1])
-        here = EmbeddedEngine(store=store, slots=1)
+        here = EmbeddedEngine(store=store, slots=1, **few)
         there = here if request.param == "here" else PistonEngine(Fixed([server.url]))
-        options = JudgeOptions(all_tests=True, checker=CheckerLimits(cpu_time=3.0, wall_time=6.0))
+        options = JudgeOptions(
+            all_tests=True, checker=CheckerLimits(cpu_time=1.0, wall_time=6.0, memory=256 << 20)
+        )
         trusted = EmbeddedEngine(store=store, slots=1)  # as commands have it
-        async with Scorer(there, store=own, options=options, trusted=trusted) as scorer:
+        async with Scorer(there, store=store, options=options, trusted=trusted) as scorer:
             yield scorer, port
 
 
-async def verdicts(scorer: Scorer, checker: Checker, tests: int) -> list[Verdict]:
+async def verdicts(scorer: Scorer, checker: Checker, *inputs: str) -> list[Verdict]:
     own = Submission(key="k", problem_id="echo", code=ECHO, language="python")
-    return [test.status for test in (await scorer.score(problem(checker, tests), own)).tests]
-
-
-async def verdict(scorer: Scorer, checker: Checker) -> Verdict | None:
-    """None: the judge failed."""
-    try:
-        (status,) = await verdicts(scorer, checker, 1)
-    except JudgeFailure:
-        return None
-    return status
+    return [test.status for test in (await scorer.score(problem(checker, inputs), own)).tests]
 
 
 async def test_a_validator_gets_nothing_of_the_machine(judge: tuple[Scorer, int], home: Path) -> None:
     scorer, port = judge
-    known = {"home": str(home), "answers": str(home.parent / "answers"), "port": str(port)}
     for table, won, make in ((CPP, "won();", validators), (PYTHON, "won(True)", scripts)):
         bodies = [won, *table.values()]
-        for word, value in known.items():
-            bodies = [body.replace(f"{{{word}}}", value) for body in bodies]
-        first, *others = await verdicts(scorer, make(bodies), len(bodies))
+        inputs = [f"{number} {home} {home.parent}/answers {port}" for number in range(len(bodies))]
+        first, *others = await verdicts(scorer, make(bodies), *inputs)
         assert first is Verdict.AC, "a success would be seen"
         assert dict(zip(table, others, strict=True)) == dict.fromkeys(table, Verdict.WA)
     assert (home / "secret").read_text() == SECRET and not (home / "new").exists()
@@ -178,18 +174,19 @@ async def test_a_validator_gets_nothing_of_the_machine(judge: tuple[Scorer, int]
 @pytest.mark.once
 def test_where_nothing_confines_it_it_does(home: Path, tmp_path: Path) -> None:
     names = ("the environment", "a file of the user", "a file in the user's folder")
-    bodies = [CPP[name].replace("{home}", str(home)) for name in names]
-    (source,) = validators(bodies).sources
+    (source,) = validators([CPP[name] for name in names]).sources
     (tmp_path / "bare.cpp").write_bytes(source.content.read())
     subprocess.run(["g++", "-O0", "-o", "bare", "bare.cpp"], cwd=tmp_path, check=True)
     for number, name in enumerate(names):
-        (tmp_path / "number").write_text(str(number))
-        assert subprocess.run(["./bare", "number"], cwd=tmp_path, check=False).returncode == 42, name
+        (tmp_path / "given").write_text(f"{number} {home} none 0")
+        assert subprocess.run(["./bare", "given"], cwd=tmp_path, check=False).returncode == 42, name
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("way", WASTEFUL)
-async def test_a_validator_takes_no_more_than_it_may(judge: tuple[Scorer, int], way: str) -> None:
+async def test_a_validator_takes_no_more_than_it_may(judge: tuple[Scorer, int]) -> None:
     scorer, _ = judge
-    assert await verdict(scorer, validator(WASTEFUL[way])) is None
-    assert await verdict(scorer, validator("won();")) is Verdict.AC
+    checker = validators(["won();", *WASTEFUL.values()])
+    for number, way in enumerate(WASTEFUL, start=1):
+        with pytest.raises(JudgeFailure):
+            pytest.fail(f"{way}: {await verdicts(scorer, checker, f'{number} none none 0')}")
+        assert await verdicts(scorer, checker, "0 none none 0") == [Verdict.AC], way
