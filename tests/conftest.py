@@ -113,6 +113,7 @@ def what_stays_is_asked_once(tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--forks", metavar="N", type=int, default=1, help="Run tests in N processes.")
     parser.addoption("--sanitize", action="store_true", help="Build the proctor with ASan and UBSan.")
+    parser.addoption("--count", metavar="FILE", help="Build a proctor that counts there which lines run.")
     parser.addoption("--kept", metavar="DIR", help="Where what tests build is kept, for their next run.")
     parser.addoption(
         "--another-user", action="store_true", help="Leave out what does not depend on the user."

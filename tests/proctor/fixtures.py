@@ -11,7 +11,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from building import SOURCES, build_program, build_sanitized, built_once, of_these_sources, waiting_library
+from building import (
+    SOURCES,
+    build_counted,
+    build_program,
+    build_sanitized,
+    built_once,
+    of_these_sources,
+    waiting_library,
+)
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, Bench
 
 from ioi_eval import Store
@@ -53,13 +61,16 @@ def binaries(kept: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def proctor(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.FixtureRequest) -> Path:
-    """The one that engines build, or one with sanitizers."""
+    """The one that engines build, or one with sanitizers, or one that counts which lines run."""
     place = workshop / "proctor"
-    if request.config.getoption("--sanitize"):
+    if counters := request.config.getoption("--count"):
+        built = built_once(binaries / of_these_sources("counted"), partial(build_counted, Path(counters)))
+        shutil.copy(built, place)
+    elif request.config.getoption("--sanitize"):
         shutil.copy(built_once(binaries / of_these_sources("sanitized"), build_sanitized), place)
     else:
-        built = proctor_binary(find_compiler(), SOURCES, Store(shared_cache), workshop)
-        place.write_bytes(asyncio.run(built).content)
+        made = proctor_binary(find_compiler(), SOURCES, Store(shared_cache), workshop)
+        place.write_bytes(asyncio.run(made).content)
         place.chmod(0o755)
     return place
 
