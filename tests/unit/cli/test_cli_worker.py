@@ -18,7 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from building import SOURCES
 from support.command_line import CommandLine, adopt_orphans, children, wait_until_gone
+from support.once import toolchains_once
+
+from ioi_eval import Store
+from ioi_eval.engines.embedded.proctor import proctor_key
 
 
 @contextmanager
@@ -178,9 +183,12 @@ def test_a_name_that_is_not_its_own(cli: CommandLine) -> None:
 
 @pytest.mark.sample("again")
 @pytest.mark.parametrize("first", [False, True], ids=["again", "for the first time"])
-def test_a_log_of_objects(cli: CommandLine, shared_cache: Path, first: bool) -> None:
+def test_a_log_of_objects(cli: CommandLine, proctor: Path, first: bool) -> None:
     """Nothing else, on either stream: neither the address nor that something is built for the first time."""
-    cli = dataclasses.replace(cli, cache=cli.folder / "own" if first else shared_cache)
+    if first:
+        cli = dataclasses.replace(cli, cache=cli.folder / "own")
+        key = proctor_key(toolchains_once()["g++"], SOURCES)  # which takes three times as long to build
+        Store(cli.cache).put(key, proctor, executable=True)
     process = cli.start("worker", "--port", "0", "--slots", "1", "--log-format", "json")
     try:
         assert process.stderr is not None and process.stdout is not None
@@ -198,7 +206,7 @@ def test_a_log_of_objects(cli: CommandLine, shared_cache: Path, first: bool) -> 
     names = [event["event"] for event in events]
     assert names[-2:] == ["started", "drained"] and set(names[:-2]) <= {"note"}
     if first:
-        assert "building the proctor, once per machine" in events[0]["message"]
+        assert "building what Python waits with, once per machine" in events[0]["message"]
     assert events[-2]["confinement"] and events[-2]["slots"] == 1
     assert all(event["time"] for event in events)
 
