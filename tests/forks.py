@@ -92,6 +92,7 @@ class Forks:
 
     def _fork(self, session: pytest.Session, queue: BinaryIO) -> None:
         words, says = Pipe(duplex=False)
+        session.config.get_terminal_writer().flush()  # else it is said by both
         pid = os.fork()
         if not pid:
             words.close()
