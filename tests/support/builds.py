@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from building import built_once
 from lent import artifacts_on
 
 from ioi_eval import Store
+from ioi_eval.engines.jobs.headers import header_recipe
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import (
     Blob,
@@ -80,6 +83,18 @@ def lay_out(box: Path, recipe: Recipe) -> None:
     for file in (recipe.control, *recipe.sources):
         (box / file.name).parent.mkdir(parents=True, exist_ok=True)
         (box / file.name).write_bytes(file.content.read())
+
+
+def big_header(shared: Path, language: str = "c++") -> Path:
+    """The big header, compiled ahead as a build has it: once for all tests, in whichever process they run."""
+    wanted = header_recipe(recipe(HELLO, language=language))
+    [standard] = (word for word in wanted.command if word.startswith("-std="))
+
+    def build(box: Path) -> None:
+        lay_out(box, wanted)
+        subprocess.run(wanted.command, cwd=box, check=True)
+
+    return built_once(shared / f"big-header{standard.replace('=', '-')}", build) / wanted.output
 
 
 @asynccontextmanager

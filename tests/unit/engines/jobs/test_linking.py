@@ -12,6 +12,7 @@ import pytest
 from missing import lacks
 from support.builds import (
     HELLO,
+    big_header,
     checked_problem,
     graded_problem,
     lay_out,
@@ -30,7 +31,7 @@ from ioi_eval.engines.contract import LINKING, Built, Recipe, artifact_key
 from ioi_eval.engines.embedded import toolchains
 from ioi_eval.engines.embedded.toolchains import find_compiler, find_linking, quick_linker
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, object_recipe
-from ioi_eval.engines.jobs.headers import checker_recipe, header_recipe, trials
+from ioi_eval.engines.jobs.headers import FOLDER, checker_recipe, header_name, header_recipe, trials
 from ioi_eval.engines.piston.probe import LOOK, seen
 from ioi_eval.engines.piston.reports import EndpointReport, merged
 from ioi_eval.judge.recipes import trusted_recipe
@@ -63,10 +64,12 @@ def noting(folder: Path, tool: Toolchain, first: str = "") -> tuple[Toolchain, P
     return msgspec.structs.replace(tool, path=str(path)), calls
 
 
-def build(box: Path, recipe: Recipe, tool: Toolchain, **ahead: bool) -> tuple[int, str, Path]:
+def build(
+    box: Path, recipe: Recipe, tool: Toolchain, *, headers: str = "", linked: bool = False
+) -> tuple[int, str, Path]:
     """Return the compiler's exit code and words, and the place of what was built."""
     lay_out(box, recipe)
-    script = compile_script(recipe, tool=tool, **ahead)
+    script = compile_script(recipe, tool=tool, headers=headers, linked=linked)
     done = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, box / recipe.output
 
@@ -280,21 +283,24 @@ def _objects(folder: Path, text: str) -> Iterator[bytes]:
     """Yield the object as it is compiled for the compiler's own linker, and for the quicker one."""
     (folder / "source.cpp").write_text(text)
     for more in ((), LINKING):
-        command = [linking().path, *FLAGS, "-c", "-o", "source.o", "source.cpp", *more]
+        command = [linking().path, "-I", FOLDER, *FLAGS, "-c", "-o", "source.o", "source.cpp", *more]
         subprocess.run(command, cwd=folder, check=True)
         yield (folder / "source.o").read_bytes()
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*.cpp")), ids=lambda path: path.stem)
-def test_programs_of_the_corpus_do_the_same(tmp_path: Path, path: Path) -> None:
+def test_programs_of_the_corpus_do_the_same(tmp_path: Path, shared: Path, path: Path) -> None:
     """Compare what a build's script makes with what the compiler's own linker makes of the same object."""
     text, tool = path.read_text(), linking()
+    source = recipe(text)
+    for box in (tmp_path, tmp_path / "quick"):
+        (box / header_name(source)).parent.mkdir(parents=True)
+        (box / header_name(source)).symlink_to(big_header(shared))
     quick_object, usual_object = _objects(tmp_path, text)
     assert quick_object == usual_object
-    source = recipe(text)
     assert source.any_linker
-    code, words, quick = build(tmp_path / "quick", source, tool)
+    code, words, quick = build(tmp_path / "quick", source, tool, headers=FOLDER)
     assert (code, words, is_golds(quick)) == (0, "", True)
     usual = tmp_path / "usual"
     subprocess.run([tool.path, *FLAGS, "-o", usual, "source.o"], cwd=tmp_path, check=True)
