@@ -196,8 +196,10 @@ pathlib.Path("solution.cpp").write_text("int main() { return 0; }")
 
 @pytest.fixture(scope="module")
 def warm() -> Iterator[WarmCommand]:
-    """A process that has loaded the SDK."""
-    opened = WarmCommand("ioi_eval.cli.contest", "ioi_eval.cli.run", "ioi_eval.integrations.mcp")
+    """A process that has loaded the SDK, and what it and reports load late."""
+    ours = (f"ioi_eval.{name}" for name in ("cli.contest", "cli.run", "integrations.mcp"))
+    late = ("anyio._backends._asyncio", "rich.logging", "uvicorn.lifespan.on", "typer._adapters")
+    opened = WarmCommand(*ours, *late, "markdown_it", "pandas", "pyarrow.parquet")
     yield opened
     opened.close()
 
