@@ -19,6 +19,7 @@ import pytest
 from repeating_server import repeating
 from support.command_line import RIGHT, CommandLine, results, row, wait_for_rows, write_dump
 from support.stub_server import Answer, Asked, as_json, fenced, model_server
+from support.warm_command import warm_command
 from test_cli_run import copies, place, tasks, write_config
 from test_cli_worker import working
 
@@ -42,6 +43,7 @@ sys.exit(1)
 """
 # Whoever looks for a fault turns everything on.
 LOUD = "import logging\nlogging.basicConfig(level=logging.DEBUG)\n"
+COMMAND = "from ioi_eval.cli import main\nmain()\n"
 
 
 @pytest.fixture
@@ -192,11 +194,13 @@ def hanging(over: threading.Event) -> Answer:
 
 
 def test_the_hub_s_token_is_nowhere_to_be_seen(loud: CommandLine, problems: Path) -> None:
+    (loud.folder / "loud.py").write_text(LOUD + COMMAND)
     with repeating("401") as (hub, _):
-        loud = replace(loud, environment={**loud.environment, "HF_ENDPOINT": hub.url})
-        done = loud("score", "me/x", "--problems", problems)
+        environment = {**loud.env, "HF_ENDPOINT": hub.url}
+        words = ["score", "me/x", "--problems", str(problems)]
+        done = warm_command().run(words, loud.folder, environment, str(loud.folder / "loud.py"))
     assert any(HUB in str(asked.headers) for asked in hub.asked), "it was sent where it belongs"
-    assert done.returncode == 2 and "error: me/x: " in done.stderr
+    assert done.returncode == 2 and "error: me/x: " in done.stderr and "DEBUG:" in done.stderr
     assert seen(loud, done.stdout, done.stderr) == []
 
 
