@@ -88,12 +88,15 @@ class Outcome:
     why: str
 
 
+IN_TIME = {"polling", "rlimit-cpu"}  # layers that end who works for too long
+
+
 def seconds_of_work(attack: Attack, away: Collection[str]) -> float:
     """How long a program works in a trial: as good as for ever where a layer is to stop it in time.
 
     The kernel counts RLIMIT_CPU by ticks, and many are lost where a processor is lent to others.
     """
-    stopping = {"polling", "rlimit-cpu"} & {*attack.layers} - {*away}
+    stopping = IN_TIME & {*attack.layers} - {*away}
     return 60 if stopping else 3 if getattr(attack, "language", "") == "java" else 1  # twice the limit
 
 

@@ -13,10 +13,13 @@ CE, WA = "CE", "WA"
 EMBEDS = "g++ 15"
 
 
+DEEP, MILD = 18, 16  # a quarter of the work is still more than any limit here
+
+
 @dataclass(frozen=True, kw_only=True)
 class SourceAttack:
     name: str
-    source: str  # {answer}, {home}, {neighbour}: paths of secrets
+    source: str  # {answer}, {home}, {neighbour}: paths of secrets; {depth}: of what doubles with each level
     heading: str = "stealing"
     language: str = "c++"
     verdicts: tuple[str, ...]
@@ -89,8 +92,8 @@ COMPILING = (
     replace(_stealing("include-users", "landlock namespaces", '#include "/etc/passwd"\nint main() {{}}'), sign="root:x:0:"),
     replace(_stealing("include-standard-input", "build streams", '#include "/dev/stdin"\nint main() {{}}', CE, WA), whole=True),
     _bomb("data-of-gigabytes", "rlimit-fsize", 'asm(".data\\n.fill 300000000, 1, 7");\nint main() {{}}'),
-    _bomb("templates-that-multiply", "polling rlimit-cpu", _TREE.replace("{depth}", "18")),
-    _bomb("includes-that-multiply", "polling rlimit-cpu", "#if __INCLUDE_LEVEL__ < 20\n#include __FILE__\n#include __FILE__\n#endif\n#if __INCLUDE_LEVEL__ == 0\nint main() {{}}\n#endif\n"),
+    _bomb("templates-that-multiply", "polling rlimit-cpu", _TREE),
+    _bomb("includes-that-multiply", "polling rlimit-cpu", "#if __INCLUDE_LEVEL__ < {depth} + 2\n#include __FILE__\n#include __FILE__\n#endif\n#if __INCLUDE_LEVEL__ == 0\nint main() {{}}\n#endif\n"),
     replace(_strange("brackets-in-python", "status", "(" * 100000 + ")" * 100000, language="python"), heading="stopping"),
     replace(_strange("brackets-in-cpp", "status", "int x = " + "(" * 200000 + "1" + ")" * 200000 + ";"), heading="stopping"),
     replace(_strange("blocks-that-double", "status", _NESTED, language="python"), heading="stopping"),

@@ -16,6 +16,7 @@ from attack import (
     CHECKER,
     FORGED,
     FRAGILE,
+    IN_TIME,
     OUT_FILE,
     PROGRAM_IN,
     SECRET,
@@ -26,7 +27,7 @@ from attack import (
     in_one_process,
     seconds_of_work,
 )
-from attacks_compiling import EMBEDS, SourceAttack
+from attacks_compiling import DEEP, EMBEDS, MILD, SourceAttack
 from attacks_files import HandedIn
 from attacks_functions import Call
 from attacks_java import CPU_TIME, HERE, started
@@ -189,7 +190,8 @@ def attempt_source(bench: Bench, attack: SourceAttack, layers_away: tuple[str, .
     boxed = replace(bench, uid=uid, environment=environment, without=[x for x in layers_away if x != "build"])
     with lost(bench.workshop) as ground:
         paths = {name: getattr(ground, name) for name in ("answer", "home", "neighbour")}
-        contents = {"a.cpp": attack.source.format(**paths).encode()}
+        depth = DEEP if IN_TIME & {*attack.layers} - {*layers_away} else MILD
+        contents = {"a.cpp": attack.source.format(depth=depth, **paths).encode()}
         if "build" in layers_away:
             contents["answer"] = SECRET.encode()
         done = boxed.box(

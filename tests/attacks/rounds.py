@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 from attack import CHECKER, FRAGILE, OUT_FILE, PROGRAM_IN, SECRET, Attack, Way, is_clean
-from attacks_compiling import SourceAttack
+from attacks_compiling import DEEP, SourceAttack
 from attacks_functions import Call, functions_program
 from attacks_java import CPU_TIME
 from attacks_scripts import Script
@@ -172,7 +172,8 @@ async def sources(
     tests = _tests(ground, [("only", "1\n")])
     problem = Problem(id="compiled", tests=tests, limits=LIMITS, checker=checker)
     for attack in attacks:
-        code = attack.source.format(answer=ground.answer, home=ground.home, neighbour=ground.neighbour)
+        paths = {"answer": ground.answer, "home": ground.home, "neighbour": ground.neighbour}
+        code = attack.source.format(depth=DEEP, **paths)
         result = await _score(scorer, problem, code, attack.language, sharing)
         verdict = result.tests[0].status.value if result.compiles else "CE"
         found[attack.name] = Found(verdict, _fault(attack.verdicts, verdict, result, attack.sign))
