@@ -40,10 +40,15 @@ def address(folder: Path, number: int) -> str:
     return (folder / "report" / submission_page(f"k{number}{TEXT}")).as_uri()
 
 
+def every(browser: Any, selector: str, name: str) -> list[str]:
+    """A property of all elements, asked for at once."""
+    texts = "return [...document.querySelectorAll(arguments[0])].map((one) => one[arguments[1]])"
+    return browser.execute_script(texts, selector, name)
+
+
 def said(browser: Any) -> list[str]:
     """The words of the navigation, keys without what is hostile in them."""
-    pieces = browser.find_elements("css selector", f"{NAV} > *")
-    return [piece.get_property("textContent").replace(TEXT, "") for piece in pieces]
+    return [text.replace(TEXT, "") for text in every(browser, f"{NAV} > *", "textContent")]
 
 
 def test_an_earlier_page_leads_to_later_attempts(tmp_path: Path, browser: Any) -> None:
@@ -76,14 +81,14 @@ def test_every_link_leads_to_a_page(
     monkeypatch.setattr("ioi_eval.reports.pages._SAMPLE", 4)
     folder = written(tmp_path / "run", range(12), equal=(4, 6, 7))
     write_reports(folder, ReportOptions(pages=pages))
-    every = sorted((folder / "report").glob("submission-*.html"))
+    files = sorted((folder / "report").glob("submission-*.html"))
     assert len(list((folder / "report").glob("attempts-*.js"))) == (pages is not PagesOf.NONE)
-    assert len(every) == 12 or pages is not PagesOf.ALL
-    for page in every:
+    assert len(files) == 12 or pages is not PagesOf.ALL
+    for page in files:
         browser.get(page.as_uri())
-        hrefs = [link.get_attribute("href") for link in browser.find_elements("css selector", f"{NAV} a")]
-        assert hrefs and {*hrefs} <= {one.as_uri() for one in every if one != page}
-        words = f"of {len(every)} of this model{'' if len(every) == 12 else ', of those with pages'}:"
+        hrefs = every(browser, f"{NAV} a", "href")
+        assert hrefs and {*hrefs} <= {one.as_uri() for one in files if one != page}
+        words = f"of {len(files)} of this model{'' if len(files) == 12 else ', of those with pages'}:"
         assert said(browser)[0].endswith(words)
 
 
