@@ -72,7 +72,7 @@ def started(block: Block, folder: Path, cache: Path, *, alone: bool) -> str:
     bin_folder = Path(sys.executable).parent
     environment = {**os.environ, "IOI_EVAL_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "HOME": str(folder)}
     environment["PORT"] = str(free_port())
-    environment["PATH"] = f"{bin_folder}{os.pathsep}{environment['PATH']}"
+    environment["PATH"] = f"{bin_folder}:/usr/local/bin:/usr/bin:/bin"  # without all that a user has
     if block.kind == "python" and not alone:
         script = folder / ".block.py"
         script.write_text(block.code)
