@@ -6,7 +6,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.builds import HELLO, LITTLE, graded_problem, lay_out, named, plain_problem, recipe, submitted
+from support.builds import (
+    HELLO,
+    LITTLE,
+    big_header,
+    graded_problem,
+    lay_out,
+    named,
+    plain_problem,
+    recipe,
+    submitted,
+)
 from support.engines import Recipe, submission_recipe
 
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Profile
@@ -198,10 +208,7 @@ def run_build(
 
 @pytest.fixture(scope="module")
 def header(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    box = tmp_path_factory.mktemp("header")
-    wanted = header_recipe(recipe(HELLO))
-    run_build(box, wanted)
-    return box / wanted.output
+    return big_header(tmp_path_factory.getbasetemp())
 
 
 @pytest.mark.long
