@@ -46,7 +46,7 @@ class _Screen:
     def end(self) -> None:
         if self._left_out:
             console.show("")
-            console.show(f"In the report: {', '.join(dict.fromkeys(self._left_out))}.")
+            console.show_wrapped(f"In the report: {', '.join(dict.fromkeys(self._left_out))}.")
 
 
 def show_scores(summary: Summary) -> None:

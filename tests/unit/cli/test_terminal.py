@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ioi_eval.cli import console
-from ioi_eval.cli.scores import show_comparison, show_scores
+from ioi_eval.cli.scores import _Screen, show_comparison, show_scores
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, ProblemSummary, Summary
 from ioi_eval.reports.records import Settings
@@ -150,3 +150,13 @@ def test_a_long_word_of_wide_characters_is_cut_to_its_column(
     table = console.table_lines(["Model", "Points"], [["\u6a21\u578b" * 20, "12.5"]], right={"Points"})
     taken = [sum(1 + (char > "\u2fff") for char in line) for line in table]
     assert max(taken) <= width and len(taken) == 2
+
+
+def test_the_names_of_what_found_no_room_fit(capsys: pytest.CaptureFixture[str], width: int | None) -> None:
+    screen, tables = _Screen(), [f"table {number} of many" for number in range(8)]
+    for name in tables:
+        screen.add(name, ["a row"] * 100)
+    screen.end()
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert " ".join(lines) == f"In the report: {', '.join(tables)}." and fits(lines, width)
+    assert len(lines) == (1 if width is None else 3 if width < 80 else 2)
