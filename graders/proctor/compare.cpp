@@ -360,8 +360,6 @@ class Whole : public Way {
   bool gap_fits_ = true;
 };
 
-bool close(const std::string& ours, const std::string& theirs) { return close_floats(strip(ours), theirs); }
-
 // Line by line, empty ones of the output left out or not.
 class InTurn : public Way {
  public:
@@ -385,7 +383,7 @@ class InTurn : public Way {
 // As floats, unless each line of both is written in digits alone: floats would take two large whole numbers for one.
 class Floats : public InTurn {
  public:
-  explicit Floats(const Texts& expected) : InTurn(expected, true, close) {
+  explicit Floats(const Texts& expected) : InTurn(expected, true, close_floats) {
     whole_ = std::all_of(expected.begin(), expected.end(), digits);
   }
 
@@ -480,7 +478,7 @@ bool in_some_way(int output, int answer, bool prime) {
   if (prime) {
     ways.push_back(std::make_unique<Floats>(expected));
   } else {
-    ways.push_back(std::make_unique<InTurn>(expected, true, close));
+    ways.push_back(std::make_unique<InTurn>(expected, true, close_floats));
     for (const Reading read : {as_it_is, Reading(round_number)}) ways.push_back(std::make_unique<Sets>(expected, read));
   }
 

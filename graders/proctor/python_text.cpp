@@ -29,6 +29,20 @@ int32_t character_at(const std::string& text, size_t at, size_t& next) {
   return code;
 }
 
+// What float() takes off a number: of ASCII less than strip().
+bool is_white_to_float(int32_t c) { return is_white(c) && (c < 0x1C || c > 0x1F); }
+
+std::string without(bool (*white)(int32_t), const std::string& text, bool left = true, bool right = true) {
+  size_t from = text.size(), to = 0, next;
+  for (size_t at = 0; at < text.size(); at = next) {
+    if (white(character_at(text, at, next))) continue;
+    if (from == text.size()) from = at;
+    to = next;
+  }
+  from = left ? from : 0, to = right ? to : text.size();
+  return from < to ? text.substr(from, to - from) : "";
+}
+
 class Float {
  public:
   explicit Float(const std::string& word) : word_(word) {}
@@ -109,16 +123,7 @@ Lines::Character Lines::take() {
   return found;
 }
 
-std::string strip(const std::string& text, bool left, bool right) {
-  size_t from = text.size(), to = 0, next;
-  for (size_t at = 0; at < text.size(); at = next) {
-    if (is_white(character_at(text, at, next))) continue;
-    if (from == text.size()) from = at;
-    to = next;
-  }
-  from = left ? from : 0, to = right ? to : text.size();
-  return from < to ? text.substr(from, to - from) : "";
-}
+std::string strip(const std::string& text, bool left, bool right) { return without(is_white, text, left, right); }
 
 std::string PythonWords::next() {
   std::string word;
@@ -129,7 +134,7 @@ std::string PythonWords::next() {
   return word;
 }
 
-bool read_float(const std::string& word, double& value) { return Float(word).read(value); }
+bool read_float(const std::string& word, double& value) { return Float(without(is_white_to_float, word)).read(value); }
 
 bool close_floats(const std::string& ours, const std::string& theirs) {
   constexpr double absolute = 1e-8, relative = 1e-5;

@@ -393,6 +393,12 @@ def test_apps(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
     assert verdicts(one_bench, PlanChecker(kind="apps"), encoded(pairs)) == [as_apps(a, b) for a, b in pairs]
 
 
+# float() takes fewer characters off a number than strip() does.
+WHITE_TO_FLOAT = [
+    ("\x1f1\n1", "\x1f1\n\n1", False),
+    ("\t1 \n1", "\t1\n\n1", True),
+    ("\u20051\n1\xa0", "1\n\n1", True),
+]
 EACH_WAY_OF_APPS = [
     ("1 2", " 1 2 \n", True),
     ("a\r\nb", "a\nb", True),
@@ -466,8 +472,9 @@ def test_prime_code(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
         ("lines", as_lines, NUMBERS_SPELLED_OTHERWISE),
         ("float-lines", as_float_lines, LINES_OF_FLOATS),
         ("apps", as_apps, EACH_WAY_OF_APPS),
+        ("prime-code", as_prime_code, WHITE_TO_FLOAT),
     ],
-    ids=["lines", "float-lines", "apps"],
+    ids=["lines", "float-lines", "apps", "prime-code"],
 )
 def test_outputs_chosen_by_hand(
     one_bench: Bench, kind: str, equal: Callable[[str, str], bool], told: list[tuple[str, str, bool]]
