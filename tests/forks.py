@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import struct
+import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import BinaryIO
 from warnings import WarningMessage
 
 import pytest
+from _pytest.capture import FDCapture
 
 _SHARE = struct.Struct("II")
 _SHARES = 8  # of what is left a process takes one part in so many, and so do the others
@@ -204,14 +206,18 @@ class _Fork:
             os._exit(status)
 
     def _settle(self) -> None:
-        """Report to nobody else, and have what tests print in files of its own."""
+        """Report to nobody else, and have what tests print in files of its own.
+
+        The streams stay the same: modules that were loaded before may hold them.
+        """
         plugins = self._session.config.pluginmanager
         plugins.unregister(name="terminalreporter")
         plugins.register(self)
-        capture = plugins.get_plugin("capturemanager")
-        capture.stop_global_capturing()
-        capture.start_global_capturing()
-        capture.suspend_global_capture()
+        capturing = plugins.get_plugin("capturemanager")._global_capturing
+        for stream in (capturing.out, capturing.err):
+            if isinstance(stream, FDCapture):
+                with tempfile.TemporaryFile() as own:
+                    os.dup2(own.fileno(), stream.tmpfile.fileno(), inheritable=False)
 
     def _run_all(self, queue: BinaryIO) -> None:
         items, hook = self._session.items, self._session.config.hook

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 PARENT = os.getpid()
+HELD = sys.stderr  # as defaults of parameters hold it
 
 @pytest.fixture(scope="module")
 def place():
@@ -35,6 +36,8 @@ def test_passes(n, place):
 FAILS = """
 def test_fails(place):
     print("printed " + "by it")
+    print("by a stream " + "of before", file=HELD)
+    assert HELD.fileno() > 2
     assert [1, 2] == [1, 3]
 """
 LEAVES = """
@@ -114,6 +117,7 @@ def test_each_end_is_told_once(suite: Suite) -> None:
     status, said = suite.run(FAILS, SKIPS)
     assert (status, summary(said)) == (1, "1 failed, 42 passed, 1 skipped, 1 warning, 1 error")
     assert "At index 1 diff: 2 != 3" in said and said.count("printed by it") == 1
+    assert said.count("by a stream of before") == 1
     assert "UserWarning: look out" in said and "put away" in said
 
 
