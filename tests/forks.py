@@ -169,8 +169,12 @@ class Forks:
         self._processes.remove(process)
 
     def _end(self) -> None:
-        """Interrupt those that still run, as a terminal does, and wait until they have put things away."""
+        """Interrupt those that still run, as a terminal does, and wait until they have put things away.
+
+        Nobody hears what they still say: who waits to say it goes on, and who took no notice ends by it.
+        """
         for process in self._processes:
+            process.words.close()
             signal.pidfd_send_signal(process.ended, signal.SIGINT)
         for process in list(self._processes):
             os.waitpid(process.pid, 0)
@@ -198,7 +202,7 @@ class _Fork:
             self._settle()
             self._run_all(queue)
             status = 0
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, BrokenPipeError):
             pass
         except BaseException:  # noqa: BLE001 - it is told, and the test that was running has failed
             traceback.print_exc()

@@ -67,6 +67,15 @@ def test_waits(place):
     time.sleep(60)
 """
 
+TAKES_NO_NOTICE = """
+def test_takes_no_notice(place):
+    (place / "waits").touch()
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("much" * 100_000)
+"""
+
 
 class Suite:
     def __init__(self, folder: Path) -> None:
@@ -135,8 +144,9 @@ def test_the_first_failure_ends_the_rest(suite: Suite) -> None:
     assert ran is not None and int(ran[1]) < 100
 
 
-async def test_an_interrupt_puts_everything_away(suite: Suite) -> None:
-    running = suite.start(WAITS)
+@pytest.mark.parametrize("waits", [WAITS, TAKES_NO_NOTICE], ids=["is interrupted", "takes no notice"])
+async def test_an_interrupt_puts_everything_away(suite: Suite, waits: str) -> None:
+    running = suite.start(waits)
     await until((suite.folder / "waits").exists)
     os.kill(running.pid, signal.SIGINT)
     said, _ = running.communicate()
