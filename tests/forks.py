@@ -23,7 +23,7 @@ _SHARES = 8  # of what is left a process takes one part in so many, and so do th
 def shares(files: Sequence[object], processes: int) -> Iterator[range]:
     """Cut tests of these files into runs of one file each, which one process takes in one go.
 
-    What tests of a file share is made once then. The fewer are left, the shorter runs are: all processes
+    So tests of a file share its fixtures. The fewer tests are left, the shorter runs are, and all processes
     end at about the same time.
     """
     begin = 0

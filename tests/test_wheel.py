@@ -106,7 +106,7 @@ print(result.tests[0].status.value, result.confinement["interpreter"])
 
 
 def compiled(machine: str, folder: Path) -> dict[str, bytes]:
-    """What a cross compiler makes of the sources for another machine."""
+    """Return what a cross compiler makes of the sources for another machine."""
     compiler = f"{machine}-linux-gnu-g++"
     if shutil.which(compiler) is None:
         lacks(f"g++-{machine.replace('_', '-')}-linux-gnu")

@@ -155,7 +155,7 @@ def builds(request: pytest.FixtureRequest) -> BuildOptions:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def engines(place: str, cache: Store) -> AsyncIterator[tuple[Transport, Transport | None]]:
-    """What judges, and what has a proctor for that."""
+    """Give the engine that judges, and the one that has built its proctor."""
     async with AsyncExitStack() as stack:
         if "=" in place:
             url, trusted = place.partition("=")[2], None

@@ -173,7 +173,7 @@ def preprocessed(folder: Path, build: Recipe, beside: Iterable[Path]) -> tuple[i
 
 
 def differ(line: str, other: str) -> bool:
-    """Whether two lines do; blanks out of literals are one."""
+    """Say whether two lines differ by more than blanks outside of literals."""
     return line != other and _BLANKS.sub(_blank, line).strip() != _BLANKS.sub(_blank, other).strip()
 
 

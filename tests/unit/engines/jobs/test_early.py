@@ -109,7 +109,7 @@ def headers_are_little(request: pytest.FixtureRequest) -> None:
 
 
 def made(shared: Path, wanted: Recipe) -> Path:
-    """What is built by the recipe: once for all tests, in whichever process they run."""
+    """Build the recipe once for all tests, in whichever process they run."""
     place = shared / f"early-{wanted.key('', compiler())}"
     return built_once(place, lambda box: build(box, wanted)) / wanted.output
 
