@@ -32,7 +32,7 @@ COMMANDS = {
 
 @pytest.fixture
 def runs(cli: CommandLine, name: str) -> CommandLine:
-    """Of the run among the examples two of five models, with all that is shown of each."""
+    """Keep two of the five models of the run among the examples, with all that is shown of each."""
     for run in {"run", "again"} & {*COMMANDS[name]}:
         rows = recorded_rows(cli.folder / run) / "results.jsonl"
         lines = rows.read_text().splitlines(keepends=True)
