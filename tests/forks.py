@@ -7,7 +7,8 @@ import signal
 import struct
 import tempfile
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import BinaryIO
@@ -34,6 +35,25 @@ def shares(files: Sequence[object], processes: int) -> Iterator[range]:
             end += 1
         yield range(begin, end)
         begin = end
+
+
+@contextmanager
+def queue_of(runs: Iterable[range]) -> Iterator[BinaryIO]:
+    """Make a file from which processes that share it take these runs.
+
+    It has a place on a disk. Of a file in memory alone (`memfd_create`) Linux does not guard the position,
+    and two processes that read at the same moment would take the same run.
+    """
+    with tempfile.TemporaryFile(buffering=0) as queue:
+        queue.write(b"".join(_SHARE.pack(one.start, one.stop) for one in runs))
+        queue.seek(0)
+        yield queue
+
+
+def take(queue: BinaryIO) -> range | None:
+    """Take a run that no other process gets; None when none is left."""
+    packed = os.read(queue.fileno(), _SHARE.size)
+    return range(*_SHARE.unpack(packed)) if packed else None
 
 
 @dataclass(frozen=True)
@@ -74,22 +94,20 @@ class Forks:
         if session.testsfailed or session.config.option.collectonly or not session.items:
             return None
         session.config._tmp_path_factory.getbasetemp()  # it is one for all
-        with os.fdopen(os.memfd_create("shares"), "r+b", buffering=0) as queue:
-            files = [item.path for item in session.items]
-            queue.write(b"".join(_SHARE.pack(one.start, one.stop) for one in shares(files, self._number)))
-            queue.seek(0)
+        files = [item.path for item in session.items]
+        with queue_of(shares(files, self._number)) as queue:
             try:
                 for _ in range(min(self._number, len(session.items))):
                     self._fork(session, queue)
                 self._listen(session, queue)
             finally:
                 self._end()
+        if not (session.shouldfail or session.shouldstop) and self._begun != len(session.items):
+            session.shouldfail = f"{self._begun} of {len(session.items)} tests have run"
         if session.shouldfail:
             raise session.Failed(session.shouldfail)
         if session.shouldstop:
             raise session.Interrupted(session.shouldstop)
-        if self._begun != len(session.items):
-            raise session.Failed(f"{self._begun} of {len(session.items)} tests have run")
         return True
 
     def _fork(self, session: pytest.Session, queue: BinaryIO) -> None:
@@ -149,7 +167,7 @@ class Forks:
         """A process that ends in the middle of a test has failed it, and another runs the rest."""
         _, status = os.waitpid(process.pid, 0)
         self._forget(process)
-        if status == 0:
+        if status == 0 and process.runs is None:
             return
         about = f"the process that ran it ended: {os.waitstatus_to_exitcode(status)}"
         if process.runs is None:
@@ -241,8 +259,7 @@ class _Fork:
 
     def _taken(self, queue: BinaryIO) -> Iterator[int]:
         """Take shares, of which each goes to one process, until none is left or all shall stop."""
-        while packed := os.read(queue.fileno(), _SHARE.size):
-            share = range(*_SHARE.unpack(packed))
+        while (share := take(queue)) is not None:
             self._says.send(Took(share))
             for index in share:
                 if not os.fstat(queue.fileno()).st_size:

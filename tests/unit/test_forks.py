@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from forks import shares
+from forks import queue_of, shares, take
 from support.waits import until
 
 pytestmark = pytest.mark.once
@@ -43,6 +43,9 @@ def test_fails(place):
 LEAVES = """
 def test_leaves(place):
     os._exit(7)
+
+def test_leaves_as_if_all_were_well():
+    os._exit(0)
 
 def test_is_killed():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -132,8 +135,8 @@ def test_each_end_is_told_once(suite: Suite) -> None:
 
 def test_a_process_that_ends_fails_the_test_that_it_ran(suite: Suite) -> None:
     status, said = suite.run(LEAVES, FAILS)
-    assert (status, summary(said)) == (1, "3 failed, 40 passed")
-    assert "the process that ran it ended: 7" in said and "the process that ran it ended: -9" in said
+    assert (status, summary(said)) == (1, "4 failed, 40 passed")
+    assert all(f"the process that ran it ended: {status}" in said for status in (7, 0, -9))
 
 
 def test_the_first_failure_ends_the_rest(suite: Suite) -> None:
@@ -152,6 +155,25 @@ async def test_an_interrupt_puts_everything_away(suite: Suite, waits: str) -> No
     said, _ = running.communicate()
     assert running.returncode == 2 and "KeyboardInterrupt" in said
     assert list(suite.folder.glob("put-away-*"))
+
+
+def test_processes_that_take_at_the_same_moment_take_different_shares(tmp_path: Path) -> None:
+    with queue_of(range(number, number + 1) for number in range(20_000)) as queue:
+        for process in range(4):
+            if not os.fork():
+                taken = [str(share.start) for share in iter(lambda: take(queue), None)]
+                (tmp_path / str(process)).write_text("\n".join(taken))
+                os._exit(0)
+        for _ in range(4):
+            os.wait()
+    taken = "\n".join((tmp_path / str(process)).read_text() for process in range(4)).split()
+    assert sorted(map(int, taken)) == list(range(20_000))
+
+
+def test_that_not_all_have_run_is_told(suite: Suite) -> None:
+    loses = "import forks\ntake = forks.take\nforks.take = lambda queue: take(queue) and take(queue)\n"
+    status, said = suite.run(loses)
+    assert status == 1 and re.search(r"!! [1-3]?\d of 40 tests have run !!", said)
 
 
 @pytest.mark.parametrize("processes", [1, 2, 7])
