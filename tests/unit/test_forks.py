@@ -159,13 +159,15 @@ async def test_an_interrupt_puts_everything_away(suite: Suite, waits: str) -> No
 
 def test_processes_that_take_at_the_same_moment_take_different_shares(tmp_path: Path) -> None:
     with queue_of(range(number, number + 1) for number in range(20_000)) as queue:
+        processes = list[int]()
         for process in range(4):
-            if not os.fork():
+            processes.append(os.fork())
+            if not processes[-1]:
                 taken = [str(share.start) for share in iter(lambda: take(queue), None)]
                 (tmp_path / str(process)).write_text("\n".join(taken))
                 os._exit(0)
-        for _ in range(4):
-            os.wait()
+        for pid in processes:
+            os.waitpid(pid, 0)
     taken = "\n".join((tmp_path / str(process)).read_text() for process in range(4)).split()
     assert sorted(map(int, taken)) == list(range(20_000))
 
