@@ -147,12 +147,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """All that is loaded now stays to the end, and need not be looked through for garbage again and again."""
+    """All that is loaded stays to the end, and need not be looked through for garbage again and again."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Started in the background we have SIGINT ignored, and so would have all that tests interrupt."""
+    gc.disable()  # until all is loaded
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Costs(config.getoption("--most-cpu"), config.getoption("--costs")))
