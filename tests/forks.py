@@ -136,32 +136,35 @@ class Forks:
                     self._has_ended(session, queue, process)
 
     def _hear(self, session: pytest.Session, process: _Process) -> None:
-        hook = session.config.hook
         try:
             while process.words.poll():
-                word = process.words.recv()
-                if isinstance(word, Took):
-                    process.waits += word.share
-                elif isinstance(word, Began):
-                    if process.runs is not None:
-                        last = session.items[process.runs]
-                        hook.pytest_runtest_logfinish(nodeid=last.nodeid, location=last.location)
-                    process.runs = word.index
-                    self._begun += word.index is not None
-                    process.waits = [index for index in process.waits if index != word.index]
-                elif isinstance(word, WarningMessage):
-                    about = {
-                        "warning_message": word,
-                        "when": "runtest",
-                        "nodeid": word.source,
-                        "location": None,
-                    }
-                    hook.pytest_warning_recorded.call_historic(kwargs=about)
-                else:
-                    report = hook.pytest_report_from_serializable(config=session.config, data=word)
-                    hook.pytest_runtest_logreport(report=report)
+                for word in process.words.recv():
+                    self._heed(session, process, word)
         except EOFError:
             process.closed = True
+
+    def _heed(self, session: pytest.Session, process: _Process, word: object) -> None:
+        hook = session.config.hook
+        if isinstance(word, Took):
+            process.waits += word.share
+        elif isinstance(word, Began):
+            if process.runs is not None:
+                last = session.items[process.runs]
+                hook.pytest_runtest_logfinish(nodeid=last.nodeid, location=last.location)
+            process.runs = word.index
+            self._begun += word.index is not None
+            process.waits = [index for index in process.waits if index != word.index]
+        elif isinstance(word, WarningMessage):
+            about = {
+                "warning_message": word,
+                "when": "runtest",
+                "nodeid": word.source,
+                "location": None,
+            }
+            hook.pytest_warning_recorded.call_historic(kwargs=about)
+        else:
+            report = hook.pytest_report_from_serializable(config=session.config, data=word)
+            hook.pytest_runtest_logreport(report=report)
 
     def _has_ended(self, session: pytest.Session, queue: BinaryIO, process: _Process) -> None:
         """A process that ends in the middle of a test has failed it, and another runs the rest."""
@@ -200,19 +203,23 @@ class Forks:
 
 
 class _Fork:
-    """One of the processes: it runs tests and reports, and never returns from there."""
+    """One of the processes: it runs tests and reports, and never returns from there.
+
+    What it has to say of a test it says when the next begins, in one go.
+    """
 
     def __init__(self, session: pytest.Session, says: Connection) -> None:
         self._session, self._says = session, says
+        self._words = list[object]()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         config = self._session.config
-        self._says.send(config.hook.pytest_report_to_serializable(config=config, report=report))
+        self._words.append(config.hook.pytest_report_to_serializable(config=config, report=report))
 
     def pytest_warning_recorded(self, warning_message: WarningMessage, nodeid: str) -> None:
         text = f"{warning_message.category.__name__}: {warning_message.message}"
         where = warning_message.filename, warning_message.lineno
-        self._says.send(WarningMessage(text, Warning, *where, source=nodeid))
+        self._words.append(WarningMessage(text, Warning, *where, source=nodeid))
 
     def run(self, queue: BinaryIO) -> None:
         status = 1
@@ -248,19 +255,23 @@ class _Fork:
             runs = next(mine, None)
             while runs is not None:
                 follows = next(mine, None)
-                self._says.send(Began(runs))
+                self._say(Began(runs))
                 following = None if follows is None else items[follows]
                 hook.pytest_runtest_protocol(item=items[runs], nextitem=following)
                 runs = follows
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # one is enough
             self._session._setupstate.teardown_exact(None)
-        self._says.send(Began())
+        self._say(Began())
+
+    def _say(self, word: Began) -> None:
+        self._says.send([*self._words, word])
+        self._words.clear()
 
     def _taken(self, queue: BinaryIO) -> Iterator[int]:
         """Take shares, of which each goes to one process, until none is left or all shall stop."""
         while (share := take(queue)) is not None:
-            self._says.send(Took(share))
+            self._words.append(Took(share))
             for index in share:
                 if not os.fstat(queue.fileno()).st_size:
                     return
