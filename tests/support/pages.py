@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
-    for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("*.md"))
+    for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("[!.]*/README.md"), *ROOT.glob("*.md"))
 )
 _FENCE = re.compile(
     r"^(?:<!-- (?P<how>run by|not run:) (?P<what>[^\n]*) -->\n\n?)?"
