@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(
-    path.relative_to(ROOT).as_posix()
-    for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("[!.]*/README.md"), *ROOT.glob("*.md"))
-)
+_FOUND = (*ROOT.glob("docs/**/*.md"), *ROOT.glob("[!.]*/README.md"), *ROOT.glob("*.md"))
+PAGES = sorted({path.relative_to(ROOT).as_posix() for path in _FOUND})
 _FENCE = re.compile(
     r"^(?:<!-- (?P<how>run by|not run:) (?P<what>[^\n]*) -->\n\n?)?"
     r"(?P<indent> *)```(?P<kind>\w*)\n(?P<code>.*?)^(?P=indent)```$",
