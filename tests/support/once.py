@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from ioi_eval.engines import conditions
+from ioi_eval.engines import conditions, registry
 from ioi_eval.engines.embedded import engine
 from ioi_eval.engines.embedded.toolchains import find_python, toolchains
 from ioi_eval.model.job import Toolchain
@@ -29,7 +29,8 @@ def ask_once(put: Callable[[object, str, object], None] = setattr, *, told: byte
         _asked.know(told)
     for module in (engine, conditions):
         put(module, "toolchains", toolchains_once)
-    put(resources, "entry_points", lambda group: _installed(group, tuple(sys.path)))
+    for module in (registry, resources):
+        put(module, "entry_points", entry_points_once)
 
 
 def ask_for_all(place: Path, built: Built) -> None:
@@ -39,6 +40,10 @@ def ask_for_all(place: Path, built: Built) -> None:
 
 def toolchains_once(python: str = "", promised: Collection[str] = ()) -> dict[str, Toolchain]:
     return _asked.tools(python, tuple(promised))
+
+
+def entry_points_once(*, group: str) -> EntryPoints:
+    return _installed(group, _places())
 
 
 def all_tools() -> bytes:
@@ -83,6 +88,20 @@ def _built_in(place: Path, built: Built, key: str, look: Look) -> dict[str, Tool
 
 
 @cache
-def _installed(group: str, path: tuple[str, ...]) -> EntryPoints:
-    assert path == tuple(sys.path), "it is looked through"
+def _installed(group: str, places: tuple[str, ...]) -> EntryPoints:
+    assert places == _places(), "they are looked through"
     return entry_points(group=group)
+
+
+def _places() -> tuple[str, ...]:
+    """Return what is looked through, but for folders in which no package is installed: many tests add one."""
+    return tuple(place for place in sys.path if _may_have_packages(Path(place)))
+
+
+def _may_have_packages(place: Path) -> bool:
+    told = {".dist-info", ".egg-info", ".egg"}
+    return (
+        not place.is_dir()
+        or place.suffix == ".egg"
+        or any(path.suffix.lower() in told for path in place.iterdir())
+    )

@@ -21,21 +21,28 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
-_COMMANDS = "calibrate doctor examples judge problems report run score validate worker"
+_COMMANDS = "calibrate contest doctor examples judge problems report run score validate worker"
 _LOADED = (
     *(f"ioi_eval.cli.{name}" for name in _COMMANDS.split()),
+    "anyio._backends._asyncio",  # of httpx, as httpcore, when it first connects
+    "encodings.utf_8_sig",
     "ioi_eval.engines.piston",
     "ioi_eval.engines.ray.engine",
     "ioi_eval.generate.chat",
     "ioi_eval.runs.score",
-    "httpcore",  # of httpx, when it first connects
+    "httpcore",
     "markdown_it",
+    "multiprocessing.synchronize",  # of a bar that shows progress
     "pandas",
+    "pyarrow.compute",  # of a table that is written
     "pyarrow.parquet",
+    "pydantic.plugin._loader",
     "typer._adapters",  # what a command's arguments are read with
+    "typer._click.decorators",
 )
 _LARGEST = 1 << 20  # bytes of a request
 
@@ -228,7 +235,21 @@ def _become(
 
 def _ask_once(told: bytes) -> None:
     """Do before the first call what is done once; this file is a script, beside which the other lies."""
-    import_module("once").ask_once(told=told)
+    once, resources = import_module("once"), import_module("ioi_eval.store.resources")
+    once.ask_once(told=told)
+    for group in ("benchmarks", "engines", "formats"):
+        once.entry_points_once(group=f"ioi_eval.{group}")
+    resources.code_digest(resources.PACKAGE)
+
+
+def _read_options_once() -> None:
+    """Let each command that is loaded know its options, and what reads them."""
+    cli: Any = import_module("ioi_eval.cli")
+    names = [name for name in cli.COMMANDS if f"ioi_eval.cli.{name}" in sys.modules]
+    known, load = {name: cli.loaded(name) for name in names}, cli.loaded
+    for parameter in chain.from_iterable(command.params for command in known.values()):
+        parameter.get_runtime_param()
+    cli.loaded = lambda name: known.get(name) or load(name)
 
 
 def _make_pages_once() -> None:
@@ -275,6 +296,7 @@ if __name__ == "__main__":
         import_module(name)
     with_tests = socket.socket(fileno=int(sys.argv[1]))
     _ask_once(with_tests.recv(_LARGEST))
+    _read_options_once()
     _make_pages_once()
     gc.freeze()  # a collection in a child would copy all of it
     with_tests.send(b"ready")
