@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection
 from functools import cache, partial
 from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from ioi_eval.engines import conditions, registry
-from ioi_eval.engines.embedded import engine
+from ioi_eval.engines.embedded import engine, proctor
 from ioi_eval.engines.embedded.toolchains import find_python, toolchains
 from ioi_eval.model.job import Toolchain
 from ioi_eval.store import resources
@@ -21,7 +22,7 @@ Built = Callable[[Path, Callable[[Path], object]], Path]
 
 
 def ask_once(put: Callable[[object, str, object], None] = setattr, *, told: bytes = b"") -> None:
-    """Let engines know all compilers, and benchmarks and formats what is installed, from one look at it.
+    """Tell engines all compilers and the proctor's sources, and others what is installed, from one look.
 
     `told`: `all_tools` of another process, which has looked.
     """
@@ -31,6 +32,8 @@ def ask_once(put: Callable[[object, str, object], None] = setattr, *, told: byte
         put(module, "toolchains", toolchains_once)
     for module in (registry, resources):
         put(module, "entry_points", entry_points_once)
+    for name in ("proctor_sources", "sources_digest"):
+        put(proctor, name, _once_of_the_checkout(getattr(proctor, name)))
 
 
 def ask_for_all(place: Path, built: Built) -> None:
@@ -85,6 +88,12 @@ def _built_in(place: Path, built: Built, key: str, look: Look) -> dict[str, Tool
     name = f"toolchains-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     file = built(place / name, lambda new: new.write_bytes(msgspec.json.encode(look())))
     return msgspec.json.decode(file.read_bytes(), type=dict[str, Toolchain])
+
+
+def _once_of_the_checkout(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    """Read a folder of the checkout once, and any other each time: tests change what they make themselves."""
+    once, checkout = cache(read), resources.graders()
+    return lambda folder: once(folder) if folder.is_relative_to(checkout) else read(folder)
 
 
 @cache

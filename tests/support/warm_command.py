@@ -240,6 +240,10 @@ def _ask_once(told: bytes) -> None:
     for group in ("benchmarks", "engines", "formats"):
         once.entry_points_once(group=f"ioi_eval.{group}")
     resources.code_digest(resources.PACKAGE)
+    proctor, graders = import_module("ioi_eval.engines.embedded.proctor"), resources.graders()
+    proctor.sources_digest(graders)
+    for folder in ("proctor", "python"):
+        proctor.proctor_sources(graders / folder)
 
 
 def _read_options_once() -> None:
