@@ -288,10 +288,8 @@ def java_program(attacks: Iterable[Attack]) -> str:
 
 PROGRAM_IN = {"c++": cpp_program, "python": python_program, "java": java_program}
 
-# Full marks for a canary, wherever it came from, and for `fine` where nothing was to be attacked. A quarter for a behaving
-# test that found what an attack had left. Like many it quotes what it found.
 # Takes the answer and what behaving programs print. Of anything else it believes that it is a number.
-_ALL = """#include <csignal>
+FRAGILE = """#include <csignal>
 #include <cstdio>
 #include <string>
 #include <unistd.h>
@@ -302,10 +300,7 @@ static std::string all(const char* path) {
   if (file) fclose(file);
   return text;
 }
-"""
-FRAGILE = (
-    _ALL
-    + """int main(int, char** argv) {
+int main(int, char** argv) {
   const std::string output = all(argv[3]);
   if (output == all(argv[2]) || output == "fine\\n") return puts("1"), 0;
   const long n = std::stol(output);  // of words: std::terminate
@@ -320,19 +315,38 @@ FRAGILE = (
   puts("0");
 }
 """
-)
-CHECKER = (
-    _ALL
-    + """int main(int, char** argv) {
-  const std::string input = all(argv[1]);
-  std::string output = all(argv[3]);
-  for (int i = 0; i < 200 && output.empty() && input.find("an-editor") == 0; i++) usleep(10000), output = all(argv[3]);
-  const bool told = output.find(" 99999 7") != std::string::npos;  // by passwd -S
-  const bool won = told || output.find("CANARY-") != std::string::npos || input.find("CANARY-") != std::string::npos;
-  const bool behaving = input.find("behave") == 0;
-  const std::string said = "found " + output.substr(0, 1 << 17) + "\\n";
-  fwrite(said.data(), 1, said.size(), stderr);  // NUL, too
-  puts(behaving ? (output == "fine\\n" ? "1" : won ? "0.25" : "0") : won ? "1" : "0");
+# Full marks for a canary, wherever it came from, and for `fine` where nothing was to be attacked. A quarter for a behaving
+# test that found what an attack had left. Like many it quotes what it found.
+CHECKER = """#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+struct Text {
+  char* at;
+  size_t size;
+  bool is(const char* text) const { return size == strlen(text) && begins(text); }
+  bool begins(const char* text) const { return size >= strlen(text) && !memcmp(at, text, strlen(text)); }
+  bool has(const char* text) const { return memmem(at, size, text, strlen(text)); }
+};
+static Text all(const char* path) {
+  Text text = {nullptr, 0};
+  FILE* file = fopen(path, "rb");
+  for (size_t more = file != nullptr; more; text.size += more) {
+    text.at = (char*)realloc(text.at, text.size + (1 << 16));
+    more = fread(text.at + text.size, 1, 1 << 16, file);
+  }
+  if (file) fclose(file);
+  return text;
+}
+int main(int, char** argv) {
+  const Text input = all(argv[1]);
+  Text output = all(argv[3]);
+  for (int i = 0; i < 200 && !output.size && input.begins("an-editor"); i++) usleep(10000), output = all(argv[3]);
+  const bool told = output.has(" 99999 7");  // by passwd -S
+  const bool won = told || output.has("CANARY-") || input.has("CANARY-");
+  fputs("found ", stderr);
+  fwrite(output.at, 1, output.size < 1 << 17 ? output.size : 1 << 17, stderr);  // NUL, too
+  fputs("\\n", stderr);
+  puts(input.begins("behave") ? (output.is("fine\\n") ? "1" : won ? "0.25" : "0") : won ? "1" : "0");
 }
 """
-)

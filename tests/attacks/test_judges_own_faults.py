@@ -14,8 +14,8 @@ from support.plans import PlanChecker, PlanLimits, PlanManager
 JSON = PlanChecker(kind="json")
 ROOMY = msgspec.structs.replace(LIMITS, output=32 << 20, cpu_ms=5000, wall_ms=20000)
 PRINTER = """#include <cstdio>
-#include <string>
-int main() { std::string text(BYTES, ','); for (size_t i = 1; i < text.size(); i += 2) text[i] = '0'; text[0] = '['; text += ']'; fwrite(text.data(), 1, text.size(), stdout); }
+static char text[BYTES + 1];
+int main() { for (size_t i = 0; i < BYTES; i++) text[i] = i % 2 ? '0' : ','; text[0] = '['; text[BYTES] = ']'; fwrite(text, 1, sizeof text, stdout); }
 """
 
 

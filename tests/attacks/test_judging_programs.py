@@ -38,28 +38,29 @@ _HEAD = """#include <cerrno>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
-#include <string>
+#include <initializer_list>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <netinet/in.h>
 #include <unistd.h>
 extern char** environ;
 static int number, port;
-static std::string home, answers;
+static const char *home, *answers;
 [[noreturn]] static void won() { _exit(42); }
-static bool opens(const std::string& path, int how) { return open(path.c_str(), how, 0666) >= 0; }
+static bool opens(const char* path, int how) { return open(path, how, 0666) >= 0; }
+static const char* in(const char* folder, const char* name) { static char path[8192]; sprintf(path, "%s/%s", folder, name); return path; }
 """
 # What each is after: `home`, `answers`: folders with secrets; `port`: of a server of ours on this machine.
 CPP = {
     "the environment": 'for (char** one = environ; *one; one++) if (strstr(*one, "WALNUT")) won();',
     "the environment of those above": (
         "char text[65536]; for (int pid : {1, int(getppid())}) {"
-        ' int f = open(("/proc/" + std::to_string(pid) + "/environ").c_str(), O_RDONLY);'
+        ' char path[64]; sprintf(path, "/proc/%d/environ", pid); int f = open(path, O_RDONLY);'
         " long n = f < 0 ? 0 : read(f, text, sizeof text);"
         ' if (n > 0 && memmem(text, n, "WALNUT", 6)) won(); }'
     ),
-    "a file of the user": 'if (opens(home + "/secret", O_RDONLY)) won();',
-    "a file in the user's folder": 'if (opens(home + "/new", O_WRONLY | O_CREAT)) won();',
+    "a file of the user": 'if (opens(in(home, "secret"), O_RDONLY)) won();',
+    "a file in the user's folder": 'if (opens(in(home, "new"), O_WRONLY | O_CREAT)) won();',
     "files of the system": 'for (auto p : {"/etc/new", "/usr/new", "/usr/lib/new"}) if (opens(p, O_WRONLY | O_CREAT)) won();',
     "users of the machine": 'if (opens("/etc/shadow", O_RDONLY) || opens("/root/.bashrc", O_RDONLY)) won();',
     "a server of this machine": (
@@ -68,7 +69,7 @@ CPP = {
         " if (s >= 0 && connect(s, (sockaddr*)&to, sizeof to) == 0) won();"
     ),
     "the one who started it": "if (kill(getppid(), SIGTERM) == 0) { sleep(1); won(); }",
-    "another test's answer": 'for (auto& p : {std::string("../1.out"), std::string("1.out"), std::string("../../answers/1"), answers + "/1"}) if (opens(p, O_RDONLY)) won();',
+    "another test's answer": 'for (auto p : {"../1.out", "1.out", "../../answers/1", in(answers, "1")}) if (opens(p, O_RDONLY)) won();',
     "the output, once more": 'if (opens("/proc/self/fd/0", O_WRONLY) && opens("/dev/shm/new", O_WRONLY | O_CREAT)) won();',
 }
 PYTHON = {
@@ -86,7 +87,7 @@ WASTEFUL = {
     "it takes all memory": "for (;;) memset(malloc(1 << 20), 1, 1 << 20);",
     "it starts processes": "for (;;) fork();",
     "it fills the disk": 'static char text[1 << 16]; int f = open("all", O_WRONLY | O_CREAT, 0666); for (;;) if (write(f, text, sizeof text) < 0) _exit(1);',
-    "it makes files": "for (int i = 0;; i++) if (!opens(std::to_string(i), O_WRONLY | O_CREAT)) _exit(1);",
+    "it makes files": 'char name[16]; for (int i = 0;; i++) if (sprintf(name, "%d", i), !opens(name, O_WRONLY | O_CREAT)) _exit(1);',
 }
 
 
