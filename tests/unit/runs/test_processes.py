@@ -53,7 +53,11 @@ class Fake(FakeEngine):
     tell: OnServer = staticmethod(ignore)
 
     def __init__(self, named: Named | None = None) -> None:
-        super().__init__(outcome, compile_errors=lambda source: "refused" if "refused" in source else None)
+        super().__init__(
+            outcome,
+            compile_errors=lambda source: "refused" if "refused" in source else None,
+            slots=len(named.urls) if named is not None else 2,
+        )
         self.named, self.refuses = named, False
 
     async def __aenter__(self) -> Self:
