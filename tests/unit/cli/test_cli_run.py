@@ -30,6 +30,12 @@ from support.stub_server import Answer, Asked, as_json, fenced, model_server, sa
 
 pytestmark = pytest.mark.once
 
+
+@pytest.fixture(autouse=True)
+def over_http(nobody_certified: None) -> None:
+    """Nothing here is asked over TLS."""
+
+
 SECRET = "sk-never-to-be-seen"
 LEVELS = ("introductory", "interview", "competition")
 DOUBLE = "print(2 * int(input()))\n"

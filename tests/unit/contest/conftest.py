@@ -11,3 +11,8 @@ from support.command_line import CommandLine
 @pytest.fixture
 def cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
     return CommandLine(folder=tmp_path, cache=shared_cache)
+
+
+@pytest.fixture(autouse=True)
+def over_http(nobody_certified: None) -> None:
+    """Nothing here is asked over TLS."""
