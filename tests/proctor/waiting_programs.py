@@ -295,7 +295,8 @@ print("hello")""",
     "star imports": "from math import *\nfrom itertools import *\nprint(pi, list(islice(count(), 3)))",
 }  # fmt: skip
 
-_USED = "import os, sys; os.dup2(1, 2); import signal, threading, time"
+_FIRST = "import os, sys; os.dup2(1, 2)"
+_USED = ("signal", "threading", "time")
 _ALL = """import os, sys; os.dup2(1, 2)
 import atexit, contextvars, decimal, faulthandler, gc, inspect, locale, resource, signal, threading, time, tracemalloc
 import warnings
@@ -317,10 +318,11 @@ def found() -> str:
 
 
 def whole(source: str) -> str:
-    """A program with what most of them use, on its first line. Its errors go where its output goes."""
+    """A program with the modules that it uses, on its first line. Its errors go where its output goes."""
     if source.startswith(("from __future__", "'''", "#", "\ufeff")) or not source:
         return source
-    return f"{_USED}\n{source}"
+    used = [name for name in _USED if f"{name}." in source]
+    return "".join((_FIRST, *(f"; import {name}" for name in used), "\n", source))
 
 
 BATCH = {"what it finds": found(), **{name: whole(source) for name, source in PROGRAMS.items()}}
