@@ -79,7 +79,7 @@ def test_who_drowns_the_one_who_judges_is_to_blame(
     bench = replace(bench, layers=layers)
     kind = "cms" if task_type == "Communication" else "testlib"
     limits = msgspec.structs.replace(LIMITS, cpu_ms=10000, wall_ms=30000)
-    own = PlanManager(argv=("manager",), kind=kind, limits=PlanLimits(cpu_ms=200, memory=64 << 20))
+    own = PlanManager(argv=("manager",), kind=kind, limits=PlanLimits(cpu_ms=100, memory=64 << 20))
     line = bench.one(FLOOD, task_type=task_type, manager_source=manager, manager=own, limits=limits)
     assert (line.end, line.failure) == ("output", None)
 
