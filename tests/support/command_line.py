@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from ioi_eval.store.folder import read_rows
+from support.once import all_tools
 from support.places import with_usual_cache
 from support.warm_command import Started, warm_command
 
 ROOT = Path(__file__).parents[2]
+_LONE = str(Path(__file__).with_name("lone_command.py"))
 # <iostream> takes five times as long to compile.
 RIGHT = '#include <cstdio>\nint main() { long a, b; scanf("%ld %ld", &a, &b); printf("%ld", a + b); }\n'
 SMALL = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d", a + b); }\n'
@@ -64,14 +67,19 @@ class CommandLine:
         return self._start(*arguments)
 
     def _start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            self.argv(*arguments),
-            cwd=self.folder,
-            env=self.env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        with tempfile.TemporaryFile() as told:
+            told.write(all_tools())
+            told.seek(0)
+            number = told.fileno()
+            return subprocess.Popen(
+                [sys.executable, _LONE, str(number), *map(str, arguments)],
+                cwd=self.folder,
+                env=self.env,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                pass_fds=[number],
+            )
 
     def argv(self, *arguments: str | Path) -> list[str]:
         return [sys.executable, "-m", "ioi_eval.cli", *map(str, arguments)]
