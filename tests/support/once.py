@@ -53,6 +53,16 @@ def all_tools() -> bytes:
     return msgspec.json.encode(toolchains_once())
 
 
+def knowing_tools(file: Path) -> str:
+    """Return how a script in Python begins that looks for no compilers. `file`: a place for what it reads."""
+    file.write_bytes(all_tools())
+    tests = str(Path(__file__).parents[1])
+    return (
+        f"import sys\nsys.path.append({tests!r})\nfrom support.once import ask_once\n"
+        f"ask_once(told=open({str(file)!r}, 'rb').read())\n"
+    )
+
+
 Look = Callable[[], dict[str, Toolchain]]
 
 

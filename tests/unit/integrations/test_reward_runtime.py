@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from reward_answers import RIGHT, TESTS, WRONG, fenced
+from support.once import knowing_tools
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.errors import JudgeFailure
@@ -85,7 +86,7 @@ def answer_of_child() -> Any:
 
 def test_a_forked_child_has_its_own_and_harms_nobody_while_a_score_is_under_way() -> None:
     slow = fenced("while True: pass")
-    give = make_reward(RewardOptions(time_limit=0.5, mode=RewardMode.PARTIAL))
+    give = make_reward(RewardOptions(time_limit=0.5, mode=RewardMode.PASS_FAIL))
     with ThreadPoolExecutor(1) as pool:
         under_way = pool.submit(give, completions=[slow, RIGHT], tests=[TESTS] * 2)
         while not (busy(runtime()) or under_way.done()):
@@ -165,7 +166,7 @@ if __name__ == "__main__":
 
 def test_programs_that_end_leave_no_box(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
-    script.write_text(TRAINING)
+    script.write_text(knowing_tools(tmp_path / "tools.json") + TRAINING)
     done = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, timeout=120, env={**os.environ}
     )

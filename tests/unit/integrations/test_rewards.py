@@ -19,6 +19,7 @@ import pytest
 import stamina
 from reward_answers import RIGHT, TESTS, WRONG, fenced
 from support.datasets import CasesError, Problems
+from support.once import knowing_tools
 
 from ioi_eval import Store
 from ioi_eval.errors import InputError, IoiEvalError
@@ -272,8 +273,9 @@ assert compute_score("apps", {RIGHT!r}, {TESTS!r}, {{"language": "klingon"}}) ==
 """
 
 
-def test_each_kind_of_row_is_told_once_and_counted_at_the_end() -> None:
-    done = subprocess.run([sys.executable, "-c", MISSES], capture_output=True, text=True, timeout=120)
+def test_each_kind_of_row_is_told_once_and_counted_at_the_end(tmp_path: Path) -> None:
+    script = knowing_tools(tmp_path / "tools.json") + MISSES
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     told = re.findall(r"^not judged because of ([^:]+):", done.stderr, re.M)
     assert told == ["tests that cannot be read", "a row that cannot be judged"]
