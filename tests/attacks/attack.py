@@ -113,9 +113,7 @@ def is_clean(feedback: str) -> bool:
 WA, RE, TLE, MLE, OLE = "WA", "RE", "TLE", "MLE", "OLE"
 ANY = (WA, RE, TLE, MLE, OLE)
 
-# Attacks are compiled all together, and each by itself. To optimize them takes most of that, and none needs it.
-PRELUDE = """#pragma GCC optimize("O0")
-#include <cerrno>
+PRELUDE = """#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

@@ -42,7 +42,7 @@ STOPPING = (
         'for (const char* p : {".", "check", "own", "t"}) { struct stat s; char b[999]; string path = string(getcwd(b, sizeof b) ? b : ".") + "/" + p; if (p[0] == \'.\') path = b; if (stat(path.c_str(), &s) == 0 && chmod(path.c_str(), 0) == 0) { won("closed"); chmod(path.c_str(), s.st_mode & 07777); } }',
     ),
     _cpp("fork-bomb", "seccomp", 'for (int i = 0; i < (wild[0] == \'1\' ? 100000 : 20); i++) { int p = fork_it(); if (p == 0) { rest(0.5); _exit(0); } if (p > 0 && i == 10) won("children"); }'),
-    _cpp("vfork-and-clone3", "seccomp", 'int p = vfork(); if (p == 0) _exit(0); if (p > 0) won("child");'),
+    _cpp("vfork-and-clone3", "seccomp", 'int p = syscall(SYS_vfork); if (p == 0) _exit(0); if (p > 0) won("child");'),
     _cpp(
         "thread-bomb",
         "seccomp",
