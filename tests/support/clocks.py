@@ -6,7 +6,10 @@ import asyncio
 
 
 class Ahead:
-    """The running loop's clock, ahead of the real one by the seconds that a test has turned it."""
+    """The running loop's clock, ahead of the real one by the seconds that a test has turned it.
+
+    The real one goes on, by seconds where the machine is busy: what must not be due yet needs so much room.
+    """
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()

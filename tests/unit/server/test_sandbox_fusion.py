@@ -163,9 +163,9 @@ async def test_who_finds_no_room_waits_for_some(server: Server, call: Caller, op
     for _ in range(2):
         late = asyncio.create_task(post(call, "print(1)"))
         await until(lambda: server._admission._doors.setdefault("", asyncio.Lock()).locked())
-        await clock.turn(7.9)
+        await clock.turn(5.0)
         assert not late.done()
-        await clock.turn(0.2)
+        await clock.turn(3.1)
         status, reply = await late
         assert status == 504 and "slots are taken" in reply["message"]
     late = asyncio.create_task(post(call, "print(1)"))
@@ -193,9 +193,9 @@ async def test_who_is_told_to_come_again_keeps_its_place(engine: EmbeddedEngine)
         for _ in range(2):
             late = asyncio.create_task(post(call, "print(1)"))
             await until(lambda: server._admission.visits == 2 + bool(server._admission._expected))
-            await clock.turn(11.9)
+            await clock.turn(9.0)
             assert not late.done()
-            await clock.turn(0.2)
+            await clock.turn(3.1)
             status, reply = await late
             assert status == 504 and "this request keeps its place" in reply["message"]
         behind = asyncio.create_task(run(call, "import time; time.sleep(1000)"))

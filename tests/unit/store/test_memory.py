@@ -128,9 +128,9 @@ async def test_lasting_work_ends_where_nobody_comes_back() -> None:
     first = asyncio.create_task(shared.call("key", work))
     await settle()
     first.cancel()
-    await clock.turn(9.0)
+    await clock.turn(6.0)
     assert (work.cancelled, "key" in shared) == (0, True)
-    await clock.turn(2.0)
+    await clock.turn(5.0)
     assert (work.cancelled, len(shared)) == (1, 0)
 
 

@@ -106,9 +106,9 @@ async def test_that_no_node_is_left_is_told_before_jobs_are_given_up(
     await until_told(told, ("a:1", Change.LOST))
     pool = ray.engine._running.pool  # type: ignore[attr-defined]
     clock, job = Ahead(), asyncio.create_task(pool.take())
-    await clock.turn(299.0)
+    await clock.turn(290.0)
     assert told[-1] == JobsWait(seconds=300.0) and not job.done()
-    await clock.turn(2.0)
+    await clock.turn(11.0)
     with pytest.raises(EngineUnavailable, match="300 s; gone: a:1"):
         await job
 
@@ -143,10 +143,10 @@ async def test_an_address_where_nothing_answers_is_said_with_the_remedy(
     ray.found = address
     clock = Ahead()
     entering = asyncio.create_task(RayEngine(f"ray://{address}" if is_given else "").__aenter__())
-    await clock.turn(14.0)
+    await clock.turn(10.0)
     await asyncio.sleep(0.05)
     assert not entering.done()
-    await clock.turn(2.0)
+    await clock.turn(6.0)
     with pytest.raises(EngineUnavailable, match=rf"{address}.* for 15 s.*RAY_ADDRESS.*ray_current_cluster"):
         await entering
 
