@@ -205,7 +205,7 @@ class Forks:
 class _Fork:
     """One of the processes: it runs tests and reports, and never returns from there.
 
-    What it has to say of a test it says when the next begins, in one go.
+    It reports a test in one message, when the next one begins.
     """
 
     def __init__(self, session: pytest.Session, says: Connection) -> None:

@@ -163,9 +163,11 @@ def test_processes_that_take_at_the_same_moment_take_different_shares(tmp_path: 
         for process in range(4):
             processes.append(os.fork())
             if not processes[-1]:
-                taken = [str(share.start) for share in iter(lambda: take(queue), None)]
-                (tmp_path / str(process)).write_text("\n".join(taken))
-                os._exit(0)
+                try:
+                    taken = [str(share.start) for share in iter(lambda: take(queue), None)]
+                    (tmp_path / str(process)).write_text("\n".join(taken))
+                finally:
+                    os._exit(0)  # whatever went wrong, it is no second process that runs tests
         for pid in processes:
             os.waitpid(pid, 0)
     taken = "\n".join((tmp_path / str(process)).read_text() for process in range(4)).split()
