@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 from ioi_eval.engines.contract import Batch, Built, Program, Recipe, Rejected
 from ioi_eval.engines.embedded.toolchains import toolchains
 from ioi_eval.engines.fake import Fault, Outcome, fake_profile
 from ioi_eval.engines.jobs.build import compile_script
 from ioi_eval.judge.recipes import Sources
-from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED
+from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED, Toolchain
 from ioi_eval.model.languages import LANGUAGES, Language, find
 from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import NamedBlob, Problem, Submission
@@ -30,11 +32,20 @@ __all__ = [
     "Recipe",
     "Rejected",
     "compile_script",
+    "compiler_in_shell",
     "fake_profile",
     "find",
     "submission_recipe",
     "toolchains",
 ]
+
+
+def compiler_in_shell(folder: Path, text: str, **fields: Any) -> Toolchain:
+    """Return what takes the place of g++: a script."""
+    path = folder / "g++"
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+    return Toolchain(command="g++", path=str(path), **{"version": "1", "identity": "g++ 1", **fields})
 
 
 def submission_recipe(

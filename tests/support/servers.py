@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+import aiohttp
+
 from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.piston import Patience
 from ioi_eval.engines.piston.discovery import Fixed
 from ioi_eval.engines.piston.reports import EndpointReport, findings
 from ioi_eval.server import Server, ServerOptions, serve
 
-__all__ = ["Condition", "EndpointReport", "Fixed", "Patience", "Server", "ServerOptions", "findings", "serve"]
+__all__ = [
+    "Condition",
+    "EndpointReport",
+    "Fixed",
+    "Patience",
+    "Server",
+    "ServerOptions",
+    "counted",
+    "counts",
+    "findings",
+    "serve",
+]
+
+
+async def counts(server: Server) -> dict[str, float]:
+    """Return what a server counts, by name and labels."""
+    async with aiohttp.ClientSession() as session, session.get(f"{server.url}/metrics") as reply:
+        return counted(await reply.text())
+
+
+def counted(metrics: str) -> dict[str, float]:
+    lines = (line.rsplit(" ", 1) for line in metrics.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, value in lines}

@@ -9,22 +9,17 @@ from typing import Any
 import pytest
 from dump_rows import write_jsonl
 from hub_rows import ADD, apps, contents, loaded
+from judged import statuses
 from support.datasets import Loaded, Selection, open_dump
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.models import Problem, Submission
 from ioi_eval.models import Verdict as V
 
 pytestmark = pytest.mark.once
 
 MEAN = {"inputs": [[[1, 2]], [[]]], "outputs": [[1.5], [None]], "fn_name": "mean"}
 SOLVED = "class Solution:\n    def mean(self, xs: List[int]): return sum(xs) / len(xs) if xs else None\n"
-
-
-async def statuses(scorer: Scorer, problem: Problem, code: str | None) -> list[V]:
-    submission = Submission(key="1", problem_id=problem.id, code=code, language="python")
-    return [test.status for test in (await scorer.score(problem, submission)).tests]
 
 
 def test_a_row_becomes_a_problem(tmp_path: Path) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from benchmark_tables import write_table
 from hub_rows import ADD, contents, listed, loaded
+from judged import statuses
 from support.command_line import CommandLine
 from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
 from testlib_files import ABOVE, HALVES, HIDDEN, write_header
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError
-from ioi_eval.models import CheckerKind, Problem, Submission, TaskType
+from ioi_eval.models import CheckerKind, TaskType
 from ioi_eval.models import Verdict as V
 from ioi_eval.problems import package as testlib
 
@@ -68,11 +69,6 @@ def contests_plus(name: str = "1575_A", **columns: Any) -> dict[str, Any]:
         "true_negative_rate": 0.9,
         **columns,
     }
-
-
-async def statuses(scorer: Scorer, problem: Problem, code: str) -> list[V]:
-    submission = Submission(key="1", problem_id=problem.id, code=code, language="python")
-    return [test.status for test in (await scorer.score(problem, submission)).tests]
 
 
 async def test_a_row_of_aethercode(scorer: Scorer, home: Path) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from hub_rows import ADD, code_contests, contents, loaded
+from judged import statuses
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.models import Problem, Submission
+from ioi_eval.models import Problem
 from ioi_eval.models import Verdict as V
 
 pytestmark = pytest.mark.once
@@ -20,11 +21,6 @@ NAME = "1575_A. Add"
 
 def one(folder: Path, **columns: Any) -> Problem:
     return loaded(folder, "code_contests", [code_contests(NAME, **columns)])[NAME]
-
-
-async def statuses(scorer: Scorer, problem: Problem, code: str) -> list[V]:
-    submission = Submission(key="1", problem_id=problem.id, code=code, language="python")
-    return [test.status for test in (await scorer.score(problem, submission)).tests]
 
 
 def io(*pairs: tuple[str, str]) -> dict[str, list[str]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hub_rows import ADD, contents
+from judged import statuses
 from support.command_line import CommandLine
 from support.datasets import BenchmarkOptions, find_benchmark, load
 
@@ -17,7 +18,7 @@ from ioi_eval.benchmarks import BENCHMARKS
 from ioi_eval.benchmarks.assertions import read_assertions
 from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark, cases_of, entry_in
 from ioi_eval.errors import InputError
-from ioi_eval.models import CheckerKind, Problem, Submission
+from ioi_eval.models import CheckerKind, Problem
 from ioi_eval.models import Verdict as V
 from ioi_eval.rules.json_tests import CasesError
 
@@ -161,19 +162,14 @@ def made(folder: Path, name: str, row: dict[str, Any], **options: Any) -> Proble
     return problem
 
 
-async def verdicts(scorer: Scorer, problem: Problem, code: str, language: str = "python") -> set[V]:
-    submission = Submission(key="1", problem_id=problem.id, code=code, language=language)
-    return {test.status for test in (await scorer.score(problem, submission)).tests}
-
-
 @pytest.mark.parametrize("name", ROWS)
 async def test_a_row_becomes_a_problem(scorer: Scorer, tmp_path: Path, name: str) -> None:
     row, label, right, wrong, number = ROWS[name]
     problem = made(tmp_path, name, row)
     assert (problem.id, len(problem.tests), problem.unusable) == (label, number, "")
     language = find_benchmark(name).language
-    assert await verdicts(scorer, problem, right, language) == {V.AC}
-    assert V.AC not in await verdicts(scorer, problem, wrong, language) or number > 1
+    assert set(await statuses(scorer, problem, right, language)) == {V.AC}
+    assert V.AC not in await statuses(scorer, problem, wrong, language) or number > 1
 
 
 def test_the_own_solutions(tmp_path: Path) -> None:
@@ -238,10 +234,10 @@ async def test_files_of_evalplus(scorer: Scorer, tmp_path: Path) -> None:
         "(('a', 1), (1,))",
         "((1.5,), ())",
     ]
-    assert await verdicts(scorer, problem, EVALPLUS["canonical_solution"]) == {V.AC}
+    assert set(await statuses(scorer, problem, EVALPLUS["canonical_solution"])) == {V.AC}
     as_list = "def similar_elements(a, b):\n    return [x for x in a if x in b]\n"
-    assert await verdicts(scorer, problem, as_list) == {V.AC}, "compared as sets"
-    assert V.WA in await verdicts(scorer, problem, "def similar_elements(a, b): return a")
+    assert set(await statuses(scorer, problem, as_list)) == {V.AC}, "compared as sets"
+    assert V.WA in await statuses(scorer, problem, "def similar_elements(a, b): return a")
     only_base = made(tmp_path, "evalplus", EVALPLUS, generated_tests=False)
     assert len(only_base.tests) == 1
 

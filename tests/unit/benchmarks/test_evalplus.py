@@ -11,13 +11,14 @@ import pytest
 from hub_rows import contents, listed, loaded
 from hypothesis import given
 from hypothesis import strategies as st
+from judged import statuses
 from support.command_line import CommandLine
 from support.datasets import CasesError
 from support.harnesses import harness_of_functions
 
 from ioi_eval import Scorer
 from ioi_eval.benchmarks.assertions import read_test
-from ioi_eval.models import CheckerKind, Problem, Submission
+from ioi_eval.models import CheckerKind, Problem
 from ioi_eval.models import Verdict as V
 from ioi_eval.rules.json_tests import as_arguments, as_json, literal
 
@@ -100,11 +101,6 @@ def one(folder: Path, row: dict[str, Any]) -> Problem:
     [problem] = problems.values()
     assert not problem.unusable, problem.unusable
     return problem
-
-
-async def statuses(scorer: Scorer, problem: Problem, code: str) -> list[V]:
-    submission = Submission(key="1", problem_id=problem.id, code=code, language="python")
-    return [test.status for test in (await scorer.score(problem, submission)).tests]
 
 
 SUMS = humaneval(checked("[[[1, 2]], [[0.1, 0.2]], [[]]]", "[3, 0.30000000000000004, 0]"))

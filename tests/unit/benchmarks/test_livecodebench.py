@@ -14,12 +14,12 @@ from dump_rows import write_jsonl
 from hub_rows import ADD, contents, lcb_tests, livecodebench, loaded, packed, write_rows
 from hypothesis import given
 from hypothesis import strategies as st
+from judged import statuses
 from support.datasets import CasesError, open_dump
 
 from ioi_eval import Scorer
 from ioi_eval.benchmarks.apps import pickled_text, unpacked
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.models import Problem, Submission
 from ioi_eval.models import Verdict as V
 
 pytestmark = pytest.mark.once
@@ -38,11 +38,6 @@ METHOD = "class Solution:\n    def add(self, a: List[int], b: int): return sum(a
 def functional(name: str, **columns: Any) -> dict[str, Any]:
     private = packed(lcb_tests(("[]\n-4", "-4"), kind="functional"))
     return livecodebench(name, **{**FUNCTION, "private": private, **columns})
-
-
-async def statuses(scorer: Scorer, problem: Problem, code: str) -> list[V]:
-    submission = Submission(key="1", problem_id=problem.id, code=code, language="python")
-    return [test.status for test in (await scorer.score(problem, submission)).tests]
 
 
 def test_a_row_becomes_a_program(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hub_rows import ADD, contents
+from judged import statuses
 from support.command_line import CommandLine
 from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
 from testlib_files import ABOVE as WITH_TESTLIB
@@ -16,7 +17,7 @@ from testlib_files import HALVES, write_header
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError
-from ioi_eval.models import CheckerKind, Problem, Submission, TaskType
+from ioi_eval.models import CheckerKind, TaskType
 from ioi_eval.models import Verdict as V
 from ioi_eval.problems import package as testlib
 
@@ -77,11 +78,6 @@ def write(folder: Path, *rows: dict[str, Any]) -> Path:
 def loaded(folder: Path, **options: Any) -> Loaded:
     told = BenchmarkOptions(data_dir=str(folder / "copy"), **options)
     return load(find_benchmark("ojbench"), told, cache=folder / "cache")
-
-
-async def statuses(scorer: Scorer, problem: Problem, code: str) -> list[V]:
-    submission = Submission(key="1", problem_id=problem.id, code=code, language="python")
-    return [test.status for test in (await scorer.score(problem, submission)).tests]
 
 
 @pytest.fixture

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from hub_rows import ADD, apps, contents, listed, loaded
+from judged import statuses
 from support.command_line import CommandLine
 from support.datasets import of_columns
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError
-from ioi_eval.models import CheckerKind, Problem, Submission
+from ioi_eval.models import CheckerKind
 from ioi_eval.models import Verdict as V
 
 pytestmark = pytest.mark.once
@@ -36,11 +37,6 @@ def taco(**columns: Any) -> dict[str, Any]:
         "Expected Time Complexity": None,
     }
     return {**row, **more, **columns}
-
-
-async def statuses(scorer: Scorer, problem: Problem, code: str) -> list[V]:
-    submission = Submission(key="1", problem_id=problem.id, code=code, language="python")
-    return [test.status for test in (await scorer.score(problem, submission)).tests]
 
 
 async def test_a_row_becomes_a_program(scorer: Scorer, tmp_path: Path) -> None:

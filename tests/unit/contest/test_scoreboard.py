@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.cups import hold, outcome
 
 from ioi_eval import load_problems, report
 from ioi_eval.contest import Rules, open_contest
@@ -13,7 +14,7 @@ from ioi_eval.reports import ReportOptions, Results
 from ioi_eval.reports.scoreboard import Entrant, Gains, clock, section
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.store.resources import examples
-from ioi_eval.testing import FakeEngine, FakeTest
+from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
 
@@ -27,24 +28,8 @@ STEPS = (
 )
 
 
-def outcome(test: FakeTest) -> float:
-    what, *tests = test.source.split()
-    return float(what == "all" or str(test.index) in tests)
-
-
-async def held(folder: Path, mode: Mode = Mode.MAX_SUBTASK) -> None:
-    problems = load_problems(examples() / "problems", only={"lanterns", "tide"}, cache=folder / "cache")
-    now = [0.0]
-    rules = Rules(mode=mode)
-    async with open_contest(
-        problems, rules, out=folder / "cup", engine=FakeEngine(outcome), clock=lambda: now[0]
-    ) as contest:
-        for now[0], participant, problem, code in STEPS:
-            await contest.session(participant).submit(problem, code)
-
-
 async def test_points_attempts_and_times_of_gains(tmp_path: Path) -> None:
-    await held(tmp_path)
+    await hold(tmp_path, STEPS)
     otter, heron = Results.open(tmp_path / "cup").summary().contest
     assert (otter.participant, otter.points, otter.gained) == ("otter", 200, 3725)
     assert [(one.problem_id, one.points, one.attempts, one.gained) for one in otter.problems] == [
@@ -72,7 +57,7 @@ def test_the_words_above_fit_the_columns(problems: int, words: str) -> None:
 
 
 async def test_the_last_submission_counts_where_rules_say_so(tmp_path: Path) -> None:
-    await held(tmp_path, Mode.MAX_TOKENED_LAST)
+    await hold(tmp_path, STEPS, Mode.MAX_TOKENED_LAST)
     (otter, _) = Results.open(tmp_path / "cup").summary().contest
     assert otter.curve == ((0, 0), (60, 25), (120, 0), (400, 100), (3725, 200))
 
@@ -96,7 +81,7 @@ async def test_the_rule_for_dumps_stands_beside_what_happened(tmp_path: Path) ->
 
 
 async def test_the_report_is_the_same_in_any_order_of_rows(tmp_path: Path) -> None:
-    await held(tmp_path)
+    await hold(tmp_path, STEPS)
     before = Results.open(tmp_path / "cup").summary().contest
     rows = (tmp_path / "cup" / "results.jsonl").read_text().splitlines()
     (tmp_path / "cup" / "results.jsonl").write_text("".join(row + "\n" for row in reversed(rows)))
@@ -104,7 +89,7 @@ async def test_the_report_is_the_same_in_any_order_of_rows(tmp_path: Path) -> No
 
 
 async def test_other_runs_have_no_scoreboard(tmp_path: Path) -> None:
-    await held(tmp_path)
+    await hold(tmp_path, STEPS)
     info = json.loads((tmp_path / "cup" / "run.json").read_text())
     del info["fingerprint"]["options"]["contest_mode"]
     (tmp_path / "cup" / "run.json").write_text(json.dumps(info))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from missing import needs
+from support.engines import compiler_in_shell
 from support.once import toolchains_once
 
 from ioi_eval import Store
@@ -91,13 +92,6 @@ def test_this_machine_s_java_shares_its_classes() -> None:
     assert found.ok
 
 
-def compiler(tmp_path: Path, text: str) -> Toolchain:
-    path = tmp_path / "g++"
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return Toolchain(command="g++", path=str(path), version="8.3", identity="")
-
-
 @pytest.mark.parametrize(
     ("taken", "ok", "detail"),
     [
@@ -107,13 +101,13 @@ def compiler(tmp_path: Path, text: str) -> Toolchain:
     ],
 )
 def test_newest_standard(tmp_path: Path, taken: str, ok: bool | None, detail: str) -> None:
-    fake = compiler(tmp_path, f'[ "$1" = -std={taken} ]')
+    fake = compiler_in_shell(tmp_path, f'[ "$1" = -std={taken} ]')
     [condition] = doctor.newest_standard(fake)
     assert (condition.ok, condition.detail) == (ok, detail)
 
 
 def test_a_compiler_that_takes_nothing(tmp_path: Path) -> None:
-    broken = compiler(tmp_path, "echo cannot find -lc >&2; exit 1")
+    broken = compiler_in_shell(tmp_path, "echo cannot find -lc >&2; exit 1")
     [standard], [static] = doctor.newest_standard(broken), doctor.static_libraries(broken)
     assert standard.ok is False
     assert (static.ok, static.detail) == (False, "cannot find -lc")

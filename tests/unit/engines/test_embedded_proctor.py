@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from engine_helpers import alive, mark
+from support.engines import compiler_in_shell
 from support.waits import until
 
 from ioi_eval import Store
@@ -40,13 +41,6 @@ def own_store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-def compiler(tmp_path: Path, text: str) -> Toolchain:
-    path = tmp_path / "g++"
-    path.write_text(f"#!/bin/bash\n{text}\n")
-    path.chmod(0o755)
-    return Toolchain(command="g++", path=str(path), version="1", identity="g++ 1")
-
-
 async def test_no_compiler(sources: Path, own_store: Store, tmp_path: Path) -> None:
     with pytest.raises(EngineUnavailable, match=r"apt-get install g\+\+"):
         await proctor_binary(None, sources, own_store, tmp_path)
@@ -60,7 +54,7 @@ async def test_sources_that_do_not_compile(sources: Path, own_store: Store, tmp_
 
 
 async def test_built_once_per_source_and_compiler(sources: Path, own_store: Store, tmp_path: Path) -> None:
-    counting = compiler(
+    counting = compiler_in_shell(
         tmp_path,
         f'echo x >> {tmp_path}/count; while [ "$1" != -o ]; do shift; done; echo binary > "$2"',
     )
@@ -77,7 +71,7 @@ async def test_a_build_is_told(
     sources: Path, own_store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture, level: int, told: str
 ) -> None:
     """Where nobody has said how much is to be told, it is what Python shows without being asked."""
-    quick = compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
+    quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
     with caplog.at_level(level, logger="ioi_eval"):
         for _ in range(2):
             await proctor_binary(quick, sources, own_store, tmp_path)
@@ -122,7 +116,7 @@ async def test_a_library_that_python_does_not_load_is_built(
     """One that came with the package was linked to the C library of another machine."""
     graders = tmp_path / "graders"
     (graders / "python").mkdir()
-    quick = compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo built > "$2"')
+    quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo built > "$2"')
     built = await waiting_library(quick, PYTHON, graders, own_store, tmp_path)
     assert built == (b"built\n", f"built here by g++ 1: {NOT_OF_THESE_LIBRARIES}")
     with pytest.raises(EngineUnavailable, match=f"no C\\+\\+ compiler, and {NOT_OF_THESE_LIBRARIES}"):
@@ -154,7 +148,7 @@ async def test_what_came_is_left_where_it_cannot_be_right(
     brought: Path, own_store: Store, tmp_path: Path, fault: str
 ) -> None:
     damaged(brought, fault)
-    quick = compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
+    quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
     built = await proctor_binary(quick, tmp_path / "graders" / "proctor", own_store, tmp_path)
     assert built == (b"binary\n", f"built here by g++ 1: {FAULTS[fault]}")
 
@@ -166,7 +160,7 @@ def test_a_changed_source_is_another_digest(brought: Path, tmp_path: Path) -> No
 
 
 def test_key_tells_sources_and_compilers_apart(sources: Path, tmp_path: Path) -> None:
-    one = compiler(tmp_path, "")
+    one = compiler_in_shell(tmp_path, "")
     other = Toolchain(command="g++", path=one.path, version="1", identity="g++ 2")
     keys = {proctor_key(one, sources), proctor_key(other, sources)}
     (sources / "notes.txt").write_text("no source")
@@ -177,7 +171,7 @@ def test_key_tells_sources_and_compilers_apart(sources: Path, tmp_path: Path) ->
 
 async def test_a_cancelled_build_leaves_no_compiler(sources: Path, own_store: Store, tmp_path: Path) -> None:
     marked = mark()
-    slow = compiler(tmp_path, f"trap '' TERM; sleep {marked} & wait")
+    slow = compiler_in_shell(tmp_path, f"trap '' TERM; sleep {marked} & wait")
     task = asyncio.create_task(proctor_binary(slow, sources, own_store, tmp_path))
     await until(lambda: bool(alive(marked)))
     task.cancel()

@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 from browsing import TAB, check_tabs, column, find, media, press, reach, violations
+from support.cups import hold
 from test_html_page import HOSTILE
 
-from ioi_eval import load_problems, report_sync
-from ioi_eval.contest import Rules, open_contest
+from ioi_eval import report_sync
 from ioi_eval.runs.work import synchronous
-from ioi_eval.store.resources import examples
-from ioi_eval.testing import FakeEngine, FakeTest
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
 
@@ -27,25 +25,10 @@ STEPS = (
 HOME, END, LEFT = "\ue011", "\ue010", "\ue012"
 
 
-def outcome(test: FakeTest) -> float:
-    what, *tests = test.source.split()
-    return float(what == "all" or str(test.index) in tests)
-
-
-async def hold(folder: Path) -> None:
-    problems = load_problems(examples() / "problems", only={"lanterns", "tide"}, cache=folder / "cache")
-    now = [0.0]
-    async with open_contest(
-        problems, Rules(), out=folder / "cup", engine=FakeEngine(outcome), clock=lambda: now[0]
-    ) as contest:
-        for now[0], participant, problem, code in STEPS:
-            await contest.session(participant).submit(problem, code)
-
-
 @pytest.fixture(scope="module")
 def cup(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("contest")
-    synchronous(hold)(folder)
+    synchronous(hold)(folder, STEPS)
     return folder / "cup"
 
 
@@ -53,7 +36,7 @@ def cup(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with names that nobody checked: of a folder that somebody else wrote."""
     folder = tmp_path_factory.mktemp("hostile")
-    synchronous(hold)(folder)
+    synchronous(hold)(folder, STEPS)
     path = folder / "cup" / "results.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for row in rows:

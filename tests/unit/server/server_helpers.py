@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import aiohttp
+from support.servers import counted
 
 from ioi_eval.engines.contract import Profile
 from ioi_eval.models import Job, JobResult
@@ -36,8 +37,7 @@ class Caller:
     async def counts(self) -> dict[str, float]:
         """The metrics by name and labels."""
         _, text = await self.get("/metrics")
-        lines = (line for line in text.splitlines() if not line.startswith("#"))
-        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+        return counted(text)
 
     async def _answer(self, method: str, path: str, options: dict[str, Any]) -> tuple[int, Any]:
         async with self.session.request(method, path, **options) as reply:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from missing import needs
 from support.builds import HELLO, lay_out, named, plain_problem, submitted
-from support.engines import CPU_LIMIT, Recipe, find, submission_recipe
+from support.engines import CPU_LIMIT, Recipe, compiler_in_shell, find, submission_recipe
 
 from ioi_eval.engines.jobs.build import compile_script, control_command
 from ioi_eval.model.job import Ended
@@ -21,14 +21,6 @@ from ioi_eval.store.resources import graders
 pytestmark = pytest.mark.alike
 
 LIMITS = BuildLimits()
-
-
-def fake_tool(folder: Path, text: str) -> Toolchain:
-    """A compiler in shell, under the name of the real one."""
-    path = folder / "g++"
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return Toolchain(command="g++", path=str(path), version="1", identity="1")
 
 
 def recipe_of(code: str = HELLO, limits: BuildLimits = LIMITS, language: str = "c++") -> Recipe:
@@ -105,7 +97,7 @@ def test_a_compiler_that_is_gone_is_the_machines_fault(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_the_machines_fault(tmp_path: Path) -> None:
-    tool = fake_tool(
+    tool = compiler_in_shell(
         tmp_path, "echo 'fatal error: error writing to x.s: No space left on device' >&2; exit 1"
     )
     stage = build(tmp_path, recipe_of(), tool)
@@ -119,7 +111,7 @@ WORKS_FOR_CONTROL = "for name; do case $name in *control.*) exit 0;; esac; done"
 def test_a_disk_that_is_nearly_full_is_not_the_sources_fault(tmp_path: Path) -> None:
     """The program finds no room there, and an empty one does."""
     failing = "head -c 5000000 /dev/zero > submission || { rm submission; exit 1; }"
-    tool = fake_tool(tmp_path, f"{WORKS_FOR_CONTROL}\n{failing}")
+    tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n{failing}")
     assert ending(build(tmp_path, recipe_of(), tool)) is Ending.BUILT
     mount = 'mount -t tmpfs -o size=4m disk "$0" && cp "$1" "$0" && cd "$0" && exec sh compile'
     small, script = tmp_path / "small", tmp_path / "box" / "compile"
@@ -145,7 +137,7 @@ def test_a_disk_that_is_nearly_full_is_not_the_sources_fault(tmp_path: Path) -> 
     ],
 )
 def test_endings_of_a_compiler_that_works_otherwise(tmp_path: Path, text: str, end: Ending) -> None:
-    tool = fake_tool(tmp_path, f"{WORKS_FOR_CONTROL}\n{text}")
+    tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n{text}")
     assert ending(build(tmp_path, recipe_of(), tool)) is end
 
 
@@ -155,13 +147,13 @@ def test_endings_of_a_compiler_that_works_otherwise(tmp_path: Path, text: str, e
 def test_go_refuses_a_source_with_either_code(tmp_path: Path, code: int, end: Ending) -> None:
     """Before version 1.20 with 2, since then with 1: neither is worth a second build."""
     recipe = recipe_of("package main", language="go")
-    tool = fake_tool(tmp_path, f"{WORKS_FOR_CONTROL}\n: > submission\nexit {code}")
+    tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n: > submission\nexit {code}")
     stage = build(tmp_path, recipe, msgspec.structs.replace(tool, command="go"))
     assert ending(stage, recipe.refusals) is end
 
 
 def test_a_compiler_that_is_content_and_makes_nothing_has_refused(tmp_path: Path) -> None:
-    stage = build(tmp_path, recipe_of(), fake_tool(tmp_path, "exit 0"))
+    stage = build(tmp_path, recipe_of(), compiler_in_shell(tmp_path, "exit 0"))
     assert (ending(stage), stage.stdout) == (Ending.REFUSED, "nothing came of it\n")
 
 
@@ -181,7 +173,7 @@ def test_a_library_is_no_program(tmp_path: Path, language: str, code: str) -> No
 
 
 def test_what_is_printed_is_bounded_and_does_not_stop_the_build(tmp_path: Path) -> None:
-    tool = fake_tool(
+    tool = compiler_in_shell(
         tmp_path, "i=0; while [ $i -lt 20000 ]; do echo warning $i; i=$((i+1)); done; : > submission"
     )
     stage = build(tmp_path, recipe_of(limits=BuildLimits(log=1000)), tool)

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from piston_loopback import QUICK, Loopback
-from support.servers import EndpointReport
+from support.servers import EndpointReport, counts
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.jobs.parcels import Shipping
@@ -72,12 +72,6 @@ async def worker(
 async def sender() -> AsyncIterator[Sender]:
     async with Wire() as wire:
         yield Sender(wire, QUICK)
-
-
-async def counts(server: Server) -> dict[str, float]:
-    async with aiohttp.ClientSession() as session, session.get(f"{server.url}/metrics") as reply:
-        lines = (line for line in (await reply.text()).splitlines() if not line.startswith("#"))
-        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
 async def received(server: Server) -> tuple[float, float]:

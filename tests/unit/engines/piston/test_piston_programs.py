@@ -9,14 +9,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import msgspec
 import pytest
 from piston_loopback import QUICK
 from support.builds import submitted
 from support.command_line import RIGHT
 from support.engines import submission_recipe
-from support.servers import EndpointReport, Fixed
+from support.servers import EndpointReport, Fixed, counts
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
 from ioi_eval.engines.contract import ArtifactsLost, Built, Recipe, Staying
@@ -87,12 +86,6 @@ class Workers:
 async def workers(engine: EmbeddedEngine, tmp_path: Path) -> AsyncIterator[Workers]:
     async with AsyncExitStack() as stack:
         yield Workers(engine, tmp_path, stack)
-
-
-async def counts(server: Server) -> dict[str, float]:
-    async with aiohttp.ClientSession() as session, session.get(f"{server.url}/metrics") as reply:
-        lines = (line for line in (await reply.text()).splitlines() if not line.startswith("#"))
-        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
 # --- judging ---------------------------------------------------------------------------------------------

@@ -1,0 +1,30 @@
+"""Contests that are held as a test says: who submits what when, and which of its tests that passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ioi_eval import load_problems
+from ioi_eval.contest import Rules, open_contest
+from ioi_eval.rules.scoring import Mode
+from ioi_eval.store.resources import examples
+from ioi_eval.testing import FakeEngine, FakeTest
+
+
+def outcome(test: FakeTest) -> float:
+    """`all`, or `only` and the numbers of tests."""
+    what, *tests = test.source.split()
+    return float(what == "all" or str(test.index) in tests)
+
+
+async def hold(
+    folder: Path, steps: Iterable[tuple[float, str, str, str]], mode: Mode = Mode.MAX_SUBTASK
+) -> None:
+    problems = load_problems(examples() / "problems", only={"lanterns", "tide"}, cache=folder / "cache")
+    now = [0.0]
+    async with open_contest(
+        problems, Rules(mode=mode), out=folder / "cup", engine=FakeEngine(outcome), clock=lambda: now[0]
+    ) as contest:
+        for now[0], participant, problem, code in steps:
+            await contest.session(participant).submit(problem, code)

@@ -1,0 +1,13 @@
+"""What a benchmark's problem gives a program."""
+
+from __future__ import annotations
+
+from ioi_eval import Scorer
+from ioi_eval.models import Problem, Submission, Verdict
+
+
+async def statuses(
+    scorer: Scorer, problem: Problem, code: str | None, language: str = "python"
+) -> list[Verdict]:
+    submission = Submission(key="1", problem_id=problem.id, code=code, language=language)
+    return [test.status for test in (await scorer.score(problem, submission)).tests]
