@@ -444,19 +444,24 @@ class Ways:
         return done.returncode, done.stderr, there
 
 
+STANDARDS = ("gnu++17", "gnu++20")
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("standard", ["gnu++17", "gnu++20"])
+@pytest.mark.parametrize("standard", STANDARDS)
 def test_it_changes_no_byte_of_the_examples(
     tmp_path: Path, shared: Path, checker: Path, standard: str
 ) -> None:
-    examples = Path(__file__).parents[4] / "examples/problems"
-    corpus = Path(__file__).parents[2] / "judge/cpp_corpus"
-    texts = [path.read_text() for path in sorted(examples.rglob("*.cpp")) if "checker" not in path.name]
-    texts += [path.read_text() for path in sorted(corpus.glob("*.cpp"))]
+    """Try each of the corpus by both standards, each of the examples by one."""
+    sources = (Path(__file__).parents[4] / "examples/problems").rglob("*.cpp")
+    examples = [path.read_text() for path in sorted(sources) if "checker" not in path.name]
+    corpus = (Path(__file__).parents[2] / "judge/cpp_corpus").glob("*.cpp")
     ways = Ways(tmp_path, shared, checker, standard)
     tried = equal = 0
     # At a file that is not there compilers stop: what follows is not seen.
-    for text in dict.fromkeys(re.sub(r'(?m)^(#include "[^"\n]*"$)(?s:.*)', r"\1", text) for text in texts):
+    whole = dict.fromkeys(re.sub(r'(?m)^(#include "[^"\n]*"$)(?s:.*)', r"\1", text) for text in examples)
+    half = list(whole)[STANDARDS.index(standard) :: len(STANDARDS)]
+    for text in [*half, *(path.read_text() for path in sorted(corpus))]:
         early = ways.early(BIG + text)
         if early[0] == REACHED:
             tried += 1
@@ -469,7 +474,7 @@ def test_it_changes_no_byte_of_the_examples(
         tried += 1
         equal += 1
         assert early == usual, text
-    assert tried > 70 and equal > 0.9 * tried, (tried, equal)
+    assert tried > 35 and equal > 0.9 * tried, (tried, equal)
 
 
 @pytest.mark.long
