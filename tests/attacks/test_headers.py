@@ -19,6 +19,8 @@ from ioi_eval.judge.programs import Artifacts
 from ioi_eval.model.job import Ended
 from ioi_eval.models import BuildOptions, Job
 
+pytestmark = pytest.mark.once
+
 FEW = "#include <cstdio>\n#include <climits>\n"
 BIG = "#include <bits/stdc++.h>\n"
 _REST = 'int main() { std::printf("%d %d\\n", INT_MAX, int(sizeof(std::FILE*))); }\n'

@@ -249,6 +249,7 @@ async def test_a_standard_that_the_compiler_lacks_is_no_compile_error(scorer: Sc
 
 
 @pytest.mark.long
+@pytest.mark.once
 @pytest.mark.parametrize("beginning", ["bits/stdc++.h", "vector"])
 async def test_a_precompiled_header_changes_nothing_but_the_time(
     tmp_path: Path, store: Store, beginning: str

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.once, pytest.mark.long]
 BENCH = Path(__file__).parents[3] / "scripts" / "bench" / "million.py"
 
 
