@@ -153,7 +153,7 @@ _DEEPEST = 2  # folders around the packages, within the one that was named
 def load_problems(
     source: str | Path,
     *,
-    cache: Path | None = None,
+    cache: str | Path | None = None,
     only: Collection[str] = frozenset(),
     choose: Callable[[Sequence[str]], Collection[str]] | None = None,
     change: Callable[[Problem], Problem] | None = None,
@@ -168,9 +168,9 @@ def load_problems(
     Zips are extracted once into `cache`, by default the private folder. Packages that `only` leaves out may
     be broken.
     """
-    cache = cache or private_folder()
+    place = Path(cache) if cache else private_folder()
     with ExitStack() as kept:
-        folders = package_folders(source, cache, kept, limits)
+        folders = package_folders(source, place, kept, limits)
         if choose is not None:
             only = choose([name for found in folders if (name := _id(*found)) and (not only or name in only)])
         wanted = (found for found in folders if not only or _id(*found) in {*only, None})

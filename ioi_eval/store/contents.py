@@ -113,8 +113,8 @@ class Store:
     A path that was returned may vanish unless its key is pinned: pin first, then `get` or `put`.
     """
 
-    def __init__(self, root: Path, limit: int | None = None) -> None:
-        self.root, self.limit = root.absolute(), limit
+    def __init__(self, root: str | Path, limit: int | None = None) -> None:
+        self.root, self.limit = Path(root).absolute(), limit
         # Bytes that an entry should not exceed, or it would cost too many others.
         self.largest = math.inf if limit is None else limit // _LARGEST
         self._objects, self._pins, self._parts = (self.root / name for name in ("objects", "pins", "parts"))

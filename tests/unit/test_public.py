@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import ioi_eval
-from ioi_eval import Limits, Problem, Scorer, Submission, Test, Verdict
+from ioi_eval import Limits, Problem, Scorer, Store, Submission, Test, Verdict, load_problems
 from ioi_eval.models import Blob
+from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.alike
@@ -167,3 +168,9 @@ async def test_a_users_first_test() -> None:
         result = await scorer.score(problem, Submission(key="a", problem_id="sum", code="int main() {}"))
     assert [test.status for test in result.tests] == [Verdict.AC, Verdict.TLE]
     assert result.points == 0.5
+
+
+def test_folders_may_be_named_by_text(tmp_path: Path) -> None:
+    assert Store(f"{tmp_path}/store").root == tmp_path / "store"
+    zipped = load_problems(str(examples() / "problems"), cache=f"{tmp_path}/cache", only={"carousel"})
+    assert list(zipped) == ["carousel"]

@@ -72,7 +72,7 @@ class EmbeddedEngine:
         *,
         store: Store,
         slots: int | None = None,
-        boxes: Path | None = None,
+        boxes: str | Path | None = None,
         layers: tuple[str, ...] | None = None,
         allow_unconfined: bool = False,
         max_stdout: int = 64 << 20,
@@ -81,7 +81,7 @@ class EmbeddedEngine:
         max_processes: int = 256,
         max_disk: int = 4 << 30,
         max_names: int = 100_000,
-        packages: Iterable[Path] = (),
+        packages: Iterable[str | Path] = (),
         waiting: bool = True,
         python: str = "",
         promised: Collection[str] = (),
@@ -95,12 +95,12 @@ class EmbeddedEngine:
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
         self._wanted = self._slots = slots or len(os.sched_getaffinity(0))
-        self._store, self._boxes = store, boxes
+        self._store, self._boxes = store, None if boxes is None else Path(boxes)
         self._layers, self._allow_unconfined = layers, allow_unconfined
         self._caps = Caps(stdout=max_stdout, stderr=max_stderr)
         self._max_file, self._max_processes = max_file, max_processes
         self._room = Room(disk=max_disk, names=max_names)
-        self._packages, self._waiting = tuple(packages), waiting
+        self._packages, self._waiting = tuple(map(Path, packages)), waiting
         self._python, self._promised = python, tuple(promised)
         self._held = AsyncExitStack()
         self._running: _Running | None = None

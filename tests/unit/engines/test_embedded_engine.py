@@ -56,7 +56,7 @@ async def opened(store: Store, place: Path, layers: tuple[str, ...] | None) -> A
     async with EmbeddedEngine(
         store=store,
         slots=2,
-        boxes=place,
+        boxes=str(place),
         layers=layers,
         max_stdout=100_000,
         max_stderr=1000,
