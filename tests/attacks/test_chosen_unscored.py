@@ -169,16 +169,17 @@ async def engines(place: str, cache: Store) -> AsyncIterator[tuple[Transport, Tr
         yield await stack.enter_async_context(PistonEngine(Fixed([url]))), trusted
 
 
+@pytest.fixture(scope="module")
+def store(place: str, cache: Store, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Elsewhere it has nothing that others built. A real server builds the proctor first, once for all tests."""
+    return cache if place == "here" else Store(tmp_path_factory.mktemp("store"))
+
+
 @pytest_asyncio.fixture(loop_scope="module")
 async def scorer(
-    engines: tuple[Transport, Transport | None],
-    place: str,
-    cache: Store,
-    tmp_path: Path,
-    builds: BuildOptions,
+    engines: tuple[Transport, Transport | None], store: Store, builds: BuildOptions
 ) -> AsyncIterator[Scorer]:
     there, trusted = engines
-    store = cache if place == "here" else Store(tmp_path / "store")
     async with Scorer(lent(there), store=store, builds=builds, trusted=trusted and lent(trusted)) as opened:
         yield opened
 

@@ -477,9 +477,11 @@ def check_by_axe(browser: Any, every: Iterable[Path], scheme: str, width: int) -
         assert violations(browser) == [], f"{page.name}, {scheme}, {width} pixels"
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width"), [("light", 1400), ("dark", 1400), ("light", 400), ("dark", 400)]
-)
+# Colours know no width, and sizes no scheme: nothing is shown in one of the four cases alone.
+LOOKS = [("light", 1400), ("dark", 400)]
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
 def test_axe_finds_nothing(folder: Path, compared: Path, browser: Any, scheme: str, width: int) -> None:
     check_by_axe(browser, [*pages(folder), compared], scheme, width)
 
@@ -492,9 +494,8 @@ def test_axe_finds_pale_words_and_a_picture_without_any(folder: Path, browser: A
     assert found == {"color-contrast": 1, "image-alt": 1}
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1400), ("dark", 400)])
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
 def test_axe_finds_nothing_in_a_large_run(recorded_run: Path, browser: Any, scheme: str, width: int) -> None:
-    """Colours know no width, and sizes no scheme: nothing is shown in one of the four cases alone."""
     check_by_axe(browser, pages(recorded_run), scheme, width)
 
 
