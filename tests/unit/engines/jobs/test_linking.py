@@ -307,14 +307,14 @@ def test_programs_of_the_corpus_do_the_same(tmp_path: Path, shared: Path, path: 
     assert outcomes[0] == outcomes[1]
 
 
-EVERY_ENDING = ("lanterns", "relay")
+EVERY_ENDING = "relay"
 GOOD = ("accepted", "correct", "model_solution", "partially_correct")
 
 
 def _solutions(problem: Problem) -> Sequence[Submission]:
-    """Return what is right, and what is partly; for two packages all programs, which end in every way."""
+    """Return what is right, and what is partly; of one package all programs, which end in every way."""
     programs = [solution for solution in problem.solutions if solution.language in ("c", "c++")]
-    if problem.id not in EVERY_ENDING:
+    if problem.id != EVERY_ENDING:
         programs = [program for program in programs if program.expected in GOOD]
     return [
         Submission(key=program.name, problem_id=problem.id, code=program.code, language=program.language)
@@ -346,8 +346,8 @@ async def test_solutions_of_the_examples_are_judged_alike(
 @pytest.mark.long
 def test_the_examples_have_every_ending(tmp_path: Path) -> None:
     problems = load_problems(EXAMPLES, cache=tmp_path)
-    assert sum(len(_solutions(problem)) for problem in problems.values()) > 50
-    endings = {program.expected for name in EVERY_ENDING for program in problems[name].solutions}
+    assert sum(len(_solutions(problem)) for problem in problems.values()) > 40
+    endings = {program.expected for program in problems[EVERY_ENDING].solutions}
     assert endings >= {
         "incorrect",
         "runtime_error",
