@@ -90,19 +90,19 @@ for _ in range(20):
     _cpp(
         "touching-memory",
         "polling accounting",
-        'for (int i = 0; i < 130; i++) { char* p = (char*)malloc(1 << 20); if (!p) abort(); memset(p, 1, 1 << 20); } rest(3); won("touched");',
+        'for (int i = 0; i < 104; i++) { char* p = (char*)malloc(1 << 20); if (!p) abort(); memset(p, 1, 1 << 20); } rest(3); won("touched");',
         verdicts=(MLE, RE),
     ),
     _cpp(
         "touching-shared-memory",
         "seccomp polling accounting",
-        'char* p = (char*)mmap(0, 130ul << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); if (p == MAP_FAILED) return; memset(p, 1, 130ul << 20); rest(3); won("touched");',
+        'char* p = (char*)mmap(0, 104ul << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); if (p == MAP_FAILED) return; memset(p, 1, 104ul << 20); rest(3); won("touched");',
         verdicts=(WA, MLE),
     ),
     _cpp(
         "deep-recursion",
         "polling accounting",
-        'struct R { static int f(int n) { volatile char p[16384]; for (int i = 0; i < 16384; i += 4096) p[i] = n; return n == 0 ? p[0] : f(n - 1) + p[8192]; } }; volatile int end = R::f(8500); (void)end; rest(3); won("deep");',
+        'struct R { static int f(int n) { volatile char p[16384]; for (int i = 0; i < 16384; i += 4096) p[i] = n; return n == 0 ? p[0] : f(n - 1) + p[8192]; } }; volatile int end = R::f(6800); (void)end; rest(3); won("deep");',
         verdicts=(MLE, RE),
     ),
     _cpp(
