@@ -18,7 +18,7 @@ import pytest
 from _pytest.capture import FDCapture
 
 _SHARE = struct.Struct("II")
-_SHARES = 24  # of what is left a process takes one part in so many, and so do the others
+_SHARES = 24  # a process takes this part of its own part of the tests that are left
 
 
 def shares(files: Sequence[object], processes: int) -> Iterator[range]:

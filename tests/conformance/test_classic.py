@@ -31,9 +31,14 @@ from ioi_eval.models import Verdict as V
 from ioi_eval.server.prepared import Prepared
 
 # Tasks that the contract takes as it takes the other one.
-ALIKE = {"drums": "cairn", "garland": "carousel", "ferry": "lanterns", "threes": "pumpkins"}
+ALIKE = {"garland": "carousel", "ferry": "lanterns", "threes": "pumpkins"}
 OF_SCORES = ("correct", "model_solution", "partially_correct", "incorrect")
-PROBLEMS = sorted(path.name.removesuffix(".zip") for path in (examples() / "problems").iterdir())
+PLACE = examples() / "problems"
+PROBLEMS = sorted(path.name.removesuffix(".zip") for path in PLACE.iterdir())
+
+
+def shape(problem: Problem) -> tuple[object, ...]:
+    return problem.task_type, problem.checker.kind, problem.options
 
 
 @pytest.fixture
@@ -51,9 +56,11 @@ async def test_both_paths_agree(classics: Prepared, store: Store, cache: Path, n
 
     Where another's task is alike only what is right, in part, or wrong.
     """
-    problem = load_problems(examples() / "problems", cache=cache, only={name})[name]
+    problem = load_problems(PLACE, cache=cache, only={name})[name]
     if not has_classic_job(problem):
         pytest.skip(f"a {problem.task_type} task with a {problem.checker.kind} checker has no classic job")
+    if name in ALIKE:
+        assert shape(problem) == shape(load_problems(PLACE, cache=cache, only={ALIKE[name]})[ALIKE[name]])
     first, *others = [one for one in one_of_each(problem) if name not in ALIKE or one.expected in OF_SCORES]
     async with judge_on(classics, store) as judge:
         compared = [await compare(classics, judge, problem, first, runtime=OWN)]

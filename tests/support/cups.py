@@ -13,7 +13,7 @@ from ioi_eval.testing import FakeEngine, FakeTest
 
 
 def outcome(test: FakeTest) -> float:
-    """`all`, or `only` and the numbers of tests."""
+    """Pass the tests that a source names: `all`, or `only` and their numbers."""
     what, *tests = test.source.split()
     return float(what == "all" or str(test.index) in tests)
 

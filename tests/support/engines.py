@@ -41,7 +41,7 @@ __all__ = [
 
 
 def compiler_in_shell(folder: Path, text: str, **fields: Any) -> Toolchain:
-    """Return what takes the place of g++: a script."""
+    """Write a script under the name g++, and return it as a compiler."""
     path = folder / "g++"
     path.write_text(f"#!/bin/bash\n{text}\n")
     path.chmod(0o755)

@@ -1,4 +1,4 @@
-"""What a benchmark's problem gives a program."""
+"""Judging a program by a problem of a benchmark."""
 
 from __future__ import annotations
 
@@ -9,5 +9,6 @@ from ioi_eval.models import Problem, Submission, Verdict
 async def statuses(
     scorer: Scorer, problem: Problem, code: str | None, language: str = "python"
 ) -> list[Verdict]:
+    """Return the status of each test."""
     submission = Submission(key="1", problem_id=problem.id, code=code, language=language)
     return [test.status for test in (await scorer.score(problem, submission)).tests]
