@@ -200,20 +200,31 @@ need_python() {
 
 install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
 
-# need_package EXTRAS: the package, editable, in the virtual environment; again only if pyproject.toml changed.
+# need_package EXTRAS: the package, editable, in the virtual environment; again only if pyproject.toml changed. For a moment
+# of an installation programs of the environment do not find the package.
 need_package() {
-    local wanted
-    wanted="$(sha256sum <"$top/pyproject.toml") $top$1"
     mkdir -p "$venv"
     exec 9<"$venv"
     flock 9
-    if ! [ -e "$venv/.installed$1" ] || [ "$(cat "$venv/.installed$1")" != "$wanted" ]; then
+    if ! is_installed "$1"; then
         make_venv
         say "Installing ioi_eval$1 into $venv ..."
         install --editable "$top$1"
-        printf '%s\n' "$wanted" >"$venv/.installed$1"
+        printf '%s\n' "$(wanted "$1")" >"$venv/.installed$1"
     fi
     exec 9<&-
+}
+
+wanted() { printf '%s %s' "$(sha256sum <"$top/pyproject.toml")" "$top$1"; }
+
+# Whoever asks for no extras takes an installation with some.
+is_installed() {
+    local one noted=("$venv/.installed$1")
+    if [ -z "$1" ]; then noted=("$venv/.installed"*); fi
+    for one in "${noted[@]}"; do
+        if [ -e "$one" ] && [ "$(cat "$one")" = "$(wanted "${one##*/.installed}")" ]; then return; fi
+    done
+    return 1
 }
 
 # An environment that was cut off while it was made, or whose Python is gone, is made again.

@@ -252,21 +252,25 @@ def test_the_script_s_table_of_packages(cli: CommandLine, package: Path, foreign
     assert lines[5][:6] == ["1 of 3 packages can be used", "", "no", "6", "3 of 4", "1"]
 
 
-def test_the_table_as_a_command(cli: CommandLine) -> None:
-    """In an environment that is there already; the tests of a package that has none are made first."""
+@pytest.mark.parametrize("extras", ["", "[dev]"], ids=["without extras", "with extras"])
+def test_the_table_as_a_command(cli: CommandLine, extras: str) -> None:
+    """Nothing is installed where the package is there already, were it with extras."""
     environment = cli.folder / "environment"
     python = environment / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     python.chmod(0o755)
     wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
-    (environment / ".installed").write_text(f"{wanted}  - {ROOT}\n")
+    (environment / f".installed{extras}").write_text(f"{wanted}  - {ROOT}{extras}\n")
     env = {**cli.env, **with_usual_cache(cli.cache), "IOI_EVAL_VENV": str(environment)}
     script = str(ROOT / "scripts" / "validate_official")
     asked = subprocess.run([script], env=env, capture_output=True, text=True, check=False)
     assert (asked.returncode, script.rpartition("/")[2] in asked.stderr) == (2, True)
     called = subprocess.run([script, "--generate", "x"], env=env, capture_output=True, text=True, check=True)
     assert called.stdout.splitlines() == [f"{script}.py", "--table", "--generate", "x"]
+
+
+def test_the_tests_of_a_package_that_has_none_are_made_first(cli: CommandLine) -> None:
     made = cli.script("validate_official.py", "--table", "--generate", SPINDLE)
     without = cli.script("validate_official.py", "--table", SPINDLE)
     for done, line, code in (
