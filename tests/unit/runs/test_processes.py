@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import msgspec
 import pytest
-from support.waits import settle
+from support.waits import settle, until
 
 from ioi_eval import InputError, Store, load_problems, score_dump
 from ioi_eval.engines.contract import Change, JobsWait, OnServer, ServerChanged, Servers, ignore
@@ -198,9 +198,18 @@ async def test_a_process_that_dies_fails_what_it_had_in_hand(tmp_path: Path, spa
     assert rows == same
 
 
-async def test_another_process_takes_the_place_of_one_that_dies(tmp_path: Path, spawned: Processes) -> None:
-    """The third one judges, with a server of its own; rows that the first had in hand have failed."""
-    judged, shares = asyncio.Event(), list[tuple[int, int]]()
+def replaced(log: pytest.LogCaptureFixture) -> int:
+    return log.text.count("another one took its place")
+
+
+async def test_another_process_takes_the_place_of_one_that_dies(
+    tmp_path: Path, spawned: Processes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The third one judges, with a server of its own; rows that the first had in hand have failed.
+
+    Until the third can judge, the second may get all that is at hand, and keeps that.
+    """
+    shares = list[tuple[int, int]]()
 
     def dies(engine: Fake) -> None:
         number, run = len(spawned.engines) - 1, engine.execute
@@ -210,12 +219,11 @@ async def test_another_process_takes_the_place_of_one_that_dies(tmp_path: Path, 
                 spawned.tasks[0].cancel()
                 await asyncio.sleep(60)
             if number == 1 and len(engine.runs) > 2:
-                await judged.wait()
+                await until(lambda: replaced(caplog))
             result = await run(job)
             if number == 2:
                 await settle(100)
                 shares.append((spawned.servers(1), spawned.servers(2)))
-                judged.set()
             return result
 
         engine.execute = execute  # type: ignore[method-assign]
@@ -230,21 +238,20 @@ async def test_another_process_takes_the_place_of_one_that_dies(tmp_path: Path, 
 
 
 async def test_a_process_is_replaced_as_often_as_there_are_processes(
-    tmp_path: Path, spawned: Processes
+    tmp_path: Path, spawned: Processes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The second one goes on; the first, third and fourth die with their first job."""
-    died = asyncio.Event()
+    died = set[int]()
 
     def dies(engine: Fake) -> None:
         number, run = len(spawned.engines) - 1, engine.execute
 
         async def execute(job: Any) -> Any:
             if number != 1:
-                if number == 3:
-                    died.set()
+                died.add(number)
                 spawned.tasks[number].cancel()
                 await asyncio.sleep(60)
-            await died.wait()
+            await until(lambda: died and replaced(caplog) == min(len(died), 2))  # the next job is another's
             return await run(job)
 
         engine.execute = execute  # type: ignore[method-assign]
@@ -253,7 +260,7 @@ async def test_a_process_is_replaced_as_often_as_there_are_processes(
     async with asyncio.timeout(60):
         call, rows = await scored(tmp_path, "run", TWO, 2)
     assert len(spawned.engines) == 4 and len(rows) + len(call.failures) == 44
-    assert spawned.servers(1) == 2
+    assert died == {0, 2, 3} and spawned.servers(1) == 2
 
 
 async def test_submissions_go_where_a_server_works(tmp_path: Path, spawned: Processes) -> None:
