@@ -52,7 +52,7 @@ def points(folder: Path, wrong: str = "") -> list[float]:
 def test_a_package(tmp_path: Path) -> None:
     problem = sound(HALVES, "halves")
     assert (problem.id, problem.name, problem.tags) == ("halves", "Two parts", ("math",))
-    assert (problem.limits.cpu_time, problem.limits.memory) == (1.0, 256 << 20)
+    assert (problem.limits.cpu_time, problem.limits.memory) == (0.4, 256 << 20)
     assert [test.name for test in problem.tests] == list(TESTS)
     assert problem.checker.kind is CheckerKind.TESTLIB
     assert [source.name for source in problem.checker.sources] == ["files/check.cpp", "files/limits.h"]
@@ -131,7 +131,7 @@ def test_tests_that_were_not_generated(tmp_path: Path) -> None:
     ("old", "new", "field", "words"),
     [
         ('short-name="halves"', 'short-name="a b"', "short-name", "'a b' is not an id"),
-        ("<time-limit>1000", "<time-limit>1 s", "testset.time-limit", "'1 s' is not a number of millisec"),
+        ("<time-limit>400", "<time-limit>1 s", "testset.time-limit", "'1 s' is not a number of millisec"),
         ("<memory-limit>268435456", "<memory-limit>", "testset.memory-limit", "'' is not a number of bytes"),
         ('input-file=""', 'input-file="../a"', "judging.input-file", "not a plain file name"),
         ('cpu-name="any"', 'run-count="2"', "judging.run-count", "solutions run twice without an interactor"),

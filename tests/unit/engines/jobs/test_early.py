@@ -103,8 +103,8 @@ def small(recipe: Recipe, text: str) -> Recipe:
 
 @pytest.fixture(autouse=True)
 def headers_are_little(request: pytest.FixtureRequest) -> None:
-    """But for the tests with the real ones, which are long."""
-    if request.node.get_closest_marker("long") is None:
+    """But for the tests with the real ones, which are long as a whole."""
+    if all(mark.name != "long" for mark in getattr(request.function, "pytestmark", ())):
         request.getfixturevalue("little")
 
 
