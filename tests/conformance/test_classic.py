@@ -30,7 +30,7 @@ from ioi_eval.models import (
 from ioi_eval.models import Verdict as V
 from ioi_eval.server.prepared import Prepared
 
-# Tasks that the contract takes as it takes the other one: how a program ends does not depend on who checks outputs.
+# Tasks that the contract takes as it takes the other one. How a program ends does not depend on a checker.
 ALIKE = {**dict.fromkeys(("garland", "pumpkins", "relay", "threes"), "carousel"), "ferry": "lanterns"}
 OF_SCORES = ("correct", "model_solution", "partially_correct", "incorrect")
 PLACE = examples() / "problems"

@@ -155,7 +155,7 @@ int main() {
 def test_a_package_that_brings_headers(desk: Any, spare: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Builds read the header that lies in the package: here one with a name more than the usual one.
 
-    Two programs prove the early one: scripts/prove_headers takes the whole corpus, which is two minutes of CPU.
+    Two programs prove the early one; scripts/prove_headers takes the whole corpus, two minutes of CPU.
     """
     monkeypatch.setattr(packaging, "trials", lambda recipe: islice(trials(recipe), 2))
     spare.start()
