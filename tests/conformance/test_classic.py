@@ -30,15 +30,15 @@ from ioi_eval.models import (
 from ioi_eval.models import Verdict as V
 from ioi_eval.server.prepared import Prepared
 
-# Tasks that the contract takes as it takes the other one. How a program ends does not depend on a checker.
-ALIKE = {**dict.fromkeys(("garland", "pumpkins", "relay", "threes"), "carousel"), "ferry": "lanterns"}
+# Tasks that the contract takes as it takes the other one.
+ALIKE = {"garland": "carousel", "ferry": "lanterns", "threes": "pumpkins"}
 OF_SCORES = ("correct", "model_solution", "partially_correct", "incorrect")
 PLACE = examples() / "problems"
 PROBLEMS = sorted(path.name.removesuffix(".zip") for path in PLACE.iterdir())
 
 
 def shape(problem: Problem) -> tuple[object, ...]:
-    return problem.task_type, problem.options
+    return problem.task_type, problem.checker.kind, problem.options
 
 
 @pytest.fixture

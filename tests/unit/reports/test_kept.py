@@ -187,7 +187,7 @@ STEPS = (
 )
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 20))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 40))])
 def test_a_report_that_goes_on_is_the_one_made_from_nothing(
     tmp_path: Path, read: list[int], seed: int
 ) -> None:

@@ -452,7 +452,7 @@ STANDARDS = ("gnu++17", "gnu++20")
 def test_it_changes_no_byte_of_the_examples(
     tmp_path: Path, shared: Path, checker: Path, standard: str
 ) -> None:
-    """Try each of the examples and of the corpus by one of the standards."""
+    """Try each of the corpus by both standards, each of the examples by one."""
     sources = (Path(__file__).parents[4] / "examples/problems").rglob("*.cpp")
     examples = [path.read_text() for path in sorted(sources) if "checker" not in path.name]
     corpus = (Path(__file__).parents[2] / "judge/cpp_corpus").glob("*.cpp")
@@ -460,8 +460,8 @@ def test_it_changes_no_byte_of_the_examples(
     tried = equal = 0
     # At a file that is not there compilers stop: what follows is not seen.
     whole = dict.fromkeys(re.sub(r'(?m)^(#include "[^"\n]*"$)(?s:.*)', r"\1", text) for text in examples)
-    texts = [*whole, *(path.read_text() for path in sorted(corpus))]
-    for text in texts[STANDARDS.index(standard) :: len(STANDARDS)]:
+    half = list(whole)[STANDARDS.index(standard) :: len(STANDARDS)]
+    for text in [*half, *(path.read_text() for path in sorted(corpus))]:
         early = ways.early(BIG + text)
         if early[0] == REACHED:
             tried += 1
