@@ -45,6 +45,15 @@ def toolchains_once(python: str = "", promised: Collection[str] = ()) -> dict[st
     return _asked.tools(python, tuple(promised))
 
 
+def seen_tool(command: str = "g++") -> Toolchain:
+    """Return the one that boxes see, under names that are the same on all machines.
+
+    What a shell finds may be another, that of a user who keeps it at home.
+    """
+    path = toolchains_once()[command].path
+    return Toolchain(command=command, path=path, version="1", identity="1")
+
+
 def entry_points_once(*, group: str) -> EntryPoints:
     return _installed(group, _places())
 

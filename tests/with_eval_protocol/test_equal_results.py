@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.once import toolchains_once
 
 pytest.importorskip("eval_protocol.models", reason="eval-protocol is not installed")
 
@@ -29,6 +30,8 @@ from ioi_eval.integrations.runtime import Setup, close_all
 CASES = list(examples())
 PATIENCE = 60  # seconds: where nothing hangs on the time, a busy machine must not decide
 SETUP = Setup(python=f"{sys.version_info.major}.{sys.version_info.minor}")  # errors differ between versions
+# Python's words for these differ between releases of a version, and between builds of a release.
+WORDS_OF_A_BUILD = {"program: import of no name", "program: zero byte"}
 
 
 def answer(reply: str) -> list[dict[str, str]]:
@@ -114,7 +117,14 @@ def test_there_are_enough_cases_and_all_kinds_of_results(of_theirs: list[dict[st
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
 def test_same(number: int, of_theirs: list[dict[str, Any]], of_ours: list[dict[str, Any]]) -> None:
+    if CASES[number].name in WORDS_OF_A_BUILD and not ours_runs_this_python():
+        pytest.skip("boxes see another Python than this one, whose words differ")
     assert of_ours[number] == of_theirs[number]
+
+
+def ours_runs_this_python() -> bool:
+    seen = toolchains_once(python=SETUP.python)["python3"]
+    return Path(seen.path).samefile(sys.executable)
 
 
 # --- the other names ---------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from support.builds import (
     recipe,
     submitted,
 )
+from support.once import seen_tool
 from support.waits import until
 
 from ioi_eval.engines.conditions import headers
@@ -49,7 +50,7 @@ from ioi_eval.engines.jobs.headers import (
     trials,
 )
 from ioi_eval.model.job import Ended
-from ioi_eval.models import Blob, BuildOptions, Job, Stage, Toolchain
+from ioi_eval.models import Blob, BuildOptions, Job, Stage
 from ioi_eval.rules.verdicts import MACHINE_AT_FAULT
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
@@ -62,11 +63,6 @@ BIG = f"#include <{HEADER}>\n"
 # Each of the two headers says which it is, and none of them says that it is neither.
 TELLS = BIG + "#ifndef A\n#define A 9\n#endif\n"
 REACHES = TELLS + "int main() { std::vector<int> a; a.push_back(A); return a.last; }\n"
-
-
-def compiler(path: str = "") -> Toolchain:
-    path = path or shutil.which("g++") or ""
-    return Toolchain(command="g++", path=path, version="1", identity="1")
 
 
 def build(box: Path, recipe: Recipe, ahead: dict[str, Path] | None = None) -> Path:
@@ -85,7 +81,7 @@ def build_and_listen(box: Path, recipe: Recipe, ahead: dict[str, Path], tool: st
     names = set(ahead)
     script = compile_script(
         recipe,
-        tool=compiler(tool),
+        tool=msgspec.structs.replace(seen_tool(), path=tool) if tool else seen_tool(),
         headers=FOLDER if header_name(recipe) in names else "",
         linked=OBJECT in names,
         early=early_name(recipe) in names,
@@ -110,7 +106,7 @@ def headers_are_little(request: pytest.FixtureRequest) -> None:
 
 def made(shared: Path, wanted: Recipe) -> Path:
     """Build the recipe once for all tests, in whichever process they run."""
-    place = shared / f"early-{wanted.key('', compiler())}"
+    place = shared / f"early-{wanted.key('', seen_tool())}"
     return built_once(place, lambda box: build(box, wanted)) / wanted.output
 
 
@@ -179,7 +175,7 @@ def test_words_are_those_about_the_source_alone(tmp_path: Path, ahead: dict[str,
 
 def test_a_refused_source_is_tried_once_and_compiled_alone(tmp_path: Path, ahead: dict[str, Path]) -> None:
     tool, calls = tmp_path / "g++", tmp_path / "calls"
-    tool.write_text(f'#!/bin/sh\necho "$@" >> {calls}\nexec {compiler().path} "$@"\n')
+    tool.write_text(f'#!/bin/sh\necho "$@" >> {calls}\nexec {seen_tool().path} "$@"\n')
     tool.chmod(0o755)
     build_and_listen(tmp_path / "box", recipe(TELLS + "int main() { return B; }\n"), ahead, str(tool))
     by_early, alone, control = calls.read_text().splitlines()
@@ -245,7 +241,7 @@ def build_there(box: Path, source: str) -> tuple[str, int | None]:
     """Return the compiler's words, and the program's exit code if there is one."""
     wanted = recipe(source)
     lay_out(box, wanted)
-    script = compiling(wanted, compiler(), (), brought=True)
+    script = compiling(wanted, seen_tool(), (), brought=True)
     done = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, check=False)
     built = box / wanted.output
     return done.stdout.decode(), exit_code(built) if built.exists() else None
@@ -438,7 +434,7 @@ class Ways:
         (self._box / "a.cpp").write_text(text)
         (self._box / "a.o").unlink(missing_ok=True)
         flags = ("-pass-exit-codes", f"-std={self._standard}", "-DEVAL", "-O2", "-pipe", "-c", "a.cpp")
-        command = [compiler().path, *words, *flags]
+        command = [seen_tool().path, *words, *flags]
         done = subprocess.run(command, cwd=self._box, capture_output=True, check=False)
         there = b"" if done.returncode else (self._box / "a.o").read_bytes()
         return done.returncode, done.stderr, there

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from support.builds import (
     submitted,
 )
 from support.engines import Recipe, submission_recipe
+from support.once import seen_tool
 
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Profile
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, object_recipe
@@ -164,12 +164,6 @@ int add(int a, int b) {
 ALONE = "int main() { return add(1, 2) - 3; }\n"
 
 
-def compiler() -> Toolchain:
-    path = shutil.which("g++")
-    assert path is not None
-    return Toolchain(command="g++", path=path, version="1", identity="1")
-
-
 def run_build(
     box: Path,
     recipe: Recipe,
@@ -190,7 +184,7 @@ def run_build(
         (box / f"{INCLUDED}.gch").write_bytes(included)
     script = compile_script(
         recipe,
-        tool=compiler(),
+        tool=seen_tool(),
         headers=FOLDER if header else "",
         linked=shared is not None,
         included=included is not None,
@@ -326,7 +320,7 @@ def test_the_header_is_really_used(tmp_path: Path, request: pytest.FixtureReques
     (tmp_path / "a.cpp").write_text(f"#include <{HEADER}>\n" if own else HELLO)
     flags = ["-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-H", "-S", "-o", "/dev/null", "a.cpp"]
     done = subprocess.run(
-        [compiler().path, "-I", FOLDER, *flags], cwd=tmp_path, capture_output=True, text=True, check=True
+        [seen_tool().path, "-I", FOLDER, *flags], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stderr.startswith(f"! {FOLDER}/bits/stdc++.h.gch")
 
@@ -399,7 +393,7 @@ def test_own_includes_change_no_byte_of_the_examples(tmp_path: Path) -> None:
         ways = list[tuple[int, bytes, bytes]]()
         for more in ((), ("-include", f"{headers[names]}/a.hpp")):
             (tmp_path / "a.o").unlink(missing_ok=True)
-            command = [compiler().path, *more, *words]
+            command = [seen_tool().path, *more, *words]
             done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
             there = b"" if done.returncode else (tmp_path / "a.o").read_bytes()
             ways.append((done.returncode, done.stderr, there))
@@ -444,7 +438,7 @@ def test_an_object_is_of_the_problem_and_the_flags_alone() -> None:
     assert first == second
     assert first.main.name == "graders/grader.cpp"
     other = object_recipe(recipe("int a;", graded(GRADER + "// another")))
-    keys = {one.key("x86_64", compiler()) for one in (first, other)}
+    keys = {one.key("x86_64", seen_tool()) for one in (first, other)}
     assert len(keys) == 2
 
 

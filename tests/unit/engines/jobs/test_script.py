@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from missing import needs
 from support.builds import HELLO, lay_out, named, plain_problem, submitted
 from support.engines import CPU_LIMIT, Recipe, compiler_in_shell, find, submission_recipe
+from support.once import seen_tool
 
 from ioi_eval.engines.jobs.build import compile_script, control_command
 from ioi_eval.model.job import Ended
@@ -41,14 +41,8 @@ def build(folder: Path, recipe: Recipe, tool: Toolchain) -> Ended:
     return Ended(stdout=done.stdout, stderr=done.stderr, code=done.returncode)
 
 
-def real(command: str) -> Toolchain:
-    path = shutil.which(command)
-    assert path is not None
-    return Toolchain(command=command, path=path, version="1", identity="1")
-
-
 def test_a_good_source_becomes_an_artifact(tmp_path: Path) -> None:
-    stage = build(tmp_path, recipe_of("int main() {}"), real("g++"))
+    stage = build(tmp_path, recipe_of("int main() {}"), seen_tool())
     assert (ending(stage), stage.stdout) == (Ending.BUILT, "")
     assert (tmp_path / "box/submission").stat().st_size > 0
 
@@ -58,32 +52,32 @@ def test_a_program_over_the_limit_of_files_is_not_built(tmp_path: Path) -> None:
     code = 'asm(".data\\n.fill {size}, 1, 7"); int main() {{}}'
     limits = msgspec.structs.replace(LIMITS, file_size=8 << 20)
     for size, end in ((1 << 20, Ending.BUILT), (9 << 20, Ending.CRASHED)):
-        stage = build(tmp_path / str(size), recipe_of(code.format(size=size), limits), real("g++"))
+        stage = build(tmp_path / str(size), recipe_of(code.format(size=size), limits), seen_tool())
         assert ending(stage) is end, stage
 
 
 def test_an_error_in_the_source_is_refused_with_the_compilers_words(tmp_path: Path) -> None:
-    stage = build(tmp_path, recipe_of("int main() { return x; }"), real("g++"))
+    stage = build(tmp_path, recipe_of("int main() { return x; }"), seen_tool())
     assert ending(stage) is Ending.REFUSED
     told = log_of(stage, BuildLimits(log=10_000))
     assert re.search(r"graders/sum\.cpp:1:21: error: .x. was not declared", told)
 
 
 def test_a_missing_function_is_refused(tmp_path: Path) -> None:
-    stage = build(tmp_path, recipe_of("int f();\nint main() { return f(); }"), real("g++"))
+    stage = build(tmp_path, recipe_of("int f();\nint main() { return f(); }"), seen_tool())
     assert ending(stage) is Ending.REFUSED
 
 
 def test_a_standard_that_the_compiler_lacks_is_the_machines_fault(tmp_path: Path) -> None:
     recipe = submission_recipe(plain_problem(cpp_standard="gnu++99"), submitted("int main() {}"), LIMITS)
-    stage = build(tmp_path, recipe, real("g++"))
+    stage = build(tmp_path, recipe, seen_tool())
     assert ending(stage) is Ending.MACHINE
     assert "-std=gnu++99" in stage.stderr
 
 
 @pytest.mark.parametrize(("code", "end"), [("print(1)", Ending.BUILT), ("print(", Ending.REFUSED)])
 def test_python_is_checked_and_kept_as_it_is(tmp_path: Path, code: str, end: Ending) -> None:
-    stage = build(tmp_path, recipe_of(code, language="python"), real("python3"))
+    stage = build(tmp_path, recipe_of(code, language="python"), seen_tool("python3"))
     assert ending(stage) is end
     if end is Ending.BUILT:
         assert (tmp_path / "box/submission").read_text() == code and stage.stdout == ""
@@ -169,7 +163,7 @@ def test_a_library_is_no_program(tmp_path: Path, language: str, code: str) -> No
     """Of which nobody would hear before it is to be started."""
     recipe = recipe_of(code, language=language)
     needs(language)
-    assert ending(build(tmp_path, recipe, real(recipe.tool)), recipe.refusals) is Ending.REFUSED
+    assert ending(build(tmp_path, recipe, seen_tool(recipe.tool)), recipe.refusals) is Ending.REFUSED
 
 
 def test_what_is_printed_is_bounded_and_does_not_stop_the_build(tmp_path: Path) -> None:
@@ -185,7 +179,7 @@ def test_names_are_quoted(tmp_path: Path) -> None:
     recipe = submission_recipe(
         problem, submitted('#include "it\'s; touch owned .h"\nint main() { return x; }'), LIMITS
     )
-    assert ending(build(tmp_path, recipe, real("g++"))) is Ending.BUILT
+    assert ending(build(tmp_path, recipe, seen_tool())) is Ending.BUILT
     assert not list(tmp_path.rglob("owned*"))
 
 
