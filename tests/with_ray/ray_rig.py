@@ -75,16 +75,9 @@ class Rig(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Nodes compile into it, once for all tests."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="session")
-def patient_ray(cache: Path) -> Iterator[None]:
+def patient_ray() -> Iterator[None]:
     """Its processes wait for each other too little for a busy machine, and end where they waited."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(cache))
         for name, seconds in _PATIENCE.items():
             if name not in os.environ:
                 patch.setenv(name, f"{seconds}000" if name.endswith("ms") else f"{seconds}")
