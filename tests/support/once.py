@@ -48,7 +48,7 @@ def toolchains_once(python: str = "", promised: Collection[str] = ()) -> dict[st
 def seen_tool(command: str = "g++") -> Toolchain:
     """Return the one that boxes see, under names that are the same on all machines.
 
-    What a shell finds may be another, that of a user who keeps it at home.
+    A shell may find another one first, in somebody's home.
     """
     path = toolchains_once()[command].path
     return Toolchain(command=command, path=path, version="1", identity="1")
