@@ -117,14 +117,20 @@ def test_there_are_enough_cases_and_all_kinds_of_results(of_theirs: list[dict[st
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
 def test_same(number: int, of_theirs: list[dict[str, Any]], of_ours: list[dict[str, Any]]) -> None:
-    if CASES[number].name in WORDS_OF_A_BUILD and not ours_runs_this_python():
-        pytest.skip("boxes see another Python than this one, whose words differ")
-    assert of_ours[number] == of_theirs[number]
+    found, wanted = of_ours[number], of_theirs[number]
+    if CASES[number].name in WORDS_OF_A_BUILD and not boxes_see_this_python():
+        found, wanted = without_words(found), without_words(wanted)
+    assert found == wanted
 
 
-def ours_runs_this_python() -> bool:
+def boxes_see_this_python() -> bool:
     seen = toolchains_once(python=SETUP.python)["python3"]
     return Path(seen.path).samefile(sys.executable)
+
+
+def without_words(result: dict[str, Any]) -> dict[str, Any]:
+    metrics = {**result["metrics"], "execution_error_details": None}
+    return {**result, "metrics": metrics, "reason": result["reason"].partition(" Execution Error: ")[0]}
 
 
 # --- the other names ---------------------------------------------------------------------------------
