@@ -133,7 +133,7 @@ _ENDING = (
         win=Win.SURVIVES,
     ),
     _python("stopping", "stopping-itself-in-python", "polling", "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\nsignal.pause()", verdicts=(TLE, RE), sleeps=True, win=Win.HANGS),
-    _python("stopping", "touching-memory-in-python", "polling accounting", "import time\nkept = bytearray(b'1') * (100 << 20)\ntime.sleep(3)\nwon('touched')", verdicts=(MLE, RE)),
+    _python("stopping", "touching-memory-in-python", "polling accounting", "import time\nkept = bytearray(b'1') * ((44 if wild == '1' else 100) << 20)\ntime.sleep(3)\nwon('touched')", verdicts=(MLE, RE)),
     _python("confusing", "closing-everything-in-python", "apart", "import os\nfor fd in range(64):\n    try: os.close(fd)\n    except OSError: pass\nos._exit(0)", verdicts=(WA,)),
     _python("confusing", "one-descriptor-for-everything", "apart", "import os\nfor fd in range(1, 64):\n    try: os.dup2(0, fd)\n    except OSError: pass\nos._exit(0)", verdicts=(WA,)),
 )  # fmt: skip

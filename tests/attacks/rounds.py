@@ -46,6 +46,11 @@ _QUOTING, _FRAGILE = (
     for source in (CHECKER, FRAGILE)
 )
 LIMITS = Limits(cpu_time=0.2, wall_time=2.5, memory=96 << 20, output=4 << 20)
+_OTHER_LIMITS = {
+    "java": msgspec.structs.replace(LIMITS, cpu_time=CPU_TIME),
+    # Three times what its programs take: to touch more costs a busy machine their time.
+    "python": msgspec.structs.replace(LIMITS, memory=40 << 20),
+}
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,6 @@ async def programs(
     language = attacks[0].language
     code = PROGRAM_IN[language](attacks if alone else PROGRAMS)
     orders = [(name, ground.order(order, wild=True)) for name, order in _in_turn(attacks)]
-    limits = LIMITS if language != "java" else msgspec.structs.replace(LIMITS, cpu_time=CPU_TIME)
     checker = WHITE_DIFF if compared else _FRAGILE if attacks[0].fragile else _QUOTING
     options = TaskOptions(output_file=OUT_FILE) if attacks[0].writes_file else TaskOptions()
     tests = _tests(ground, orders, fine="fine\n" if compared else None)
@@ -89,7 +93,7 @@ async def programs(
     problem = Problem(
         id="attacked",
         tests=tests,
-        limits=limits,
+        limits=_OTHER_LIMITS.get(language, LIMITS),
         checker=checker,
         options=msgspec.structs.replace(options, forks=forks),
         included=(runner,) if language == "c++" else (),
