@@ -90,7 +90,7 @@ for _ in range(20):
     _cpp(
         "touching-memory",
         "polling accounting",
-        'for (int i = 0; i < 104; i++) { char* p = (char*)malloc(1 << 20); if (!p) abort(); memset(p, 1, 1 << 20); } rest(3); won("touched");',
+        'for (int i = 0; i < (wild[0] == \'1\' ? 44 : 104); i++) { char* p = (char*)malloc(1 << 20); if (!p) abort(); memset(p, 1, 1 << 20); } rest(3); won("touched");',
         verdicts=(MLE, RE),
     ),
     _cpp(
@@ -102,7 +102,7 @@ for _ in range(20):
     _cpp(
         "deep-recursion",
         "polling accounting",
-        'struct R { static int f(int n) { volatile char p[16384]; for (int i = 0; i < 16384; i += 4096) p[i] = n; return n == 0 ? p[0] : f(n - 1) + p[8192]; } }; volatile int end = R::f(6800); (void)end; rest(3); won("deep");',
+        'struct R { static int f(int n) { volatile char p[16384]; for (int i = 0; i < 16384; i += 4096) p[i] = n; return n == 0 ? p[0] : f(n - 1) + p[8192]; } }; volatile int end = R::f(wild[0] == \'1\' ? 2880 : 6800); (void)end; rest(3); won("deep");',
         verdicts=(MLE, RE),
     ),
     _cpp(

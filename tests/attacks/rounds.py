@@ -13,7 +13,7 @@ import msgspec
 from attack import CHECKER, FRAGILE, OUT_FILE, PROGRAM_IN, SECRET, Attack, Way, is_clean
 from attacks_compiling import DEEP, SourceAttack
 from attacks_functions import Call, functions_program
-from attacks_java import CPU_TIME
+from attacks_java import CPU_TIME, MEMORY
 from attacks_scripts import Script
 from catalogue import FILES, FUNCTIONS, PAIRS, PROGRAMS
 from ground import Ground, called
@@ -45,12 +45,9 @@ _QUOTING, _FRAGILE = (
     Checker(kind=CheckerKind.CMS, sources=(NamedBlob(name="checker.cpp", content=Blob.of(source)),))
     for source in (CHECKER, FRAGILE)
 )
-LIMITS = Limits(cpu_time=0.2, wall_time=2.5, memory=96 << 20, output=4 << 20)
-_OTHER_LIMITS = {
-    "java": msgspec.structs.replace(LIMITS, cpu_time=CPU_TIME),
-    # Three times what its programs take: to touch more costs a busy machine their time.
-    "python": msgspec.structs.replace(LIMITS, memory=40 << 20),
-}
+# Three times the memory that Python takes: to touch more costs a busy machine their time.
+LIMITS = Limits(cpu_time=0.2, wall_time=2.5, memory=40 << 20, output=4 << 20)
+_IN_JAVA = msgspec.structs.replace(LIMITS, cpu_time=CPU_TIME, memory=MEMORY)
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ async def programs(
     problem = Problem(
         id="attacked",
         tests=tests,
-        limits=_OTHER_LIMITS.get(language, LIMITS),
+        limits=_IN_JAVA if language == "java" else LIMITS,
         checker=checker,
         options=msgspec.structs.replace(options, forks=forks),
         included=(runner,) if language == "c++" else (),
