@@ -8,11 +8,13 @@ after a power cut, delete the folder.
     objects/ab/abcd...         an entry that is a file
     objects/ab/abcd.../        an entry that is a folder: `content` and `size`
     pins/abcd...               a shared lock on it pins the entry
+    pins/abcd....turn          whoever has its lock makes the entry, and others wait to find it
     parts/RANDOM/              where one process makes or removes one entry, under the lock on `lock` in it
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import fcntl
@@ -27,7 +29,7 @@ import tempfile
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from io import FileIO
 from pathlib import Path
 from typing import Self
@@ -45,6 +47,7 @@ _WRITE = 0o022
 _LARGEST = 16  # entries of this part of the limit and less are taken: none pushes all others out
 _ROOM = 0.9  # an eviction goes down to this part of the limit, so that not every entry after it evicts again
 _PRIVATE_LIMIT = 4 << 30  # bytes
+_PATIENCE, _LOOK = 60.0, 0.1  # seconds for another's turn, and between looks whether it is over
 _UNLOCKED_PART_AGE = 3600.0  # seconds until a part without a lock was surely not just begun
 
 
@@ -193,6 +196,24 @@ class Store:
             if _is_at(path, descriptor):
                 return Pin(path, descriptor)
             os.close(descriptor)  # its last user removed it between our opening and our lock
+
+    @contextlib.asynccontextmanager
+    async def turn(self, key: str) -> AsyncIterator[None]:
+        """Let processes make an entry one after the other: all but the first find it there.
+
+        Nobody waits for ever: who is ahead may be stopped, or make what cannot be kept.
+        """
+        path, clock = self._pins / f"{self._place(key).name}.turn", asyncio.get_running_loop().time
+        descriptor, ends = _opened(path), clock() + _PATIENCE
+        try:
+            while (others := _is_others(descriptor)) and clock() < ends:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(_LOOK)
+            yield
+        finally:
+            if not others and _is_at(path, descriptor):
+                path.unlink()
+            _flock(descriptor, fcntl.LOCK_UN)  # forked processes have the descriptor, too
+            os.close(descriptor)
 
     def remove(self, key: str) -> None:
         """Drops an entry that turned out to be bad, pinned or not."""
@@ -353,6 +374,17 @@ def _flock(descriptor: int, kind: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def _is_others(descriptor: int) -> bool:
+    """Return True if another has the lock; else take it. Without locks there is nobody to wait for."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _is_at(path: Path, descriptor: int) -> bool:

@@ -112,10 +112,11 @@ async def _built_once(
     key: str, compiler: Toolchain, arguments: tuple[str, ...], output: Path, sources: Path, store: Store
 ) -> bytes:
     with store.pin(key):
-        found = store.get(key)
-        if found is None:
-            await _build(compiler, arguments, sources, output.parent)
-            found = store.put(key, output, executable=True)
+        if (found := store.get(key)) is None:
+            async with store.turn(key):  # several processes may begin at once where nothing is built yet
+                if (found := store.get(key)) is None:
+                    await _build(compiler, arguments, sources, output.parent)
+                    found = store.put(key, output, executable=True)
         return found.read_bytes()
 
 

@@ -331,6 +331,10 @@ class Shelf:
         self._lock = threading.Lock()
         self._staying = Notes(store.root / _STAYING, _Record)
 
+    def turn(self, key: str) -> contextlib.AbstractAsyncContextManager[None]:
+        """Let processes make what is to lie under a key one after the other."""
+        return self._store.turn(key)
+
     def there(self, *keys: str) -> bool:
         """Return True if something is remembered under one of the keys. Takes no time worth a thread."""
         return any(self._store.get(key) is not None for key in keys)
@@ -541,11 +545,20 @@ class Builds:
         raise JudgeFailure(f"servers changed their {recipe.tool} again and again", phase="compiling")
 
     async def _find_or_make(self, recipe: Recipe, profile: Profile, keys: Sequence[str]) -> Built | Rejected:
+        if (found := await self._found(recipe, keys)) is not None:
+            return found
+        if recipe.kind == SUBMISSION:  # of which each process has others
+            return await self._make(recipe, profile, keys)
+        async with self._shelf.turn(keys[0]):
+            return await self._found(recipe, keys) or await self._make(recipe, profile, keys)
+
+    async def _found(self, recipe: Recipe, keys: Sequence[str]) -> Built | Rejected | None:
         places = [place for key in keys for place in (key, _under_limits(key, recipe))]
-        if self._shelf.there(*places):
-            found = await asyncio.to_thread(self._shelf.find, *places)
-            if found is not None:
-                return found
+        if not self._shelf.there(*places):
+            return None
+        return await asyncio.to_thread(self._shelf.find, *places)
+
+    async def _make(self, recipe: Recipe, profile: Profile, keys: Sequence[str]) -> Built | Rejected:
         may_stay, refusal = recipe.main.content.sha256 not in self._come_here, self._carrier.refusal
         far = self._shelf.stays(recipe, *keys) if may_stay and refusal is not None else None
         # Where servers take less at a time than before, it may fit when it is packed.

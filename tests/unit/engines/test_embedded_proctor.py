@@ -66,6 +66,21 @@ async def test_built_once_per_source_and_compiler(sources: Path, own_store: Stor
     assert (tmp_path / "count").read_text() == "x\nx\n"
 
 
+async def test_of_several_that_begin_at_once_one_builds(sources: Path, tmp_path: Path) -> None:
+    """As processes do that share a cache: a trainer's, when it starts on a machine for the first time."""
+    counting = compiler_in_shell(
+        tmp_path,
+        f'echo x >> {tmp_path}/count; while [ "$1" != -o ]; do shift; done; sleep 0.1; echo binary > "$2"',
+    )
+    folders = [tmp_path / name for name in "abc"]
+    for folder in folders:
+        folder.mkdir()
+    stores = (Store(tmp_path / "store") for _ in folders)
+    builds = (proctor_binary(counting, sources, *own) for own in zip(stores, folders, strict=True))
+    assert {built.content for built in await asyncio.gather(*builds)} == {b"binary\n"}
+    assert (tmp_path / "count").read_text() == "x\n"
+
+
 @pytest.mark.parametrize(("level", "told"), [(logging.NOTSET, "WARNING"), (logging.INFO, "INFO")])
 async def test_a_build_is_told(
     sources: Path, own_store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture, level: int, told: str

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import errno
+import fcntl
 import multiprocessing
 import os
 import signal
@@ -12,6 +15,7 @@ from typing import Any
 
 import pytest
 from store_processes import PATIENCE, hold, write_half, write_many
+from support.clocks import Ahead
 
 from ioi_eval import Store
 from ioi_eval.store import contents
@@ -169,6 +173,92 @@ def test_who_comes_second_takes_what_is_there(tmp_path: Path, kind: str) -> None
     )
     assert (path / "file" if kind == "folder" else path).read_text() == "same"
     assert left_over(tmp_path) == []
+
+
+# --- turns -------------------------------------------------------------------------------------------
+
+
+async def find_or_make(root: Path, made: list[Path]) -> None:
+    store = Store(root)
+    async with store.turn("key1"):
+        if store.get("key1") is None:
+            await asyncio.sleep(0)  # the others come meanwhile
+            made.append(store.put("key1", b"x"))
+
+
+async def test_those_who_come_later_find_what_the_first_one_made(tmp_path: Path) -> None:
+    made: list[Path] = []
+    await asyncio.gather(*(find_or_make(tmp_path, made) for _ in range(3)))
+    assert len(made) == 1
+    assert left_over(tmp_path) == []
+
+
+async def test_a_turn_ends_with_the_work(tmp_path: Path) -> None:
+    """Whether it fails or is cancelled: the next one tries."""
+    with pytest.raises(OSError, match="no room"):
+        async with Store(tmp_path).turn("key1"):
+            raise OSError(errno.ENOSPC, "no room")
+    entered = asyncio.Event()
+
+    async def never_ends() -> None:
+        async with Store(tmp_path).turn("key1"):
+            entered.set()
+            await asyncio.Event().wait()
+
+    ahead = asyncio.create_task(never_ends())
+    await entered.wait()
+    behind = asyncio.create_task(find_or_make(tmp_path, made := []))
+    await asyncio.sleep(0)
+    ahead.cancel()
+    await behind
+    assert len(made) == 1 and left_over(tmp_path) == []
+
+
+async def test_who_stands_still_is_not_waited_for(tmp_path: Path) -> None:
+    clock, made = Ahead(), list[Path]()
+    async with Store(tmp_path).turn("key1"):
+        behind = asyncio.create_task(find_or_make(tmp_path, made))
+        await clock.turn(contents._PATIENCE - 5)
+        assert made == []
+        await clock.turn(10)
+        await behind
+        assert len(made) == 1
+    assert left_over(tmp_path) == []
+
+
+async def test_without_locks_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(descriptor: int, kind: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    made: list[Path] = []
+    async with Store(tmp_path).turn("key1"):
+        await find_or_make(tmp_path, made)
+    assert len(made) == 1
+
+
+def test_a_forked_process_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """It has all descriptors of the one that forked it, as workers of data loaders do."""
+    theirs, ours = os.pipe()
+    made: list[Path] = []
+
+    async def fork_before_another() -> int:
+        async with Store(tmp_path).turn("key1"):
+            behind = asyncio.create_task(find_or_make(tmp_path, made))
+            await asyncio.sleep(0)
+            pid = os.fork()
+            if pid == 0:
+                os.close(ours)
+                os.read(theirs, 1)  # until the other end is closed
+                os._exit(0)
+        await asyncio.wait_for(behind, contents._PATIENCE / 2)
+        return pid
+
+    pid = asyncio.run(fork_before_another())
+    os.close(ours)
+    os.close(theirs)
+    os.waitpid(pid, 0)
+    assert len(made) == 1
 
 
 # --- eviction ----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
 import hashlib
@@ -179,6 +180,24 @@ async def test_a_build_brings_the_proctor_where_the_engine_does_not_confine(
     (spec,) = (decode(file.content.read()) for file in job.files if file.name == "box.json")
     assert spec["limits"]["file_size"] == 256 << 20 and spec["limits"]["memory"] == 2 << 30
     assert (job.run_timeout, job.run_cpu_time, job.run_memory_limit) == (330_000, 80_000, None)
+
+
+class Slow(Server):
+    """Others come while it builds."""
+
+    async def execute(self, job: Job) -> JobResult:
+        await asyncio.sleep(0.01)
+        return await super().execute(job)
+
+
+async def test_processes_that_share_a_store_build_what_is_trusted_once(tmp_path: Path) -> None:
+    server = Slow(GOOD)
+    async with opened(tmp_path, server) as one, opened(tmp_path, server) as other:
+        checkers = (each.trusted(checked_problem(), CHECKER) for each in (one, other))
+        ours, theirs = await asyncio.gather(*checkers)
+    assert ours is not None and theirs is not None
+    assert ours.file.content.read() == theirs.file.content.read() == MADE
+    assert len(server.jobs) == 1
 
 
 async def test_what_is_trusted_is_built_as_ever(tmp_path: Path) -> None:
