@@ -79,6 +79,8 @@ class Columns(Fields):
     def value(self, column: str) -> Any:
         """Return a column's values; None where there are none."""
         found = value_at(self.columns, self.find(column) or column)
+        if column in _TEXTS and any(isinstance(part, bytes) for part in (found, *_parts(found))):
+            raise self.wrong(column, "bytes that are no text in UTF-8")
         return None if found is ABSENT else plain(found)
 
     def words(self, column: str) -> str | None:
@@ -122,6 +124,23 @@ class Columns(Fields):
         what = f"{self.shown(self.value(column))} is not a name"
         raise self.wrong(column, what, "Expected a text or a whole number")
 
+    def model(self, column: str) -> str | None:
+        """Return the name of a model: a text or a whole number; None where there is none."""
+        value = self.value(column)
+        return name_of(value) if isinstance(value, int) else self.words(column)
+
+    def check_model(self) -> None:
+        """Raise the fault that a model is told, and not by a name: all such would be one model."""
+        option = _OPTIONS[MODEL_COLUMNS[0]]
+        for name in MODEL_COLUMNS:
+            value = self.value(name) if name in self.columns else None
+            if value not in (None, "", [], {}):
+                raise self.wrong(
+                    name,
+                    f"{self.shown(value)} is not the name of a model",
+                    f"Expected a text or a whole number; {option}PATH names another column, or a part of one",
+                )
+
     def year(self) -> int | None:
         value = self.value("year")
         if value is None or value == "":
@@ -157,6 +176,10 @@ def value_at(columns: Mapping[str, Any], path: str) -> Any:
     return value_at(within, rest) if isinstance(within, dict) else ABSENT
 
 
+def _parts(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, list) else ()
+
+
 def _are_answers(column: str, value: Any) -> bool:
     """Return True for a list of answers; one of messages is an answer itself."""
     if not isinstance(value, list):
@@ -168,6 +191,7 @@ def _are_answers(column: str, value: Any) -> bool:
 
 _ID_COLUMNS = ("uuid", "id")
 _ANSWERED = ("code", "generation")  # of a row whose list of them are submissions
+_TEXTS = frozenset({*_ANSWERED, "problem_id", "language", "subtask", MODEL_COLUMNS[0]})
 # The options that name columns, as messages have them, by what the columns hold.
 _OPTIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -434,9 +458,11 @@ class DumpRows:
         self, columns: Columns, place: RowFile, id_column: str, identity: tuple[str, str], shape: Shape | None
     ) -> UsableRow:
         if self._options.model_column is not None:
-            columns.columns[MODEL_COLUMNS[0]] = columns.words(MODEL_COLUMNS[0])
-        if place.model and not model_of(columns.columns):
-            columns.columns[MODEL_COLUMNS[0]] = place.model
+            columns.columns[MODEL_COLUMNS[0]] = columns.model(MODEL_COLUMNS[0])
+        if not model_of(columns.columns):
+            columns.check_model()
+            if place.model:
+                columns.columns[MODEL_COLUMNS[0]] = place.model
         if id_column:
             key = columns.name(id_column) + identity[1]
         elif identity[0]:

@@ -345,7 +345,10 @@ def model_of(row: Mapping[str, Any]) -> str:
     kwargs = row.get("model_kwargs")
     for columns in (row, kwargs if isinstance(kwargs, Mapping) else {}):
         for name in MODEL_COLUMNS:
-            if isinstance(value := columns.get(name), str) and value:
+            value = columns.get(name)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return str(value)
+            if isinstance(value, str) and value:
                 return value
     return ""
 

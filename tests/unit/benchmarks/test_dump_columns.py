@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_rows import CODE, PROBLEMS, problem, write_jsonl, write_parquet
+from dump_rows import CODE, PROBLEMS, problem, row, write_jsonl, write_parquet
 from support.datasets import Problems, open_dump
 
 from ioi_eval.benchmarks import DumpOptions, Selection, mentioned
 from ioi_eval.errors import InputError
 from ioi_eval.models import Submission
 from ioi_eval.store.folder import Fingerprint, changes
+from ioi_eval.store.rows import model_of
 
 pytestmark = pytest.mark.once
 
@@ -292,6 +293,41 @@ def test_mistakes_name_the_path(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [NESTED])
     with pytest.raises(InputError, match=r"field 'meta\.by': 'm' is not a year"):
         read(path, **{**NAMED, "year_column": "meta.by"})
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "model"),
+    [
+        ({"model": 7}, {}, "7"),
+        ({"model": None, "model_id": 70}, {}, "70"),
+        ({"model": {"name": "m"}, "model_id": "n"}, {}, "n"),
+        ({"model": {"name": "m"}}, {"model_column": "model.name"}, "m"),
+        ({"by": 7}, {"model_column": "by"}, "7"),
+        ({"model": ""}, {}, ""),
+        ({"model": float("nan")}, {}, ""),
+    ],
+)
+def test_a_model_is_known_by_a_text_or_a_number(
+    tmp_path: Path, columns: dict[str, Any], options: dict[str, str], model: str
+) -> None:
+    (submission,) = read(write_jsonl(tmp_path / "x.jsonl", [row(**columns)]), **options)
+    assert model_of(submission.row) == model
+
+
+@pytest.mark.parametrize("value", [{"name": "m"}, ["m"], 7.5, True])
+@pytest.mark.parametrize("column", ["model", "model_id", "by"])
+def test_a_model_that_has_no_name_is_refused(tmp_path: Path, value: Any, column: str) -> None:
+    """All such would be one model, and its pass@k nobody's."""
+    path = write_jsonl(tmp_path / "x.jsonl", [row(**{column: value})])
+    with pytest.raises(InputError, match=rf"line 1, field '{column}': .* is not (the name|a text)"):
+        read(path, **({"model_column": "by"} if column == "by" else {}))
+
+
+@pytest.mark.parametrize("code", [b"\xff", [b"\xff", b"fine"]])
+def test_bytes_that_are_no_text_are_no_program(tmp_path: Path, code: Any) -> None:
+    path = write_parquet(tmp_path / "x.parquet", [row(code=code)])
+    with pytest.raises(InputError, match=r"field 'code': bytes that are no text in UTF-8"):
+        read(path)
 
 
 def test_reading_rows_otherwise_is_no_other_run() -> None:

@@ -228,7 +228,8 @@ def test_identity_is_also_further_sources() -> None:
         ({"model": None, "model_id": "b"}, "b"),
         ({"model_kwargs": {"seed": 1, "model": "c"}}, "c"),
         ({"model_kwargs": {"seed": 1}}, ""),
-        ({"model_kwargs": "text", "model": 3}, ""),
+        ({"model_kwargs": "text", "model": 3}, "3"),
+        ({"model": True, "model_name": ["a"]}, ""),
         ({}, ""),
     ],
 )
