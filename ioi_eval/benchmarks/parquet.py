@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,35 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
                 yield batch
                 del batch  # the next must not come on top of it
                 pyarrow.default_memory_pool().release_unused()
+
+
+def texts(batch: Any) -> Any:
+    """Return a batch whose columns of bytes are texts, as some writers mean them, where all are UTF-8."""
+    import pyarrow
+
+    for place, field in enumerate(batch.schema):
+        if (meant := _meant(field.type)) != field.type:
+            with suppress(pyarrow.ArrowInvalid):
+                batch = batch.set_column(place, field.name, batch.column(place).cast(meant))
+    return batch
+
+
+def _meant(kind: Any) -> Any:
+    """Return a type with texts in the place of bytes of any length."""
+    import pyarrow
+    from pyarrow import types
+
+    if types.is_binary(kind) or types.is_large_binary(kind):
+        return pyarrow.large_string()
+    if types.is_list(kind) or types.is_large_list(kind):
+        return (
+            pyarrow.large_list(_meant(kind.value_type))
+            if _meant(kind.value_type) != kind.value_type
+            else kind
+        )
+    if types.is_struct(kind):
+        return pyarrow.struct([field.with_type(_meant(field.type)) for field in kind])
+    return kind
 
 
 def _check(path: Path, number: int, parts: list[Any], memory: int) -> int:

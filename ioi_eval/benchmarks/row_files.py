@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
 from ioi_eval.benchmarks import parquet
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import Twice, distinct
 from ioi_eval.model.nesting import NestedTooDeep, Nesting, shallow
 
 _CHUNK = 1 << 20  # bytes or characters
@@ -27,6 +28,7 @@ INSPECT = "inspect_ai"  # the column that only rows of its logs have
 PLACE = "place_of_problem"  # the column of rows made of lists, one for each problem: `#0`, `#1`
 _NO_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
 _BATCH = 64  # rows of an Arrow file in memory
+_ONE_OF_THEM = "Keep the one that is meant"
 _field_limit = threading.Lock()
 
 
@@ -40,12 +42,23 @@ def dump_files(paths: Iterable[str | Path]) -> list[Path]:
     return [file for path in paths for file in _files(Path(path))]
 
 
+def other_files(paths: Iterable[str | Path]) -> list[Path]:
+    """The files in the folders among paths that are left out because their names say no format of rows."""
+    folders = (path for path in map(Path, paths) if path.is_dir())
+    return [file for folder in folders for file in _below(folder) if not is_dump(file)]
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Files by name. Hidden ones are none, nor is what datasets writes beside the rows that it saves."""
+    for file in sorted(folder.rglob("*")):
+        hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+        if not hidden and file.name not in _NO_ROWS and file.is_file():
+            yield file
+
+
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        below = sorted(file for file in path.rglob("*") if is_dump(file) and file.is_file())
-        # Hidden files are none, nor is what datasets writes beside the rows that it saves.
-        places = ((file, file.relative_to(path).parts) for file in below if file.name not in _NO_ROWS)
-        found = [file for file, parts in places if not any(part.startswith(".") for part in parts)]
+        found = [file for file in _below(path) if is_dump(file)]
         if not found:
             raise InputError(
                 "no dump in this folder", where=str(path), remedy=f"Expected files {_suffixes()} in it"
@@ -251,9 +264,11 @@ def _jsonl_rows(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow
 
 def _row(text: str, path: Path, line: int) -> FileRow | InputError:
     try:
-        return _object(json.loads(shallow(text)), path, line)
+        return _object(_parsed(text), path, line)
     except json.JSONDecodeError as error:
         reason = f"{error.msg}, character {error.pos + 1}"
+    except Twice as error:
+        return InputError(str(error), where=str(path), row=line, remedy=_ONE_OF_THEM)
     except ValueError as error:
         reason = str(error)
     return InputError(
@@ -262,6 +277,10 @@ def _row(text: str, path: Path, line: int) -> FileRow | InputError:
         row=line,
         remedy="Each line is one object; was the file cut off?",
     )
+
+
+def _parsed(text: str) -> Any:
+    return json.loads(shallow(text), object_pairs_hook=distinct)
 
 
 def _object(value: Any, path: Path, line: int) -> FileRow | InputError:
@@ -294,10 +313,14 @@ def _one_object(path: Path) -> dict[str, Any] | None:
     with _opened_text(path) as stream:
         first = next((line for line in stream if line.strip()), "")
         try:
-            json.loads(shallow(first))
+            _parsed(first)
+        except Twice:
+            return None
         except ValueError:
             try:
-                found = json.loads(shallow(first + stream.read()))
+                found = _parsed(first + stream.read())
+            except Twice as error:
+                raise InputError(str(error), where=str(path), remedy=_ONE_OF_THEM) from error
             except ValueError:
                 return None
             return found if isinstance(found, dict) else None
@@ -316,7 +339,7 @@ def _csv_rows(path: Path) -> Iterator[FileRow | InputError]:
     with _opened_text(path) as stream:
         reader = csv.reader(stream, strict=True)
         try:
-            header = _distinct(_next_fields(reader) or [], path)
+            header = _distinct([name.strip() for name in _next_fields(reader) or []], path)
             line = reader.line_num + 1
             while (values := _next_fields(reader)) is not None:
                 if len(values) not in (0, len(header)):
@@ -366,7 +389,7 @@ def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[File
     try:
         _distinct(pyarrow.parquet.read_schema(path).names, path)
         for batch in parquet.batches(path, columns):
-            for values in batch.to_pylist():
+            for values in parquet.texts(batch).to_pylist():
                 number += 1
                 yield FileRow(number, values)
             del batch
@@ -387,7 +410,7 @@ def _arrow_rows(path: Path) -> Iterator[FileRow]:
         with pyarrow.memory_map(str(path)) as file, pyarrow.ipc.open_stream(file) as stream:
             for batch in stream:
                 for start in range(0, batch.num_rows, _BATCH):
-                    for values in batch.slice(start, _BATCH).to_pylist():
+                    for values in parquet.texts(batch.slice(start, _BATCH)).to_pylist():
                         number += 1
                         yield FileRow(number, values)
     except (pyarrow.ArrowException, OSError) as error:
@@ -477,7 +500,7 @@ class _Window:
     def __init__(self, stream: TextIO, where: str) -> None:
         self._stream, self._where = stream, where
         self._text, self._at = "", 0
-        self._decoder, self._nesting = json.JSONDecoder(), Nesting()
+        self._decoder, self._nesting = json.JSONDecoder(object_pairs_hook=distinct), Nesting()
         self.line = 1
 
     def next(self) -> str:
@@ -508,6 +531,8 @@ class _Window:
                 cut_off = cut_off or error.pos >= len(self._text) - _LONGEST_TOKEN
                 if not (cut_off and self._more()):
                     raise self.broken(error.msg, error.pos) from error
+            except Twice as error:
+                raise InputError(str(error), where=self._where, row=self.line, remedy=_ONE_OF_THEM) from error
             except ValueError as error:
                 raise self.broken(str(error)) from error
             else:

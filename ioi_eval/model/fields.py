@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
@@ -173,7 +174,20 @@ def parse_json(text: str) -> Any:
     def refuse(name: str) -> NoReturn:
         raise ValueError(f"{name} is not a JSON number")
 
-    return json.loads(shallow(text), parse_constant=refuse)
+    return json.loads(shallow(text), parse_constant=refuse, object_pairs_hook=distinct)
+
+
+class Twice(ValueError):
+    """An object of JSON has a key twice: nobody knows which of the two counts."""
+
+
+def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, for decoders to ask. Raises `Twice`."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise Twice(f"the key {shown(name)} is there twice")
+    return found
 
 
 def near(name: str, known: Iterable[str]) -> list[str]:

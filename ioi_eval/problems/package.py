@@ -260,12 +260,24 @@ def _without_blanks(value: dict[Any, Any]) -> dict[str, Any]:
     }
 
 
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Refuse a key that is there twice, of which YAML's readers take the last one."""
+        seen = set[str]()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                problem = f"the key {shown(key.value)} is there twice"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            seen.add(key.value)
+        return dict(super().construct_mapping(node, deep))
+
+
 def _parsed(text: str) -> Any:
     """Return what a YAML text says. Aliases are refused: a few lines of them can fill the memory."""
     for token in yaml.scan(text):
         if isinstance(token, yaml.AliasToken):
             raise yaml.MarkedYAMLError(problem="aliases are not taken", problem_mark=token.start_mark)
-    value = yaml.safe_load(text)
+    value = yaml.load(text, _Loader)
     return _without_blanks(value) if isinstance(value, dict) else {} if value is None else value
 
 

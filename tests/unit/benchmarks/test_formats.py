@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ioi_eval.benchmarks import row_files
-from ioi_eval.benchmarks.row_files import dump_files, read_rows, scan
+from ioi_eval.benchmarks.row_files import dump_files, other_files, read_rows, scan
 from ioi_eval.errors import InputError
 
 pytestmark = pytest.mark.once
@@ -170,10 +170,16 @@ def test_a_row_that_is_no_object(tmp_path: Path, name: str, value: Any) -> None:
         ("x.csv", 'a,b\n1,2\n"x,2\n3,4\n', 4, "broken CSV"),
         ("x.csv", 'a,b\n1,2\n"x"y,2\n', 3, "broken CSV"),
         ("x.csv", "a,a\n1,2\n", 1, "two columns are called 'a'"),
+        ("x.csv", "a, a\n1,2\n", 1, "two columns are called 'a'"),
+        ("x.jsonl", '{"a": 1}\n{"a": 1, "a": 2}\n', 2, 'the key "a" is there twice'),
+        ("x.jsonl", '{"a": 1}\n{"b": [{"a": 1, "a": 2}]}\n', 2, 'the key "a" is there twice'),
+        ("x.json", '[\n{"a": 1},\n{"a": 1, "a": 2}\n]', 3, 'the key "a" is there twice'),
+        ("x.json", '{"a": [], "a": []}\n', 1, 'the key "a" is there twice'),
+        ("x.json", '{"a": [],\n"a": []}\n', None, 'the key "a" is there twice'),
     ],
 )
 def test_what_is_broken_is_named_with_its_line(
-    tmp_path: Path, name: str, text: str, line: int, words: str
+    tmp_path: Path, name: str, text: str, line: int | None, words: str
 ) -> None:
     path = tmp_path / name
     path.write_text(text)
@@ -209,6 +215,39 @@ def test_a_parquet_with_text_that_is_none(tmp_path: Path) -> None:
     assert "not UTF-8" in str(failing(tmp_path / "x.parquet"))
 
 
+def test_blanks_around_the_names_of_columns_are_none_of_them(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a, b ,c\n1, 2,3\n")
+    assert [row.columns for row in read_rows(tmp_path / "x.csv")] == [{"a": "1", "b": " 2", "c": "3"}]
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.arrow"])
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
+def test_bytes_that_are_texts_are_read_as_texts(tmp_path: Path, name: str, kind: pa.DataType) -> None:
+    """So some writers have them. What holds others, an image for instance, stays as it is."""
+    columns = {
+        "text": pa.array(["zwölf".encode(), None], kind),
+        "texts": pa.array([[b"a", b"b"], []], pa.list_(kind)),
+        "parts": pa.array([{"of": b"a"}, {"of": b"b"}], pa.struct({"of": kind})),
+        "image": pa.array([b"\xff\xfe", b"fine"], kind),
+        "name": pa.array([b"ab", b"cd"], pa.binary(2)),
+    }
+    table = pa.table(columns)
+    if name == "x.parquet":
+        pq.write_table(table, tmp_path / name)
+    else:
+        with pa.ipc.new_stream(tmp_path / name, table.schema) as stream:
+            stream.write_table(table)
+    first, second = (row.columns for row in read_rows(tmp_path / name))
+    assert first == {
+        "text": "zwölf",
+        "texts": ["a", "b"],
+        "parts": {"of": "a"},
+        "image": b"\xff\xfe",
+        "name": b"ab",
+    }
+    assert second == {"text": None, "texts": [], "parts": {"of": "b"}, "image": b"fine", "name": b"cd"}
+
+
 # --- files -------------------------------------------------------------------------------------------
 
 
@@ -219,6 +258,7 @@ def test_folders_are_searched(tmp_path: Path) -> None:
     for path in (*wanted, tmp_path / ".hidden" / "x.json", tmp_path / ".y.json", tmp_path / "README.md"):
         path.touch()
     assert dump_files([tmp_path]) == wanted
+    assert other_files([tmp_path, wanted[0]]) == [tmp_path / "README.md"]
     assert dump_files([str(tmp_path / "d.CSV"), tmp_path / "b"]) == [wanted[2], wanted[1]]
 
 

@@ -198,6 +198,12 @@ def test_a_wrong_field_is_named(write_package: Write, fields: dict[str, Any], fi
     [
         ({"problem.json": None}, {}, "sum/problem.json", "missing file"),
         ({"problem.json": "[]"}, {}, "sum/problem.json", "not a JSON object"),
+        (
+            {"problem.json": '{"code": "a", "code": "b"}'},
+            {},
+            "sum/problem.json",
+            'JSON: the key "code" is there twice',
+        ),
         ({"problem.json": "[" * 100_000}, {}, "sum/problem.json", "broken JSON"),
         ({"tests/1-01.in": None}, {}, "sum/tests/1-01.in", "missing file"),
         ({**NO_CHECKER, "tests/1-01.out": None}, {}, "sum/tests/1-01.out", "missing file"),

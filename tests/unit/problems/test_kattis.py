@@ -270,6 +270,12 @@ def test_a_wrong_field_is_named(tmp_path: Path, header: str, field: str, words: 
         ({"problem.yaml": "a: [1\n"}, None, "problem.yaml", "line 2: broken YAML"),
         ({"problem.yaml": "- a\n"}, None, "problem.yaml", "not a YAML mapping"),
         ({"problem.yaml": "a: &x 1\nb: *x\n"}, None, "problem.yaml", "line 2: broken YAML: aliases"),
+        (
+            {"problem.yaml": "a: 1\nb: {c: 1, c: 2}\n"},
+            None,
+            "problem.yaml",
+            'line 2: broken YAML: the key "c" is',
+        ),
         ({"problem.yaml": "a: 2024-99-99\n"}, None, "problem.yaml", "broken YAML"),
         ({"problem.yaml": "a: !!python/name:os.system\n"}, None, "problem.yaml", "broken YAML"),
         ({"problem.yaml": "[" * 500}, None, "problem.yaml", "broken YAML"),
