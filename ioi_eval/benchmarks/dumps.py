@@ -124,6 +124,7 @@ class DumpInfo(Value):
     left_out: Mapping[str, int] = {}  # how many other rows, by reason
     rejected: int = 0  # rows that cannot be used
     noted: Mapping[str, int] = {}  # how many of the rows that were selected, by what is odd about them
+    other_files: tuple[str, ...] = ()  # in its folders, of no format of rows
 
 
 class Located(NamedTuple):

@@ -30,7 +30,7 @@ from ioi_eval.benchmarks import (
 from ioi_eval.benchmarks.dumps import read_index, write_index
 from ioi_eval.benchmarks.dumps import reading as reading_of
 from ioi_eval.benchmarks.hub import RowFile
-from ioi_eval.benchmarks.row_files import bare_name, is_dump
+from ioi_eval.benchmarks.row_files import bare_name, is_dump, other_files
 from ioi_eval.judge import Judge
 from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.values import Submission, Value
@@ -97,7 +97,7 @@ class ScoredDump(Value):
         return Results.open(self.out).tests_frame()
 
     def as_json(self) -> dict[str, Any]:
-        names = ("left_out", "rejected", "noted", "understood")
+        names = ("left_out", "rejected", "noted", "other_files", "understood")
         rows = {name: getattr(self.dump, name) for name in names}
         json = {"out": self.out, "report": f"{self.out}/report.md", "this_call": self.call, "dump": rows}
         references = {} if self.references is None else {"references": self.references}
@@ -254,12 +254,18 @@ def _remarks(dump: Dump, found: References | None, references: ReferenceOptions 
     return {**remarks, "own_solutions": conclusion(found, references)}
 
 
+_NAMED = 3  # files
+
+
 def rows_left_out(info: DumpInfo) -> list[str]:
     """Rows not judged, and rows understood in one of several ways. What the user asked for is no news."""
     news = {reason: number for reason, number in info.left_out.items() if reason not in ASKED_FOR}
     left = [f"Left out {counted(number, 'row')}: {reason}" for reason, number in sorted(news.items())]
     if info.rejected:
         left.append(f"Left out {counted(info.rejected, 'row')} that cannot be used: see rejected.jsonl")
+    if others := info.other_files:
+        names = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
+        left.append(f"Left out {counted(len(others), 'file')} whose suffix is of no format of rows: {names}")
     return [*left, *(f"Note: {counted(number, 'row')} {what}" for what, number in sorted(info.noted.items()))]
 
 
@@ -274,6 +280,7 @@ class Rows(NamedTuple):
     reading: DumpOptions
     selection: Selection
     known_in: Path | None = None  # a run's folder, in which an earlier call left an index
+    others: tuple[str, ...] = ()  # files in the dumps' folders that are none
 
     @classmethod
     def of(
@@ -291,7 +298,10 @@ class Rows(NamedTuple):
         if not reading.default_language:
             reading = msgspec.structs.replace(reading, default_language=language_of(problems))
         known_in = None if before is None else setup.folder
-        return cls(tuple(map(called, dumps)), find_dumps(dumps), reading, selection or Selection(), known_in)
+        folders = (dump for dump in dumps if not isinstance(dump, RowFile))
+        others = tuple(map(str, other_files(folders)))
+        names, places = tuple(map(called, dumps)), find_dumps(dumps)
+        return cls(names, places, reading, selection or Selection(), known_in, others)
 
     def mentioned(self) -> Collection[str] | None:
         """Return the names of their problems; None where they do not say."""
@@ -307,6 +317,7 @@ class Rows(NamedTuple):
             read_by=reading_of(self.reading, fingerprint(problems)),
             index=None if self.known_in is None else read_index(self.known_in),
         )
+        dump.info = msgspec.structs.replace(dump.info, other_files=self.others)
         if len(dump):
             return dump
         if dump.rejected:
