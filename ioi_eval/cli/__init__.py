@@ -285,6 +285,7 @@ def keep_retries_quiet() -> None:
 
 # A path below a folder that nobody lets us enter, or longer than paths are: already asking for it fails.
 _UNREACHABLE = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # Those who install the package without its dependencies may do without these.
 _PACKAGES = {
     **dict.fromkeys(("httpx", "jinja2", "latex2mathml", "markdown_it"), "ioi-eval"),
@@ -311,7 +312,7 @@ def main() -> NoReturn:
 def _sentence(error: Exception) -> str | None:
     """Return an error that we raise on purpose as a sentence; None: a bug.
 
-    A path that may not even be asked for is such an error, wherever one is first.
+    A path that may not even be asked for is such an error, wherever one is first, and so is a full disk.
     """
     if isinstance(error, InputError):
         return console.as_typed(error)
@@ -322,4 +323,7 @@ def _sentence(error: Exception) -> str | None:
         return package and f"{error.name} is not installed. Install it: pip install {package}"
     if isinstance(error, OSError) and error.errno in _UNREACHABLE and error.filename is not None:
         return f"{error.filename}: cannot be reached ({error.strerror}). Name another place"
+    if isinstance(error, OSError) and error.errno in _FULL:
+        place = error.filename2 or error.filename
+        return f"{place or 'a file'}: cannot be written ({error.strerror}). Make room there and run it again"
     return None

@@ -15,6 +15,7 @@ from ioi_eval.cli.groups import command
 from ioi_eval.model.errors import InputError
 from ioi_eval.problems.package import is_plain
 from ioi_eval.store import resources
+from ioi_eval.store.files import why
 
 
 @command("""
@@ -35,7 +36,8 @@ def examples(
             ignore=shutil.ignore_patterns("__pycache__"),
         )
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(folder)) from error
+        shutil.rmtree(folder, ignore_errors=True)  # or it would be there already the next time
+        raise InputError(f"cannot be written: {why(error)}", where=str(folder)) from error
     console.show(f"Copied the examples to {folder}. Score them with")
     console.show(f"    ioi-eval score {folder}/generations.jsonl --problems {folder}/problems")
 
@@ -92,7 +94,7 @@ def new(
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(folder)) from error
+        raise InputError(f"cannot be written: {why(error)}", where=str(folder)) from error
     console.show(f"Wrote {folder}. What its solutions get: ioi-eval validate {folder}")
 
 
@@ -109,9 +111,7 @@ def init(
             stream.write(template())
     except OSError as error:
         remedy = "Name another one" if isinstance(error, FileExistsError) else ""
-        raise InputError(
-            f"cannot be written ({error.strerror or error})", where=str(file), remedy=remedy
-        ) from error
+        raise InputError(f"cannot be written ({why(error)})", where=str(file), remedy=remedy) from error
     console.show(f"Wrote {file}. Name your model in it, then: ioi-eval run -c {file}")
 
 

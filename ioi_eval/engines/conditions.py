@@ -96,7 +96,8 @@ async def waiting_python(found: Toolchain | None, python: str, store: Store, fol
         library = await waiting_library(found, interpreter, graders(), store, folder)
     except EngineUnavailable as error:
         detail = f"none, so each test starts Python: {error}"
-        return [Condition(name=name, ok=None, detail=detail, remedy=INSTALL_COMPILER)]
+        remedy = "" if found else INSTALL_COMPILER
+        return [Condition(name=name, ok=None, detail=detail, remedy=remedy)]
     return [Condition(name=name, ok=True, detail=f"its library {library.origin}")]
 
 

@@ -85,6 +85,12 @@ def _check_ours(folder: Path, found: os.stat_result, *, others: int, remedy: str
     raise InputError(f"it {what} (owner {owner}, mode {mode:04o})", where=str(folder), remedy=remedy)
 
 
+def no_room(root: Path, error: OSError) -> str:
+    """Return the sentence for a cache that takes nothing."""
+    remedy = "Make room there, or name another folder in IOI_EVAL_CACHE"
+    return f"nothing can be kept in the cache {root} ({error.strerror or error}). {remedy}"
+
+
 class Pin(contextlib.AbstractContextManager["Pin"]):
     """Keeps an entry, present or to come, from eviction until it is released or the process ends."""
 

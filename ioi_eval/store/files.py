@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import platform
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,11 +20,20 @@ from ioi_eval.model.errors import InputError
 
 T = TypeVar("T")
 _ELSEWHERE = "Choose another out=FOLDER"
+_NUMBER = re.compile(r"^\[Errno -?\d+\] ")
 _HERE = f"{platform.node()}-"  # before a pid
 
 
+def why(error: OSError) -> str:
+    """Return the reason in an error, without a path; of a copy of many files that of the first one."""
+    if isinstance(error, shutil.Error) and isinstance(error.args[0], list):
+        words = str(error.args[0][0][-1])
+        return _NUMBER.sub("", words).partition(": ")[0]
+    return error.strerror or str(error)
+
+
 def refused(path: Path, error: OSError) -> InputError:
-    return InputError(f"cannot be written: {error.strerror}", where=str(path), remedy=_ELSEWHERE)
+    return InputError(f"cannot be written: {why(error)}", where=str(path), remedy=_ELSEWHERE)
 
 
 def make_folder(folder: Path) -> bool:
@@ -184,8 +194,13 @@ class Lock:
     def __enter__(self) -> Self:
         while self._descriptor < 0:
             self._descriptor = self._take()
-        os.ftruncate(self._descriptor, 0)
-        os.write(self._descriptor, f"{os.getpid()}\n".encode())
+        try:
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, f"{os.getpid()}\n".encode())
+        except OSError as error:  # no room for as much as that
+            self.remove()
+            self.__exit__()
+            raise refused(self._path.parent, error) from error
         return self
 
     def _take(self) -> int:

@@ -18,6 +18,7 @@ from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.job import Toolchain
 from ioi_eval.store import Store
 from ioi_eval.store.compiling import PROCTOR, WAITING, proctor_arguments, sources_digest, waiting_arguments
+from ioi_eval.store.contents import no_room
 from ioi_eval.store.resources import proctor_sources, shipped
 
 _log, _package = logging.getLogger(__name__), logging.getLogger("ioi_eval")
@@ -116,8 +117,15 @@ async def _built_once(
             async with store.turn(key):  # several processes may begin at once where nothing is built yet
                 if (found := store.get(key)) is None:
                     await _build(compiler, arguments, sources, output.parent)
-                    found = store.put(key, output, executable=True)
+                    found = _kept(store, key, output)
         return found.read_bytes()
+
+
+def _kept(store: Store, key: str, output: Path) -> Path:
+    try:
+        return store.put(key, output, executable=True)
+    except OSError as error:
+        raise EngineUnavailable(no_room(store.root, error)) from error
 
 
 def proctor_key(compiler: Toolchain, sources: Path) -> str:

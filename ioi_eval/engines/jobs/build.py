@@ -75,7 +75,7 @@ from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import milliseconds, plan_limits
 from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, Ending, ending, lacked_room, log_of
 from ioi_eval.store import Store
-from ioi_eval.store.contents import Pin
+from ioi_eval.store.contents import Pin, no_room
 from ioi_eval.store.memory import Bounded, Notes, Shared, recalled, remembered
 
 # --- the script --------------------------------------------------------------------------------------
@@ -366,7 +366,10 @@ class Shelf:
         """Remember an outcome, and a copy of what was made: that is what the returned outcome refers to."""
         outcome = self.bounded(outcome)
         self._pin(key)
-        kept = _outcome(*remembered(self._store, key, _Record, lambda folder: _filled(folder, outcome)))
+        try:
+            kept = _outcome(*remembered(self._store, key, _Record, lambda folder: _filled(folder, outcome)))
+        except OSError as error:
+            raise JudgeFailure(no_room(self._store.root, error), phase="compiling") from error
         assert kept is not None, "what the store has just taken is whole"
         return kept
 

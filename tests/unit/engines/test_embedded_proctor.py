@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import _ctypes
 import asyncio
+import errno
 import logging
+import os
 import platform
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,6 +82,21 @@ async def test_of_several_that_begin_at_once_one_builds(sources: Path, tmp_path:
     builds = (proctor_binary(counting, sources, *own) for own in zip(stores, folders, strict=True))
     assert {built.content for built in await asyncio.gather(*builds)} == {b"binary\n"}
     assert (tmp_path / "count").read_text() == "x\n"
+
+
+async def test_a_cache_without_room_is_named(
+    sources: Path, own_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
+
+    def full(*entry: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    words = f"cache {own_store.root} \\(No space left on device\\). Make room there"
+    with pytest.raises(EngineUnavailable, match=words):
+        await proctor_binary(quick, sources, own_store, tmp_path)
+    assert own_store.size() == 0
 
 
 @pytest.mark.parametrize(("level", "told"), [(logging.NOTSET, "WARNING"), (logging.INFO, "INFO")])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import errno
 import gzip
 import hashlib
 import json
+import os
 import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -198,6 +200,18 @@ async def test_processes_that_share_a_store_build_what_is_trusted_once(tmp_path:
     assert ours is not None and theirs is not None
     assert ours.file.content.read() == theirs.file.content.read() == MADE
     assert len(server.jobs) == 1
+
+
+async def test_a_cache_without_room_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(place: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with opened(tmp_path, Server(GOOD)) as artifacts:
+        monkeypatch.setattr(Path, "write_bytes", full)
+        with pytest.raises(
+            JudgeFailure, match=r"compiling: nothing can be kept in the cache .*No space left"
+        ):
+            await artifacts.submission(plain_problem(), submitted("code"))
 
 
 async def test_what_is_trusted_is_built_as_ever(tmp_path: Path) -> None:

@@ -1,0 +1,43 @@
+"""Commands on a disk that has no room: one line, and nothing half written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.command_line import RIGHT, row, write_dump
+
+pytestmark = pytest.mark.once
+
+# A page is left of the disk, so that files can be made, and folders.
+_SMALL = """mount -t tmpfs -o size=64k disk "$0" && cd "$0" && cat /dev/zero >fill 2>/dev/null
+"$@"; code=$?; ls -A; exit $code"""
+
+
+def on_a_full_disk(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Call the command there; what it leaves stands on its standard output."""
+    small = folder / "small"
+    small.mkdir()
+    space = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", _SMALL, small)
+    command = (sys.executable, "-m", "ioi_eval.cli", *words)
+    done = subprocess.run((*space, *command), capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr:
+        pytest.skip("this user may not make namespaces")
+    return done
+
+
+def test_a_run_that_cannot_be_begun(tmp_path: Path, problems: Path) -> None:
+    dump = write_dump(tmp_path / "d.jsonl", [row("a", RIGHT)])
+    done = on_a_full_disk(tmp_path, "score", dump, "--problems", problems, "--out", "run", "--quiet")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith(
+        "error: run: cannot be written: No space left on device. Choose another --out"
+    )
+
+
+def test_examples_that_find_no_room(tmp_path: Path) -> None:
+    done = on_a_full_disk(tmp_path, "examples", "here")
+    assert (done.returncode, done.stderr) == (2, "error: here: cannot be written: No space left on device\n")
+    assert done.stdout.split() == ["fill"]
