@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -154,11 +155,10 @@ class Command(TyperCommand):
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         whole, brief = self.help or "", not ctx.meta[_ALL]
-        if brief:
-            purpose, _, examples = whole.partition("\b\nExamples:\n")
-            first = "\n".join(examples.splitlines()[:_EXAMPLES])
-            lead = purpose.partition("\n\n")[0]
-            self.help = f"{lead}\n\n\b\nExamples:\n{first}"
+        purpose, _, examples = whole.partition("\b\nExamples:\n")
+        lead = purpose.partition("\n\n")[0] if brief else purpose.rstrip()
+        shown = map(_fitted, examples.splitlines()[: _EXAMPLES if brief else None])
+        self.help = "\n".join((f"{lead}\n\n\b\nExamples:", *shown))
         super().format_help_text(ctx, formatter)
         self.help = whole
 
@@ -183,6 +183,18 @@ class Command(TyperCommand):
                 formatter.write_text(f"ioi-eval {self.name} {_ALL}: all {len(self.params)} options")
 
 
+def _fitted(example: str) -> str:
+    """Return an example in lines that a usual terminal has room for; what is behind a gap is said of it."""
+    if len(example) <= _ROOM:
+        return example
+    words, _, remark = example.strip().partition("  ")
+    wrapped = textwrap.wrap(
+        words, _ROOM - 2, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+    )
+    return " \\\n".join(wrapped) + (f"\n      {remark.strip()}" if remark else "")
+
+
+_ROOM = 78  # of 80 columns; the page is indented
 _ALL = "--help-all"
 _EXAMPLES = 4  # of a page that shows some of the options
 _LOG_FORMAT = "--log-format"

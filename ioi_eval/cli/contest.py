@@ -28,10 +28,10 @@ from ioi_eval.server import ServerOptions
 from ioi_eval.store.files import replace
 
 _EXAMPLES = """
-  ioi-eval contest serve packages --participants 8                  http://127.0.0.1:8765/mcp
-  ioi-eval contest serve ioi --year 2024 --participants names.txt --contest-time 18000
-  ioi-eval contest serve packages --participants 64 --feedback points --submissions 10 --out runs/cup
-  ioi-eval contest serve packages --stdio otter                     for an agent that starts its servers
+  ioi-eval contest serve packages --participants 8
+  ioi-eval contest serve ioi --participants names.txt --contest-time 18000
+  ioi-eval contest serve packages --participants 64 --feedback points
+  ioi-eval contest serve packages --stdio otter      an agent starts it so
 """
 TOKENS = "tokens.tsv"
 _TOKEN_BYTES = 24

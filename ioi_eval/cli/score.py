@@ -107,8 +107,8 @@ class ExportOptions(Value):
 
 _EXAMPLES = """
   ioi-eval score generations.jsonl --problems packages
-  ioi-eval score dumps/*.parquet --problems ioi-2024.zip --out runs/2024 --workers 8
-  ioi-eval score generations.jsonl --problems packages --problem aplusb --limit 20
+  ioi-eval score dumps/*.parquet --problems ioi-2024.zip --out runs/2024
+  ioi-eval score few.jsonl --problems packages --problem aplusb --limit 20
   ioi-eval score generations.jsonl --problems ioi --year 2024
   ioi-eval score generations.jsonl --problems codeforces --data-dir copies --sample 100
   ioi-eval score generations.jsonl --problems apps --difficulty interview --skip-unreliable

@@ -78,6 +78,7 @@ def test_help_is_one_screen_without_types(name: str, capsys: pytest.CaptureFixtu
     shown = {name for one in command.params if (name := f"--{one.name.replace('_', '-')}") in one.opts}
     assert all(f"{name} " in f"{whole} " or f"{name}\n" in whole for name in shown)
     assert ("--help-all" in brief) == (len(brief) < len(whole))
+    assert max(map(len, (brief + whole).splitlines())) <= 80
 
 
 ROWS = [["a-model-with-a-long-name", "wrong on the very first test of many", "1234567", "89.1"], []]
