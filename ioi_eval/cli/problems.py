@@ -12,7 +12,6 @@ from ioi_eval.cli.groups import command
 from ioi_eval.cli.options import Json, ProblemOptions, Source, open_store
 from ioi_eval.model.values import Problem, TaskType
 from ioi_eval.problems import Package
-from ioi_eval.reports.document import visible
 from ioi_eval.runs.generating import PROGRAM_SECONDS, generate_sync
 from ioi_eval.runs.sources import check_source
 
@@ -75,11 +74,11 @@ def _show(packages: tuple[Package, ...]) -> None:
     if rows:
         console.show_table(_TEXTS + _NUMBERS, rows, right=_NUMBERS, spare=_SPARE)
     for note in (note for package in packages for note in package.notes):
-        console.show(f"note: {console.as_called(note)}")
+        console.show_wrapped(f"note: {console.as_called(note)}", later="  ")
     for package in packages:
         if package.errors and package.format:
-            place, missing = visible(package.where), _missing(package)
-            console.show(f"{place} is read as {package.format}, and cannot be used: {missing}")
+            read_as = f"{package.where} is read as {package.format}"
+            console.show_wrapped(f"{read_as}, and cannot be used: {_missing(package)}", later="  ")
     problems = [package.problem for package in packages if package.problem is not None]
     good = sum(not problem.unusable for problem in problems)
     count = len(problems) + sum(bool(package.errors) for package in packages)  # notes alone are no package
@@ -92,7 +91,7 @@ def _missing(package: Package) -> str:
     files = [error.where.removeprefix(package.where).lstrip("/") for error in package.errors]
     lines = [f"{file}: {word}" if file else word for file, word in zip(files, words, strict=True)]
     more = f"; and {len(lines) - _MOST_FAULTS} more" if len(lines) > _MOST_FAULTS else ""
-    return visible(console.as_called("; ".join(lines[:_MOST_FAULTS]))) + more
+    return console.as_called("; ".join(lines[:_MOST_FAULTS])) + more
 
 
 def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -12,7 +13,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.command_line import CommandLine
+from support.command_line import CommandLine, write_package
 from support.runs import recorded_rows
 from support.warm_command import warm_command
 
@@ -40,7 +41,7 @@ def runs(cli: CommandLine, name: str) -> CommandLine:
     return cli.among_the_systems()
 
 
-def in_a_terminal(cli: CommandLine, width: int, *arguments: str | Path) -> list[str]:
+def in_a_terminal(cli: CommandLine, width: int, *arguments: str | Path, ends: int = 0) -> list[str]:
     """Return what stands on the screen of a terminal of this width, line by line."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
@@ -54,7 +55,7 @@ def in_a_terminal(cli: CommandLine, width: int, *arguments: str | Path) -> list[
     reader.join()
     os.close(ours)
     said = b"".join(written).decode()
-    assert code == 0, said
+    assert code == ends, said
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said)
     return [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
 
@@ -87,3 +88,14 @@ def test_lines_fit_and_words_are_whole(name: str, runs: CommandLine) -> None:
         assert not long, (width, long)
         broken = {word for word in words_of(lines) - known if "…" not in word and word[0].isalpha()}
         assert not broken or name in SAYS_MORE, (width, broken)
+
+
+@pytest.mark.once
+def test_what_is_wrong_with_a_package_fits(cli: CommandLine) -> None:
+    write_package(cli.folder / "problems" / "add")
+    header = cli.folder / "problems" / "add" / "problem.json"
+    wrong = {"score_precision": -1, "task_type": "Quiz", "time_limit": -1}
+    header.write_text(json.dumps({**json.loads(header.read_text()), **wrong}))
+    lines = in_a_terminal(cli, 80, "problems", "problems", ends=2)
+    assert any("is read as" in line for line in lines)
+    assert [line for line in lines if len(line) > 80 and not line.startswith("error: ")] == []
