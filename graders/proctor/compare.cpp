@@ -136,14 +136,14 @@ class Words {
   int ahead_;
 };
 
-bool as_number(const std::string& word, double& number) {
+bool as_number(const std::string& word, long double& number) {
   char* end = nullptr;
-  number = std::strtod(word.c_str(), &end);
-  return !word.empty() && *end == '\0' && std::isfinite(number);
+  number = std::strtold(word.c_str(), &end);
+  return !word.empty() && end == word.c_str() + word.size() && std::isfinite(number);
 }
 
 bool same_word(const std::string& ours, const std::string& theirs, const Tokens& rules) {
-  double a, b;
+  long double a, b;
   if (rules.tolerant() && as_number(theirs, b)) return as_number(ours, a) && rules.close(a, b);
   if (rules.case_sensitive) return ours == theirs;
   const auto alike = [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); };
@@ -577,8 +577,8 @@ bool same_values(int output, int answer, const Tokens& rules, bool wrapped) {
 
 }  // namespace
 
-bool Tokens::close(double ours, double theirs) const {
-  const double apart = std::fabs(ours - theirs);
+bool Tokens::close(long double ours, long double theirs) const {
+  const long double apart = std::fabs(ours - theirs);
   return apart <= absolute || apart <= relative * std::fabs(theirs);
 }
 

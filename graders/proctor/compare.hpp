@@ -12,7 +12,7 @@ struct Tokens {
   double absolute = -1, relative = -1;
 
   bool tolerant() const { return absolute >= 0 || relative >= 0; }
-  bool close(double ours, double theirs) const;
+  bool close(long double ours, long double theirs) const;
 };
 
 // Line by line; runs of white space count as one blank, white space at both ends of a line and blank lines at the end

@@ -516,6 +516,15 @@ def test_json_of_huge_numbers_and_of_no_json(one_bench: Bench) -> None:
         ({"case_sensitive": False}, "a\0B", "A\0b", True),
         ({"case_sensitive": False}, "a\0B", "a\0c", False),
         ({"absolute": 1e-3}, "1.0", "x", False),
+        ({"absolute": 1e-3}, "1\0x", "1", False),
+        ({"absolute": 1e-3}, "1\0", "1", False),
+        (
+            {"absolute": 1e-6},
+            "9007199254740992",
+            "9007199254740993",
+            False,
+        ),  # they are one number as `double`
+        ({"absolute": 1e-6}, "9007199254740993.0", "9007199254740993", True),
         ({"space_sensitive": True}, "a  b\n", "a b\n", False),
         ({"space_sensitive": True}, "a  b\n", "a  b\n", True),
         ({"space_sensitive": True}, " a", "a", False),
