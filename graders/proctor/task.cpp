@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstring>
 
 namespace task {
 namespace {
@@ -123,19 +124,43 @@ void Task::show(verdict::Verdict& verdict, int output, int error) const {
   verdict.error = files::read_text(error, plan_.echo);
 }
 
+namespace {
+
+// What Java, Node, Rust and Go write behind the line that says what happened: where, and how to learn more.
+bool is_about_the_place(const std::string& line) {
+  const size_t start = line.find_first_not_of(" \t\r");
+  if (start == std::string::npos) return true;
+  const auto begins = [&](const char* word) { return line.compare(start, std::strlen(word), word) == 0; };
+  if (start > 0 && (begins("at ") || begins("... "))) return true;
+  return begins("Node.js v") || begins("note: run with `RUST_BACKTRACE");
+}
+
+}  // namespace
+
 std::string last_words(int error) {
-  constexpr size_t longest = 500;
-  std::string tail = files::read_tail(error, longest);
-  while (!tail.empty() && (tail.back() == '\n' || tail.back() == '\r')) tail.pop_back();
-  return tail.substr(tail.rfind('\n') + 1);
+  constexpr size_t longest = 500, looked_at = 16 << 10;
+  std::string tail = files::read_tail(error, looked_at);
+  tail.resize(std::min(tail.size(), tail.find("\n\ngoroutine ")));
+  std::string last;
+  for (size_t end = tail.size(); end > 0;) {
+    const size_t begin = tail.rfind('\n', end - 1) + 1;  // 0 where there is none
+    const std::string line = tail.substr(begin, end - begin);
+    if (last.empty()) last = line;
+    if (!is_about_the_place(line)) {
+      last = line;
+      break;
+    }
+    end = begin > 0 ? begin - 1 : 0;
+  }
+  while (!last.empty() && last.back() == '\r') last.pop_back();
+  return last.size() > longest ? last.substr(last.size() - longest) : last;
 }
 
 verdict::End end_of(const process::Outcome& outcome, const process::Limits& limits, int64_t written) {
   using process::Killed;
   const auto over = [](int64_t used, int64_t limit) { return limit != process::unlimited && used > limit; };
   if (outcome.killed == Killed::memory || over(outcome.memory, limits.memory)) return verdict::End::memory;
-  if (outcome.killed == Killed::cpu || outcome.signal == SIGXCPU || over(outcome.cpu_us, limits.cpu_us))
-    return verdict::End::cpu;
+  if (outcome.killed == Killed::cpu || over(outcome.cpu_us, limits.cpu_us)) return verdict::End::cpu;
   if (outcome.killed == Killed::wall || over(outcome.idle_us, limits.wall_us)) return verdict::End::wall;
   if (outcome.killed == Killed::threads || outcome.killed == Killed::processes) return verdict::End::threads;
   if (outcome.killed == Killed::disk || outcome.signal == SIGXFSZ || over(written, limits.file_size))

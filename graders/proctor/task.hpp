@@ -96,7 +96,7 @@ class Task {
   warm::Interpreter* waiting_;
 };
 
-// The last line that a program wrote before it failed: an uncaught exception names itself there.
+// The last line that a program wrote before it failed, but for where it did: an uncaught exception names itself there.
 std::string last_words(int error);
 
 // What an outcome means under the plan's limits. A limit wins over exit code and signal; `written` is the largest

@@ -41,6 +41,7 @@ BAD_ENDS: dict[str, tuple[str, PlanLimits, str, int, int]] = {
     "null": ("volatile int* p = nullptr; return *p;", LIMITS, "signal", 0, 11),
     "divides": ("volatile int zero = 0; return 5 / zero;", LIMITS, "signal", 0, 8),
     "kills itself": ("raise(SIGKILL);", LIMITS, "signal", 0, 9),
+    "as if out of time": ("raise(SIGXCPU);", LIMITS, "signal", 0, 24),
 }
 ENDING = by_word(
     """#include <csignal>
@@ -125,6 +126,42 @@ def test_the_last_words_of_a_failure_are_its_feedback(bench: Bench) -> None:
     line = bench.one("raise ValueError('no\\x1b[31m luck')", language="python")
     assert (line.end, line.code) == ("exit", 1)
     assert line.feedback == "ValueError: no [31m luck"
+
+
+WORDS = {
+    "java": (
+        'Exception in thread "main" java.lang.IllegalStateException: no luck\n\tat Main.main(add.java:1)\n',
+        'Exception in thread "main" java.lang.IllegalStateException: no luck',
+    ),
+    "java, deep": (
+        "java.lang.StackOverflowError\n" + "\tat Main.f(add.java:1)\n" * 300,
+        "java.lang.StackOverflowError",
+    ),
+    "java, by another": (
+        "Caused by: java.io.IOException: x\n\tat Main.f(a.java:1)\n\t... 1 more\n",
+        "Caused by: java.io.IOException: x",
+    ),
+    "node": (
+        "/box/a.js:1\nthrow x\n^\n\nError: no luck\n    at f (a.js:1)\n\nNode.js v20.20.2\n",
+        "Error: no luck",
+    ),
+    "rust": (
+        "thread 'main' panicked at 'no luck', a.rs:1:5\nnote: run with `RUST_BACKTRACE=1` environment variable\n",
+        "thread 'main' panicked at 'no luck', a.rs:1:5",
+    ),
+    "go": ("panic: no luck\n\ngoroutine 1 [running]:\nmain.main()\n\t/box/a.go:4 +0x18\n", "panic: no luck"),
+    "python": ("  File 'a'\n    at = 1\nValueError: no luck\r\n", "ValueError: no luck"),
+    "nothing else": ("\tat Main.main\n\tat Main.f\n\n", "at Main.f"),
+    "a long line": ("y" * 300 + "x" * 500, "x" * 500),
+    "two lines": ("first\n  what():  second\n\n\n", "  what():  second"),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_where_it_failed_is_not_what_failed(bench: Bench, name: str) -> None:
+    written, words = WORDS[name]
+    code = f"import os, sys\nsys.stderr.write({written!r})\nsys.stderr.flush()\nos._exit(1)"
+    assert bench.one(code, language="python").feedback.strip() == words.strip()
 
 
 def test_settled_groups_are_skipped(bench: Bench) -> None:
