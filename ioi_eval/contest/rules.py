@@ -404,8 +404,8 @@ def with_samples_alone(problem: Problem) -> Problem:
 
 
 def with_own_input(problem: Problem, given: bytes) -> Problem:
-    """Return a problem of one test without an answer, which nothing of the problem judges."""
-    own = Test(name=OWN, input=Blob.of(given))
+    """Return a problem of one test with an empty answer, which nothing of the problem judges."""
+    own = Test(name=OWN, input=Blob.of(given), answer=Blob.of(b""))
     return msgspec.structs.replace(
         problem, tests=(own,), subtasks=(), checker=Checker(), grader=None, solutions=()
     )

@@ -57,7 +57,7 @@ from ioi_eval.model.values import (
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.rules.grading import NOTHING_GRADED, Graded
 from ioi_eval.rules.limits import RUNS, is_open, settled
-from ioi_eval.rules.plan import is_by_file, share
+from ioi_eval.rules.plan import is_by_file, refuse_impossible, share
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import counted, not_submitted, not_tried, rescaled, test_result
 from ioi_eval.store.memory import Bounded
@@ -154,6 +154,7 @@ class Judge:
             language = find(submission.language, where=problem.source or problem.id) if runs else None
             if language is not None:
                 refuse_language(problem, language)
+            refuse_impossible(problem)
             self._known.keep(key, terms := Terms(problem, language, self._options))
         if runs and self._trusts and not submission.files:
             for error in await self.lacks(problem, terms.language, submission.code or ""):

@@ -14,6 +14,7 @@ The judge goes round this loop (the proctor follows the same rule within a job):
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -79,6 +80,35 @@ def groups(problem: Problem, *, all_tests: bool = False) -> tuple[PlanGroup, ...
         )
         for subtask in problem.subtasks
     )
+
+
+# --- what can be judged ------------------------------------------------------------------------------
+
+_MANAGED = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})  # a manager has its own word
+
+
+def refuse_impossible(problem: Problem) -> None:
+    """Raise InputError for what would make tidy numbers of nothing. No package has it; Python can make it."""
+    where = problem.source or problem.id
+    for field in ("cpu_time", "wall_time", "memory", "output"):
+        value = getattr(problem.limits, field)
+        if value is not None and not 0 < value < math.inf:
+            remedy = "Give a number above 0, or None for no limit"
+            raise InputError(f"{value} is no limit", where=where, field=f"limits.{field}", remedy=remedy)
+    for subtask in problem.subtasks:
+        if not 0 <= subtask.points < math.inf:
+            what = f"subtask {subtask.name!r} has {subtask.points} points"
+            raise InputError(what, where=where, field=subtask.name, remedy="Give a number of at least 0")
+    seen = set[str]()
+    compared = not problem.checker.kind.is_program and problem.task_type not in _MANAGED
+    for test in problem.tests:
+        if test.name in seen:
+            what = f"two tests are called {test.name!r}"
+            raise InputError(what, where=where, field=test.name, remedy="Give each its own name")
+        if compared and test.answer is None:
+            what = f"test {test.name!r} has no answer, and there is no checker: outputs are compared with it"
+            raise InputError(what, where=where, field=test.name, remedy="Add an answer, or a checker")
+        seen.add(test.name)
 
 
 # --- which tests -------------------------------------------------------------------------------------

@@ -169,11 +169,10 @@ class Stalling(FakeEngine):
 )
 async def test_what_counts_of_who_stalls(tests: list[str], statuses: list[str], ran: list[int]) -> None:
     engine = Stalling()
-    problem = Problem(
-        id="stalling",
-        limits=LIMITS,
-        tests=tuple(Test(name=str(n), input=Blob.of(f"{how} {n}")) for n, how in enumerate(tests)),
+    given = (
+        Test(name=str(n), input=Blob.of(f"{how} {n}"), answer=Blob.of("")) for n, how in enumerate(tests)
     )
+    problem = Problem(id="stalling", limits=LIMITS, tests=tuple(given))
     async with Scorer(engine, options=JudgeOptions(all_tests=True)) as scorer:
         result = await scorer.score(problem, Submission(key="1", problem_id="stalling", code=WAITS))
     assert [test.status for test in result.tests] == statuses

@@ -23,7 +23,18 @@ from ioi_eval.errors import (
     JudgeFailure,
     ToolchainGone,
 )
-from ioi_eval.models import Blob, Checker, CheckerKind, Job, JobResult, NamedBlob, Stage, StageStatus, Test
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    Job,
+    JobResult,
+    Limits,
+    NamedBlob,
+    Stage,
+    StageStatus,
+    Test,
+)
 from ioi_eval.models import Verdict as V
 from ioi_eval.testing import Broken, FakeEngine, Fatal, Killed
 
@@ -34,6 +45,48 @@ pytestmark = [pytest.mark.alike, pytest.mark.usefixtures("no_waiting")]
 async def scoring(engine: FakeEngine, **options: Any) -> AsyncIterator[Scorer]:
     async with Scorer(engine, options=JudgeOptions(**options)) as scorer:
         yield scorer
+
+
+# --- problems that are none --------------------------------------------------------------------------
+
+NAN, INF = float("nan"), float("inf")
+UNANSWERED = Test(name="t0", input=Blob.of("1"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"tests": (UNANSWERED,)}, "t0", "test 't0' has no answer, and there is no checker"),
+        ({"tests": some_tests(1) * 2}, None, "two tests are called"),
+        *(
+            ({"limits": Limits(**{field: value})}, f"limits.{field}", f"{value} is no limit")
+            for field in ("cpu_time", "wall_time", "memory", "output")
+            for value in (0, -1, NAN, INF)
+        ),
+        ({"limits": Limits.contest(NAN, 1 << 20)}, "limits.cpu_time", "nan is no limit"),
+        *(
+            ({"subtasks": (subtask("s", points, [0]),)}, "s", f"'s' has {points} points")
+            for points in (-10, NAN, INF)
+        ),
+    ],
+)
+async def test_what_cannot_be_judged_is_refused(
+    changes: dict[str, Any], field: str | None, words: str
+) -> None:
+    """Packages with such are; a problem made in Python would have got tidy numbers."""
+    wrong = msgspec.structs.replace(problem(1), **changes)
+    engine = FakeEngine({0: 1.0})
+    async with scoring(engine) as scorer:
+        with pytest.raises(InputError, match=words) as caught:
+            await scorer.score(wrong, submission())
+    assert caught.value.field == (field or wrong.tests[0].name)
+
+
+async def test_an_answer_may_be_missing_where_a_checker_judges() -> None:
+    checker = Checker(kind=CheckerKind.CMS, sources=(NamedBlob(name="checker.cpp", content=Blob.of("c")),))
+    open_to_it = msgspec.structs.replace(problem(1), tests=(UNANSWERED,), checker=checker)
+    async with scoring(FakeEngine({0: 1.0})) as scorer:
+        assert [test.status for test in (await scorer.score(open_to_it, submission())).tests] == [V.AC]
 
 
 # --- verdicts and scores -----------------------------------------------------------------------------
