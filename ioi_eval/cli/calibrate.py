@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.groups import command
+from ioi_eval.cli.groups import command, within
 from ioi_eval.cli.options import Engine, Json, ProblemOptions, Quiet, Source, open_store
 from ioi_eval.cli.progress import Signals
 from ioi_eval.rules.calibration import Calibration, Distance
@@ -31,7 +31,13 @@ def calibrate(
     engine: Engine,
     output: Quiet,
     reach: Annotated[
-        float, typer.Option(min=1.1, metavar="TIMES", help="End solutions at this many times the limit.")
+        float,
+        typer.Option(
+            min=1.1,
+            callback=within(),
+            metavar="TIMES",
+            help="End solutions at this many times the limit.",
+        ),
     ] = REACH,
     as_json: Json = False,
 ) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
@@ -117,8 +118,11 @@ class Declared(NamedTuple):
             *words.also,
             help=console.as_called(words.help),
             metavar=words.metavar or None,
-            min=words.least if bounds is None else bounds.ge,
-            max=words.most if bounds is None else bounds.le,
+            min=words.least if bounds is None or words.least is not None else bounds.ge,
+            max=words.most if bounds is None or words.most is not None else bounds.le,
+            callback=within(
+                above=None if bounds is None else bounds.gt, below=None if bounds is None else bounds.lt
+            ),
             show_default=words.unset or True,
             rich_help_panel=words.panel or title or None,
             exists=is_file,
@@ -152,6 +156,25 @@ class Declared(NamedTuple):
             raise error.but(field=self.flag) from error
         origin = get_origin(_bare(self.kind))
         return origin(value) if origin in (frozenset, tuple) else value
+
+
+def within(*, above: float | None = None, below: float | None = None) -> Callable[[Any], Any]:
+    """Return the callback of an option that refuses what Typer's own bounds let through.
+
+    These are nan, infinity, and a bound that is itself too little or too much.
+    """
+
+    def checked(value: Any) -> Any:
+        for each in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(each, float) and not math.isfinite(each):
+                raise typer.BadParameter(f"{each} is not a number that can be meant.")
+            if above is not None and each is not None and each <= above:
+                raise typer.BadParameter(f"{each} is not more than {above:g}.")
+            if below is not None and each is not None and each >= below:
+                raise typer.BadParameter(f"{each} is not less than {below:g}.")
+        return value
+
+    return checked
 
 
 def declared(kind: type[msgspec.Struct]) -> Iterator[Declared]:

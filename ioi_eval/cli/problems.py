@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.groups import command
+from ioi_eval.cli.groups import command, within
 from ioi_eval.cli.options import Json, ProblemOptions, Source, open_store
 from ioi_eval.model.values import Problem, TaskType
 from ioi_eval.problems import Package
@@ -44,6 +44,7 @@ def problems(
         typer.Option(
             metavar="S",
             min=1.0,
+            callback=within(),
             help="CPU time of each program of a package for one file that it generates or looks at.",
         ),
     ] = PROGRAM_SECONDS,

@@ -192,6 +192,7 @@ class Contest:
 
 def languages_of(rules: Rules, participants: Collection[str] | None) -> set[str]:
     """Return the languages that rules allow. InputError for these, or participants, that cannot be meant."""
+    rules.check()
     for name in participants or ():
         check_name(name)
     return {find(name).name for name in rules.languages} or {language.name for language in LANGUAGES}

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Annotated, Self
+from typing import Annotated, Self, get_type_hints
 
 import msgspec
 
-from ioi_eval.model.errors import IoiEvalError
+from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import (
     Blob,
@@ -110,6 +110,20 @@ class Rules(Value):
     code_bytes: Count = 100_000
     input_bytes: Count = 1 << 20
     output_bytes: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = 16 << 10  # shown of an output
+
+    def check(self) -> None:
+        """Raise InputError for a value that cannot be meant."""
+        values = msgspec.to_builtins(self)
+        for name, kind in get_type_hints(Rules, include_extras=True).items():
+            try:
+                msgspec.convert(values[name], kind)
+            except msgspec.ValidationError as error:
+                words = f"{error}"
+                raise InputError(
+                    f"{values[name]!r}: {words[:1].lower()}{words[1:]}",
+                    field=name,
+                    remedy="Give another value",
+                ) from error
 
     def told(self) -> str:
         """Return the rules as a participant is told them."""

@@ -28,7 +28,7 @@ class Said(Value):
     default: Any = None  # as it is typed, where it can be shown so and is not the field's
     panel: str = ""  # heading above it in a help page, where it is not its group's
     typed: Any = None  # the type of what is typed, where it is not the field's
-    least: float | None = None  # bounds of what is typed, where the type has none
+    least: float | None = None  # bounds of what is typed, where the type's are wider, or there are none
     most: float | None = None
     read: Callable[[Any], Any] | None = None  # from what is typed to the field's value; raises InputError
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -81,6 +82,48 @@ def test_every_option_of_a_file_s_key_is_its_field_s() -> None:
 
 class Brewing(Value):
     cups: Annotated[Count, Said(metavar="N", help="Cups of tea.")] = 2
+
+
+class Steeping(Value):
+    minutes: Annotated[
+        Annotated[float, msgspec.Meta(gt=0, lt=60)] | None, Said(metavar="M", help="How long.")
+    ] = None
+    degrees: Annotated[Annotated[float, msgspec.Meta(gt=0)], Said(least=20, metavar="C", help="How hot.")] = (
+        90.0
+    )
+    grams: Annotated[float, Said(metavar="G", help="How much tea.")] = 2.0
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("--minutes=-5", "-5.0 is not more than 0"),
+        ("--minutes=0", "0.0 is not more than 0"),
+        ("--minutes=60", "60.0 is not less than 60"),
+        ("--minutes=nan", "nan is not a number that can be meant"),
+        ("--degrees=0.5", ""),
+        ("--degrees=-inf", ""),
+        ("--grams=nan", "nan is not a number that can be meant"),
+        ("--grams=inf", "inf is not a number that can be meant"),
+    ],
+)
+def test_an_option_keeps_to_the_bounds_of_its_field(
+    monkeypatch: pytest.MonkeyPatch, typed: str, words: str
+) -> None:
+    monkeypatch.setattr(console, "FLAGS", dict(console.FLAGS))
+    app, steeped = typer.Typer(rich_markup_mode=None), []
+
+    @app.command()
+    @command("  tea --minutes 3")
+    def tea(steeping: Annotated[Steeping, OptionGroup("Tea")]) -> None:
+        """Make tea."""
+        steeped.append(steeping)
+
+    run = CliRunner().invoke
+    assert run(app, ["--minutes=59.5"]).exit_code == 0 and steeped == [Steeping(minutes=59.5)]
+    assert run(app, []).exit_code == 0 and steeped[1:] == [Steeping()]
+    refused = run(app, [typed])
+    assert refused.exit_code == 2 and f"{typed.partition('=')[0]}': {words}" in refused.output
 
 
 def test_a_new_option_is_one_line_and_its_use(monkeypatch: pytest.MonkeyPatch) -> None:

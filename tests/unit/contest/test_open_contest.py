@@ -95,6 +95,24 @@ async def test_rules_of_a_contest_that_has_begun_stay(tmp_path: Path) -> None:
         assert contest.session("otter").problems()[0].attempts == 0
 
 
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        (Rules(seconds=-5.0), "field 'seconds': -5.0: expected `float` > 0.0"),
+        (Rules(seconds=0.0), "field 'seconds': 0.0: expected `float` > 0.0"),
+        (Rules(seconds=float("nan")), "field 'seconds': nan: expected `float` > 0.0"),
+        (Rules(pause=float("nan")), "field 'pause': nan: expected `float` >= 0.0"),
+        (Rules(submissions=-3), "field 'submissions': -3: expected `int` >= 1"),
+        (Rules(feedback="some"), "field 'feedback': 'some': invalid enum value 'some'"),  # type: ignore[arg-type]
+    ],
+)
+async def test_rules_that_cannot_be_meant_open_nothing(tmp_path: Path, rules: Rules, words: str) -> None:
+    with pytest.raises(InputError) as refused:
+        async with open_contest(SOURCE, rules, out=tmp_path / "cup", engine=FakeEngine()):
+            pass
+    assert words in str(refused.value) and not (tmp_path / "cup").exists()
+
+
 async def test_a_broken_start_is_told(tmp_path: Path) -> None:
     async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine()):
         pass
