@@ -149,11 +149,11 @@ async def _serve(
     quiet: bool,
 ) -> None:
     """Until a signal, or the end of standard input."""
-    from ioi_eval.integrations.mcp import contest_server, serving  # its package may be missing
+    from ioi_eval.integrations.mcp import contest_server, listen, serving  # its package may be missing
 
     ended = console.Stops()
-    async with opening as contest:
-        if stdio is not None:
+    if stdio is not None:
+        async with opening as contest:
             server = contest_server(contest, participant=stdio)
             waiting = asyncio.create_task(ended.wait())
             talking = asyncio.create_task(server.run_stdio_async())
@@ -161,17 +161,22 @@ async def _serve(
             for task in (waiting, talking):
                 task.cancel()
             await asyncio.gather(waiting, talking, return_exceptions=True)
-            return
-        tokens = _with_tokens(folder / TOKENS, named)
-        async with serving(contest, tokens, host=listening.host, port=listening.port) as address:
-            console.show(f"contest at {address}, tokens in {folder / TOKENS}")
-            await ended.wait()
+        return
+    # The contest's clock starts when it is opened: all that the user can mend comes before.
+    host, path = listening.host, folder / TOKENS
+    tokens = _tokens(path, named)
+    with contextlib.closing(listen(host, listening.port)) as port:
+        async with opening as contest:
+            _keep(path, tokens)
+            async with serving(contest, tokens, host=host, listening=port) as address:
+                console.show(f"contest at {address}, tokens in {path}")
+                await ended.wait()
     if not quiet:
         console.show(console.report_line(str(folder)))
 
 
-def _with_tokens(path: Path, named: Mapping[str, str]) -> dict[str, str]:
-    """Return every participant's token, and keep them for the next call: those of a file, else new ones."""
+def _tokens(path: Path, named: Mapping[str, str]) -> dict[str, str]:
+    """Return every participant's token: that of a file, that of an earlier call, else a new one."""
     earlier = _read(path) if path.exists() else {}
     tokens = {
         name: token or earlier.get(name) or secrets.token_urlsafe(_TOKEN_BYTES)
@@ -180,12 +185,17 @@ def _with_tokens(path: Path, named: Mapping[str, str]) -> dict[str, str]:
     if len({*tokens.values()}) < len(tokens):
         remedy = "Give each a token of its own"
         raise InputError("two participants have one token", field="--participants", remedy=remedy)
+    return tokens
+
+
+def _keep(path: Path, tokens: Mapping[str, str]) -> None:
+    """Keep tokens for the next call, beside those of earlier ones."""
+    earlier = _read(path) if path.exists() else {}
     before = os.umask(0o077)  # nobody else's to read
     try:
         replace(path, (f"{name}\t{token}\n".encode() for name, token in {**earlier, **tokens}.items()))
     finally:
         os.umask(before)
-    return tokens
 
 
 # --- tasks of other programs --------------------------------------------------------------------------

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import hmac
 import logging
+import os
 import socket
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -148,6 +150,27 @@ class _Server(uvicorn.Server):
         await self.lifespan.shutdown()  # which a server that waits for nobody leaves to be cancelled
 
 
+def listen(host: str = "127.0.0.1", port: int = 0) -> socket.socket:
+    """Take a port, before anything is opened that must not be where there is none. Port 0: any free one.
+
+    Clients that come before `serving` has the socket wait for it.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    what, remedy = f"cannot listen on {host}:{port}", "Choose an address of this machine"
+    try:
+        socket.getaddrinfo(host, port, family)
+    except (socket.gaierror, UnicodeError) as error:
+        reason = "the address is not known"
+        raise InputError(f"{what}: {reason}", field="host", remedy=remedy) from error
+    try:
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)  # the error's own text repeats the address
+        of_host = error.errno == errno.EADDRNOTAVAIL
+        field, remedy = ("host", remedy) if of_host else ("port", "Choose another address or port")
+        raise InputError(f"{what}: {reason}", field=field, remedy=remedy) from error
+
+
 @contextlib.asynccontextmanager
 async def serving(
     contest: Contest,
@@ -156,8 +179,11 @@ async def serving(
     host: str = "127.0.0.1",
     port: int = 0,
     connections: int = 2_000,
+    listening: socket.socket | None = None,
 ) -> AsyncIterator[str]:
     """Serve a contest over streamable HTTP; yield its address. Port 0: any free one.
+
+    `listening`: what `listen` gave for this host, in place of a port. It is closed at the end.
 
     Nothing is kept between two requests of a client, so one that is lost leaves nothing behind. Each
     participant has an equal share of the `connections`, and so have all that have not shown a token.
@@ -171,13 +197,7 @@ async def serving(
     guests = _Guests(max(most, connections // (len(tokens) + 1)))
     # The last ones: tokens are known.
     app.user_middleware += [Middleware(guests.seated), Middleware(_queued, most=most)]
-    try:
-        listening = socket.create_server(
-            (host, port), family=(socket.AF_INET6 if ":" in host else socket.AF_INET), backlog=1024
-        )
-    except OSError as error:
-        what = f"cannot listen on {host}:{port}: {error.strerror}"
-        raise InputError(what, field="port", remedy="Choose another address or port") from error
+    listening = listening or listen(host, port)
     config = uvicorn.Config(
         app,
         http=guests.protocol(),

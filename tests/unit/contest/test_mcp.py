@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -320,10 +321,44 @@ def test_what_the_command_cannot_mean(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    refused(cli, arguments, monkeypatch)
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names", "words"),
+    [
+        (("--port", "TAKEN"), "otter", "--port: cannot listen on 127.0.0.1:TAKEN: Address already in use"),
+        (("--host", "x::y"), "otter", "--host: cannot listen on x::y:0: the address is not known"),
+        (("--host", "300.1.2.3"), "otter", "--host: cannot listen on 300.1.2.3:0: the address is not known"),
+        (("--host", "192.0.2.1"), "otter", "--host: cannot listen on 192.0.2.1:0: Cannot assign"),
+        ((), "otter same\nheron same", "two participants have one token"),
+    ],
+)
+def test_what_cannot_be_served_starts_no_clock(
+    cli: CommandLine,
+    arguments: tuple[str, ...],
+    names: str,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (cli.folder / "names").write_text(names)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        given = [port if each == "TAKEN" else each for each in arguments]
+        common = ("--participants", "names", "--contest-time", "8")
+        refused(cli, (*common, *given), monkeypatch)
+    assert words.replace("TAKEN", port) in capsys.readouterr().err
+    assert not (cli.folder / "cup").exists()
+
+
+def refused(cli: CommandLine, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process, which has loaded the SDK."""
+    common = ("--out", "cup", "--port", "0")
     monkeypatch.chdir(cli.folder)
     monkeypatch.setenv("IOI_EVAL_CACHE", str(cli.cache))
-    monkeypatch.setattr("sys.argv", ["ioi-eval", "contest", "serve", LANTERNS, "--out", "cup", *arguments])
+    monkeypatch.setattr("sys.argv", ["ioi-eval", "contest", "serve", LANTERNS, *common, *arguments])
     with pytest.raises(SystemExit) as ended:
         main()
-    assert ended.value.code == 2 and words in capsys.readouterr().err
+    assert ended.value.code == 2
