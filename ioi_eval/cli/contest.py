@@ -154,6 +154,7 @@ async def _serve(
     ended = console.Stops()
     if stdio is not None:
         async with opening as contest:
+            _tell_each_line_once(quiet)
             server = contest_server(contest, participant=stdio)
             waiting = asyncio.create_task(ended.wait())
             talking = asyncio.create_task(server.run_stdio_async())
@@ -167,12 +168,19 @@ async def _serve(
     tokens = _tokens(path, named)
     with contextlib.closing(listen(host, listening.port)) as port:
         async with opening as contest:
+            _tell_each_line_once(quiet)
             _keep(path, tokens)
             async with serving(contest, tokens, host=host, listening=port) as address:
                 console.show(f"contest at {address}, tokens in {path}")
                 await ended.wait()
     if not quiet:
         console.show(console.report_line(str(folder)))
+
+
+def _tell_each_line_once(quiet: bool) -> None:
+    """Log on standard error before the SDK does so, too, which would show our lines a second time."""
+    console.tell_what_is_logged(of_others=True)
+    console.hush(quiet)
 
 
 def _tokens(path: Path, named: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 import time
 from collections import defaultdict
@@ -57,6 +58,7 @@ from ioi_eval.rules.expectations import max_points
 from ioi_eval.rules.languages import admitted
 from ioi_eval.store.rows import MAX_COMPILE_OUTPUT, bounded, failure_row, identity, result_of, result_row
 
+_log = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 _COMPLETED = frozenset({Verdict.AC, Verdict.PA, Verdict.WA})
 _FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
@@ -140,6 +142,7 @@ class Contest:
         spoken = languages_of(self.rules, participants)
         self.languages = spoken if languages is None else spoken & {*languages}
         self._known: dict[str, _Participant] = {}
+        self._complained: set[str] = set()  # why rows could not be kept: each is logged once
         self.closed = False  # nothing more is kept, so nothing more is answered
         for name in participants or ():
             self.session(name)
@@ -448,13 +451,19 @@ class Session:
             raise NotJudged(failed) from error
 
     def _keep(self, what: str, row: Mapping[str, Any]) -> None:
-        """Raise NotJudged where the record cannot take a row: nothing is answered that would be lost."""
+        """Raise NotJudged where the record cannot take a row: nothing is answered that would be lost.
+
+        The log tells the operator why, as no file has it.
+        """
         if self._contest.closed:
             raise NotJudged("the contest was closed meanwhile; this costs nothing")
         if (record := self._contest._record) is not None:
             try:
                 getattr(record, what)(row)
             except InputError as error:
+                if str(error) not in self._contest._complained:
+                    self._contest._complained.add(str(error))
+                    _log.warning("a call was not answered, and may be made again: %s (told once)", error)
                 raise NotJudged(_JUDGE_FAILED) from error
 
     async def _compiler(self, problem: Problem, submission: Submission, result: SubmissionResult) -> str:

@@ -70,11 +70,15 @@ class Kept:
         self.full = False
 
     def judged(self, row: Mapping[str, Any]) -> None:
-        if self.full:
-            raise InputError("cannot be written: no space left")
+        self._check("results.jsonl")
         self.rows.append(row)
 
+    def _check(self, file: str) -> None:
+        if self.full:
+            raise InputError("cannot be written: no space left", where=file, remedy="Make room")
+
     def failed(self, row: Mapping[str, Any]) -> None:
+        self._check("failures.jsonl")
         self.failures.append(row)
 
     def ran(self, row: Mapping[str, Any]) -> None:
@@ -189,6 +193,22 @@ async def test_what_cannot_be_kept_is_not_answered() -> None:
         assert session.problems()[0].attempts == 0
         record.full = False
         assert (await session.submit("sum", "right")).number == 1
+
+
+async def test_what_cannot_be_kept_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """To the operator, and nothing of it to participants."""
+    record = Kept()
+    record.full = True
+    async with contest(record=record) as held:
+        for name, code in (("otter", "right"), ("heron", "right"), ("otter", "break")):
+            with pytest.raises(NotJudged) as failed:
+                await held.session(name).submit("sum", code)
+            assert "space" not in str(failed.value)
+    told = [line.getMessage() for line in caplog.records if line.name.startswith("ioi_eval")]
+    assert [words.partition(": ")[2] for words in told] == [
+        "results.jsonl: cannot be written: no space left. Make room (told once)",
+        "failures.jsonl: cannot be written: no space left. Make room (told once)",
+    ]
 
 
 async def test_time_and_pauses() -> None:

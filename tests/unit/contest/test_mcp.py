@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import sys
@@ -293,6 +294,41 @@ async def test_the_command_over_http_killed_and_started_again(warm: WarmCommand,
     assert tokens.read_text().startswith("otter\tchosen-token\nheron\t")
     assert tokens.stat().st_mode & 0o077 == 0
     assert files_with("chosen-token", cup) == [tokens]
+
+
+async def test_the_operator_is_told_of_a_full_disk(warm: WarmCommand, cli: CommandLine) -> None:
+    """Files that may not grow are as good as a full disk: the first row fits into results.jsonl, no other."""
+    (cli.folder / "names").write_text("otter chosen-token\n")
+    words = [
+        "contest",
+        "serve",
+        LANTERNS,
+        "--participants",
+        "names",
+        "--out",
+        "cup",
+        "--port",
+        "0",
+        "--quiet",
+    ]
+    server = warm.start(words, cli.folder, cli.env)
+    codes = [f"int main() {{}} // {number}{'x' * 90_000}" for number in range(3)]
+    try:
+        address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
+        async with client(address, "chosen-token") as otter:
+            most = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (150_000, most[1]))
+            answers = [await told(otter, "submit", problem="lanterns", code=code) for code in codes]
+            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, most)
+            again = await told(otter, "submit", problem="lanterns", code=codes[1])
+    finally:
+        server.send_signal(signal.SIGTERM)
+        _, complaints = server.communicate()
+    assert answers[0]["number"] == 1 and again["number"] == 2
+    assert all("the judge failed; this costs nothing" in answer for answer in answers[1:])
+    (line,) = complaints.splitlines()
+    assert line.startswith("a call was not answered") and line.endswith("(told once)")
+    assert "cup/results.jsonl: cannot be written: No space left on device. Make room" in line
 
 
 def files_with(text: str, folder: Path) -> list[Path]:
