@@ -202,7 +202,7 @@ class Leash:
 # --- files into a box before anything runs in it, and out of it when all in it is dead ---------------
 
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _LARGE = 16 << 20  # bytes; a precompiled header has 120 MB
 # Such a descriptor only names the folder, which closed modes cannot refuse us.
 BY_PATH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

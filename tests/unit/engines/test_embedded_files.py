@@ -116,9 +116,11 @@ def test_a_name_that_is_file_and_folder(box: Path, names: tuple[str, str]) -> No
         fill(box, [file(name, "x") for name in names], None, Lock())
 
 
-def test_no_room_is_not_the_jobs_fault() -> None:
-    with pytest.raises(EngineOverloaded, match="No space left"), room_for_files():
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_no_room_is_not_the_jobs_fault(number: int) -> None:
+    """Neither on the disk nor under a limit of this process."""
+    with pytest.raises(EngineOverloaded, match=os.strerror(number)), room_for_files():
+        raise OSError(number, os.strerror(number))
     with pytest.raises(OSError, match="Input/output"), room_for_files():
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
