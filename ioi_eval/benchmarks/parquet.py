@@ -51,11 +51,13 @@ def texts(batch: Any) -> Any:
     """Return a batch whose columns of bytes are texts, as some writers mean them, where all are UTF-8."""
     import pyarrow
 
-    for place, field in enumerate(batch.schema):
-        if (meant := _meant(field.type)) != field.type:
-            with suppress(pyarrow.ArrowInvalid):
-                batch = batch.set_column(place, field.name, batch.column(place).cast(meant))
-    return batch
+    columns = list(batch.columns)
+    if all(_meant(column.type) == column.type for column in columns):
+        return batch  # also one without columns, which has its rows nonetheless
+    for place, column in enumerate(columns):
+        with suppress(pyarrow.ArrowInvalid):
+            columns[place] = column.cast(_meant(column.type))
+    return pyarrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _meant(kind: Any) -> Any:
@@ -63,14 +65,14 @@ def _meant(kind: Any) -> Any:
     import pyarrow
     from pyarrow import types
 
-    if types.is_binary(kind) or types.is_large_binary(kind):
+    if types.is_binary(kind):
+        return pyarrow.string()
+    if types.is_large_binary(kind):
         return pyarrow.large_string()
-    if types.is_list(kind) or types.is_large_list(kind):
-        return (
-            pyarrow.large_list(_meant(kind.value_type))
-            if _meant(kind.value_type) != kind.value_type
-            else kind
-        )
+    if types.is_list(kind):
+        return pyarrow.list_(kind.value_field.with_type(_meant(kind.value_type)))
+    if types.is_large_list(kind):
+        return pyarrow.large_list(kind.value_field.with_type(_meant(kind.value_type)))
     if types.is_struct(kind):
         return pyarrow.struct([field.with_type(_meant(field.type)) for field in kind])
     return kind
