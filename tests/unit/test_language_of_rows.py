@@ -121,7 +121,8 @@ async def test_a_fence_makes_no_row_unscored_where_the_engine_lacks_its_language
     told = choose_language(PLAIN, reply=fenced("rust"))
     of = Submission(key="k", problem_id="p", code="fn main() {}", language=told.language)
     sent = msgspec.structs.replace(of, language_from=told.source)
-    profile, problem = fake_profile(), Problem(id="p", tests=(Test(name="1", input=Blob.of("")),))
+    test = Test(name="1", input=Blob.of(""), answer=Blob.of(""))
+    profile, problem = fake_profile(), Problem(id="p", tests=(test,))
     there = {name: tool for name, tool in profile.toolchains.items() if name in ("g++", *tools)}
     async with Scorer(FakeEngine(profile=msgspec.structs.replace(profile, toolchains=there))) as scorer:
         result = await scorer.score(problem, sent)
