@@ -53,7 +53,7 @@ class LightCp(DeclaredFormat):
             header.fault("type", f"{kind!r} is not judged", "Expected default or interactive")
         program = _program(folder, header, "checker" if kind == "default" else "interactor", self._headers)
         name = self.checked_id(folder, where, header, faults)
-        cases = list(_cases(header))
+        cases = list(dict.fromkeys(_cases(header)))  # several subtasks may have the same one
         different = {(case.time, case.memory) for case in cases}
         if len(different) > 1:
             header.fault("subtasks", "limits differ between tests", "Give all tests the same time and memory")
@@ -169,7 +169,14 @@ def _program(folder: Path, header: Fields, kind: str, headers: tuple[Path, ...])
 
 
 def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
+    names = set[str]()
     for case in cases:
+        name = PurePosixPath(case.input).with_suffix("").as_posix()
+        if name in names:
+            faults.add(
+                f"two cases are called {name!r}", f"{_TESTS}/{case.input}", remedy="Rename one's files"
+            )
+        names.add(name)
         answers = (folder / _TESTS / name for name in (re.sub(r"\.out$", ".ans", case.output), case.output))
         answer = next(filter(Path.is_file, answers), folder / _TESTS / case.output)
         paths = [folder / _TESTS / case.input, answer]
@@ -178,4 +185,4 @@ def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
         for path in missing:
             faults.add("missing file", f"{_TESTS}/{path.name}", remedy=f"Add it, or correct {LightCp.header}")
         if not missing:
-            yield test_of(PurePosixPath(case.input).with_suffix("").as_posix(), paths[0], paths[1])
+            yield test_of(name, paths[0], paths[1])

@@ -71,6 +71,21 @@ def test_numbers_go_on_from_subtask_to_subtask(tmp_path: Path) -> None:
     assert [test.name for test in problem.tests] == ["1", "2", "3"]
 
 
+def test_a_case_of_several_subtasks_is_one_test(tmp_path: Path) -> None:
+    big = "{input: big.in, output: big.out}"
+    problem = sound(
+        changed(tmp_path, f"subtasks: [{{cases: [{big}]}}, {{n_cases: 1}}, {{cases: [{big}]}}]\n")
+    )
+    assert [test.name for test in problem.tests] == ["big", "1"]
+
+
+def test_two_cases_of_one_name_are_refused(tmp_path: Path) -> None:
+    cases = "{input: big.in, output: big.out}, {input: big.txt, output: big.out}"
+    folder = changed(tmp_path, f"subtasks: [{{cases: [{cases}]}}]\n", {"testdata/big.txt": "1"})
+    error = only_error(folder)
+    assert "testdata/big.txt" in str(error) and "two cases are called 'big'. Rename" in str(error)
+
+
 def test_the_header_of_testlib_beside_the_packages(tmp_path: Path) -> None:
     folder = changed(tmp_path, CASES, {"chk.cc": '#include "testlib.h"\n'})
     error = only_error(folder)
