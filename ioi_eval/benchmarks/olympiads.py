@@ -41,6 +41,7 @@ from ioi_eval.problems import cms
 from ioi_eval.problems.package import TESTLIB, first_named, with_testlib
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, broken
 from ioi_eval.rules.languages import grader_name
+from ioi_eval.rules.plan import needs_answers
 from ioi_eval.store.rows import as_number
 from ioi_eval.store.tasks import ContestResults, People
 
@@ -190,7 +191,7 @@ def _names(rows: Sequence[Row], places: Mapping[str, int]) -> tuple[str, ...]:
 def _test(row: Row, problem: Problem, keep: Keep) -> Test:
     """An expected output that is not there is none; an empty one is one, except to a checker or a manager."""
     answer = keep.blob(row.content("test_output")) if row.has("test_output") else None
-    needed = cms.needs_answers(problem.task_type, problem.checker)
+    needed = needs_answers(problem.task_type, problem.checker)
     if answer is None and needed:
         raise row.wrong("test_output", "no expected output to compare with")
     if answer is not None and not answer.size and not needed:

@@ -116,6 +116,8 @@ class Judge:
 
     async def prepare(self, problem: Problem) -> None:
         """Build what all submissions need. Raises for a problem that cannot be judged."""
+        if not problem.unusable:
+            refuse_impossible(problem)
         if not await self._is_classic():
             await self._artifacts.of_problem(problem)
 
@@ -136,6 +138,7 @@ class Judge:
         """Return what the submission is worth. JudgeFailure where that cannot be said."""
         if problem.unusable:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
+        refuse_impossible(problem)
         unspoken = ""
         if submission.language_from is LanguageFrom.REPLY and submission.code is not None:
             unspoken = await self._not_spoken(problem, submission)
@@ -154,7 +157,6 @@ class Judge:
             language = find(submission.language, where=problem.source or problem.id) if runs else None
             if language is not None:
                 refuse_language(problem, language)
-            refuse_impossible(problem)
             self._known.keep(key, terms := Terms(problem, language, self._options))
         if runs and self._trusts and not submission.files:
             for error in await self.lacks(problem, terms.language, submission.code or ""):

@@ -12,21 +12,22 @@ from ioi_eval.model.errors import InputError, JudgeFailure, ModuleMissing
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.languages import MODULES, Language, find, known_modules
 from ioi_eval.model.values import Checker, Manager, Problem, TaskType
+from ioi_eval.rules.plan import MANAGED, refuse_impossible
 
 PYTHON = "python3"  # the interpreter whose packages a benchmark promises; those of PyPy nobody does
-MANAGED = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})  # a manager answers the submission
 
 
 def refuse_language(problem: Problem, language: Language) -> None:
     """Raise a final JudgeFailure where no program in a language can be judged on a problem, whatever it does.
 
-    InputError: no program in any language can, because the problem is incomplete.
+    InputError: no program in any language can, because the problem is incomplete or contradicts itself.
     """
     where = problem.source or problem.id
     if not problem.tests:
         raise InputError(
             f"problem {problem.id!r} has no tests", where=where, remedy="Add them to the problem"
         )
+    refuse_impossible(problem)
     if problem.task_type is TaskType.FUNCTION:
         if not problem.options.function:
             raise InputError("the problem does not say which function", where=where)
@@ -68,7 +69,9 @@ def lacks(
         yield JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
         return
     try:
-        if language is not None:
+        if language is None:
+            refuse_impossible(problem)
+        else:
             refuse_language(problem, language)
             tool, *_ = [here.tool(tool, f"a submission in {language.name}") for tool in language.tools]
             if language.syntax == "python":

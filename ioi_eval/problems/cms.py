@@ -49,7 +49,7 @@ from ioi_eval.problems.package import (
     visible,
 )
 from ioi_eval.rules.languages import grader_name
-from ioi_eval.rules.plan import Selector, group_tests
+from ioi_eval.rules.plan import Selector, group_tests, needs_answers
 
 _CHECKERS = ("checker/checker", "checker/validator", "checker/validate")
 _ON_THE_OTHER_SIDE = {
@@ -319,11 +319,6 @@ def _checker_kind(
     if has_sources:
         return CheckerKind.CMS
     return CheckerKind.JSON if task is TaskType.FUNCTION else CheckerKind.WHITE_DIFF
-
-
-def needs_answers(task: TaskType, checker: Checker) -> bool:
-    """Return True where outputs are compared: a manager, an interactor or a checker needs no answers."""
-    return task not in _ON_THE_OTHER_SIDE and not checker.kind.is_program
 
 
 # --- subtasks ---------------------------------------------------------------------------------------

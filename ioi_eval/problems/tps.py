@@ -25,7 +25,6 @@ from ioi_eval.model.values import (
 from ioi_eval.problems.cms import (
     USER_IO,
     manager_of,
-    needs_answers,
     read_options,
     read_params,
     with_sources,
@@ -42,6 +41,7 @@ from ioi_eval.problems.package import (
     tests_of,
 )
 from ioi_eval.rules.languages import grader_name
+from ioi_eval.rules.plan import needs_answers
 
 _PARAMS = "type_params"  # what the export for the contest system calls task_type_params
 _SUBTASKS, _SOLUTIONS, _MAPPING = "subtasks.json", "solutions.json", "tests/mapping"

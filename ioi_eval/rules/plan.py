@@ -24,7 +24,17 @@ import msgspec
 from ioi_eval.model.digests import Same
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.protocol import PlanGroup
-from ioi_eval.model.values import Problem, ScoreType, Subtask, TaskType, Test, TestResult, Value, Verdict
+from ioi_eval.model.values import (
+    Checker,
+    Problem,
+    ScoreType,
+    Subtask,
+    TaskType,
+    Test,
+    TestResult,
+    Value,
+    Verdict,
+)
 from ioi_eval.rules import grading
 
 # What starting a program and its checker costs, in bytes of test data that could be judged meanwhile.
@@ -84,11 +94,25 @@ def groups(problem: Problem, *, all_tests: bool = False) -> tuple[PlanGroup, ...
 
 # --- what can be judged ------------------------------------------------------------------------------
 
-_MANAGED = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})  # a manager has its own word
+MANAGED = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})  # a manager answers the submission
+
+
+def needs_answers(task: TaskType, checker: Checker) -> bool:
+    """Return True where outputs are compared: a manager, an interactor or a checker needs no answers."""
+    return task not in MANAGED and not checker.kind.is_program
 
 
 def refuse_impossible(problem: Problem) -> None:
-    """Raise InputError for what would make tidy numbers of nothing. No package has it; Python can make it."""
+    """Raise InputError for what would make tidy numbers of nothing. No package has it; Python can make it.
+
+    A problem that passed is not looked through again.
+    """
+    _look_through(Same(problem))
+
+
+@lru_cache(256)  # asked for before each submission
+def _look_through(same: Same[Problem]) -> None:
+    problem = same.value
     where = problem.source or problem.id
     for field in ("cpu_time", "wall_time", "memory", "output"):
         value = getattr(problem.limits, field)
@@ -100,7 +124,7 @@ def refuse_impossible(problem: Problem) -> None:
             what = f"subtask {subtask.name!r} has {subtask.points} points"
             raise InputError(what, where=where, field=subtask.name, remedy="Give a number of at least 0")
     seen = set[str]()
-    compared = not problem.checker.kind.is_program and problem.task_type not in _MANAGED
+    compared = needs_answers(problem.task_type, problem.checker)
     for test in problem.tests:
         if test.name in seen:
             what = f"two tests are called {test.name!r}"

@@ -7,23 +7,27 @@ from typing import Any
 
 import msgspec
 import pytest
-from judge_samples import problem, submission
+from judge_samples import problem, some_tests, submission, subtask
 from support.engines import fake_profile
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError, JudgeFailure, ModuleMissing
-from ioi_eval.judge.needs import imported, lacks
+from ioi_eval.judge.needs import imported, lacks, refuse_language
 from ioi_eval.model.languages import find
 from ioi_eval.models import (
     Blob,
     Checker,
     CheckerKind,
+    Limits,
+    Manager,
     NamedBlob,
     Problem,
     TaskOptions,
     TaskType,
+    Test,
     Toolchain,
 )
+from ioi_eval.rules import plan
 from ioi_eval.testing import FakeEngine
 
 FUNCTION: dict[str, Any] = {"task_type": TaskType.FUNCTION, "options": TaskOptions(function="add")}
@@ -82,6 +86,55 @@ async def test_an_incomplete_problem_is_bad_input_before_any_job() -> None:
         with pytest.raises(InputError, match="does not say which function"):
             await scorer.score(problem(task_type=TaskType.FUNCTION), submission(language="python"))
     assert engine.jobs == []
+
+
+UNANSWERED = tuple(Test(name=f"t{index}", input=Blob.of("")) for index in range(4))
+IMPOSSIBLE: dict[str, tuple[dict[str, Any], str]] = {
+    "no answer": ({"tests": UNANSWERED}, "test 't0' has no answer"),
+    "no answer to a file": (
+        {"tests": UNANSWERED, "task_type": TaskType.OUTPUT_ONLY},
+        "test 't0' has no answer",
+    ),
+    "two of one name": ({"tests": (*some_tests(4), *some_tests(1))}, "two tests are called 't0'"),
+    "no memory": ({"limits": Limits.contest(1.0, 0)}, "field 'limits.memory': 0 is no limit"),
+    "negative points": ({"subtasks": (subtask("all", -10, range(4)),)}, "subtask 'all' has -10 points"),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+async def test_an_impossible_problem_is_bad_input_at_every_door(name: str) -> None:
+    """Also for a submission without code, which would have got its 0 of nothing."""
+    changes, reason = IMPOSSIBLE[name]
+    engine, wrong = FakeEngine(), problem(**changes)
+    async with Scorer(engine) as scorer:
+        for code in ("int main() {}", None):
+            with pytest.raises(InputError, match=reason):
+                await scorer.score(wrong, submission(code))
+        with pytest.raises(InputError, match=reason):
+            await scorer.prepare(wrong)
+        for language in (find("c++"), None):
+            (error,) = await scorer.judge.lacks(wrong, language)
+            assert isinstance(error, InputError) and reason in str(error)
+    with pytest.raises(InputError, match=reason):  # before a model is asked
+        refuse_language(wrong, find("c++"))
+    assert engine.jobs == []
+
+
+async def test_an_answer_may_be_missing_where_a_manager_judges() -> None:
+    manager = Manager(sources=(NamedBlob(name="manager.cpp", content=Blob.of("int main() {}")),))
+    talking = problem(task_type=TaskType.COMMUNICATION, manager=manager, tests=UNANSWERED)
+    async with Scorer(FakeEngine()) as scorer:
+        assert (await scorer.score(talking, submission())).points == 100
+
+
+async def test_a_problem_is_looked_through_once_for_all_submissions() -> None:
+    asked = problem()
+    async with Scorer(FakeEngine()) as scorer:
+        await scorer.score(asked, submission())
+        before = plan._look_through.cache_info().misses
+        for code in ("int main() { return 0; }", None, "int main() { return 1; }"):
+            await scorer.score(asked, submission(code))
+    assert plan._look_through.cache_info().misses == before
 
 
 def test_tools_that_an_engine_lacks_are_named_with_the_command_that_installs_them() -> None:
