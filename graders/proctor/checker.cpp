@@ -22,7 +22,7 @@ void change(compare::Tokens& rules, const std::vector<std::string>& arguments) {
     if (flag == "case_sensitive") rules.case_sensitive = true;
     else if (flag == "space_change_sensitive") rules.space_sensitive = true;
     else if (i + 1 < arguments.size()) {
-      const double tolerance = std::strtod(arguments[++i].c_str(), nullptr);
+      const long double tolerance = std::strtold(arguments[++i].c_str(), nullptr);
       if (flag != "float_relative_tolerance") rules.absolute = tolerance;
       if (flag != "float_absolute_tolerance") rules.relative = tolerance;
     }

@@ -535,7 +535,14 @@ class Values {
     const bool ours = written_whole(a), theirs = written_whole(b);
     if (ours || theirs ? whole(a) == whole(b) : a.number == b.number) return true;
     const bool floats = std::isfinite(a.number) && std::isfinite(b.number) && !(ours && theirs);
-    return floats && rules_.tolerant() && rules_.close(a.number, b.number);
+    return floats && rules_.tolerant() && close(a.number, b.number);
+  }
+
+  // As floats of Python.
+  bool close(double ours, double theirs) const {
+    const double apart = std::fabs(ours - theirs);
+    const auto absolute = static_cast<double>(rules_.absolute), relative = static_cast<double>(rules_.relative);
+    return apart <= absolute || apart <= relative * std::fabs(theirs);
   }
 
   bool same_list(const ::json::Value& a, const ::json::Value& b) const {
@@ -579,7 +586,8 @@ bool same_values(int output, int answer, const Tokens& rules, bool wrapped) {
 
 bool Tokens::close(long double ours, long double theirs) const {
   const long double apart = std::fabs(ours - theirs);
-  return apart <= absolute || apart <= relative * std::fabs(theirs);
+  // Divided: a quotient that is as large as the tolerance is rounded as the tolerance was, a product is not.
+  return apart == 0 || apart <= absolute || apart / std::fabs(theirs) <= relative;
 }
 
 bool exact(int output, int answer, const Tokens&) {

@@ -9,7 +9,7 @@ namespace compare {
 struct Tokens {
   bool case_sensitive = true, space_sensitive = false;
   // Tolerances; negative: none. With one, what is a number in the answer is compared as one.
-  double absolute = -1, relative = -1;
+  long double absolute = -1, relative = -1;
 
   bool tolerant() const { return absolute >= 0 || relative >= 0; }
   bool close(long double ours, long double theirs) const;

@@ -1,5 +1,7 @@
 #include "plan.hpp"
 
+#include <cstdlib>
+
 #include "json.hpp"
 
 namespace plan {
@@ -60,6 +62,13 @@ Manager read_manager(const json::Value& value) {
   return manager;
 }
 
+// As it was written: the `double` next to 1e-6 is less, and refuses words that are 1e-6 apart.
+long double read_tolerance(const json::Value& value, const char* what) {
+  if (value.is_null()) return -1;
+  value.as_number(what);
+  return std::strtold(value.text.c_str(), nullptr);
+}
+
 Checker read_checker(const json::Value& value) {
   Checker checker;
   checker.kind = value.at("kind").as_text("checker.kind");
@@ -68,8 +77,8 @@ Checker read_checker(const json::Value& value) {
   checker.limits = read_limits(value.at("limits"), "output");
   checker.case_sensitive = value.at("case_sensitive").boolean_or(true, "checker.case_sensitive");
   checker.space_sensitive = value.at("space_sensitive").boolean_or(false, "checker.space_sensitive");
-  checker.absolute = value.at("absolute").is_null() ? -1 : value.at("absolute").as_number("checker.absolute");
-  checker.relative = value.at("relative").is_null() ? -1 : value.at("relative").as_number("checker.relative");
+  checker.absolute = read_tolerance(value.at("absolute"), "checker.absolute");
+  checker.relative = read_tolerance(value.at("relative"), "checker.relative");
   checker.full = read_full(value, "checker.full");
   checker.passes = static_cast<int>(value.at("passes").whole_or(1, "checker.passes"));
   return checker;

@@ -28,7 +28,7 @@ struct Checker {
   process::Limits limits;
   bool case_sensitive = true, space_sensitive = false;  // tokens
   // Tolerances for numbers; negative: numbers are words like others.
-  double absolute = -1, relative = -1;
+  long double absolute = -1, relative = -1;
   double full = 1;                                      // icpc: the number in score.txt that is worth everything
   std::vector<std::string> given;                       // arguments in the place of its kind's; empty: its kind's
   int passes = 1;                                       // icpc: how often a submission may run

@@ -297,7 +297,7 @@ def test_arguments_of_single_tests(bench: Bench) -> None:
     assert [judged.tests[i].score for i in range(3)] == [0.25, 1, 1]
     words = PlanChecker(kind="tokens", case_sensitive=False)
     tests = [("a 1.4", "A 1.5"), ("a 1.4", "A 1.5"), ("a 1.5", "A 1.5"), ("a  1.5", "A 1.5")]
-    tests += [("100", "110"), ("0.1", "0")]
+    tests += [("100", "110"), ("0.1", "0"), ("0.000001", "0")]
     own = {
         0: ["float_tolerance", "0.2"],
         1: ["float_absolute_tolerance", "0.05", "float_relative_tolerance", "1e-9"],
@@ -305,9 +305,10 @@ def test_arguments_of_single_tests(bench: Bench) -> None:
         3: ["space_change_sensitive"],
         4: ["float_absolute_tolerance", "0.2"],
         5: ["float_relative_tolerance", "0.2"],
+        6: ["float_absolute_tolerance", "1e-6"],
     }
     judged = bench.judge(ECHO, tests, checker=words, arguments=own)
-    assert [judged.tests[i].score for i in range(6)] == [1, 0, 0, 0, 0, 0]
+    assert [judged.tests[i].score for i in range(7)] == [1, 0, 0, 0, 0, 0, 1]
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,13 @@ def test_json_with_a_tolerance(one_bench: Bench) -> None:
     assert verdicts(one_bench, PlanChecker(kind="json"), encoded(told)) == [False] * len(told)
 
 
+def test_json_at_the_edge_of_a_tolerance(one_bench: Bench) -> None:
+    """As floats of Python: exactly, the first two are more than a tenth apart."""
+    told = {("6.82", "6.2"): True, ("6.83", "6.2"): False, ("0.0", "0"): True}
+    assert [abs(float(a) - float(b)) <= 0.1 * float(b) for a, b in told] == list(told.values())
+    assert verdicts(one_bench, PlanChecker(kind="json", relative=0.1), encoded(told)) == list(told.values())
+
+
 def as_lines(output: str, answer: str) -> bool:
     """As the harness of LiveCodeBench words it."""
 
@@ -525,6 +532,17 @@ def test_json_of_huge_numbers_and_of_no_json(one_bench: Bench) -> None:
             False,
         ),  # they are one number as `double`
         ({"absolute": 1e-6}, "9007199254740993.0", "9007199254740993", True),
+        ({"absolute": 1e-6}, "0.000001", "0", True),  # `double` has less than 1e-6
+        ({"absolute": 1e-6}, "0.00000100000000000000001", "0", False),
+        ({"relative": 1e-6, "absolute": 0}, "999999", "1000000", True),
+        ({"relative": 1e-3, "absolute": 0}, "1001", "1000", True),  # a thousand times 1e-3 is less than 1
+        ({"relative": 1e-3}, "1001", "-1000", False),
+        ({"relative": 1e-3}, "-1001", "-1000", True),
+        ({"relative": 1e-3}, "0.0", "0", True),
+        ({"relative": 1e-3}, "1e-9", "0", False),
+        ({"relative": 0}, "0x10", "16", True),
+        ({"relative": 0}, "1e5000", "2e5000", False),  # no numbers, but words
+        ({"absolute": 1e-3}, "inf", "INF", False),
         ({"space_sensitive": True}, "a  b\n", "a b\n", False),
         ({"space_sensitive": True}, "a  b\n", "a  b\n", True),
         ({"space_sensitive": True}, " a", "a", False),
