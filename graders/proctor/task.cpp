@@ -163,6 +163,7 @@ verdict::End end_of(const process::Outcome& outcome, const process::Limits& limi
   if (outcome.killed == Killed::cpu || over(outcome.cpu_us, limits.cpu_us)) return verdict::End::cpu;
   if (outcome.killed == Killed::wall || over(outcome.idle_us, limits.wall_us)) return verdict::End::wall;
   if (outcome.killed == Killed::threads || outcome.killed == Killed::processes) return verdict::End::threads;
+  // A write far behind a file's end leaves the file as short as a signal that the program sends itself.
   if (outcome.killed == Killed::disk || outcome.signal == SIGXFSZ || over(written, limits.file_size))
     return verdict::End::output;
   if (outcome.signal != 0) return verdict::End::signal;

@@ -42,6 +42,16 @@ BAD_ENDS: dict[str, tuple[str, PlanLimits, str, int, int]] = {
     "divides": ("volatile int zero = 0; return 5 / zero;", LIMITS, "signal", 0, 8),
     "kills itself": ("raise(SIGKILL);", LIMITS, "signal", 0, 9),
     "as if out of time": ("raise(SIGXCPU);", LIMITS, "signal", 0, 24),
+    "writes far away": (
+        "lseek(1, 1 << 30, SEEK_SET); return write(1, many, 1) != 1;",
+        LIMITS,
+        "output",
+        0,
+        25,
+    ),
+    "writes far away at once": ("return pwrite(2, many, 1, 1 << 30) != 1;", LIMITS, "output", 0, 25),
+    "makes it long": ("return ftruncate(1, 1 << 30);", LIMITS, "output", 0, 25),
+    "as if too long": ("raise(SIGXFSZ);", LIMITS, "output", 0, 25),
 }
 ENDING = by_word(
     """#include <csignal>
