@@ -194,7 +194,7 @@ async def test_those_who_come_later_find_what_the_first_one_made(tmp_path: Path)
 
 
 async def test_a_turn_ends_with_the_work(tmp_path: Path) -> None:
-    """Whether it fails or is cancelled: the next one tries."""
+    """Also where it fails or is cancelled: the next one tries."""
     with pytest.raises(OSError, match="no room"):
         async with Store(tmp_path).turn("key1"):
             raise OSError(errno.ENOSPC, "no room")
