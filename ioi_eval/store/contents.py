@@ -217,7 +217,7 @@ class Store:
             yield
         finally:
             if not others and _is_at(path, descriptor):
-                path.unlink()
+                path.unlink(missing_ok=True)
             _flock(descriptor, fcntl.LOCK_UN)  # forked processes have the descriptor, too
             os.close(descriptor)
 
