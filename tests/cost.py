@@ -69,28 +69,29 @@ def _ticks(pid: int) -> int:
         return 0  # it ended in between, and its time is its parent's
 
 
+def _take() -> float:
+    began = time.thread_time()
+    sum(map(hash, _WORK))
+    return time.thread_time() - began
+
+
 class Pace:
     """How slow this machine is: the same work takes more CPU time on older processors, or on shared ones."""
 
-    def __init__(self) -> None:
-        self._best = _USUAL
+    def __init__(self, take: Callable[[], float] = _take) -> None:
+        self._take, self._best = take, _USUAL
 
     def slowness(self) -> float:
         """Return how much longer something takes now than usually, or than at the best moment so far."""
-        took = [self._took() for _ in range(50)]
+        took = [self._take() for _ in range(50)]
         self._best = min(self._best, *took)
         return math.fsum(took) / len(took) / self._best
-
-    def _took(self) -> float:
-        began = time.thread_time()
-        sum(map(hash, _WORK))
-        return time.thread_time() - began
 
 
 class Costs:
     """A plugin of pytest: measures where tests run, and shows where they are reported."""
 
-    def __init__(self, most: float | None, all_of_them: str | None = None) -> None:
+    def __init__(self, most: float | None, all_of_them: str | None = None, pace: Pace | None = None) -> None:
         """`most`: a test that takes more fails. What fixtures build is not among it: many tests have it.
         On a machine that is slow because others use it, it may take as much more.
 
@@ -98,7 +99,7 @@ class Costs:
         """
         self._most, self._all = most, all_of_them
         self._found: list[tuple[float, str, float]] = []
-        self._pace, self._looks, self._spending = Pace(), itertools.count(), Spending()
+        self._pace, self._looks, self._spending = pace or Pace(), itertools.count(), Spending()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, bool | None, bool | None]:

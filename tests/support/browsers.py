@@ -35,4 +35,7 @@ def opened() -> Any:
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
     browser.set_script_timeout(600)  # a busy machine is slow
     browser.set_page_load_timeout(600)
+    # The browser's window hands the focus to a page with the first key, and again when Tab has gone behind
+    # the last control, at a time of its own: until then nothing on the page looks as if it had it.
+    browser.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
     return browser
