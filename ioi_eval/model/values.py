@@ -247,6 +247,7 @@ class Grading(Value):
     accept_score: float = 1.0  # what a test of this group is worth
     reject_score: float = 0.0
     rejected_earns: bool = True  # whether its points count where it is not accepted
+    whole_only: bool = False  # whether a test that earns a part of its points is rejected
     flags: tuple[str, ...] | None = None  # of the problem's own grader; None: the default one grades
     full: float = 0.0  # the most points that the problem's own grader gives
 

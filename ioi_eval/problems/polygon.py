@@ -22,6 +22,7 @@ from ioi_eval.model.fields import Faults, nearest
 from ioi_eval.model.values import (
     Checker,
     CheckerKind,
+    Grading,
     Limits,
     NamedBlob,
     Problem,
@@ -127,10 +128,11 @@ class _Group(NamedTuple):
     def subtask(self, needed: Iterable[_Group]) -> Subtask:
         before = [name for other in needed for name in other.tests]
         names = tuple(dict.fromkeys([*before, *self.tests]))
-        if self.complete:
-            return Subtask(name=self.name, points=self.worth, tests=names)
         alike = len(set(self.tests.values())) == 1
-        tree = None if alike and not before else each_behind(self.tests, before)
+        if self.complete:  # a test that earns a part of its points is not passed
+            tree: Grading | None = Grading(parts=names, whole_only=True, rejected_earns=False)
+        else:
+            tree = None if alike and not before else each_behind(self.tests, before, whole_only=True)
         return Subtask(name=self.name, points=self.worth, tests=names, score_type=ScoreType.SUM, grading=tree)
 
 

@@ -113,14 +113,17 @@ def _together(group: Grading, judged: Sequence[Grade]) -> Grade:
 
 
 def _of_test(group: Grading, result: TestResult) -> Grade:
-    """Return a test's grade. For a part of the points it is accepted, for none at all rejected."""
+    """Return a test's grade. For none of its points it is rejected; for a part of them if the group says so."""
     if result.status is Verdict.SKIPPED:
         reason = "no result, and what its group is worth depends on it"
         raise JudgeFailure(reason, phase="grading", test=result.test_name)
-    if result.status in (Verdict.AC, Verdict.PA):
+    status = result.status
+    if status is Verdict.PA:
+        status = Verdict.WA if group.whole_only else Verdict.AC
+    if status is Verdict.AC:
         worth = group.accept_score * result.score
-        return Grade(Verdict.AC, worth if result.points is None else result.points)
-    return Grade(result.status, group.reject_score)
+        return Grade(status, worth if result.points is None else result.points)
+    return Grade(status, group.reject_score)
 
 
 def _verdict(group: Grading, verdicts: Sequence[Verdict]) -> Verdict:
@@ -193,7 +196,8 @@ def bounds(
 def _of_one(group: Grading, result: TestResult | None, partial: bool) -> Bounds:
     if result is None or result.status is Verdict.SKIPPED:
         worth = group.accept_score
-        return Bounds((0.0 if partial else worth, worth), (group.reject_score, group.reject_score))
+        least = 0.0 if partial and not group.whole_only else worth
+        return Bounds((least, worth), (group.reject_score, group.reject_score))
     earned = _of_test(group, result)
     ends = earned.points, earned.points
     return Bounds(ends, None) if earned.accepted else Bounds(None, ends)
@@ -297,14 +301,17 @@ def share(group: Grading, results: Mapping[str, TestResult], graded: Graded = NO
     return 1.0 if math.isclose(part, 1.0, rel_tol=_TOLERANCE) else part
 
 
-def each_behind(worths: Mapping[str, float], before: Sequence[str]) -> Grading:
-    """Return a tree where each test has its own points, behind tests that must all be passed first."""
+def each_behind(worths: Mapping[str, float], before: Sequence[str], *, whole_only: bool = False) -> Grading:
+    """Return a tree where each test has its own points, behind tests that must all be passed first.
+
+    `whole_only`: these are passed with all of their points only.
+    """
     own = Grading(
         parts=tuple(Grading(parts=(name,), accept_score=worth) for name, worth in worths.items()),
         acceptance=Acceptance.ALWAYS,
         stops=False,
     )
-    gate = Grading(parts=tuple(dict.fromkeys(before)), accept_score=0.0)
+    gate = Grading(parts=tuple(dict.fromkeys(before)), accept_score=0.0, whole_only=whole_only)
     return Grading(parts=(gate, own)) if before else own
 
 

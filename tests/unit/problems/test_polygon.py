@@ -33,14 +33,14 @@ def changed(tmp_path: Path, *changes: tuple[str, str], drop: tuple[str, ...] = (
     return folder
 
 
-def points(folder: Path, wrong: str = "") -> list[float]:
-    """What the groups earn where these tests, by their last digits, are wrong."""
+def points(folder: Path, wrong: str = "", partly: str = "") -> list[float]:
+    """What the groups earn where these tests, by their last digits, are wrong or worth a half."""
     problem = sound(folder)
     results = {
         name: TestResult(
             test_name=name,
-            score=float(name[-1] not in wrong),
-            status=Verdict.WA if name[-1] in wrong else Verdict.AC,
+            score=0.0 if name[-1] in wrong else 0.5 if name[-1] in partly else 1.0,
+            status=Verdict.WA if name[-1] in wrong else Verdict.PA if name[-1] in partly else Verdict.AC,
         )
         for name in TESTS
     }
@@ -72,6 +72,20 @@ def test_a_package(tmp_path: Path) -> None:
 )
 def test_groups_that_depend_on_others(wrong: str, earned: list[float]) -> None:
     assert points(HALVES, wrong) == earned
+
+
+@pytest.mark.parametrize(
+    ("partly", "earned"),
+    [
+        ("5", [0, 30, 60]),  # in group 2 a part counts
+        ("3", [0, 0, 0]),  # in group 1 it is not passed, and so for group 2, which depends on it
+        ("1", [0, 0, 0]),
+    ],
+)
+def test_a_part_of_the_points_is_not_passed(tmp_path: Path, partly: str, earned: list[float]) -> None:
+    assert points(HALVES, partly=partly) == earned
+    whole = changed(tmp_path, ('points-policy="each-test"', 'points-policy="complete-group"'))
+    assert points(whole, partly=partly) == [*earned[:2], 0]
 
 
 def test_groups_without_a_sum_have_that_of_their_tests(tmp_path: Path) -> None:
