@@ -364,6 +364,11 @@ class _Reader:
                     self._fault(field, f"there is no group {need!r}", nearest(need, tuple(listed)))
             if group in _needed(group, groups):
                 self._fault(field, "it depends on itself", "Take one of the dependencies out")
+        named = {element.get("group", "") for element in testset.iterfind("tests/test")}
+        for name in sorted(listed.keys() - named):
+            field = f"testset.groups.{name}.points"
+            if self._points(listed[name], field):
+                self._fault(field, "points for a group that has no tests", "Give it tests, or no points")
         return groups
 
     def _group(self, name: str, element: Element | None, tests: Mapping[str, float]) -> _Group:

@@ -158,6 +158,7 @@ def test_tests_that_were_not_generated(tmp_path: Path) -> None:
         ('"each-test"', '"some"', "testset.groups.2.points-policy", "Expected complete-group or each-test"),
         ('dependency group="1"', 'dependency group="x"', "testset.groups.2.dependencies", "no group 'x'"),
         ('dependency group="0"', 'dependency group="1"', "testset.groups.1.dependencies", "on itself"),
+        ("</groups>", '<group name="3" points="5"/></groups>', "testset.groups.3.points", "has no tests"),
         ('points="40.0"', 'points="many"', "testset.tests.test.points", "'many' is not a number of points"),
         ("<problem ", "<!DOCTYPE problem><problem ", "", "entities are not taken. Remove its DOCTYPE"),
         ("</names>", "", "", "broken XML"),
