@@ -356,18 +356,19 @@ def read_subtasks(
     if header.has(_PARAMETERS):
         if groups:
             header.fault(_PARAMETERS, "there are subtasks in files as well", "Keep one of the two")
-        groups = _from_parameters(header, usual, len(tests))
+        groups = _from_parameters(header, usual, len(tests), faults)
     counted = any(_is_count(group.tests) for group in groups)
     chosen = _by_count(groups, tests) if counted else [_by_name(group, tests) for group in groups]
     return tuple(replace(group.subtask, tests=names) for group, names in zip(groups, chosen, strict=True))
 
 
-def _from_parameters(header: Fields, usual: Subtask, tests: int) -> list[_Group]:
+def _from_parameters(header: Fields, usual: Subtask, tests: int, faults: Faults) -> list[_Group]:
     """Read [[points, tests, threshold], ...]; or a number, the points of each test of a sum."""
     value = _parsed(header, _PARAMETERS)
     if usual.score_type is ScoreType.SUM and isinstance(value, int | float):
         parameters = header.under(_PARAMETERS, {"tests": ".*"} if tests else {})
-        return [_Group(replace(usual, points=header.number(_PARAMETERS) * tests), parameters, "tests")]
+        points = Fields({_PARAMETERS: value}, header.file, faults).number(_PARAMETERS)
+        return [_Group(replace(usual, points=points * tests), parameters, "tests")]
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(row, list) and len(row) in (2, 3) for row in value):

@@ -183,6 +183,7 @@ NO_FILES = {"subtasks/01-small.json": None, "subtasks/02-all.json": None}
             [(100, ("2-01",), 0.25)],
         ),
         ({"score_type": "Sum", "score_type_parameters": 5}, [(10, ("1-01", "2-01"), 1)]),
+        ({"score_type": "Sum", "score_type_parameters": "5"}, [(10, ("1-01", "2-01"), 1)]),
     ],
 )
 def test_groups_as_parameters_of_the_score_type(
