@@ -898,7 +898,8 @@ class _MaxScores:
                 found += _names(earlier[name])
             else:
                 words = f"{shown(name)} is not an earlier group that is passed or failed"
-                group.fields.fault("require_pass", words, nearest(str(name), (SAMPLE, *earlier)))
+                fit = (place for place in earlier if self._mode(earlier[place], _PASS_FAIL) == _PASS_FAIL)
+                group.fields.fault("require_pass", words, nearest(str(name), (SAMPLE, *fit)))
         return tuple(found)
 
 

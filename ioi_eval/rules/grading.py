@@ -113,7 +113,7 @@ def _together(group: Grading, judged: Sequence[Grade]) -> Grade:
 
 
 def _of_test(group: Grading, result: TestResult) -> Grade:
-    """Return a test's grade. For none of its points it is rejected; for a part of them if the group says so."""
+    """Return a test's grade. For none of its points it is rejected, for a part if the group says so."""
     if result.status is Verdict.SKIPPED:
         reason = "no result, and what its group is worth depends on it"
         raise JudgeFailure(reason, phase="grading", test=result.test_name)

@@ -197,6 +197,13 @@ def test_a_validator_counts_in_points_of_each_test(tmp_path: Path) -> None:
         (("max_score: 1\n", "max_score: 1\nrequire_pass: x\n"), "", 2, "require_pass", '"x" is not an earli'),
         (("max_score: 1\nrequire_pass: secret/group2\n", "max_score: 1\n"), "", 1, "require_pass", "earlier"),
         (
+            ("max_score: 1\nscore_aggregation: sum\n", "max_score: 1\nrequire_pass: secret/group1\n"),
+            "",
+            2,
+            "require_pass",
+            "passed or failed. There are: sample",
+        ),
+        (
             ("max_score: 1\nscore_aggregation: max\n", "max_score: 1\n"),
             "",
             1,
