@@ -72,6 +72,7 @@ class Batch : public Task {
     unlink(own(plan_.output_file).c_str());
     sys::Fd file(open(own(plan_.output_file).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (!file.valid()) sys::fail_errno("cannot make " + plan_.output_file);
+    files::mark_untouched(file.get());
     return file;
   }
 

@@ -104,6 +104,17 @@ int64_t size(int fd) {
   return status.st_size;
 }
 
+void mark_untouched(int fd) {
+  const timespec epoch[2] = {};
+  if (futimens(fd, epoch) != 0) sys::fail_errno("cannot set the time of a file");
+}
+
+bool is_untouched(int fd) {
+  struct stat status;
+  if (fstat(fd, &status) != 0) sys::fail_errno("time of a file");
+  return status.st_mtim.tv_sec == 0 && status.st_mtim.tv_nsec == 0;
+}
+
 int64_t blocks(int fd) {
   struct stat status;
   return fstat(fd, &status) == 0 ? status.st_blocks * 512LL : 0;

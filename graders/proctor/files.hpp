@@ -29,6 +29,11 @@ sys::Fd read_only(const sys::Fd& fd);
 void give_back(int fd);
 int64_t blocks(int fd);  // bytes that it takes, not counting holes
 int64_t size(int fd);
+
+// A file is marked before a program may write it. It stays so unless the program writes it, or opens it to write anew.
+void mark_untouched(int fd);
+bool is_untouched(int fd);
+
 void copy(int from, int to);  // all of it, from the start; fails
 
 // The same program without a name and in the folder at hand, where it has no neighbours.

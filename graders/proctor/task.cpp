@@ -100,10 +100,12 @@ verdict::Verdict Task::play_alone(const process::Program& program, const plan::T
   verdict::Verdict verdict;
   verdict.used = run(program);
   verdict.end = end_of(verdict.used, judged_limits(), std::max(files::size(output), files::size(error)));
-  if (verdict.end == verdict::End::ok)
-    check(verdict, test, input, output, mode);
-  else
+  if (verdict.end != verdict::End::ok)
     verdict.feedback = last_words(error);
+  else if (files::is_untouched(output) && files::size(output) == 0)
+    verdict.feedback = "The program wrote no file " + plan_.output_file;
+  else
+    check(verdict, test, input, output, mode);
   show(verdict, output, error);
   return verdict;
 }

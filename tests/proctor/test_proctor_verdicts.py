@@ -113,6 +113,15 @@ def test_files_instead_of_standard_streams(bench: Bench) -> None:
     assert bench.one("int main(){}", "1 2", "3", input_file="sum.in", output_file="sum.out").score == 0
 
 
+def test_a_file_that_is_not_there_is_not_an_empty_one(bench: Bench) -> None:
+    files = {"input_file": "sum.in", "output_file": "sum.out"}
+    missing = bench.one("int main(){}", "", "", **files)
+    assert (missing.end, missing.score, missing.feedback) == ("ok", 0, "The program wrote no file sum.out")
+    emptied = '#include <fstream>\nint main(){std::ofstream("sum.out");}'
+    for source, language in ((emptied, "c++"), ('open("sum.out", "w").close()', "python")):
+        assert bench.one(source, "", "", language=language, **files).score == 1
+
+
 def test_what_writes_without_an_end_is_ended_for_that_whoever_looks_first(bench: Bench) -> None:
     """Its file is memory, too, so on a slow machine that limit is seen before the file's own."""
     slowly = """#include <cstdlib>
