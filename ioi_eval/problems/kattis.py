@@ -793,7 +793,7 @@ def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:
     if SECRET not in groups:
         return Scoring()  # noted: there are no tests
     sample = _names(groups[SAMPLE]) if SAMPLE in groups else ()
-    reader = _MaxScores(groups[SECRET], sample)
+    reader = _MaxScores(groups[SECRET], sample, by_validator=by_validator)
     subtasks = tuple(reader.subtasks())
     names = tuple(subtask.name for subtask in subtasks if subtask.name != SAMPLE)
     if sample:
@@ -822,8 +822,8 @@ def _names(group: DataGroup) -> tuple[str, ...]:
 
 
 class _MaxScores:
-    def __init__(self, secret: DataGroup, sample: tuple[str, ...]) -> None:
-        self._secret, self._sample = secret, sample
+    def __init__(self, secret: DataGroup, sample: tuple[str, ...], *, by_validator: bool) -> None:
+        self._secret, self._sample, self._by_validator = secret, sample, by_validator
         self.full: dict[str, float] = {}  # what each test is worth by its validator's score
 
     def subtasks(self) -> Iterator[Subtask]:
@@ -862,10 +862,16 @@ class _MaxScores:
         names = tuple(dict.fromkeys((*before, *own)))
         if mode != _PASS_FAIL:
             self.full |= dict.fromkeys(own, worth / len(own) if mode == _SUM else worth)
-        if mode != _SUM:
+        tree: Grading | None = None
+        if mode == _SUM:
+            tree = each_behind({test: worth / len(own) for test in own}, before) if before else None
+        elif not self._by_validator or (mode == _LEAST and not before):
             return Subtask(name=name, points=worth, tests=names)
-        worths = {test: worth / len(own) for test in own}
-        tree = each_behind(worths, before) if before else None
+        elif mode == _LEAST:
+            least = Grading(parts=own, accept_score=worth, points=Points.LEAST, rejected_earns=False)
+            tree = Grading(parts=(Grading(parts=tuple(before), accept_score=0.0), least))
+        else:  # scores do not count where a group is passed or failed, nor in those that it requires
+            tree = Grading(parts=names, points=Points.ACCEPTED, worth=worth)
         return Subtask(name=name, points=worth, tests=names, score_type=ScoreType.SUM, grading=tree)
 
     # --- one group's settings, which are not those of the group around it ---------------------------------

@@ -9,8 +9,9 @@ from kattis_files import FILES, without, write
 from package_files import only_error, read, sound
 
 from ioi_eval.benchmarks.benchmark import BenchmarkOptions as Benchmark
-from ioi_eval.models import CheckerKind, TaskType, TestResult, Verdict
+from ioi_eval.models import CheckerKind, Submission, TaskType, TestResult, Verdict
 from ioi_eval.problems import load_problems
+from ioi_eval.rules import scoring
 from ioi_eval.rules.grading import share
 
 pytestmark = pytest.mark.once
@@ -170,6 +171,36 @@ def test_groups_that_require_others(tmp_path: Path) -> None:
     assert described(both)[2] == ("group2", 60, "GroupMin", 5, False)
     one = groups(tmp_path / "b", "max_score: 40\n", needs.format("sum", "secret/group1"))
     assert described(one)[2] == ("group2", 60, "Sum", 4, True)
+
+
+@pytest.mark.parametrize(
+    ("mode", "partly", "earned"),
+    [
+        ("pass-fail", ("sample/1", "secret/group1/a"), [0, 40, 60]),
+        ("min", ("sample/1", "secret/group1/a"), [0, 40, 60]),
+        ("min", ("secret/group2/b",), [0, 40, 15]),
+        ("sum", ("sample/1", "secret/group2/b"), [0, 40, 37.5]),
+    ],
+)
+def test_scores_count_in_sums_and_minima_only(
+    tmp_path: Path, mode: str, partly: tuple[str, ...], earned: list[float]
+) -> None:
+    needs = f"max_score: 60\nscore_aggregation: {mode}\nrequire_pass: [sample, secret/group1]\n"
+    for secret in ("", "score_aggregation: min\n"):
+        place = tmp_path / ("min" if secret else "sum")
+        problem = sound(groups(place, "max_score: 40\n", needs, secret=secret, **VALIDATOR))
+        results = {
+            test.name: TestResult(
+                test_name=test.name,
+                score=0.25 if test.name in partly else 1.0,
+                status=Verdict.PA if test.name in partly else Verdict.AC,
+            )
+            for test in problem.tests
+        }
+        submission = Submission(key="k", problem_id=problem.id, code="")
+        found = scoring.submission_result(problem, submission, results)
+        points = [round(part.exact_score * part.points, 6) for part in found.subtasks]
+        assert points[1:] == ([min(earned[1:])] if secret else earned[1:])
 
 
 def test_secret_without_groups_and_as_a_whole(tmp_path: Path) -> None:
