@@ -200,7 +200,7 @@ def _tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
 
 def _commands(folder: Path) -> Iterator[tuple[int, str, str]]:
     """Yield each line of gen/GEN: its number, what stands before the first `#`, and what behind it."""
-    lines = (folder / _GEN).read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = (folder / _GEN).read_text(encoding="utf-8-sig", errors="replace").splitlines()
     for row, line in enumerate(lines, 1):
         command, _, comment = line.partition("#")
         yield row, command.strip(), comment.strip()

@@ -173,7 +173,7 @@ def _mapping(
 ) -> dict[str, tuple[str, ...]] | None:
     """Return the tests of each subtask, from lines `subtask test`."""
     try:
-        text = (folder / _MAPPING).read_text(encoding="utf-8", errors="replace")
+        text = (folder / _MAPPING).read_text(encoding="utf-8-sig", errors="replace")
     except FileNotFoundError:
         faults.add("missing file", _MAPPING, remedy="Generate the tests (tps gen); it is written with them")
         return None

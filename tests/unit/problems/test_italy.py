@@ -66,6 +66,12 @@ def test_names_of_old(tmp_path: Path) -> None:
     assert (problem.id, problem.name, problem.limits.memory) == ("gradini", "Gradini", 256 << 20)
 
 
+def test_a_mark_of_byte_order_is_no_test(tmp_path: Path) -> None:
+    lines = {"gen/GEN": "\ufeff# written on Windows\n1\n2\n3\n4\n"}
+    (subtask,) = sound(changed(tmp_path, lines)).subtasks
+    assert len(subtask.tests) == 4  # of the five that there are
+
+
 def test_without_subtasks_every_test_is_worth_the_same(tmp_path: Path) -> None:
     lines = {"gen/GEN": "1\n2\n# a comment\n3\n\n4 # and another\n#COPY: a.txt\n"}
     (subtask,) = sound(changed(tmp_path, lines, total_value=50)).subtasks

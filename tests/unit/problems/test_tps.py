@@ -273,6 +273,10 @@ def test_a_wrong_field_is_named(
     assert error.remedy
 
 
+def test_a_mapping_with_a_mark_of_byte_order(tmp_path: Path) -> None:
+    sound(write(tmp_path, {"tests/mapping": "\ufeff" + FILES["tests/mapping"]}), "hills")
+
+
 @pytest.mark.parametrize(
     ("files", "where", "row", "words"),
     [
