@@ -22,7 +22,15 @@ from ioi_eval.contest.contest import Contest, Session, languages_of
 from ioi_eval.contest.rules import NotJudged, Place, Refused, Rules
 from ioi_eval.generate import Agent, AgentOptions, Ask, BudgetOptions, ModelOptions, Spending
 from ioi_eval.generate.agents import Access
-from ioi_eval.generate.asks import Author, GenerationFailed, OutOfBudget, Text, filled, open_template
+from ioi_eval.generate.asks import (
+    Author,
+    GenerationFailed,
+    OutOfBudget,
+    Text,
+    filled,
+    fingerprint,
+    open_template,
+)
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.options import Count, Said
@@ -30,7 +38,7 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.rules.extraction import extract
-from ioi_eval.runs.authors import Asking, Requests, author_name, opened_author
+from ioi_eval.runs.authors import Asking, Requests, author_name, opened_author, settings_of
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, ignore
 from ioi_eval.runs.journal import Journal
@@ -241,7 +249,8 @@ async def compete(
         check_model(author, secret)
     called = author_name(author)
     folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(called)}-turns")
-    name = _ODD.sub("-", called).lstrip("_.@-")[:_LONGEST_NAME] or "model"
+    # The end of a long name: checkpoints differ there.
+    name = _ODD.sub("-", called)[-_LONGEST_NAME:].lstrip("_.@-") or "model"
     names = [name] if wanted.samples == 1 else [f"{name}.{number + 1}" for number in range(wanted.samples)]
     holding = open_contest(
         problems,
@@ -259,10 +268,11 @@ async def compete(
     requests = Requests(problems, wanted, agent=isinstance(author, AgentOptions))
     async with holding as contest:
         spending = Spending(budget)
-        with contextlib.closing(_Kept(folder / TURNS, spending)) as kept:
+        number_of = allowed.number if isinstance(author, ModelOptions) else 1
+        asked = fingerprint((), called, settings_of(author))
+        with contextlib.closing(_Kept(folder / TURNS, spending, names, number_of, asked)) as kept:
             room = asyncio.Semaphore(wanted.concurrency)
             async with _writing(author, folder, names, contest, serving, spending, secret) as writer:
-                number_of = allowed.number if isinstance(author, ModelOptions) else 1
                 talks = [
                     _Competing(contest, requests, label, number, number_of, writer, kept, feedback)
                     for number in range(len(names))
@@ -368,34 +378,48 @@ class _Competing(NamedTuple):
 
 
 class _Kept:
-    """Replies on disk, by the request they answer."""
+    """Replies on disk, by the request they answer.
 
-    def __init__(self, path: Path, budget: Spending) -> None:
-        self._path, self._replies = path, dict[str, tuple[str, Text]]()
+    Those of the participants `names` are of the author and the settings that `asked` is a fingerprint of, and
+    of no turn after the last one: InputError where they are not. Others may have taken part before.
+    """
+
+    def __init__(self, path: Path, budget: Spending, names: Collection[str], turns: int, asked: str) -> None:
+        self._path, self._asked, self._replies = path, asked, dict[str, tuple[str, Text]]()
         cut_torn_line(path)
         for _, row in decoded(path, dict[str, Any]):
             try:
                 reply = msgspec.convert(row["reply"], Text)
-                self._replies[row["key"]] = row["prompt"], reply
-            except (KeyError, msgspec.ValidationError) as error:
+                key, prompt, of = row["key"], row["prompt"], row["asked"]
+                participant, turn = key.partition("/")[0], int(key.rpartition("#")[2])
+            except (KeyError, ValueError, msgspec.ValidationError) as error:
                 problem = f"a line is no reply of a model: {error}"
                 raise InputError(problem, where=str(path), remedy="Take the line out") from error
+            if participant in names and of != asked:
+                raise self._other("of another model or other settings")
+            if participant in names and turn > turns:
+                raise self._other(f"of more than {turns} turns")
+            self._replies[key] = prompt, reply
             budget.spend(reply.usage)
         self._file = Lines(path)
+
+    def _other(self, what: str) -> InputError:
+        remedy = "Choose another out=FOLDER, or discard them with fresh=True"
+        return InputError(f"holds replies {what}", where=str(self._path), remedy=remedy)
 
     def prompt(self, key: str, words: str, *, first: bool) -> str:
         """Return the message that a kept reply answers, else these words. InputError where it was another."""
         prompt = self._replies[key][0] if key in self._replies else words
         if first and prompt != words:
-            remedy = "Choose another out=FOLDER, or discard them with fresh=True"
-            raise InputError("holds replies to other prompts", where=str(self._path), remedy=remedy)
+            raise self._other("to other prompts")
         return prompt
 
     async def written(self, ask: Ask, author: Author) -> Text:
         """Return a reply: the one that is kept, else a new one."""
         if ask.key not in self._replies:
             reply = await author.write(ask)
-            self._file.append(msgspec.json.encode({"key": ask.key, "prompt": ask.prompt, "reply": reply}))
+            row = {"key": ask.key, "asked": self._asked, "prompt": ask.prompt, "reply": reply}
+            self._file.append(msgspec.json.encode(row))
             self._replies[ask.key] = ask.prompt, reply
         return self._replies[ask.key][1]
 

@@ -149,7 +149,7 @@ class _Call(NamedTuple):
 
 
 async def _generated(call: _Call, problems: Problems, rejudge: bool) -> GeneratedRun:
-    setup, settings, unwritten = call.setup, _settings(call.author), dict[str, str]()
+    setup, settings, unwritten = call.setup, settings_of(call.author), dict[str, str]()
     asked = _asked(call.source, problems, call.asking, agent=isinstance(call.author, AgentOptions))
     asks = asked.asks
     of_asks = fingerprint(asks, call.name, settings)
@@ -262,7 +262,7 @@ def author_name(author: ModelOptions | AgentOptions) -> str:
     return name_of(author.command) if isinstance(author, AgentOptions) else author.name
 
 
-def _settings(author: ModelOptions | AgentOptions) -> dict[str, Any]:
+def settings_of(author: ModelOptions | AgentOptions) -> dict[str, Any]:
     """Return the settings that decide what is written, but for the prompts. No key is among them."""
     if isinstance(author, AgentOptions):
         return {"command": author.command, "timeout_seconds": author.timeout}

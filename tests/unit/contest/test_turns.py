@@ -12,7 +12,7 @@ from support.stub_server import Answer, Asked, StubServer, as_json, model_server
 
 from ioi_eval import InputError
 from ioi_eval.contest import Competed, Feedback, Rules, Turns, compete
-from ioi_eval.runs import Asking, BudgetOptions, ModelOptions
+from ioi_eval.runs import Asking, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.store.folder import read_rows
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine, FakeTest
@@ -101,6 +101,33 @@ async def test_other_prompts_need_another_folder(tmp_path: Path, asked: list[Ask
     other = Asking(prompt="ioi")
     with pytest.raises(InputError, match="holds replies to other prompts"):
         await competed(tmp_path, lambda one: program(0), asked, Turns(number=1), asking=other)
+
+
+async def test_other_models_and_settings_need_another_folder(tmp_path: Path, asked: list[Asked]) -> None:
+    def model(name: str, temperature: float) -> ModelOptions:
+        sampling = Sampling(temperature=temperature)
+        return ModelOptions(name=name, base_url="http://127.0.0.1:1/v1", sampling=sampling)
+
+    await competed(tmp_path, lambda one: program(one.number), asked, Turns(number=2))
+    # All of them take part by one name: what was written before is no answer of theirs.
+    for other in (model("otter-32b", 0.0), model("otter/32b", 0.5)):
+        with pytest.raises(InputError, match="holds replies of another model or other settings"):
+            await compete(SOURCE, other, Turns(number=2), out=tmp_path, engine=FakeEngine(outcome))
+    with pytest.raises(InputError, match="holds replies of more than 1 turns"):
+        await competed(tmp_path, lambda one: program(9), asked, Turns(number=1))
+    assert len(asked) == 2 and len(list(read_rows(tmp_path))) == 2
+
+
+async def test_long_names_of_models_differ_by_their_ends(tmp_path: Path) -> None:
+    async def points(name: str, worth: int) -> list[tuple[str, float]]:
+        with StubServer(lambda one: program(worth), "/v1").running() as server:
+            model = ModelOptions(name=name, base_url=server.url)
+            done = await compete(SOURCE, model, Turns(number=1), out=tmp_path, engine=FakeEngine(outcome))
+        return [(place.participant[-6:], place.points) for place in done.scoreboard]
+
+    folder = f"/models/{'a-long-experiment/' * 4}checkpoint-"
+    assert await points(f"{folder}1000", 99) == [("t-1000", 100)]
+    assert await points(f"{folder}2000", 0) == [("t-1000", 100), ("t-2000", 0)]
 
 
 async def test_replies_without_a_program_and_the_same_program_again(
