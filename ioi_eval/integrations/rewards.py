@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple, Protocol
 
@@ -76,6 +78,12 @@ class RewardOptions(Value):
         """Refuse options that are wrong for all rows before the first."""
         if self.language:
             find_language(self.language)
+        if self.mode not in (modes := [mode.value for mode in RewardMode]):
+            remedy = f"There are {', '.join(modes)}"
+            raise InputError(f"no such mode: {self.mode!r}", field="mode", remedy=remedy)
+        if not (isinstance(self.time_limit, int | float) and 0 < self.time_limit < math.inf):
+            remedy = "Give a number of seconds above 0"
+            raise InputError(f"{self.time_limit!r} is no limit", field="time_limit", remedy=remedy)
         CheckerKind.built_in(self.checker)
 
 
@@ -165,7 +173,7 @@ class Rewards(Value):
 
     def problem(self, row: RewardRow) -> Problem:
         problem = row.problem(self.problems, self.options)
-        return all_or_nothing(problem) if self.options.mode is RewardMode.PASS_FAIL else problem
+        return all_or_nothing(problem) if self.options.mode == RewardMode.PASS_FAIL else problem
 
     def _problems(self, rows: Sequence[RewardRow]) -> list[Problem | CasesError]:
         """Completions of one prompt come with the same tests again and again: they are read once."""
@@ -223,6 +231,7 @@ def text_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
 
 # Columns that hold tests, the first that a row has: APPS's own, and what trainers call it.
 CASES_COLUMNS = ("input_output", "ground_truth", "test_cases", "tests", "verification_info")
+_READ = (*CASES_COLUMNS, "language", "problem_id", "year", "subtask", "target_subtask")
 _MEMORY_LIMIT = 512 << 20  # bytes, where a row says nothing
 
 
@@ -263,7 +272,7 @@ class RewardRow(Value):
 
     def language(self, problem: Problem, option: str) -> Language:
         """Return the language that the policy was asked for. A fence counts for nothing: it could choose."""
-        info = self.values.get("verification_info")
+        info = _parsed(self.values.get("verification_info"))
         language = info.get("language") if isinstance(info, Mapping) else None
         row = self.values.get("language") or language
         spoken = choose_language(problem, row=str(row) if row else None, option=option, default="python")
@@ -279,20 +288,28 @@ class RewardRow(Value):
 
 
 def rows(columns: Mapping[str, Any], count: int) -> Iterator[RewardRow]:
-    """Yield rows of what trainers give by columns. A column that is no list of that length is left out."""
+    """Yield rows of what trainers give by columns. What is no column, and is not read here, is left out.
+
+    Raises InputError for a column that is read and has another length: rows would be judged without it.
+    """
     per_row = {
         name: values
         for name, values in columns.items()
         if isinstance(values, Sequence) and not isinstance(values, str | bytes) and len(values) == count
     }
+    for name in _READ:
+        if columns.get(name) is not None and name not in per_row:
+            problem = f"is no list of {count} values, one for each completion"
+            raise InputError(problem, field=name, remedy="Give a list, also where all values are equal")
     for number in range(count):
         yield RewardRow(values={name: values[number] for name, values in per_row.items()}, number=number)
 
 
 def _cases(value: Any) -> Cases:
     """APPS's form, as JSON or parsed; or a list of tests, or `test_cases`, each with `input` and `output`."""
-    if isinstance(value, Mapping) and "test_cases" in value:
-        value = value["test_cases"]
+    info = _parsed(value)
+    if isinstance(info, Mapping) and "test_cases" in info:
+        value = info["test_cases"]
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = msgspec.json.decode(shallow(value))
@@ -301,6 +318,14 @@ def _cases(value: Any) -> Cases:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return _of_list(value)
     return read_cases(value)
+
+
+def _parsed(value: Any) -> Any:
+    """`verification_info`, which some sets have as JSON; anything else as it is."""
+    if isinstance(value, str) and "test_cases" in value:
+        with suppress(msgspec.MsgspecError):
+            return msgspec.json.decode(shallow(value))
+    return value
 
 
 def _of_list(tests: Sequence[Any]) -> Cases:

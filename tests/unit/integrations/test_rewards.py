@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import itertools
 import json
+import math
 import re
 import subprocess
 import sys
@@ -29,7 +30,7 @@ from ioi_eval.integrations.runtime import Setup, close_all
 from ioi_eval.integrations.trl import make_async_reward, make_reward, reward, reward_async
 from ioi_eval.integrations.verl import compute_score, compute_score_async, compute_score_batch
 from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, ScoreType, Subtask, Test
-from ioi_eval.testing import FakeEngine, Fatal
+from ioi_eval.testing import FakeEngine, FakeTest, Fatal
 
 pytestmark = pytest.mark.once
 
@@ -138,6 +139,8 @@ def test_tests_may_stand_in_verification_info() -> None:
     cpp = '```cpp\n#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d", 2 * n); }\n```'
     infos = [{"language": "python", "test_cases": cases}, {"language": "cpp", "test_cases": cases}, None]
     assert reward(completions=[RIGHT, cpp, RIGHT], verification_info=infos) == [1, 1, None]
+    texts = [json.dumps(info) for info in infos]
+    assert reward(completions=[RIGHT, cpp, RIGHT], verification_info=texts) == [1, 1, None]
 
 
 def test_functions_are_called_and_tests_may_be_a_list() -> None:
@@ -258,6 +261,43 @@ def test_what_is_wrong_for_all_rows_is_said_at_once() -> None:
         make_reward(RewardOptions(language="klingon"))
     with pytest.raises(InputError, match="klingon"):
         compute_score("apps", RIGHT, TESTS, language="klingon")
+    for seconds in (0, -1.0, math.nan, math.inf):
+        with pytest.raises(InputError, match="time_limit"):
+            RewardOptions(time_limit=seconds)
+        with pytest.raises(InputError, match="time_limit"):
+            compute_score("apps", RIGHT, TESTS, time_limit=seconds)
+    with pytest.raises(InputError, match="no such mode: 'best'"):
+        RewardOptions(mode="best")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"language": "cpp"},
+        {"language": ["cpp"]},
+        {"language": numpy.array(["cpp", "cpp"])},
+        {"tests": [TESTS]},
+    ],
+    ids=["text", "short", "array", "tests"],
+)
+def test_a_column_that_fits_no_row_is_not_left_out(column: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="is no list of 2 values, one for each completion"):
+        reward(completions=[RIGHT] * 2, **{"ground_truth": [TESTS] * 2, **column})
+
+
+def test_pass_or_fail_ends_with_the_first_test_that_fails() -> None:
+    ran = list[int]()
+
+    def wrong(test: FakeTest) -> float:
+        ran.append(test.index)
+        return 0.0
+
+    setup = Setup(engine=lambda store: FakeEngine(wrong))
+    many = json.dumps({"inputs": [f"{n}" for n in range(20)], "outputs": ["?"] * 20})
+    for mode in (RewardMode.PASS_FAIL, "pass_fail"):
+        ran.clear()
+        give = make_reward(RewardOptions(mode=mode), setup=setup)  # type: ignore[arg-type]
+        assert give(completions=[RIGHT], tests=[many]) == [0] and ran == [0]
 
 
 MISSES = f"""
