@@ -135,6 +135,7 @@ def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
     """`source` names a benchmark or packages; `options` are fields of Judging and of BenchmarkOptions.
 
     They are as a command line or a log has them: one word may stand for a list, a number for a name.
+    Raises InputError where the engine lacks what programs may count on: before a model is asked.
     """
     from ioi_eval.runs import BenchmarkOptions
     from ioi_eval.sources import benchmark_of, language_of
@@ -164,13 +165,16 @@ def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
         raise InputError(f"an option that cannot be used: {error}") from error
     if judging.language:
         find_language(judging.language)
-    return Asked(
+    asked = Asked(
         source=source,
         problems=_open(source, choice),
         judging=judging,
         default_language=language_of(source),
         benchmark=benchmark_of(source),
     )
+    if asked.problems.packages:
+        asked.runtime()
+    return asked
 
 
 @cache

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
+from ioi_eval import InputError
 from ioi_eval.integrations import lm_eval
+from ioi_eval.integrations.tasks import asked_for
 
 pytestmark = pytest.mark.once
 
@@ -27,3 +31,13 @@ def test_at_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "evaluate", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'ioi-eval\[lm-eval\]'"):
         lm_eval.install()
+
+
+@pytest.mark.usefixtures("own_runtimes")
+def test_what_programs_may_count_on_is_missed_before_a_model_is_asked(tmp_path: Path) -> None:
+    rows, tests = tmp_path / "apps.jsonl", json.dumps({"inputs": ["1"], "outputs": ["1"]})
+    rows.write_text(json.dumps({"question": "Print it.", "input_output": tests, "difficulty": "easy"}) + "\n")
+    # Some of these packages the judge lacks, whatever Python the machine has.
+    with pytest.raises(InputError, match="submissions may count on"):
+        asked_for(str(rows), {"packages": "numpy,sympy,sortedcontainers,atcoder"})
+    assert asked_for(str(rows), {"packages": "none"}).problems.packages == ()
