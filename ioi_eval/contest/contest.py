@@ -328,9 +328,22 @@ class Session:
         cost: float | None = None,
     ) -> Submitted:
         """Judge a program, or files by the names of their tests, for points. `cost`: kept in its row."""
-        about, attempts = self._problem(problem), self._own.problems[problem]
+        about = self._problem(problem)
         submission = self._submission(problem, about, code, language, outputs)
-        same = identity(about, submission)
+        return await self._submitted(problem, about, submission, cost)
+
+    async def end(self, problem: str, language: str = "c++") -> None:
+        """End without a program, unless there was one: a submission of nothing, for 0 points."""
+        about = self._problem(problem)
+        if not self._own.problems[problem].worths:
+            language = self._language(about, language)
+            nothing = Submission(key="", problem_id=problem, code=None, language=language)
+            await self._submitted(problem, about, nothing, None)
+
+    async def _submitted(
+        self, problem: str, about: Problem, submission: Submission, cost: float | None
+    ) -> Submitted:
+        attempts, same = self._own.problems[problem], identity(about, submission)
         async with self._turn(), attempts.turn:
             if same in attempts.by_code:
                 return self._told(about, attempts, attempts.by_code[same], repeats=True)
@@ -346,7 +359,7 @@ class Session:
                 "model": self.participant,
                 ATTEMPT: number,
                 AT: at,
-                "code": code,
+                "code": submission.code,
                 **({} if cost is None else {"cost": cost}),
             }
             key = f"{self.participant}/{problem}#{number}"

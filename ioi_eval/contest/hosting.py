@@ -375,6 +375,7 @@ class _Competing(NamedTuple):
             words |= {"turn": turn, "turns": self.turns, "language": spoken}
             where, template = self.feedback
             prompt = filled(template, words, where)
+        await session.end(self.label, spoken)  # a problem without any program would be in no table
 
 
 class _Kept:

@@ -140,6 +140,19 @@ async def test_replies_without_a_program_and_the_same_program_again(
     assert len(list(read_rows(tmp_path))) == 1
 
 
+async def test_a_problem_without_any_program_is_worth_nothing(tmp_path: Path, asked: list[Asked]) -> None:
+    """It counts among the problems, as it does without turns."""
+    done = await competed(tmp_path, lambda one: says("I cannot do that."), asked, Turns(number=2))
+    (model,) = done.summary.models
+    assert (model.points, model.max_points, model.submissions, model.compiled) == (0, 100, 1, 0)
+    (row,) = read_rows(tmp_path)
+    assert (row["reason"], row["attempt"], row["code"]) == ("no program", 1, None)
+    await competed(tmp_path, lambda one: program(99), asked, Turns(number=2))
+    assert len(asked) == 2 and len(list(read_rows(tmp_path))) == 1
+    done = await competed(tmp_path, lambda one: program(99), asked, Turns(number=3))
+    assert done.summary.models[0].points == 100 and len(list(read_rows(tmp_path))) == 2
+
+
 @pytest.mark.parametrize(
     ("feedback", "words"),
     [(Feedback.VERDICT, "The verdict on your program: WA."), (Feedback.NONE, "Your program was submitted.")],
