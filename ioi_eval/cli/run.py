@@ -28,6 +28,7 @@ from ioi_eval.cli.scores import leave_if_suspicious, show_scores
 from ioi_eval.contest import compete
 from ioi_eval.generate import AgentOptions, ModelOptions
 from ioi_eval.model.errors import InputError
+from ioi_eval.reports import Summary
 from ioi_eval.reports.document import counted, visible
 from ioi_eval.runs.authors import INSTANCES, GeneratedRun, prompts_of
 from ioi_eval.runs.authors import run as generate
@@ -101,7 +102,8 @@ def run(
         if wanted.turns.number > 1:
             if rejudge:
                 raise InputError("turns cannot be judged again", field="turns", remedy="Leave it out")
-            _compete(wanted, writer, asked, output)
+            summary = _compete(wanted, writer, asked, output)
+            leave_if_suspicious([summary], allowed=allow_suspicious, silent=output.silent)
             return
         outcome, seconds = watched(
             output,
@@ -115,7 +117,7 @@ def run(
 
 def _compete(
     config: Config, author: ModelOptions | AgentOptions, asked: Mapping[str, Any], output: OutputOptions
-) -> None:
+) -> Summary:
     """Let a model or an agent submit several times, told of each. Exit code 3: it stopped early somewhere."""
     agent, serving = isinstance(author, AgentOptions), None
     if agent:
@@ -138,6 +140,7 @@ def _compete(
         console.show(console.report_line(done.out))
     if done.unwritten:
         raise typer.Exit(console.UNSCORED)
+    return done.summary
 
 
 def _show(outcome: GeneratedRun, seconds: float, output: OutputOptions) -> None:

@@ -91,7 +91,7 @@ async def open_contest(
     # A contest cannot wait for an old compiler to come back: each row names its own.
     mixing = msgspec.structs.replace(options or RunOptions(), accept_compiler=True)
     rules, setup = rules or Rules(), RunSetup.of(out, engine, mixing, store, on_event)
-    languages_of(rules, participants)  # before anything is opened
+    languages = languages_of(rules, participants)  # before anything is opened
     with opened(source, choice, setup.store) as problems:
         if not problems:
             raise no_problem(source)
@@ -103,8 +103,9 @@ async def open_contest(
             settings={"contest": source_name(source), **settings},
         )
         with journal_of(work, setup) as journal:
-            journal.begin()
-            async with judging(setup) as (judge, _):
+            async with judging(setup, problems.packages) as (judge, _):
+                await judge.keep_promises(problems.packages, languages)
+                journal.begin()
                 limits, profile = time_limits(judge, setup, journal), await judge.profile()
                 with contextlib.closing(_Ledger(journal)) as ledger:
                     contest = Contest(
@@ -269,12 +270,15 @@ async def compete(
     async with holding as contest:
         spending = Spending(budget)
         number_of = allowed.number if isinstance(author, ModelOptions) else 1
+        refused = {label: requests.refusal(problem) for label, problem in contest.problems.items()}
         asked = fingerprint((), called, settings_of(author))
         with contextlib.closing(_Kept(folder / TURNS, spending, names, number_of, asked)) as kept:
             room = asyncio.Semaphore(wanted.concurrency)
             async with _writing(author, folder, names, contest, serving, spending, secret) as writer:
                 talks = [
-                    _Competing(contest, requests, label, number, number_of, writer, kept, feedback)
+                    _Competing(
+                        contest, requests, label, number, number_of, writer, kept, feedback, refused[label]
+                    )
                     for number in range(len(names))
                     for label in contest.problems
                 ]
@@ -331,6 +335,7 @@ class _Competing(NamedTuple):
     author: Author
     kept: _Kept
     feedback: tuple[str, jinja2.Template]  # by its name; of the message after a submission
+    refused: str  # why no program could be judged, so that nobody is asked for one
 
     async def go(self, session: Session, room: asyncio.Semaphore, unwritten: dict[str, str]) -> None:
         async with room:
@@ -343,6 +348,11 @@ class _Competing(NamedTuple):
         problem = self.contest.problems[self.label]
         agent = isinstance(self.author, Agent)
         spoken = self.requests.language(problem).language
+        if self.refused:
+            if problem.unusable:
+                with contextlib.suppress(NotJudged):  # it is among the failures then
+                    await session.end(self.label, spoken)
+            raise JudgeFailure(self.refused, final=True)
         prompt = self.requests.prompt(problem, spoken)
         if agent:
             prompt += _TAKING_PART.format(problem=self.label, rules=self.contest.rules.told())

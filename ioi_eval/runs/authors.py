@@ -213,6 +213,16 @@ class Requests:
         """Return the language that an author is asked for; replies are read as that."""
         return choose_language(problem, option=self._option, default=self._default)
 
+    def refusal(self, problem: Problem) -> str:
+        """Return why no program in the problem's language could be judged. InputError: in no language."""
+        if problem.unusable:
+            return problem.unusable
+        try:
+            refuse_language(problem, find(self.language(problem).language))
+        except JudgeFailure as failure:
+            return failure.reason
+        return ""
+
     def prompt(self, problem: Problem, language: str) -> str:
         """Raise InputError for a problem that is incomplete, and for a language that agents cannot write."""
         if self._agent and language not in SOLUTIONS:
@@ -234,14 +244,10 @@ def _asked(source: Source, problems: Problems, asking: Asking, *, agent: bool) -
     """Raise InputError for a problem that is incomplete, and where the language is wrong for all of them."""
     requests, refused, usable = Requests(source, asking, agent=agent), dict[str, str](), []
     for label, problem in problems.items():
-        language = requests.language(problem).language
-        try:
-            if problem.unusable:
-                raise JudgeFailure(problem.unusable, final=True)
-            refuse_language(problem, find(language))
-            usable.append((problem, language))
-        except JudgeFailure as failure:
-            refused[label] = failure.reason
+        if reason := requests.refusal(problem):
+            refused[label] = reason
+        else:
+            usable.append((problem, requests.language(problem).language))
     if not usable and (wrong := [refused[label] for label in refused if not problems[label].unusable]):
         raise InputError(wrong[0], where=source_name(source), field="language", remedy="Choose another one")
     return _Asked(asks_of(usable, requests.prompt, samples=asking.samples), refused)

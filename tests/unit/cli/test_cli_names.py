@@ -150,9 +150,15 @@ def lacking(cli: CommandLine) -> str:
 
 
 @pytest.mark.usefixtures("lacking")
-@pytest.mark.sample("judge")
+@pytest.mark.sample("judge|run")
 @pytest.mark.parametrize(
-    "command", [("score", "d.jsonl", "--out", "run"), ("judge", "p.py")], ids=lambda c: c[0]
+    "command",
+    [
+        ("score", "d.jsonl", "--out", "run"),
+        ("judge", "p.py"),
+        ("run", "-m", "m", "--base-url", "http://127.0.0.1:1/v1", "--turns", "2", "--out", "run"),
+    ],
+    ids=lambda c: c[0],
 )
 def test_what_the_judge_lacks_of_what_programs_may_count_on(
     cli: CommandLine, problems: Path, command: tuple[str, ...]

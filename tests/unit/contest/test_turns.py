@@ -12,7 +12,7 @@ from support.stub_server import Answer, Asked, StubServer, as_json, model_server
 
 from ioi_eval import InputError
 from ioi_eval.contest import Competed, Feedback, Rules, Turns, compete
-from ioi_eval.runs import Asking, BudgetOptions, ModelOptions, Sampling
+from ioi_eval.runs import Asking, BenchmarkOptions, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.store.folder import read_rows
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine, FakeTest
@@ -151,6 +151,35 @@ async def test_a_problem_without_any_program_is_worth_nothing(tmp_path: Path, as
     assert len(asked) == 2 and len(list(read_rows(tmp_path))) == 1
     done = await competed(tmp_path, lambda one: program(99), asked, Turns(number=3))
     assert done.summary.models[0].points == 100 and len(list(read_rows(tmp_path))) == 2
+
+
+def apps_rows(path: Path, *tests: object) -> Path:
+    rows = ({"question": "?", "input_output": json.dumps(each), "difficulty": "easy"} for each in tests)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+async def test_nobody_is_asked_about_a_problem_that_cannot_be_judged(tmp_path: Path) -> None:
+    rows = apps_rows(tmp_path / "apps.jsonl", {"inputs": ["1"], "outputs": []})
+    with StubServer(lambda one: program(99), "/v1").running() as server:
+        model, choice = ModelOptions(name="otter", base_url=server.url), BenchmarkOptions(packages=())
+        done = await compete(
+            str(rows), model, out=tmp_path / "run", engine=FakeEngine(outcome), choice=choice
+        )
+    assert server.asked == []
+    assert done.unwritten == {"otter/apps_0": "Could not parse test cases: 1 inputs and 0 outputs"}
+    assert done.summary.models[0].unscored == 1
+
+
+def test_a_table_that_can_hardly_be_true_has_its_exit_code(cli: CommandLine, tmp_path: Path) -> None:
+    rows = apps_rows(tmp_path / "apps.jsonl", *({"inputs": [f"{n}"], "outputs": ["1"]} for n in range(10)))
+    server = StubServer(lambda one: says("I cannot do that."), "/v1")
+    with server.running():
+        asked = ("run", "--problems", rows, "-m", "otter", "--base-url", server.url, "--turns", "2")
+        first = cli(*asked, "--packages", "none", "--out", "run")
+        assert first.returncode == 4 and "can hardly be true" in first.stdout, first.stderr
+        assert cli(*asked, "--packages", "none", "--out", "run", "--allow-suspicious").returncode == 0
+    assert len(server.asked) == 20
 
 
 @pytest.mark.parametrize(
