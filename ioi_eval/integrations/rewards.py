@@ -288,7 +288,7 @@ class RewardRow(Value):
 
 
 def rows(columns: Mapping[str, Any], count: int) -> Iterator[RewardRow]:
-    """Yield rows of what trainers give by columns. What is no column, and is not read here, is left out.
+    """Yield rows of what trainers give by columns. Anything else that they give is left out.
 
     Raises InputError for a column that is read and has another length: rows would be judged without it.
     """
