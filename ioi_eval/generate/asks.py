@@ -143,12 +143,12 @@ class Spending:
             raise OutOfBudget(f"the budget of {limit.money:g} is used up ({self.money:.4g})")
 
     def usage(self, counts: Mapping[str, Any], *, given: int, written: int) -> Mapping[str, Any]:
-        """Return a server's usage figures. Under a limit, missing ones are estimated, and marked."""
-        limited = (self._options.tokens, self._options.money) != (None, None)
-        if not limited or _count(counts, _GIVEN) + _count(counts, _WRITTEN):
-            return counts
-        tokens = {_GIVEN: -(-given // _CHARACTERS), _WRITTEN: -(-written // _CHARACTERS)}
-        return {**counts, **tokens, "estimated": True}
+        """Return a server's usage figures. Where they are limited or paid for, missing ones are estimated."""
+        sizes = {_GIVEN: given, _WRITTEN: written} if self._options != BudgetOptions() else {}
+        missing = {
+            name: -(-size // _CHARACTERS) for name, size in sizes.items() if size and not _count(counts, name)
+        }
+        return {**counts, **missing, "estimated": True} if missing else counts
 
     def spend(self, usage: Mapping[str, Any]) -> float | None:
         """Counts it; returns its cost, where prices are known."""

@@ -57,3 +57,13 @@ def test_what_is_not_said_is_estimated_where_it_matters() -> None:
     assert limited.usage(USAGE, given=30, written=3) == USAGE
     said = limited.usage({"cached": 1}, given=31, written=3)
     assert said == {"cached": 1, "prompt_tokens": 11, "completion_tokens": 1, "estimated": True}
+    half = limited.usage({"prompt_tokens": 7}, given=31, written=3)
+    assert half == {"prompt_tokens": 7, "completion_tokens": 1, "estimated": True}
+    empty = {"prompt_tokens": 7, "completion_tokens": 0}
+    assert limited.usage(empty, given=31, written=0) == empty
+
+
+def test_what_is_paid_for_is_not_free_where_it_is_not_said() -> None:
+    priced = Spending(BudgetOptions(input_price=1.0, output_price=2.0))
+    said = priced.usage({}, given=30, written=3)
+    assert said["estimated"] and priced.spend(said) == pytest.approx(12e-6)
