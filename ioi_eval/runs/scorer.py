@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from ioi_eval.engines.contract import OWN, Engine, Transport
 from ioi_eval.engines.jobs.engine import engine_of
@@ -22,6 +23,8 @@ from ioi_eval.model.options import Borderline, BuildOptions, JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Test, TestResult
 from ioi_eval.rules.verdicts import NO_CODE, not_compiled
 from ioi_eval.store import Store
+
+_T = TypeVar("_T")
 
 
 class Scorer:
@@ -145,7 +148,16 @@ def score_sync(
         async with Scorer(engine, store=store or Store.private(), options=options) as scorer:
             return await scorer.score(problem, submission)
 
-    return asyncio.run(score())
+    return run_alone(score, "scorer.score(...)` of an open Scorer")
+
+
+def run_alone(call: Callable[[], Coroutine[Any, Any, _T]], instead: str) -> _T:
+    """Return what a call gives. It is not begun where an event loop runs: `instead` can be awaited there."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(call())
+    raise IoiEvalError(f"an event loop runs here, as in a notebook: write `await {instead}")
 
 
 def _this_machine(store: Store, options: JudgeOptions | None) -> Transport:

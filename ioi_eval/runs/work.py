@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import hashlib
@@ -53,7 +52,7 @@ from ioi_eval.runs.events import (
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.processes import Judges, judges
 from ioi_eval.runs.runner import judge_all
-from ioi_eval.runs.scorer import Scorer
+from ioi_eval.runs.scorer import Scorer, run_alone
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.store import Store, rows
 from ioi_eval.store.folder import (
@@ -179,7 +178,7 @@ def synchronous(call: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]
 
     @functools.wraps(call)
     def twin(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return asyncio.run(call(*args, **kwargs))
+        return run_alone(lambda: call(*args, **kwargs), f"{call.__name__}(...)`")
 
     twin.__name__ = twin.__qualname__ = f"{call.__name__}_sync"
     return twin

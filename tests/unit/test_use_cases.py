@@ -10,7 +10,20 @@ import pytest
 from run_samples import SUM, result, submission, write_run
 from support.runs import result_row
 
-from ioi_eval import InputError, Scorer, Store, Submission, load_problems, report, run, score_dump, validate
+from ioi_eval import (
+    InputError,
+    IoiEvalError,
+    Scorer,
+    Store,
+    Submission,
+    load_problems,
+    report,
+    run,
+    score_dump,
+    score_dump_sync,
+    score_sync,
+    validate,
+)
 from ioi_eval.runs import (
     AgentOptions,
     Asking,
@@ -37,6 +50,15 @@ def dump(folder: Path, *codes: str) -> Path:
     rows = [{"problem_id": "lanterns", "code": code, "model": "m"} for code in codes]
     (folder / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder / "dump.jsonl"
+
+
+async def test_in_a_notebook_they_say_what_to_await(tmp_path: Path) -> None:
+    problem = load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache")["lanterns"]
+    with pytest.raises(IoiEvalError, match=r"as in a notebook: write `await score_dump\(\.\.\.\)`"):
+        score_dump_sync(dump(tmp_path, "a"), {"lanterns": problem}, out=tmp_path / "run")
+    with pytest.raises(IoiEvalError, match=r"write `await scorer\.score\(\.\.\.\)` of an open Scorer"):
+        score_sync(problem, Submission(key="k", problem_id="lanterns", code="c"), engine=FakeEngine())
+    assert not (tmp_path / "run").exists()
 
 
 async def test_calls_share_a_scorer_and_loaded_problems(tmp_path: Path) -> None:
