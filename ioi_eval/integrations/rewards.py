@@ -133,13 +133,12 @@ class Rewards(Value):
         code = extract(completion, language)
         if code is None:
             return RewardOutcome(self.options.no_code, NO_CODE)
-        target = row.values.get("subtask") or row.values.get("target_subtask")
         submission = Submission(
             key=str(row.number),
             problem_id=problem.id,
             code=code,
             language=language.name,
-            target_subtask=str(target) if target else None,
+            target_subtask=row.target,
         )
         result = await own.score(problem, submission, sharing)
         if not result.compiles:
@@ -180,7 +179,8 @@ class Rewards(Value):
         by_key: dict[str, Problem | CasesError] = {}
         found = []
         for row in rows:
-            key = repr([_plain(row.values.get(name)) for name in ("problem_id", "year", *CASES_COLUMNS)])
+            names = ("problem_id", "year", *CASES_COLUMNS)
+            key = repr([row.target, *(_plain(row.values.get(name)) for name in names)])
             if key not in by_key:
                 try:
                     by_key[key] = self.problem(row)
@@ -255,9 +255,14 @@ class RewardRow(Value):
         if problems is not None and self.values.get("problem_id") is not None:
             year = self.values.get("year")
             try:
-                return problems.find(str(self.values["problem_id"]), None if year is None else int(year))
+                problem = problems.find(str(self.values["problem_id"]), None if year is None else int(year))
             except (InputError, TypeError, ValueError) as error:
                 raise CasesError(str(error)) from error
+            names = [subtask.name for subtask in problem.subtasks]
+            if names and self.target is not None and self.target not in names:
+                there = f"There are: {', '.join(names)}"
+                raise CasesError(f"problem {problem.id!r} has no subtask {self.target!r}. {there}")
+            return problem
         columns = [column for column in CASES_COLUMNS if column in self.values]
         for column in columns:
             if self.values[column] is not None:
@@ -269,6 +274,12 @@ class RewardRow(Value):
             row=self.number,
             remedy=f"Give a column {', '.join(CASES_COLUMNS)}, or problem_id together with problems",
         )
+
+    @property
+    def target(self) -> str | None:
+        """The subtask that the row aims at."""
+        found = (self.values.get(name) for name in ("subtask", "target_subtask"))
+        return next((str(name) for name in found if name not in (None, "")), None)
 
     def language(self, problem: Problem, option: str) -> Language:
         """Return the language that the policy was asked for. A fence counts for nothing: it could choose."""

@@ -379,6 +379,8 @@ def test_problems_by_id_and_their_subtasks() -> None:
     give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([problem_with_subtasks()]))
     found = give(completions=[PARTLY] * 3, problem_id=["twice"] * 3, target_subtask=["small", "large", None])
     assert found == [1, 0, pytest.approx(0.3)]
+    # The whole problem's points are no reward for a subtask that it does not have.
+    assert give(completions=[RIGHT] * 2, problem_id=["twice"] * 2, subtask=["larger", 0]) == [None, None]
 
 
 def test_the_share_of_a_subtask_is_not_rounded() -> None:
