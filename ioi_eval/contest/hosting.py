@@ -35,10 +35,17 @@ from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import Value, Verdict
+from ioi_eval.model.values import Problem, Value, Verdict
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.rules.extraction import extract
-from ioi_eval.runs.authors import Asking, Requests, author_name, opened_author, settings_of
+from ioi_eval.runs.authors import (
+    Asking,
+    Requests,
+    author_name,
+    opened_author,
+    refuse_lacking,
+    settings_of,
+)
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, ignore
 from ioi_eval.runs.journal import Journal
@@ -79,6 +86,7 @@ async def open_contest(
     store: Store | None = None,
     on_event: OnEvent = ignore,
     clock: Callable[[], float] = time.time,
+    spoken: Callable[[Problem], str] | None = None,
 ) -> AsyncIterator[Contest]:
     """Hold a contest in the folder `out`; opened again, it goes on with all that was answered.
 
@@ -87,6 +95,9 @@ async def open_contest(
 
     The rules of a contest that has begun cannot be changed: InputError. At the end the folder has the
     reports of any run, with participants in the place of models.
+
+    `spoken` returns the language of all programs for a problem, or "" where there will be none; without it
+    they may be in all that the rules allow. InputError where the engine lacks what they may count on.
     """
     # A contest cannot wait for an old compiler to come back: each row names its own.
     mixing = msgspec.structs.replace(options or RunOptions(), accept_compiler=True)
@@ -104,7 +115,11 @@ async def open_contest(
         )
         with journal_of(work, setup) as journal:
             async with judging(setup, problems.packages) as (judge, _):
-                await judge.keep_promises(problems.packages, languages)
+                if spoken is None:
+                    await judge.keep_promises(problems.packages, languages)
+                else:
+                    pairs = ((problem, spoken(problem)) for problem in problems.values())
+                    await refuse_lacking(judge, problems.packages, [pair for pair in pairs if pair[1]])
                 journal.begin()
                 limits, profile = time_limits(judge, setup, journal), await judge.profile()
                 with contextlib.closing(_Ledger(journal)) as ledger:
@@ -253,6 +268,7 @@ async def compete(
     # The end of a long name: checkpoints differ there.
     name = _ODD.sub("-", called)[-_LONGEST_NAME:].lstrip("_.@-") or "model"
     names = [name] if wanted.samples == 1 else [f"{name}.{number + 1}" for number in range(wanted.samples)]
+    requests = Requests(problems, wanted, agent=isinstance(author, AgentOptions))
     holding = open_contest(
         problems,
         rules or Rules(submissions=None if isinstance(author, ModelOptions) else allowed.number),
@@ -263,10 +279,10 @@ async def compete(
         options=options,
         store=store,
         on_event=on_event,
+        spoken=requests.spoken if isinstance(author, ModelOptions) else None,
     )
     unwritten: dict[str, str] = {}
     feedback = open_template(allowed.template, _TEMPLATE)
-    requests = Requests(problems, wanted, agent=isinstance(author, AgentOptions))
     async with holding as contest:
         spending = Spending(budget)
         number_of = allowed.number if isinstance(author, ModelOptions) else 1

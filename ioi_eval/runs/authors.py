@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -223,6 +223,10 @@ class Requests:
             return failure.reason
         return ""
 
+    def spoken(self, problem: Problem) -> str:
+        """Return the language of programs that can be judged, or "" where there are none."""
+        return "" if self.refusal(problem) else self.language(problem).language
+
     def prompt(self, problem: Problem, language: str) -> str:
         """Raise InputError for a problem that is incomplete, and for a language that agents cannot write."""
         if self._agent and language not in SOLUTIONS:
@@ -256,12 +260,20 @@ def _asked(source: Source, problems: Problems, asking: Asking, *, agent: bool) -
 async def _refuse_lacking(
     judge: Judge | Judges, problems: Problems, asks: Iterable[Ask], generations: Generations
 ) -> None:
-    """Raise InputError where the engine lacks what judges the programs that are still to be asked for."""
     unwritten = [ask for ask in asks if ask.key not in generations]
-    await judge.keep_promises(problems.packages, {ask.language for ask in unwritten})
-    for (name, year), language in {(ask.problem_id, ask.year): ask.language for ask in unwritten}.items():
-        for error in await judge.lacks(problems.find(name, year), find(language)):
-            raise InputError(f"nobody is asked for a program: {error}", where=f"problem {name}")
+    asked = {(ask.problem_id, ask.year): ask.language for ask in unwritten}
+    pairs = [(problems.find(name, year), language) for (name, year), language in asked.items()]
+    await refuse_lacking(judge, problems.packages, pairs)
+
+
+async def refuse_lacking(
+    judge: Judge | Judges, packages: Collection[str], asked: Collection[tuple[Problem, str]]
+) -> None:
+    """Raise InputError where the engine lacks what judges the programs that are still to be asked for."""
+    await judge.keep_promises(packages, {language for _, language in asked})
+    for problem, language in asked:
+        for error in await judge.lacks(problem, find(language)):
+            raise InputError(f"nobody is asked for a program: {error}", where=f"problem {problem.id}")
 
 
 def author_name(author: ModelOptions | AgentOptions) -> str:

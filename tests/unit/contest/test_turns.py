@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from support.command_line import RIGHT, CommandLine, write_package
+from support.engines import fake_profile
 from support.stub_server import Answer, Asked, StubServer, as_json, model_server, says
 
 from ioi_eval import InputError
@@ -169,6 +172,40 @@ async def test_nobody_is_asked_about_a_problem_that_cannot_be_judged(tmp_path: P
     assert server.asked == []
     assert done.unwritten == {"otter/apps_0": "Could not parse test cases: 1 inputs and 0 outputs"}
     assert done.summary.models[0].unscored == 1
+
+
+def python_without_packages() -> FakeEngine:
+    profile = fake_profile()
+    bare = {**profile.toolchains, "python3": replace(profile.toolchains["python3"], modules=())}
+    return FakeEngine(outcome, profile=replace(profile, toolchains=bare))
+
+
+@pytest.mark.parametrize(("language", "number"), [("", 0), ("c++", 1)])
+async def test_only_what_the_asked_language_needs_is_looked_for(
+    tmp_path: Path, language: str, number: int
+) -> None:
+    """Programs in Python may count on packages, which those in C++ do without."""
+    rows = str(apps_rows(tmp_path / "apps.jsonl", {"inputs": ["1"], "outputs": ["1"]}))
+    choice, asking = BenchmarkOptions(packages=("numpy",)), Asking(language=language)
+    with StubServer(lambda one: program(99), "/v1").running() as server:
+        model = ModelOptions(name="otter", base_url=server.url)
+        asks = compete(
+            rows, model, out=tmp_path / "run", engine=python_without_packages(), choice=choice, asking=asking
+        )
+        with nullcontext() if number else pytest.raises(InputError, match="may count on numpy"):
+            await asks
+    assert len(server.asked) == number
+
+
+async def test_nobody_is_asked_where_the_compiler_is_missing(tmp_path: Path) -> None:
+    profile = fake_profile()
+    tools = {name: tool for name, tool in profile.toolchains.items() if name != "g++"}
+    engine = FakeEngine(outcome, profile=replace(profile, toolchains=tools))
+    with StubServer(lambda one: program(99), "/v1").running() as server:
+        model = ModelOptions(name="otter", base_url=server.url)
+        with pytest.raises(InputError, match=r"nobody is asked for a program.*apt-get install g\+\+"):
+            await compete(SOURCE, model, out=tmp_path / "run", engine=engine)
+    assert server.asked == []
 
 
 def test_a_table_that_can_hardly_be_true_has_its_exit_code(cli: CommandLine, tmp_path: Path) -> None:
