@@ -139,8 +139,8 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
 
 
 @contextmanager
-def named_as_typed(flags: Mapping[str, Any]) -> Iterator[None]:
-    """Blame the flag for a wrong value, where a flag gave it."""
+def named_as_typed(flags: Mapping[str, Any], file: Path | None = None) -> Iterator[None]:
+    """Blame the flag for a wrong value where a flag gave it, else the file, where its keys are read."""
     try:
         yield
     except InputError as error:
@@ -150,7 +150,8 @@ def named_as_typed(flags: Mapping[str, Any]) -> Iterator[None]:
         place = error.field.partition("[")[0]
         key = _KEY_OF.get(place, place)
         if not flags.get(key):
-            raise error.but(field=_KEY_OF.get(place)) from error
+            in_file = file if place in _KEY_OF else None
+            raise error.but(field=_KEY_OF.get(place), where=error.where or str(in_file or "")) from error
         flag = OPTIONS[key].flag if key in OPTIONS else f"--{key}"
         raise error.but(where="", field=flag) from error
 

@@ -85,7 +85,7 @@ def run(
     """
     flags = {**problems, **author, "out": output.out and str(output.out)}
     wanted = read_config(config, flags)
-    with named_as_typed(flags):
+    with named_as_typed(flags, config):
         asked: dict[str, Any] = {"choice": wanted.choice, "asking": wanted.asking, "store": open_store()}
         if print_prompt:
             prompts = prompts_of(wanted.benchmark, agent=bool(wanted.agent.command), **asked)

@@ -133,9 +133,9 @@ class Fields:
     def flag(self, name: str, default: bool = False) -> bool:
         return self._read(name, bool, "true or false", default, default)
 
-    def optional_number(self, name: str, *, above: float | None = None) -> float | None:
+    def optional_number(self, name: str) -> float | None:
         """Return a number as `number` does, or None where the field is missing or null."""
-        return None if self.value(name) is None else self.number(name, above=above)
+        return None if self.value(name) is None else self.number(name)
 
     def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
         return self._read(name, tuple[str, ...], "a list of texts", default, ())

@@ -46,6 +46,7 @@ from ioi_eval.problems.package import (
     read_mapping,
     solution,
     tests_of,
+    time_limit,
     visible,
 )
 from ioi_eval.rules.languages import grader_name
@@ -122,7 +123,7 @@ class Cms(DeclaredFormat):
     def limits(self, header: Fields, task: TaskType) -> Limits:
         """Return the limits. A memory limit of null means none; a missing one is a fault."""
         if header.values.get("memory_limit", 0) is None and task is not TaskType.OUTPUT_ONLY:
-            return Limits.contest(header.number("time_limit", above=0), None)
+            return Limits.contest(time_limit(header), None)
         return super().limits(header, task)
 
 

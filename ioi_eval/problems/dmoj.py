@@ -53,6 +53,7 @@ from ioi_eval.problems.package import (
     read_mapping,
     solution,
     source_text,
+    time_limit,
     visible,
     with_testlib,
 )
@@ -288,7 +289,7 @@ class _Cases:
         if fields.has("generator"):
             fields = self._generated(fields, name)
         memory = fields.whole("memory_limit", least=1) if fields.has("memory_limit") else None
-        self.limits.add((fields.optional_number("time_limit", above=0), memory))
+        self.limits.add((None if fields.value("time_limit") is None else time_limit(fields), memory))
         binary = fields.flag("binary_data", False)
         blobs = [self._content(fields, key, binary=binary) for key in ("in", "out")]
         checker = chosen(fields)

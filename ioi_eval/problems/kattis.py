@@ -49,6 +49,7 @@ from ioi_eval.problems.package import (
     read_mapping,
     source_text,
     test_of,
+    time_limit,
     visible,
 )
 from ioi_eval.rules.grading import (
@@ -273,7 +274,7 @@ def _time_limit(folder: Path, header: Fields, faults: Faults) -> float | None:
     """Return the time limit of problem.yaml, .timelimit or domjudge-problem.ini; None where none has one."""
     limits = header.inner("limits")
     if limits.values.get("time_limit") is not None:
-        return limits.number("time_limit", above=0) or None
+        return time_limit(limits) or None
     for file, read in ((".timelimit", str.strip), (_DOMJUDGE, _of_ini)):
         path = folder / file
         if path.is_file() and (text := read(path.read_text(encoding="utf-8", errors="replace"))):

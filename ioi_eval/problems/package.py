@@ -80,6 +80,7 @@ class Making(NamedTuple):
 
 MIB = 1 << 20
 _MOST_MEMORY = 1 << 40  # bytes; above it, or below 1 MiB, a number is meant in another unit
+_MOST_TIME = 500.0  # seconds; from there on a number is meant in milliseconds
 
 
 class PackageFormat(ABC):
@@ -146,7 +147,7 @@ class DeclaredFormat(PackageFormat):
         if task is TaskType.OUTPUT_ONLY:  # no program runs
             return Limits()
         memory = self.memory(header, "memory_limit")
-        return Limits.contest(header.number("time_limit", above=0), memory)
+        return Limits.contest(time_limit(header), memory)
 
     def memory(self, fields: Fields, name: str, usual: int | None = None) -> int:
         """Return a size of memory in bytes, with a fault where it must be meant in another unit."""
@@ -173,6 +174,15 @@ class DeclaredFormat(PackageFormat):
             remedy = "Name the package with letters, digits, '_', '-', '.'"
             faults.add(f"{name!r} is not an id", "", remedy=remedy)
         return name
+
+
+def time_limit(fields: Fields) -> float:
+    """Return `time_limit`, in seconds, with a fault where it must be meant in another unit."""
+    seconds = fields.number("time_limit", above=0)
+    if seconds >= _MOST_TIME:
+        words = f"{seconds:g} seconds is more than any contest gives"
+        fields.fault("time_limit", words, "It counts seconds, not milliseconds")
+    return seconds
 
 
 def named_by_place(folder: Path, where: str) -> str:

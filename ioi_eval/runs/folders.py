@@ -58,6 +58,8 @@ async def report(
     Runs that may only be read are compared, and not written to. A file of rows that were judged elsewhere
     becomes a run's folder beside `out`.
     """
+    if not folders:
+        raise InputError("no run is named", field="folders", remedy="Name a run's folder, or several")
     named_places = map(Path, [folders] if isinstance(folders, str | Path) else folders)
     places = {place.resolve(): place for place in named_places}.values()  # each once, whatever its names
     on_event(ReportStarted(runs=len(places)))

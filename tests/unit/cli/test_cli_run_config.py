@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from ioi_eval.cli import app
 from ioi_eval.cli.config import KEYS, Config, read_config
+from ioi_eval.cli.console import as_typed
 from ioi_eval.cli.examples import template
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Sampling
@@ -246,7 +247,8 @@ def test_what_is_found_before_anybody_is_asked(
         monkeypatch.delenv(name, raising=False)
     done = call("run", "-c", "config.yaml", "--data-dir", ".", *flags)
     assert isinstance(done.exception, InputError), done.output
-    assert all(word in str(done.exception) for word in words), str(done.exception)
+    shown = as_typed(done.exception)
+    assert all(word in shown for word in words), shown
     assert not (tmp_path / "runs").exists()
 
 

@@ -155,6 +155,8 @@ def test_a_byte_order_mark_is_no_obstacle(write_package: Write) -> None:
         ({"time_limit": -1}, "time_limit", "-1 is not a number above 0"),
         ({"time_limit": 0}, "time_limit", "above 0"),
         ({"time_limit": True}, "time_limit", "true is not a number"),
+        ({"time_limit": 500}, "time_limit", "500 seconds is more than any contest gives"),
+        ({"time_limit": 2000, "memory_limit": None}, "time_limit", "seconds, not milliseconds"),
         ({"time_limit": "1"}, "time_limit", '"1" is not a number'),
         ({"time_limit": None}, "time_limit", "null is not a number"),
         ({"drop": "memory_limit"}, "memory_limit", "missing"),

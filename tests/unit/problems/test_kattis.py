@@ -249,6 +249,7 @@ def test_folders_that_are_no_program(tmp_path: Path, names: list[str], words: st
         ("validator_flags: float_tolerance nan", "validator_flags", "'nan' is not a tolerance"),
         ("limits: 5", "limits", "not an object"),
         ("limits: {time_limit: 0}", "limits.time_limit", "above 0"),
+        ("limits: {time_limit: 1000}", "limits.time_limit", "It counts seconds, not milliseconds"),
         ("limits: {memory: 268435456}", "limits.memory", "MiB, not bytes"),
         ("limits: {memory: lots}", "limits.memory", "whole number"),
         ("limits: {output: -1}", "limits.output", "above 0"),

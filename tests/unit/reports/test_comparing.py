@@ -11,7 +11,7 @@ import pytest
 from run_samples import SUM, problem, result, submission, write_run
 from support.runs import Fingerprint, Mode, failure_row, result_row
 
-from ioi_eval.errors import JudgeFailure
+from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ComparedRun, ReportOptions, comparison, named, summary, write_comparison
 from ioi_eval.reports.comparison import ranks
@@ -87,6 +87,12 @@ def test_ranks_of_models_in_both_runs(tmp_path: Path) -> None:
     assert {"Differences", "Difference by problem", "Ranks"} <= set(
         re.findall("<h2>(.*?)</h2>", Path(page).read_text())
     )
+
+
+def test_no_run_is_no_comparison(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no run is named"):
+        report_sync([], out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_different_models_are_in_no_matrix_of_runs(tmp_path: Path) -> None:
