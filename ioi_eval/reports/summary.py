@@ -260,10 +260,21 @@ class Account:
     """A model's tallies, by problem."""
 
     def __init__(
-        self, model: str, tallies: Mapping[str, Tally], options: ReportOptions, source: str = ""
+        self,
+        model: str,
+        tallies: Mapping[str, Tally],
+        options: ReportOptions,
+        source: str = "",
+        *,
+        told: bool = False,
     ) -> None:
-        """`source`: where the problems come from."""
-        self._model, self._tallies, self._options, self._source = model, tallies, options, source
+        """`source`: where the problems come from.
+
+        `told`: a participant writes each program after the verdict on the last one. Means over such programs
+        say nothing of the next one: there are none, and no pass@k.
+        """
+        self._model, self._tallies, self._source, self._told = model, tallies, source, told
+        self._options = msgspec.structs.replace(options, ks=()) if told else options
 
     def summary(self, worths: Mapping[str, float], traits: Mapping[str, Traits]) -> ModelSummary:
         """`worths` are the points of all problems of the run that have subtasks."""
@@ -274,8 +285,9 @@ class Account:
         budgets = _budgets(problems)
         ks, trials = self._options.ks, self._trials(problems)
         fewest = min((trial.scored for trial in trials), default=0)  # beyond it there is no number
-        passes = pass_at(trials, {*ks, *(step for step in _STEPS if step <= fewest)})
-        low, high = _sure(problems)
+        steps = () if self._told else (step for step in _STEPS if step <= fewest)
+        passes = pass_at(trials, {*ks, *steps})
+        low, high = _sure(problems, means=not self._told)
         return ModelSummary(
             model=self._model,
             points=math.fsum(problem.points or 0 for problem in problems),
@@ -289,7 +301,7 @@ class Account:
             verdicts=worst_first(problem.verdicts for problem in problems),
             problems=problems,
             budgets=budgets,
-            mean_score=_mean_score(problems),
+            mean_score=None if self._told else _mean_score(problems),
             pass_at=tuple(found for found in passes if found.k in ks),
             groups=tuple(self._groups(problems)),
             awards=tuple(self._awards(problems)) if budgets else (),
@@ -372,7 +384,7 @@ class Account:
                         unscored=sum(problem.unscored for problem in own),
                         points=math.fsum(problem.points or 0 for problem in own),
                         max_points=math.fsum(problem.max_points or 0 for problem in own),
-                        mean_score=_mean_score(own),
+                        mean_score=None if self._told else _mean_score(own),
                         pass_at=pass_at(self._trials(own), self._options.ks),
                     )
                     for name, own in sorted(members.items(), key=lambda of: (not of[0], of[0]))
@@ -427,8 +439,8 @@ def _mean_score(problems: Iterable[ProblemSummary]) -> float | None:
     return mean([score for problem in problems if (score := problem.mean_score) is not None])
 
 
-def _sure(problems: Sequence[ProblemSummary]) -> tuple[float, float] | tuple[None, None]:
-    """The interval of a model's share, over the problems that are in it."""
+def _sure(problems: Sequence[ProblemSummary], *, means: bool) -> tuple[float, float] | tuple[None, None]:
+    """The interval of a model's share, over the problems that are in it; without points of means, if any."""
     worth = [
         (problem.points, problem.max_points)
         for problem in problems
@@ -436,7 +448,8 @@ def _sure(problems: Sequence[ProblemSummary]) -> tuple[float, float] | tuple[Non
     ]
     if worth:
         return interval([part / whole for part, whole in worth], weights=[whole for _, whole in worth])
-    return interval([score for problem in problems if (score := problem.mean_score) is not None])
+    scores = [score for problem in problems if (score := problem.mean_score) is not None]
+    return interval(scores) if means else (None, None)
 
 
 def _is_solved(problem: ProblemSummary, mode: Mode) -> bool:
@@ -595,7 +608,8 @@ class Pass:
         models, source = list[ModelSummary](), str(self._info.settings.get("problems", ""))
         for model in {model for model, _ in tallies}:
             own = {name: tallies.get((model, name)) or self._new_tally() for name in problems}
-            models.append(Account(model, own, self._options, source).summary(worths, traits))
+            account = Account(model, own, self._options, source, told=self._scores.is_contest)
+            models.append(account.summary(worths, traits))
         return tuple(sorted(models, key=lambda model: (-model.points, -model.problems_solved, model.model)))
 
 

@@ -156,6 +156,28 @@ async def test_a_problem_without_any_program_is_worth_nothing(tmp_path: Path, as
     assert done.summary.models[0].points == 100 and len(list(read_rows(tmp_path))) == 2
 
 
+async def test_no_mean_is_made_of_programs_that_answer_each_other(tmp_path: Path) -> None:
+    """Each turn gets further. A third of the programs are right, which says nothing of the next one."""
+    rows = apps_rows(tmp_path / "apps.jsonl", {"inputs": ["1", "2"], "outputs": ["3", "3"]})
+
+    def answer(one: Asked) -> Answer:
+        return says(f"```python\nworth {len(one.body['messages']) // 2} tests\n```")
+
+    with StubServer(answer, "/v1").running() as server:
+        model, choice = ModelOptions(name="otter", base_url=server.url), BenchmarkOptions(packages=())
+        done = await compete(
+            str(rows), model, Turns(number=9), out=tmp_path / "run", engine=FakeEngine(outcome), choice=choice
+        )
+    (otter,) = done.summary.models
+    assert (otter.submissions, otter.solved, otter.problems_solved) == (3, 1, 1)
+    assert (otter.share, otter.share_low, otter.mean_score, otter.pass_at, otter.pass_curve) == (
+        *(None, None, None),
+        *((), ()),
+    )
+    report = (tmp_path / "run" / "report.md").read_text()
+    assert "## Scoreboard" in report and "pass@" not in report
+
+
 def apps_rows(path: Path, *tests: object) -> Path:
     rows = ({"question": "?", "input_output": json.dumps(each), "difficulty": "easy"} for each in tests)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
