@@ -100,9 +100,12 @@ def processes_of(problem: Problem) -> int:
 
 
 def run_time(limits: Limits, tests: int, *, manager: PlanLimits | None, checker: float) -> float:
-    """Seconds that a job with so many tests may idle: the worst case of each of them."""
+    """Seconds that a job with so many tests may idle: the worst case of each of them.
+
+    A checker that runs out of its time tries the answer, too. If it does so again, it has ended the job.
+    """
     talking = max(idle_time(limits), (manager.wall_ms or 0) / 1000 if manager is not None else 0.0)
-    return _START_ALLOWANCE + tests * (talking + checker + _TEST_ALLOWANCE)
+    return _START_ALLOWANCE + tests * (talking + checker + _TEST_ALLOWANCE) + checker
 
 
 def least_time(problem: Problem) -> tuple[int, int]:

@@ -112,7 +112,8 @@ def test_a_threshold_is_in_the_plan() -> None:
     [
         (1, Limits.contest(1.0, None), PROGRAM, 10 + 3.5),
         (10, Limits.contest(1.0, None), PROGRAM, 10 + 35),
-        (10, Limits.contest(1.0, None), CHECKED, 10 + 235),
+        (1, Limits.contest(1.0, None), CHECKED, 10 + 23.5 + 20),  # once more on the answer
+        (10, Limits.contest(1.0, None), CHECKED, 10 + 235 + 20),
         (1, Limits(cpu_time=2.0), PROGRAM, 10 + 5.5),
         (1, Limits(), PROGRAM, 10 + 60.5),
         (400, Limits.contest(10.0, None), CHECKED, 3600),
