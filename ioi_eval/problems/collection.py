@@ -243,13 +243,25 @@ def _read(folder: Path, where: str) -> Package:
     if problem is None:
         return package
     statement, document = problem.statement or statement_of(folder), document_of(folder)
-    only = document and statement is None
-    notes = ("its statement is a PDF, which no model is asked with",) if only else ()
+    notes = list(package.notes)
+    if document and statement is None:
+        notes.append("its statement is a PDF, which no model is asked with")
+    if idle := _in_no_subtask(problem):
+        names = ", ".join(idle[:_NAMED]) + (", ..." if len(idle) > _NAMED else "")
+        notes.append(f"tests in no subtask do not run, {len(idle)} of {len(problem.tests)}: {names}")
     attachments = attachments_of(folder) or problem.attachments
     problem = msgspec.structs.replace(
         problem, statement=statement, document=document, attachments=attachments
     )
-    return msgspec.structs.replace(package, problem=problem, notes=(*package.notes, *notes))
+    return msgspec.structs.replace(package, problem=problem, notes=tuple(notes))
+
+
+_NAMED = 5  # tests
+
+
+def _in_no_subtask(problem: Problem) -> list[str]:
+    counted = {name for subtask in problem.subtasks for name in subtask.tests}
+    return [test.name for test in problem.tests if test.name not in counted] if problem.subtasks else []
 
 
 def _without_twins(packages: Iterable[Package]) -> Iterator[Package]:

@@ -144,8 +144,9 @@ PROMISED = ("--packages", "numpy, sympy,sortedcontainers atcoder")
 
 @pytest.fixture
 def lacking(cli: CommandLine) -> str:
-    """A dump of one program that needs them; `p.py` is that program."""
+    """A dump of one program that needs them; `p.py` is that program. A run that asks for such programs."""
     (cli.folder / "p.py").write_text(LACKING)
+    (cli.folder / "python.yaml").write_text("language: python\n")
     return write_dump(cli.folder / "d.jsonl", [row("r", LACKING, language="python")]).name
 
 
@@ -156,7 +157,10 @@ def lacking(cli: CommandLine) -> str:
     [
         ("score", "d.jsonl", "--out", "run"),
         ("judge", "p.py"),
-        ("run", "-m", "m", "--base-url", "http://127.0.0.1:1/v1", "--turns", "2", "--out", "run"),
+        (
+            *("run", "-m", "m", "--base-url", "http://127.0.0.1:1/v1", "--turns", "2", "--out", "run"),
+            *("-c", "python.yaml"),
+        ),
     ],
     ids=lambda c: c[0],
 )

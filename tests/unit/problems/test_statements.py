@@ -96,3 +96,11 @@ def test_attachments_are_what_a_package_hands_out(tmp_path: Path) -> None:
     }
     (package / "graders" / "x.h").unlink()
     assert fingerprint(load_problems(package)) == {"add": before}  # they change no score
+
+
+def test_tests_that_do_not_run_are_told(tmp_path: Path) -> None:
+    write_package(tmp_path / "p", subtasks={"all": (100, ["1-1", "2-2"])})
+    write_package(tmp_path / "q")
+    packages = {one.where.rpartition("/")[2]: one for one in check_problems(tmp_path, cache=tmp_path)}
+    assert packages["p"].notes == ("tests in no subtask do not run, 2 of 4: 1-2, 2-1",)
+    assert packages["q"].notes == ()
