@@ -141,7 +141,7 @@ async def open_contest(
                         yield contest
                     finally:
                         contest.closed = True
-                        await describe_problems(work, setup, journal, limits.limited)
+                        await describe_problems(work, setup, journal, limits.limited, untried=True)
         write_reports(setup.folder)
 
 

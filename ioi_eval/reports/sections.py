@@ -526,7 +526,8 @@ class Board(Value):
 
     @classmethod
     def of(cls, entries: Sequence[Entry], *, linked: bool) -> Board:
-        names = sorted({problem.problem_id for entry in entries for problem in entry.model.problems})
+        every = (problem for entry in entries for problem in entry.model.problems)
+        names = sorted({problem.problem_id for problem in every if problem.scored})
         there = {entry.name: {each.problem_id: each for each in entry.model.problems} for entry in entries}
         lines = {entry.name: [there[entry.name].get(name) for name in names] for entry in entries}
         found = list[tuple[BoardRow, Entry]]()

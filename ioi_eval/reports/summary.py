@@ -584,7 +584,7 @@ class Pass:
             submissions=sum(model.submissions for model in models),
             scored=sum(model.scored for model in models),
             unscored=len(self._failures),
-            problems=len({problem for _, problem in tallies}),
+            problems=len(self._problems(tallies)),
             verdicts=worst_first(model.verdicts for model in models),
             models=models,
             failures=_failures(self._failures.values()),
@@ -597,14 +597,26 @@ class Pass:
             settings=counts.facts.settings(self._info),
         )
 
+    def _problems(self, tallies: Iterable[tuple[str, str]]) -> set[str]:
+        """Return all problems of the run, so that models are compared over the same ones.
+
+        A contest has also those that nobody has tried, for no points.
+        """
+        tried = {problem for _, problem in tallies}
+        return tried | self._tasks.keys() if self._scores.is_contest else tried
+
     def _models(
-        self, tallies: Mapping[tuple[str, str], Tally], traits: Mapping[str, Traits]
+        self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, Traits]
     ) -> tuple[ModelSummary, ...]:
         # Points of every problem with subtasks of which any model's submission has a result.
         parts = ((problem, best_subtasks(tally)) for (_, problem), tally in tallies.items())
         worths = {problem: math.fsum(best.points for best in bests) for problem, bests in parts if bests}
-        # Over all problems of the run, so that models are compared over the same ones.
-        problems = {problem for _, problem in tallies}
+        problems = self._problems(tallies)
+        for name in problems - {problem for _, problem in tallies}:
+            task = self._tasks[name]
+            if task.subtasks:
+                worths[name] = math.fsum(subtask.points for subtask in task.subtasks)
+            traits[name] = Traits(difficulty=task.difficulty, tags=task.tags, year=task.year)
         models, source = list[ModelSummary](), str(self._info.settings.get("problems", ""))
         for model in {model for model, _ in tallies}:
             own = {name: tallies.get((model, name)) or self._new_tally() for name in problems}

@@ -270,25 +270,31 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
 
 
 async def describe_problems(
-    work: Work, setup: RunSetup, journal: Journal, limited: Callable[[Problem], Awaitable[Problem]] | None
+    work: Work,
+    setup: RunSetup,
+    journal: Journal,
+    limited: Callable[[Problem], Awaitable[Problem]] | None,
+    *,
+    untried: bool = False,
 ) -> None:
-    """Write down what the report says of the problems that have results.
+    """Write down what the report says of the problems that have results, and of the `untried`.
 
     `limited` gives a problem its limits; None: nothing is judged, so that only limits of its own are known.
     """
     factor = setup.options.timing.factor
-    before, hashes = read_tasks(setup.folder), work.made_of.problems
-    new = [
-        name
-        for name in sorted(journal.problems)
-        if name not in before or before[name].sha256 != hashes.get(name)
-    ]
+    before, tried = read_tasks(setup.folder), journal.problems
+    hashes = {name: work.made_of.problems.get(name, "") for name in tried}
+    if untried:  # described once more when somebody tries them
+        hashes |= dict.fromkeys(work.problems.keys() - tried, "")
     tasks = dict(before)
-    for name in new:
-        if (problem := work.problems.get(name)) is not None:
-            with contextlib.suppress(JudgeFailure):  # no limit could be measured: the rows say so
-                problem = await limited(problem) if limited else with_time_factor(problem, factor)
-            tasks[name] = Task.of(problem, hashes.get(name, ""))
+    for name, sha256 in sorted(hashes.items()):
+        problem = work.problems.get(name)
+        if problem is None or (name in before and before[name].sha256 == sha256):
+            continue
+        with contextlib.suppress(JudgeFailure):  # no limit could be measured: the rows say so
+            known = limited if name in tried else None
+            problem = await known(problem) if known else with_time_factor(problem, factor)
+        tasks[name] = Task.of(problem, sha256)
     if tasks != before:
         write_tasks(setup.folder, tasks)
     people_before = read_people(setup.folder)

@@ -34,8 +34,11 @@ class TaskSolution(Value):
 class Task(Value, kw_only=True):
     """A problem without its tests. Limits are those that its submissions had."""
 
-    sha256: str  # of the problem
+    sha256: str  # of the problem; empty where nobody has tried it
     name: str = ""
+    year: int | None = None
+    difficulty: str = ""
+    tags: tuple[str, ...] = ()
     type: str = ""
     checker: str = ""
     cpu_time: float | None = None  # seconds
@@ -57,6 +60,9 @@ class Task(Value, kw_only=True):
         return cls(
             sha256=sha256,
             name=problem.name,
+            year=problem.year,
+            difficulty=problem.difficulty,
+            tags=problem.tags,
             type=problem.task_type,
             checker=problem.checker.kind,
             cpu_time=problem.limits.cpu_time,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from ioi_eval.contest import Feedback, NotJudged, Refused, Rules, open_contest
 from ioi_eval.runs import RunOptions
 from ioi_eval.store.folder import read_rows
 from ioi_eval.store.resources import examples
+from ioi_eval.store.tasks import read_tasks
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
 pytestmark = pytest.mark.once
@@ -51,6 +54,31 @@ async def test_submissions_are_rows_of_a_run(tmp_path: Path) -> None:
     (model,) = Results.open(tmp_path / "cup").summary().models
     assert (model.model, model.points) == ("otter", 100)
     assert "otter" in (tmp_path / "cup" / "report.md").read_text()
+
+
+async def test_what_nobody_has_tried_counts(tmp_path: Path) -> None:
+    """Its points are among all that there are, and it is described anew once somebody has tried it."""
+    two = tmp_path / "two"
+    for name in ("lanterns", "tide"):
+        shutil.copytree(examples() / "problems" / name, two / name)
+    for tried, points in (("lanterns", 100), ("tide", 200)):
+        async with open_contest(str(two), out=tmp_path / "cup", engine=FakeEngine(outcome)) as contest:
+            session = contest.session("otter")
+            await session.submit(tried, "right")
+            assert session.standing().of == 200
+        results = Results.open(tmp_path / "cup")
+        summary = results.summary()
+        (model,) = summary.models
+        assert (model.points, model.max_points, model.problems_solved) == (points, 200, points / 100)
+        assert summary.problems == len(model.problems) == 2
+        tasks = read_tasks(tmp_path / "cup")
+        assert [bool(tasks[name].sha256) for name in ("lanterns", "tide")] == [True, tried == "tide"]
+        report = (tmp_path / "cup" / "report.md").read_text()
+        assert f"| otter |    {points} | 200 |" in report, report
+        (years,) = [group for group in model.groups if group.kind == "year"]
+        assert (years.name, years.problems, years.max_points) == ("2025", 2, 200)
+        linked = re.findall(r'href="(report/[^"#]+)', (tmp_path / "cup" / "report.html").read_text())
+        assert linked and all((tmp_path / "cup" / page).exists() for page in linked), linked
 
 
 async def test_opened_again_it_goes_on(tmp_path: Path) -> None:
