@@ -75,6 +75,7 @@ class Journal:
         self._done, self._so_far = DoneRows(), RowsSoFar(folder)
         self._superseded: dict[str, int] = {}  # where each row is
         self.edited = Counter[str]()  # problems that have changed, and how many results that cost
+        self.relabelled = 0  # results of problems that have another name now
         self.wrongly_shared = (
             0  # results of other programs, which the rule of an older version took for equal
         )
@@ -231,9 +232,13 @@ class Journal:
         new = self._info.fingerprint
         if not (found := changes(old, new)):
             # A run may grow by problems: those that only the older one knows stay known.
-            whole = msgspec.structs.replace(new, problems={**old.problems, **new.problems})
+            edited, relabelled = new.edited(old), new.relabelled(old)
+            known = {name: sha256 for name, sha256 in old.problems.items() if name not in relabelled}
+            whole = msgspec.structs.replace(new, problems={**known, **new.problems})
             self._info = msgspec.structs.replace(self._info, fingerprint=whole)
-            edited = new.edited(old)
+            for key in self._done.keys_of(relabelled):
+                self.relabelled += 1
+                self.supersede(key)
             for key in self._done.keys_of(edited):
                 self.edited[self._done.problem(key)] += 1
                 self.supersede(key)

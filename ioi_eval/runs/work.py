@@ -323,7 +323,7 @@ def superseded_results(work: Work, journal: Journal) -> JudgedAgain | None:
     """A stream is not gone through twice: what wrote its programs looks at them, and at its problems we."""
     if journal.unchanged and not journal.wrongly_shared:
         return None
-    if not (journal.done or journal.failed or journal.edited or journal.wrongly_shared):
+    if not (journal.done or journal.failed or journal.superseded):
         return None
     if isinstance(work.submissions, AsyncGenerator):
         keys = {*journal.done, *journal.failed, *journal.superseded}
@@ -429,6 +429,7 @@ def superseded(
     where the folder would lose most of its results: that is another dump.
     """
     reasons = Counter({Changed.PROBLEM: journal.edited.total(), Changed.SHARED: journal.wrongly_shared})
+    reasons[Changed.COLUMNS] += journal.relabelled
     before = {*journal.done, *journal.superseded}
     seen, programs = set(others), set[str]()
     for submission in submissions:
@@ -440,6 +441,7 @@ def superseded(
         if (reason := _changed(journal, problems, submission)) is not None:
             journal.supersede(submission.key)
             reasons[reason] += 1
+            journal.edited[submission.problem_id] += reason is Changed.PROBLEM
     lost = sum(key not in seen and journal.identity(key) not in programs for key in before)
     if 2 * lost > len(before):
         raise InputError(
@@ -464,4 +466,6 @@ def _changed(journal: Journal, problems: Mapping[str, Problem], submission: Subm
     before = row.get("submission_sha256")
     if before and before != rows.identity(problem, submission):
         return Changed.PROGRAM
+    if row["problem_id"] != submission.problem_id:  # it has another name, and is not what it was
+        return Changed.PROBLEM
     return None if rows.has_columns_of(row, submission, problem) else Changed.COLUMNS

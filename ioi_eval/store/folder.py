@@ -251,6 +251,11 @@ class Fingerprint(Value):
         both = older.problems.keys() & self.problems.keys()
         return frozenset(name for name in both if older.problems[name] != self.problems[name])
 
+    def relabelled(self, older: Fingerprint) -> frozenset[str]:
+        """The older one's names of problems that have another one now: `id`, and `id@year` beside others."""
+        gone, here = older.problems.keys() - self.problems.keys(), set(self.problems.values())
+        return frozenset(name for name in gone if older.problems[name] in here)
+
 
 def changes(old: Fingerprint, new: Fingerprint) -> tuple[str, ...]:
     """Return a sentence for each difference that forbids going on; empty if the run may be continued."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -167,6 +168,37 @@ async def test_a_run_of_an_earlier_version_keeps_its_rule_of_keys(session: Sessi
     found = session.results().values()
     assert {one["submission_sha256"] for one in found} > {one["submission_sha256"] for one in before.values()}
     assert {key.rpartition("-")[2] for key in session.results()} == set("01234")
+
+
+def of_year(package: Path, year: int) -> None:
+    header = json.loads((package / "problem.json").read_text())
+    (package / "problem.json").write_text(json.dumps({**header, "code": "sum", "year": year}))
+
+
+@pytest.mark.parametrize("edited", [False, True], ids=["same", "edited"])
+async def test_a_problem_that_gets_another_year_beside_it_stays_one(session: Session, edited: bool) -> None:
+    """It is `sum@2023` from then on: rows by its old name would be of a problem of their own."""
+    packages = session.folder / "problems"
+    of_year(packages / "sum", 2023)
+    session.rows = [row(f"r{n}", f"int main() {{ return {n}; }}", problem_id="sum") for n in range(3)]
+    for one in session.rows:
+        one["year"] = 2023
+    await session.score(selection=Selection(limit=2))
+    assert {one["problem_id"] for one in session.results().values()} == {"sum"}
+
+    of_year(write_package(packages / "later"), 2024)
+    if edited:
+        session.edit("sum")
+    again = forecast(session).again
+    assert again is not None and again.problems == (("sum@2023",) if edited else ())
+    await session.score()
+    assert session.told == {"problem" if edited else "columns": 2}
+    assert session.judged == (["r0", "r1", "r2"] if edited else ["r2"])
+    assert {one["problem_id"] for one in session.results().values()} == {"sum@2023"}
+    shutil.rmtree(packages / "later")
+    await session.score()
+    assert (session.judged, session.told) == ([], {"columns": 3})
+    assert {one["problem_id"] for one in session.results().values()} == {"sum"}
 
 
 # --- another dump ------------------------------------------------------------------------------------
