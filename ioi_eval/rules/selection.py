@@ -31,6 +31,9 @@ class Budget(StrEnum):
     SINGLE = "single"
 
 
+_Order = tuple[float, str, tuple[tuple[str, int], ...], str]  # the key itself is last: `s1` is not `s01`
+
+
 class Attempt(Value):
     """A scored submission and what is known about it before it is handed in."""
 
@@ -47,10 +50,10 @@ class Attempt(Value):
         return next((part.exact_score for part in self.result.subtasks if not part.points), 0.0)
 
     @property
-    def order(self) -> tuple[float, str, tuple[tuple[str, int], ...]]:
+    def order(self) -> _Order:
         """Return the order of handing in, as far as rows tell: they are written in order of judging."""
         number = math.inf if self.number is None else self.number
-        return number, self.time, _parts(self.result.key)
+        return number, self.time, _parts(self.result.key), self.result.key
 
 
 @lru_cache(1 << 12)  # one is compared with many
@@ -116,7 +119,7 @@ def aim(candidate: Attempt) -> str | None:
     return candidate.target if candidate.target in names else None
 
 
-def rank(candidate: Attempt) -> tuple[float, int, tuple[float, str, tuple[tuple[str, int], ...]]]:
+def rank(candidate: Attempt) -> tuple[float, int, _Order]:
     """Lowest first: most on the samples, then longest, then first come."""
     return -candidate.samples, -candidate.length, candidate.order
 
@@ -140,7 +143,7 @@ def single(candidates: Iterable[Attempt]) -> Attempt | None:
     return min(candidates, key=_height, default=None)
 
 
-def _height(candidate: Attempt) -> tuple[int, tuple[float, str, tuple[tuple[str, int], ...]]]:
+def _height(candidate: Attempt) -> tuple[int, _Order]:
     """Lowest first: what aims highest, then first come."""
     order, target = _targets(candidate.result.subtasks), aim(candidate)
     return (order.index(target) if target in order else len(order)), candidate.order

@@ -220,6 +220,19 @@ def test_the_order_of_submitting(first: Attempt, second: Attempt) -> None:
     assert single([second, first]) == first
 
 
+@pytest.mark.parametrize(("first", "second"), [("s01", "s1"), ("s", "s0")])
+def test_keys_that_differ_in_zeros_alone_have_an_order(first: str, second: str) -> None:
+    """Else the order of judging, in which rows come, would decide which one is handed in."""
+    made = candidate(first, (0, 1, 0)), candidate(second, (0, 0, 1))
+    for rows in (made, made[::-1]):
+        pool = SubmissionPool(1)
+        for one in rows:
+            pool.add(one)
+        chosen = {budget: keys(pool.chosen(budget)) for budget in Budget}
+        assert chosen[Budget.SINGLE] == chosen[Budget.LIMITED] == [first]
+        assert chosen[Budget.UNLIMITED][-1] == second
+
+
 # --- a pool ------------------------------------------------------------------------------------------
 
 
