@@ -31,7 +31,7 @@ from ioi_eval.runs.events import OnEvent, ReportFinished, ReportProgress, Report
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store.folder import Fingerprint, read_info
-from ioi_eval.store.rows import as_number, result_of, whole
+from ioi_eval.store.rows import as_number, bounded, result_of, whole
 
 
 class Reported(Value):
@@ -122,6 +122,7 @@ _KEYS = ("key", "uuid", "id")
 _EARNED, _WORTH = ("points", "all_subtasks_points", "score"), ("max_points",)
 _DONE = ("solved", "resolved", "passed", "correct")
 _NESTED = ("all_subtasks_results", "all_subtasks_exact_scores", "test_results", "repairs", "confinement")
+_WORDS = {"true": True, "false": False}
 # What a row of ours says of how it was judged, and others do not.
 _UNSAID: Mapping[str, Any] = {
     "code_compiles": True,
@@ -131,6 +132,7 @@ _UNSAID: Mapping[str, Any] = {
     "compiler": "",
     "confinement": {},
 }
+_MAX_VALUE = 80  # characters of one in a message
 _FROM = "rows of"  # in the settings of such a run
 
 
@@ -157,24 +159,45 @@ def run_of_rows(file: Path, runs: Path) -> Path:
 
 
 def _result_rows(file: Path) -> Iterator[dict[str, Any]]:
-    seen = set[str]()
+    seen, worths = set[str](), dict[str, tuple[dict[str, float], int]]()  # by problem, and from which row
     for number, row in enumerate(read_rows(file), start=1):
         found = _result_row(row.columns, str(file), number)
         if found["key"] in seen:
             raise InputError(f"key {found['key']!r} is there twice", where=str(file), row=number)
         seen.add(found["key"])
+        problem, worth = found["problem_id"], {part["subtask"]: part["points"] for part in _parts(found)}
+        first, before = worths.setdefault(problem, (worth, number))
+        if worth != first:
+            here, there = math.fsum(worth.values()), math.fsum(first.values())
+            raise InputError(
+                f"problem {problem!r} has {here:g} points here and {there:g} in line {before}"
+                if here != there
+                else f"problem {problem!r} has other subtasks here than in line {before}",
+                where=str(file),
+                row=number,
+                remedy="Give each row of a problem the same `max_points`, or subtasks of the same points",
+            )
         yield found
+
+
+def _parts(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = row["all_subtasks_results"]
+    return parts
 
 
 def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str, Any]:
     """A row as results.jsonl has it. Raise InputError that names what is missing."""
-    columns = whole(dict(columns), {})  # also of a results.jsonl
+    # Also of a results.jsonl. A table has a null where only other rows have a value.
+    silent = {name for name in (*_NESTED, *_UNSAID) if columns.get(name) is None}
+    columns = whole({name: value for name, value in columns.items() if name not in silent}, {})
     row = {**_UNSAID, **columns, **{name: structured(columns[name]) for name in _NESTED if name in columns}}
-    problem = next((columns[name] for name in PROBLEM_COLUMNS if columns.get(name)), None)
+    problem = next((columns[name] for name in PROBLEM_COLUMNS if columns.get(name) not in (None, "")), None)
     if problem is None:
         raise _missing(columns, where, number, PROBLEM_COLUMNS)
     row["problem_id"] = str(problem)
-    row["key"] = str(next((columns[name] for name in _KEYS if columns.get(name)), f"row {number}"))
+    row["key"] = str(
+        next((columns[name] for name in _KEYS if columns.get(name) not in (None, "")), f"row {number}")
+    )
     if isinstance(parts := row.get("all_subtasks_results"), list):
         row.setdefault("all_subtasks_exact_scores", [part.get("score") for part in parts])
         row.setdefault("all_subtasks_points", math.fsum(part.get("weighted_score") or 0 for part in parts))
@@ -212,7 +235,9 @@ def _worth(columns: Mapping[str, Any], where: str, number: int) -> tuple[float, 
     earned = next(_numbers(columns, _EARNED), None)
     if earned is not None:
         return earned, next(_numbers(columns, _WORTH), 1.0)
-    right = next((columns[name] for name in _DONE if isinstance(columns.get(name), bool)), None)
+    # CSV holds texts.
+    words = (_WORDS.get(str(columns.get(name)).lower()) for name in _DONE)
+    right = next((word for word in words if word is not None), None)
     if right is None:
         raise _missing(columns, where, number, ("all_subtasks_results", *_EARNED, *_DONE))
     return float(right), 1.0
@@ -223,8 +248,10 @@ def _numbers(columns: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[flo
 
 
 def _missing(columns: Mapping[str, Any], where: str, number: int, names: tuple[str, ...]) -> InputError:
+    there = [f"{name} is {bounded(repr(columns[name]), _MAX_VALUE)}" for name in names if name in columns]
+    found = ", ".join(there) or f"The columns are: {', '.join(map(str, columns))}"
     return InputError(
-        f"missing column: one of {', '.join(names)}. The columns are: {', '.join(map(str, columns))}",
+        f"{'no value' if there else 'missing column'}: one of {', '.join(names)}. {found}",
         where=where,
         row=number,
         remedy="docs/results.md says what a row of results has",

@@ -181,6 +181,8 @@ def test_rows_of_a_run_are_reported_from_a_file_as_in_its_folder(cli: CommandLin
         ({"problem_id": "a", "score": 0.5}, 0.5),
         ({"name": "a", "passed": True}, 1),
         ({"question_id": "a", "solved": False}, 0),
+        ({"question_id": 0, "id": 0, "passed": "True"}, 1),
+        ({"name": "a", "passed": True, "test_results": None, "compile_output": None}, 1),
     ],
 )
 def test_rows_from_elsewhere_need_little(cli: CommandLine, row: dict[str, Any], points: float) -> None:
@@ -199,6 +201,30 @@ def test_rows_from_elsewhere_need_little(cli: CommandLine, row: dict[str, Any], 
         ({"problem_id": "a", "verdict": "AC"}, "missing column: one of all_subtasks_results, points"),
         ({"problem_id": "a", "points": 30}, "30 points of 1. Give `max_points`"),
         ({"problem_id": "a", "all_subtasks_results": [{"score": 1}]}, "line 2: is no result"),
+        ({"problem_id": "a", "points": ""}, "line 2: no value: one of all_subtasks_results, points"),
+        ({"problem_id": "a", "passed": 1}, "passed is 1."),
+        (
+            {"problem_id": "a", "points": 30, "max_points": 40},
+            "line 2: problem 'a' has 40 points here and 1 in line 1",
+        ),
+        (
+            {
+                "problem_id": "a",
+                "all_subtasks_results": [
+                    {
+                        "problem": "a",
+                        "subtask": "first",
+                        "points": 1,
+                        "score": 0,
+                        "weighted_score": 0,
+                        "score_precision": 2,
+                        "status": "WA",
+                        "test_results": [],
+                    }
+                ],
+            },
+            "line 2: problem 'a' has other subtasks here than in line 1",
+        ),
     ],
 )
 def test_what_rows_from_elsewhere_lack_is_named(cli: CommandLine, row: dict[str, Any], words: str) -> None:
