@@ -26,7 +26,7 @@ from ioi_eval.reports import (
 )
 from ioi_eval.reports.comparison import Differences, differences
 from ioi_eval.reports.pages import OnProgress
-from ioi_eval.reports.summary import structured
+from ioi_eval.reports.summary import structured, traits_of
 from ioi_eval.runs.events import OnEvent, ReportFinished, ReportProgress, ReportStarted, RunReported, ignore
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.work import synchronous
@@ -147,26 +147,31 @@ def run_of_rows(file: Path, runs: Path) -> Path:
             remedy=f"Name its folder instead of {file}, or the file otherwise",
         )
     scan(file)
-    for _ in _result_rows(file):  # all are looked at before anything is written
-        pass
+    years = dict[str, set[int | None]]()
+    for row in _result_rows(file):  # all are looked at before anything is written
+        years.setdefault(row["problem_id"], set()).add(traits_of(row).year)
     with Journal.open(
         folder, Fingerprint(dump=""), settings={_FROM: str(file), "problems": "judged elsewhere"}, fresh=True
     ) as journal:
         for row in _result_rows(file):
+            if len(years[row["problem_id"]]) > 1:  # as `score` calls them
+                row["problem_id"] += f"@{traits_of(row).year or 'none'}"
             journal.record(row, known=True)
         journal.begin()
     return folder
 
 
 def _result_rows(file: Path) -> Iterator[dict[str, Any]]:
-    seen, worths = set[str](), dict[str, tuple[dict[str, float], int]]()  # by problem, and from which row
+    seen = set[str]()
+    # By problem and year, and from which row.
+    worths = dict[tuple[str, int | None], tuple[dict[str, float], int]]()
     for number, row in enumerate(read_rows(file), start=1):
         found = _result_row(row.columns, str(file), number)
         if found["key"] in seen:
             raise InputError(f"key {found['key']!r} is there twice", where=str(file), row=number)
         seen.add(found["key"])
         problem, worth = found["problem_id"], {part["subtask"]: part["points"] for part in _parts(found)}
-        first, before = worths.setdefault(problem, (worth, number))
+        first, before = worths.setdefault((problem, traits_of(found).year), (worth, number))
         if worth != first:
             here, there = math.fsum(worth.values()), math.fsum(first.values())
             raise InputError(

@@ -194,6 +194,18 @@ def test_rows_from_elsewhere_need_little(cli: CommandLine, row: dict[str, Any], 
 
 
 @pytest.mark.once
+def test_problems_of_two_years_from_elsewhere_are_two(cli: CommandLine) -> None:
+    made = [{"problem_id": "a", "year": 2023, "passed": True}, {"problem_id": "a", "year": 2024, "points": 0}]
+    made[1]["max_points"] = 100
+    (cli.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
+    done = cli("report", "rows.jsonl", "--json")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout).values()
+    problems = {one["problem_id"]: one["solved"] for one in found["models"][0]["problems"]}
+    assert problems == {"a@2023": 1, "a@2024": 0}
+
+
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("row", "words"),
     [
