@@ -33,7 +33,14 @@ from ioi_eval.engines.jobs.piston_api import (
     encode_request,
     limit_in,
 )
-from ioi_eval.engines.piston.reports import CODEFORCES, NO_PISTON, TOO_SLOW, EndpointReport, findings
+from ioi_eval.engines.piston.reports import (
+    CODEFORCES,
+    NO_PISTON,
+    RUNS_NOTHING,
+    TOO_SLOW,
+    EndpointReport,
+    findings,
+)
 from ioi_eval.engines.piston.sending import API, TELL, Identity, Request, Wire, compressed, told
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineError, EngineUnavailable, JobRejected, JobTooLarge
@@ -212,6 +219,7 @@ _STOCK_BODY = 100 << 10
 _LIMIT_IN_STACK = re.compile(r"the limit is (\d+) bytes")
 _THOROUGH = 8  # endpoints that are asked for much output: for a thousand it would be gigabytes
 _FEWER_STEPS = 7
+_WORDS = 200  # characters of what a script that did not run left behind
 
 
 async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
@@ -300,6 +308,9 @@ class Prober:
             most = fields["max_run_time"]
             fields["identity"] = await self._identity(report, runtime, most)
             run = await self._ended(report.url, _script(runtime, LOOK), most)
+            if not run.stdout:
+                why = run.stderr.strip()[:_WORDS] or run.message or f"it ended with code {run.code}"
+                raise EngineUnavailable(f"{report.url} {RUNS_NOTHING}: {why}")
             fields.update({**seen(run.stdout), "isolates": run.wall_time is not None})
             printed = len((await self._ended(report.url, _script(runtime, stairs(steps)), most)).stdout)
             fields["max_output"] = None if printed >= height(steps) else printed

@@ -20,6 +20,7 @@ CODEFORCES = "cf_python3"
 
 NO_PISTON = "is no Piston server"
 TOO_SLOW = "is too slow to be asked"
+RUNS_NOTHING = "takes jobs, but runs no script"
 """Reasons why a server is left alone, of which nobody knows what it lacks, if anything."""
 
 _FOREIGN = "this worker does not answer to"  # as server/options.py says it, with what to do
@@ -155,6 +156,8 @@ def _unreachable(reason: str) -> Condition:
         remedy = "Name the address of a Piston server, or of `ioi-eval worker`, with its port"
     elif TOO_SLOW in reason:
         remedy = "Ask again when it has less to do, or set PISTON_RUN_TIMEOUT=600000 on the server"
+    elif RUNS_NOTHING in reason:
+        remedy = "See the server's log: a job that only echoes a word must print it there"
     return Condition(name="reachable", ok=False, detail=reason, remedy=remedy)
 
 

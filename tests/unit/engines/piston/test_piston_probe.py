@@ -213,6 +213,29 @@ async def test_one_that_was_stopped_early_was_not_stopped_by_time() -> None:
     assert report.reachable and report.max_output == 1000
 
 
+NOTHING = Stage(stderr="prlimit: failed to execute nosocket: No such file or directory", code=127)
+
+
+async def test_one_that_runs_nothing_is_of_no_use() -> None:
+    async with Loopback(always_told(NOTHING)) as server:
+        report = await probed(server.url)
+    [(ok, detail, remedy)] = found(report).values()
+    assert ok is False and detail.startswith(f"{server.url} takes jobs, but runs no script: prlimit: ")
+    assert "server's log" in remedy
+
+
+async def test_those_that_run_nothing_do_not_outvote_one_that_does() -> None:
+    broken = always_told(NOTHING)
+    async with (
+        Loopback(broken) as a,
+        Loopback(broken) as b,
+        Loopback(busy_server(LOOK)) as well,
+        engine_on(a, b, well, profile=None) as engine,
+    ):
+        assert (await engine.profile()).architecture == "aarch64"
+        assert {each.url for each in engine.endpoints if each.usable} == {well.url}
+
+
 async def test_a_proctor_that_ran_out_of_time_found_nothing() -> None:
     slow = EndpointReport(url="", server="Piston v3.1.1", runtime="ioi_eval")
     async with Loopback(always_told(TIMED_OUT)) as server, Wire() as wire:
