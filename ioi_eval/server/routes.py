@@ -17,7 +17,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from ioi_eval.engines.embedded.packages import satisfies
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
-from ioi_eval.engines.piston.sending import HEADER
+from ioi_eval.engines.piston.sending import HEADER, REQUEST
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.server.contents import Contents
 from ioi_eval.server.jobs import (
@@ -82,6 +82,8 @@ class Routes:
 
         async def sign(request: web.Request, response: web.StreamResponse) -> None:
             response.headers[HEADER] = identity
+            if mark := request.headers.get(REQUEST):
+                response.headers[REQUEST] = mark
             if self._admission.draining:
                 response.headers["Connection"] = "close"  # a kept one would break off under the next request
                 response.force_close()

@@ -8,6 +8,7 @@ import socket
 import zlib
 from collections.abc import Collection, Mapping
 from http import HTTPStatus
+from secrets import token_hex
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 WORKER = "ioi-eval worker"  # as server/routes.py says it
 HEADER = "IOI-Eval-Identity"
 """A worker's header in every reply: a digest of its toolchains, packages, proctor, limits and version."""
+REQUEST = "IOI-Eval-Request"
+"""A word of the client's in the request for a job. A worker says it in its reply to that, and no other."""
 
 _BEGUN, _TOLD = "ioi-eval tells", "ioi-eval told"
 # One process, `stat`: the builtin `hash` looks commands up without any. What is not there tells nothing.
@@ -198,6 +201,7 @@ class Answer(Value):
     status: int
     body: bytes
     worker: str = ""  # what a worker of ours says that it is
+    request: str = ""  # to which request it says that it answers
 
 
 class Request(Value):
@@ -205,6 +209,7 @@ class Request(Value):
     packed: bool = False  # by gzip
     is_json: bool = True
     minimal: bool = False  # of a reply only what is read here; for workers of ours
+    mark: str = ""  # that a worker of ours repeats
 
 
 class Wire:
@@ -242,11 +247,14 @@ class Wire:
 
         Errors are those of the engine's contract.
         """
-        request = msgspec.structs.replace(request, minimal=bool(worker))
+        mark = token_hex(8) if worker else ""
+        request = msgspec.structs.replace(request, minimal=bool(worker), mark=mark)
         answer = await self.ask("POST", url, f"{API}/execute", time, request)
         if worker and answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
             self._tokens.forget(url)
             raise ServerReplaced(url)  # also where it refuses: another one may have other limits
+        if mark and answer.request not in ("", mark):  # something between repeats or mixes replies
+            raise BrokenReply(f"{_server(url)} sent the reply to another request")
         if len(answer.body) < _WORTH_A_THREAD:
             return decode_reply(answer.status, answer.body, endpoint=url)
         return await to_its_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
@@ -284,7 +292,8 @@ class Wire:
             kind = "application/json" if request.is_json else "application/octet-stream"
             packed = {"Content-Encoding": "gzip"} if request.packed else {}
             minimal = MINIMAL if request.minimal else {}
-            sent, headers = request.body, {**headers, "Content-Type": kind, **packed, **minimal}
+            mark = {REQUEST: request.mark} if request.mark else {}
+            sent, headers = request.body, {**headers, "Content-Type": kind, **packed, **minimal, **mark}
         try:
             async with self._session.request(
                 method, address, data=sent, headers=headers, timeout=timeout, allow_redirects=False
@@ -299,6 +308,7 @@ class Wire:
                     status=response.status,
                     body=self._tokens.out_of_reply(b"".join(pieces)),
                     worker=response.headers.get(HEADER, "")[:_LONGEST_IDENTITY],
+                    request=response.headers.get(REQUEST, ""),
                 )
         except aiohttp.ClientConnectorCertificateError as error:
             reason = f"its certificate is not trusted here ({error.certificate_error})"

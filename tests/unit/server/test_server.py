@@ -18,7 +18,7 @@ from support.waits import until
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded import engine as embedded_engine
 from ioi_eval.engines.embedded import job as embedded_job
-from ioi_eval.engines.piston.sending import HEADER
+from ioi_eval.engines.piston.sending import HEADER, REQUEST
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError
 from ioi_eval.models import Job, JobResult
 from ioi_eval.server import Event, Server, ServerOptions
@@ -447,7 +447,8 @@ async def test_other_limits_are_another_worker(engine: EmbeddedEngine) -> None:
         async with (
             Server(engine, msgspec.structs.replace(usual, **change)) as server,
             aiohttp.ClientSession(server.url) as session,
-            session.get("/") as reply,
+            session.get("/", headers={REQUEST: "17"}) as reply,
         ):
             identities.append(reply.headers[HEADER])
+            assert reply.headers[REQUEST] == "17"
     assert identities[0] == identities[1] and len(set(identities)) == 4

@@ -17,7 +17,7 @@ from support.waits import until
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.contract import OWN, Change, ServerChanged
-from ioi_eval.engines.piston.sending import HEADER, TELL, Identity
+from ioi_eval.engines.piston.sending import HEADER, REQUEST, TELL, Identity
 from ioi_eval.engines.piston.sending import told as told_first
 from ioi_eval.errors import AttemptsUsedUp, BrokenReply, ServerReplaced, ToolchainGone
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, Toolchain
@@ -180,6 +180,24 @@ async def test_a_worker_is_known_by_its_header_also_for_jobs_without_our_script(
     machine.worker, machine.version = "two", "13"
     assert (await engine.execute(classic)).run.stdout == "built by 13\n"
     assert [event.change for event in heard] == [Change.REPLACED, Change.BACK] and machine.probed == 2
+
+
+async def test_a_reply_to_another_request_is_none(on: Opening) -> None:
+    """Something between that repeats or mixes replies would give a program the build of another one."""
+    machine = Machine(worker="one")
+    engine, _ = await on(machine, attempts=2)
+    mixed = True
+
+    async def repeats(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        reply = await machine._done(server, request, asked)
+        reply.headers[REQUEST] = "another" if mixed else request.headers[REQUEST]
+        return reply
+
+    machine.answer = repeats
+    with pytest.raises(AttemptsUsedUp, match="reply to another request"):
+        await engine.execute(job())
+    mixed = False
+    assert (await engine.execute(job())).run.stdout == "built by 12\n"
 
 
 @pytest.mark.parametrize(("worker", "preference"), [("one", "return=minimal"), ("", None)])
