@@ -36,6 +36,8 @@ _YOUNGER = (
     "again",
     "forks",
     "forks_by",
+    "worth",
+    "whole_only",
 )
 
 

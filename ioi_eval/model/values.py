@@ -245,7 +245,7 @@ class Grading(Value):
     last_counts: bool = False  # of the parts that were judged only the last one does
     stops: bool = True  # behind the first part that is not accepted
     accept_score: float = 1.0  # what a test of this group is worth
-    worth: float = 1.0  # of a group that is accepted, where its tests' points do not count
+    worth: float | None = None  # of a group that is accepted, where its tests' points do not count; None: 1
     reject_score: float = 0.0
     rejected_earns: bool = True  # whether its points count where it is not accepted
     whole_only: bool = False  # whether a test that earns a part of its points is rejected

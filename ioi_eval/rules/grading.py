@@ -106,7 +106,7 @@ def _together(group: Grading, judged: Sequence[Grade]) -> Grade:
         return Grade(Verdict.AC, 0.0)
     verdict = _verdict(group, [result.verdict for result in judged])
     if group.points is Points.ACCEPTED:
-        return Grade(verdict, group.worth * (verdict is Verdict.AC))
+        return Grade(verdict, (1.0 if group.worth is None else group.worth) * (verdict is Verdict.AC))
     points = _TOGETHER[group.points]([result.points for result in judged])
     earns = group.rejected_earns or verdict is Verdict.AC
     return Grade(verdict, points if earns else 0.0)

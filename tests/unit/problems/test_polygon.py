@@ -34,7 +34,7 @@ def changed(tmp_path: Path, *changes: tuple[str, str], drop: tuple[str, ...] = (
 
 
 def points(folder: Path, wrong: str = "", partly: str = "") -> list[float]:
-    """What the groups earn where these tests, by their last digits, are wrong or worth a half."""
+    """Return what each group earns. Tests are named by their last digits; `partly`: right by half."""
     problem = sound(folder)
     results = {
         name: TestResult(
