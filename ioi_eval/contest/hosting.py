@@ -11,6 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -137,11 +138,14 @@ async def open_contest(
                         clock=clock,
                     )
                     ledger.restore(contest)
+                    # For reports that are asked for meanwhile, and once more for what was tried since.
+                    describe = partial(describe_problems, work, setup, journal, limits.limited, untried=True)
+                    await describe()
                     try:
                         yield contest
                     finally:
                         contest.closed = True
-                        await describe_problems(work, setup, journal, limits.limited, untried=True)
+                        await describe()
         write_reports(setup.folder)
 
 

@@ -66,6 +66,8 @@ async def test_what_nobody_has_tried_counts(tmp_path: Path) -> None:
             session = contest.session("otter")
             await session.submit(tried, "right")
             assert session.standing().of == 200
+            (model,) = Results.open(tmp_path / "cup").summary().models
+            assert (model.max_points, len(model.problems)) == (200, 2), "also while it is open"
         results = Results.open(tmp_path / "cup")
         summary = results.summary()
         (model,) = summary.models
