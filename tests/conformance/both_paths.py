@@ -55,7 +55,7 @@ def cpp_solutions(problem: Problem) -> Iterator[Solution]:
     )
 
 
-def telling(results: tuple[TestResult, ...]) -> Iterator[TestResult]:
+def telling(results: Sequence[TestResult]) -> Iterator[TestResult]:
     """The first test of every status: that there is one of each says more than many of one."""
     seen = {V.SKIPPED}
     for result in results:
@@ -77,8 +77,20 @@ async def compare(
     engine: Transport, judge: Judge, problem: Problem, solution: Solution, *, runtime: str = KEPT
 ) -> tuple[TestResult, ...]:
     """Return the batched path's first test of every status, after the classic one has said the same of it."""
-    submission = submitted(problem, solution.code)
-    batched = tuple(telling((await judge.judge(problem, submission)).tests))
+    batched = (await judge.judge(problem, submitted(problem, solution.code))).tests
+    return await compare_with(batched, engine, problem, solution, runtime=runtime)
+
+
+async def compare_with(
+    batched: Sequence[TestResult],
+    engine: Transport,
+    problem: Problem,
+    solution: Solution,
+    *,
+    runtime: str = KEPT,
+) -> tuple[TestResult, ...]:
+    """The same where the batched path has judged the solution already."""
+    submission, batched = submitted(problem, solution.code), tuple(telling(batched))
     tests = {test.name: test for test in problem.tests}
     classic = await asyncio.gather(
         *(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from both_paths import KEPT, OWN, compare, has_classic_job, one_of_each, submitted
+from both_paths import KEPT, OWN, compare, compare_with, has_classic_job, one_of_each, submitted
 from lent import judge_on
-from support.places import examples, graders
+from support.judged_examples import PLACE, judged
+from support.places import graders
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Store, Transport, load_problems
 from ioi_eval.classic import run_classic
@@ -33,7 +35,6 @@ from ioi_eval.server.prepared import Prepared
 # Tasks that the contract takes as it takes the other one.
 ALIKE = {"garland": "carousel", "ferry": "lanterns", "threes": "pumpkins"}
 OF_SCORES = ("correct", "model_solution", "partially_correct", "incorrect")
-PLACE = examples() / "problems"
 PROBLEMS = sorted(path.name.removesuffix(".zip") for path in PLACE.iterdir())
 
 
@@ -51,7 +52,9 @@ async def classics(store: Store) -> AsyncIterator[Prepared]:
 @pytest.mark.long  # the comparisons and Communication below are judged on both paths, too
 @pytest.mark.once
 @pytest.mark.parametrize("name", PROBLEMS)
-async def test_both_paths_agree(classics: Prepared, store: Store, cache: Path, name: str) -> None:
+async def test_both_paths_agree(
+    classics: Prepared, cache: Path, shared: Path, shared_cache: Path, name: str
+) -> None:
     """A solution of every kind: one of them as a pipeline sends it, the others with programs kept.
 
     Where another's task is alike only what is right, in part, or wrong.
@@ -62,10 +65,10 @@ async def test_both_paths_agree(classics: Prepared, store: Store, cache: Path, n
     if name in ALIKE:
         assert shape(problem) == shape(load_problems(PLACE, cache=cache, only={ALIKE[name]})[ALIKE[name]])
     first, *others = [one for one in one_of_each(problem) if name not in ALIKE or one.expected in OF_SCORES]
-    async with judge_on(classics, store) as judge:
-        compared = [await compare(classics, judge, problem, first, runtime=OWN)]
-        compared += [await compare(classics, judge, problem, solution) for solution in others]
-    assert all(compared)
+    results = await asyncio.to_thread(judged, name, shared, shared_cache)
+    for solution in (first, *others):
+        batched, runtime = results[solution.name].tests, OWN if solution is first else KEPT
+        assert await compare_with(batched, classics, problem, solution, runtime=runtime)
 
 
 # --- Batch -------------------------------------------------------------------------------------------

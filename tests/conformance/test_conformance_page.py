@@ -8,15 +8,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.judged_examples import judged_run
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "conformance"
 
 
 @pytest.mark.long
 @pytest.mark.once
-def test_the_page_says_what_is_found(shared_cache: Path) -> None:
-    environment = {**os.environ, "IOI_EVAL_CACHE": str(shared_cache)}
+def test_the_page_says_what_is_found(shared: Path, shared_cache: Path) -> None:
     done = subprocess.run(
-        [sys.executable, SCRIPT, "--check"], env=environment, capture_output=True, text=True
+        [sys.executable, SCRIPT, "--check", "--reuse", judged_run(shared, shared_cache)],
+        env={**os.environ, "IOI_EVAL_CACHE": str(shared_cache)},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr

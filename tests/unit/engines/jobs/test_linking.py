@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -23,8 +24,9 @@ from support.builds import (
     submitted,
 )
 from support.engines import fake_profile
+from support.judged_examples import PLACE, judged
 
-from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems
+from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store, load_problems
 from ioi_eval.engines import contract
 from ioi_eval.engines.cluster import offers_of
 from ioi_eval.engines.contract import LINKING, Built, Recipe, artifact_key
@@ -35,7 +37,18 @@ from ioi_eval.engines.jobs.headers import FOLDER, checker_recipe, header_name, h
 from ioi_eval.engines.piston.probe import LOOK, seen
 from ioi_eval.engines.piston.reports import EndpointReport, merged
 from ioi_eval.judge.recipes import trusted_recipe
-from ioi_eval.models import Blob, BuildLimits, BuildOptions, Problem, Submission, Test, Toolchain
+from ioi_eval.models import (
+    Blob,
+    BuildLimits,
+    BuildOptions,
+    Problem,
+    Submission,
+    SubmissionResult,
+    Test,
+    Toolchain,
+    Verdict,
+)
+from ioi_eval.rules.expectations import of_packages
 from ioi_eval.store.resources import graders
 from ioi_eval.store.rows import result_of, result_row
 from ioi_eval.testing import FakeEngine
@@ -43,7 +56,6 @@ from ioi_eval.testing import FakeEngine
 pytestmark = pytest.mark.alike
 
 CORPUS = graders() / "headers" / "corpus"
-EXAMPLES = Path(__file__).parents[4] / "examples/problems"
 SHORT = "#include <cstdio>\n"
 FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-static", "-s")
 
@@ -312,41 +324,46 @@ GOOD = ("accepted", "correct", "model_solution", "partially_correct")
 
 def _solutions(problem: Problem) -> Sequence[Submission]:
     """Return what is right, and what is partly; of one package all programs, which end in every way."""
-    programs = [solution for solution in problem.solutions if solution.language in ("c", "c++")]
-    if problem.id != EVERY_ENDING:
-        programs = [program for program in programs if program.expected in GOOD]
+    submissions, _ = of_packages({problem.id: problem})
     return [
-        Submission(key=program.name, problem_id=problem.id, code=program.code, language=program.language)
-        for program in programs
+        submission
+        for submission in submissions
+        if submission.language in ("c", "c++")
+        and (problem.id == EVERY_ENDING or submission.row["expected"] in GOOD)
     ]
 
 
 IN_PYTHON = {"calm", "postman"}
-PACKAGES = sorted(package for package in EXAMPLES.iterdir() if package.name not in IN_PYTHON)
+PACKAGES = sorted(package for package in PLACE.iterdir() if package.name not in IN_PYTHON)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 async def test_solutions_of_the_examples_are_judged_alike(
-    package: Path, tmp_path: Path, shared_cache: Path
+    package: Path, tmp_path: Path, shared: Path, shared_cache: Path
 ) -> None:
     (problem,) = load_problems(package, cache=tmp_path / "cache").values()
-    told, store = dict[bool, list[object]](), Store(shared_cache)
-    for usual in (True, False):
-        told[usual], builds = [], BuildOptions(usual_linker=usual)
-        async with Scorer(EmbeddedEngine(store=store), store=store, builds=builds) as scorer:
-            for submission in _solutions(problem):
-                result = await scorer.score(problem, submission)
-                tests = [(test.test_name, test.status, test.score) for test in result.tests]
-                told[usual].append((submission.key, result.compile_output, tests))
-                # The store is everybody's: a program of the other linker would compare with itself.
-                assert bool(result.linker) is not usual or not result.compiles
-    assert told[True] and told[True] == told[False]
+    quick = await asyncio.to_thread(judged, problem.id, shared, shared_cache)
+    store, submissions = Store(shared_cache), _solutions(problem)
+    usual, every = BuildOptions(usual_linker=True), JudgeOptions(all_tests=True)
+    async with Scorer(EmbeddedEngine(store=store), store=store, options=every, builds=usual) as scorer:
+        for submission in submissions:
+            found = await scorer.score(problem, submission), quick[submission.row["solution"]]
+            # The store is everybody's: a program of the other linker would compare with itself.
+            assert [bool(result.linker) for result in found if result.compiles] in ([False, True], [])
+            (words, tests), others = (_told(result) for result in found)
+            assert tests or not found[0].compiles
+            assert (words, tests) == others
+    assert submissions
+
+
+def _told(result: SubmissionResult) -> tuple[str, Mapping[str, tuple[Verdict, float]]]:
+    return result.compile_output, {test.test_name: (test.status, test.score) for test in result.tests}
 
 
 @pytest.mark.long
 def test_the_examples_have_every_ending(tmp_path: Path) -> None:
-    problems = load_problems(EXAMPLES, cache=tmp_path)
+    problems = load_problems(PLACE, cache=tmp_path)
     assert sum(len(_solutions(problem)) for problem in problems.values()) > 45
     endings = {program.expected for program in problems[EVERY_ENDING].solutions}
     assert endings >= {

@@ -1,0 +1,39 @@
+"""What the solutions of the examples get from `ioi-eval validate`, judged once for all tests that need it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from building import built_once
+
+import ioi_eval
+from ioi_eval import Store, validate
+from ioi_eval.models import SubmissionResult
+from ioi_eval.store.folder import read_rows
+from ioi_eval.store.resources import examples, graders
+from ioi_eval.store.rows import result_of
+
+PLACE = examples() / "problems"
+
+
+def judged(problem: str, kept: Path, store: Path) -> Mapping[str, SubmissionResult]:
+    """Return what each solution of a problem gets on all tests, by the solution's name."""
+    rows = read_rows(judged_run(kept, store), wanted=lambda head: head.problem_id == problem)
+    return {str(row["solution"]): result_of(row) for row in rows}
+
+
+def judged_run(kept: Path, store: Path) -> Path:
+    """Return the folder of the run. `kept` is what tests share; `store` has what engines build."""
+
+    def judge(unfinished: Path) -> None:
+        asyncio.run(validate(PLACE, out=unfinished, store=Store(store)))
+
+    made_of = hashlib.sha256()
+    for place in (Path(ioi_eval.__file__).parent, graders(), PLACE):
+        for path in sorted(place.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                made_of.update(f"{path}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return built_once(kept / f"judged-examples-{made_of.hexdigest()[:16]}", judge)
