@@ -44,6 +44,8 @@ def _without_reasoning(text: str) -> str:
 
 _RUN = re.compile(r"`{3,}|~{3,}")
 _TAG = re.compile(r"[\s{.]*+([\w+#.-]*+)")
+# What may follow the fence that ends a block: </answer>, <|im_end|>, marks that close what it stands in.
+_BEHIND = re.compile(r"(?:\s++|<[^<>\n]++>|[*}])*+")
 _DOCUMENTS = ("markdown", "md")  # blocks whose own text has fences
 
 
@@ -117,7 +119,8 @@ def _block(text: str, line: _Line, run: tuple[int, int], *, indent: int) -> _Blo
 def _closed(text: str, line: _Line, block: _Block) -> _Block | None:
     """`block` with its end, if this line of it closes it."""
     fence = text[line.first[0] : line.first[1]]
-    if line.runs > 1 or not fence.startswith(block.fence) or not _blank(text, line.first[1], line.end):
+    ended = _BEHIND.fullmatch(text, line.first[1], line.end)
+    if line.runs > 1 or not fence.startswith(block.fence) or not ended:
         return None
     if _blank(text, line.start, line.first[0]):
         return replace(block, end=max(line.start, block.start), closed=True)

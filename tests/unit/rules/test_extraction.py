@@ -121,6 +121,15 @@ def test_a_fence_may_end_the_last_line_of_the_code() -> None:
     assert extract("```cpp\n" + ADD.rstrip("\n") + "```\nThat is it.\n", CPP) == ADD
 
 
+@pytest.mark.parametrize(
+    "behind", ["</answer>", " </answer>\n", "<|im_end|>", "</s>", "</a><|eot_id|>", "}", "**"]
+)
+def test_a_closing_tag_may_follow_the_last_fence(behind: str) -> None:
+    assert extract("<answer>```cpp\n" + ADD + "```" + behind, CPP) == ADD
+    assert extract("```py\n" + SCRIPT.rstrip("\n") + "```" + behind + "\nDone.\n", PYTHON) == SCRIPT
+    assert extract("~~~cpp\n" + ADD + "~~~" + behind, CPP) == ADD
+
+
 def test_a_fence_before_no_tag_is_text_of_the_block() -> None:
     code = '"""\nuse:\n``` (nothing)\n"""\n' + SCRIPT
     assert extract(fenced(code, "py"), PYTHON) == code
