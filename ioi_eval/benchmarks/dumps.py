@@ -757,8 +757,9 @@ def _rows(dumps: Any) -> Iterable[Any]:
     """The rows of a table; of other collections what they hold. Iterating over a frame gives its columns."""
     if (named := getattr(dumps, "iter_rows", None)) is not None:  # polars
         return named(named=True)  # type: ignore[no-any-return]
-    if (parts := getattr(dumps, "iloc", None)) is not None:  # pandas
-        return _rows_of_frame(parts, len(dumps))
+    names = getattr(dumps, "columns", None)
+    if (parts := getattr(dumps, "iloc", None)) is not None and names is not None:  # pandas
+        return _rows_of_frame(parts, [str(name) for name in names], len(dumps))
     if isinstance(dumps, Iterable) and not isinstance(dumps, Mapping):
         return dumps
     held = f" ({', '.join(map(str, list(dumps)[:5]))})" if isinstance(dumps, Mapping) else ""
@@ -768,7 +769,9 @@ def _rows(dumps: Any) -> Iterable[Any]:
     )
 
 
-def _rows_of_frame(parts: Any, number: int) -> Iterator[dict[str, Any]]:
+def _rows_of_frame(parts: Any, names: list[str], number: int) -> Iterator[dict[str, Any]]:
+    if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
+        raise InputError(f"two columns are called {twice!r}", where=_MEMORY, remedy="Rename one of them")
     for start in range(0, number, _BATCH):
         part = parts[start : start + _BATCH]
         yield from part.astype(object).where(part.notna(), None).to_dict("records")

@@ -72,6 +72,11 @@ def test_gaps_in_frames_are_null() -> None:
         ([{"code": ""}, 7], "rows, line 2: a row is a dict of columns, not int"),
         ([7], "rows, line 1: a row is a dict of columns, not int"),
         (7, "rows: no rows can be read from the type int"),
+        (pandas.Series([7]), "rows, line 1: a row is a dict of columns, not int"),
+        (
+            pandas.DataFrame([["a", "", ""]], columns=["problem_id", "code", "code"]),
+            "columns are called 'code'",
+        ),
         (datasets.DatasetDict(train=datasets.Dataset.from_list(ROWS)), "from the type DatasetDict .train."),
     ],
 )
