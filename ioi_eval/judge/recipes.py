@@ -46,7 +46,7 @@ __attribute__((constructor)) static void ioi_eval_line_buffered(void) {
 }
 #endif
 """
-_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}")  # a file's name has at most 255 bytes
 _SOURCES = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc", ".c", ".cc", ".cpp", ".cxx", ".py"})
 
 # Files of a package that are no business of a submission's build, unless it is compiled with them.

@@ -113,7 +113,7 @@ def test_a_submission_takes_the_place_of_a_grader_file_of_its_name() -> None:
     assert [source.content.read() for source in recipe.sources] == [b"ours"]
 
 
-@pytest.mark.parametrize("name", ["1520/B", "-rf", "", "a b", "../up", "x\ny"])
+@pytest.mark.parametrize("name", ["1520/B", "-rf", "", "a b", "../up", "x\ny", "long" * 63])
 def test_ids_that_are_no_file_names_give_way(name: str) -> None:
     recipe = submission_recipe(plain_problem(id=name), submitted(), LIMITS)
     assert recipe.main.name == "graders/submission.cpp"
