@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import platform
+import resource
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -45,6 +47,15 @@ from ioi_eval.store import Store
 from ioi_eval.store.compiling import WAITING
 from ioi_eval.store.resources import graders
 
+_log = logging.getLogger(__name__)
+# Hard limits that nobody but root gets rid of: those of a program lie below them.
+_INHERITED = {
+    "-Hs": resource.RLIMIT_STACK,
+    "-Hv": resource.RLIMIT_AS,
+    "-Hd": resource.RLIMIT_DATA,
+    "-Ht": resource.RLIMIT_CPU,
+}
+
 
 class _Running(msgspec.Struct, frozen=True):
     """The parts of an engine between entering and leaving it."""
@@ -55,6 +66,19 @@ class _Running(msgspec.Struct, frozen=True):
     threads: ThreadPoolExecutor
     all_slots: tuple[Slot, ...]
     slots: Slots
+
+
+@cache  # once is enough
+def _tell_of_limits() -> None:
+    """Warn of limits that whoever started this has, and so the programs: a right one may fail by them."""
+    found = {option: resource.getrlimit(kind)[1] for option, kind in _INHERITED.items()}
+    finite = [f"ulimit {option}" for option, most in found.items() if most != resource.RLIM_INFINITY]
+    if finite:
+        _log.warning(
+            "programs have the hard limits of this shell (%s), and a right one that needs more fails."
+            " Start from a shell where they are unlimited",
+            ", ".join(finite),
+        )
 
 
 class EmbeddedEngine:
@@ -193,6 +217,7 @@ class EmbeddedEngine:
 
     async def _open(self) -> _Running:
         """Open the engine. `_held` gives everything back in reverse, also when this is cut short."""
+        _tell_of_limits()
         boxes, uids = Boxes(self._boxes, slots=self._wanted), Uids()
         self._held.push_async_callback(to_its_end, boxes.close)
         await to_its_end(boxes.open)

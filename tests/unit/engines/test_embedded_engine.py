@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from support.engines import Built, Rejected
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
+from ioi_eval.engines.embedded import engine as engine_module
 from ioi_eval.engines.embedded.toolchains import everybody_may_start
 from ioi_eval.errors import EngineUnavailable, JobRejected
 from ioi_eval.models import Blob, Job, Stage
@@ -339,3 +341,18 @@ async def test_slots(store: Store) -> None:
     assert EmbeddedEngine(store=store).slots == len(os.sched_getaffinity(0))
     with pytest.raises(ValueError, match="at least 1"):
         EmbeddedEngine(store=store, slots=0)
+
+
+async def test_limits_of_the_shell_are_told_once(
+    store: Store, place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Programs have them, too: a right one that recurses deeply would crash, and nobody would know why."""
+    own = {resource.RLIMIT_STACK: 8 << 20}
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (1, own.get(kind, resource.RLIM_INFINITY)))
+    engine_module._tell_of_limits.cache_clear()
+    for _ in range(2):
+        async with EmbeddedEngine(store=store, slots=1, boxes=str(place)):
+            pass
+    [told] = [line for line in caplog.messages if "hard limits" in line]
+    assert "ulimit -Hs" in told and "-Hv" not in told
+    engine_module._tell_of_limits.cache_clear()
