@@ -9,6 +9,7 @@ from kattis_files import FILES, without, write
 from package_files import only_error, read, sound
 
 from ioi_eval.benchmarks.benchmark import BenchmarkOptions as Benchmark
+from ioi_eval.model.values import RAW_POINTS
 from ioi_eval.models import CheckerKind, Submission, TaskType, TestResult, Verdict
 from ioi_eval.problems import load_problems
 from ioi_eval.rules import scoring
@@ -217,6 +218,12 @@ def test_a_validator_counts_in_points_of_each_test(tmp_path: Path) -> None:
     uneven = groups(tmp_path / "b", sums, sums.replace("sum", "min"), **VALIDATOR)
     assert "its tests are worth different numbers" in str(only_error(uneven))
     assert sound(groups(tmp_path / "c", sums, sums.replace("sum", "min"))).checker.full == 1
+
+
+def test_any_score_passes_where_no_group_counts_scores(tmp_path: Path) -> None:
+    problem = sound(groups(tmp_path, "max_score: 40\n", "max_score: 60\n", **VALIDATOR))
+    assert problem.checker.full == RAW_POINTS
+    assert {test.full for test in problem.tests} == {0.0}
 
 
 @pytest.mark.parametrize(
