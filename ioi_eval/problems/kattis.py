@@ -837,14 +837,14 @@ class _MaxScores:
         if not secret.inner or mode == _PASS_FAIL:
             yield self._subtask(secret, mode, worth, before)
             return
-        earlier: dict[str, DataGroup] = {}
+        earlier: dict[str, tuple[DataGroup, tuple[str, ...]]] = {}
         found = list[Subtask]()
         for group in secret.inner:
-            needed = (*before, *self._required(group, earlier))
+            needed = tuple(dict.fromkeys((*before, *self._required(group, earlier))))
             found.append(
                 self._subtask(group, self._mode(group, _PASS_FAIL), self._worth(group, None), needed)
             )
-            earlier[group.name] = group
+            earlier[group.name] = group, (*needed, *_names(group))
         if mode == _LEAST:  # all groups are one, worth what the worst of them earns
             tree = Grading(
                 parts=tuple(map(_tree, found)),
@@ -896,8 +896,14 @@ class _MaxScores:
         group.fields.fault("max_score", words, "Give it a number from 0, such as `max_score: 20`")
         return 1.0
 
-    def _required(self, group: DataGroup, earlier: Mapping[str, DataGroup]) -> tuple[str, ...]:
-        """Return the tests of the groups that are to be passed before."""
+    def _required(
+        self, group: DataGroup, earlier: Mapping[str, tuple[DataGroup, tuple[str, ...]]]
+    ) -> tuple[str, ...]:
+        """Return the tests of the groups that are to be passed before, and of those that these require.
+
+        `earlier` has each group with the tests that it takes to pass it.
+        """
+        passing = [place for place, (it, _) in earlier.items() if self._mode(it, _PASS_FAIL) == _PASS_FAIL]
         required = group.fields.values.get("require_pass") if "require_pass" in group.own else ()
         found = list[str]()
         for name in (
@@ -905,12 +911,11 @@ class _MaxScores:
         ):
             if name == SAMPLE:
                 found += self._sample
-            elif name in earlier and self._mode(earlier[name], _PASS_FAIL) == _PASS_FAIL:
-                found += _names(earlier[name])
+            elif name in passing:
+                found += earlier[name][1]
             else:
                 words = f"{shown(name)} is not an earlier group that is passed or failed"
-                fit = (place for place in earlier if self._mode(earlier[place], _PASS_FAIL) == _PASS_FAIL)
-                group.fields.fault("require_pass", words, nearest(str(name), (SAMPLE, *fit)))
+                group.fields.fault("require_pass", words, nearest(str(name), (SAMPLE, *passing)))
         return tuple(found)
 
 

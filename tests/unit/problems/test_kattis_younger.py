@@ -174,6 +174,14 @@ def test_groups_that_require_others(tmp_path: Path) -> None:
     assert described(one)[2] == ("group2", 60, "Sum", 4, True)
 
 
+def test_a_group_that_another_requires_has_requirements_of_its_own(tmp_path: Path) -> None:
+    """One that was not run because of them was not passed."""
+    first, second = (f"max_score: 30\nrequire_pass: {name}\n" for name in ("sample", "secret/group1"))
+    problem = sound(groups(tmp_path, first, second))
+    group2 = problem.subtasks[2]
+    assert set(group2.tests) == {test.name for test in problem.tests}
+
+
 @pytest.mark.parametrize(
     ("mode", "partly", "earned"),
     [
