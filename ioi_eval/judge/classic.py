@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
 
 import msgspec
 
@@ -41,6 +42,7 @@ _JUDGE_AT_FAULT = 3  # our scripts' exit code; the contract has no word for it
 _TASK_TYPES = frozenset({TaskType.BATCH, TaskType.COMMUNICATION})
 _PROGRAMS = frozenset({CheckerKind.CMS, CheckerKind.TESTLIB})
 _CHECKERS = _PROGRAMS | {CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED, CheckerKind.STRIPPED_LINES}
+_MAX_BLANK = 4096  # bytes of an answer that is looked at whether it is blank
 _DEFAULT_TIME = 10.0  # seconds, where the problem has no limit
 _MORE_TIME = 3.0  # seconds that the contract adds for the job
 _COMPILE_SECONDS = 120.0  # where no server has a limit of its own
@@ -56,6 +58,9 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
         else ()
     )
     files = {file.name: file for file in (*own, *_files(problem, test, submission))}
+    if not ours and not list(_headers(problem)):  # the package calls the submission as the header is called
+        name = _header(problem)
+        files[name] = JobFile(name=name, content=Blob.of("\n"))
     return Job(
         files=tuple(files.values()),
         runtime=runtime,
@@ -83,6 +88,40 @@ def look_for_faults(test: Test, result: JobResult, *, ours: bool) -> None:
 
 def _last_line(text: str) -> str:
     return (text.rstrip("\n").rpartition("\n")[2] or "no reason given")[:1000]
+
+
+def _check_package(problem: Problem) -> None:
+    """Raise for what the package of clusters judges wrongly. It hears of none of these from the job."""
+    if problem.options.input_file or problem.options.output_file:
+        raise JudgeFailure("the server's package cms_ioi knows no files with names", remedy=_REMEDY)
+    if problem.checker.kind is CheckerKind.TESTLIB:
+        raise JudgeFailure("the server's package cms_ioi reads no exit code of a checker", remedy=_REMEDY)
+    headers = list(_headers(problem))
+    for first in (min(headers), min(headers, key=str.lower)) if headers else ():  # as locales sort names
+        if first != _header(problem):
+            raise JudgeFailure(
+                f"the server's package cms_ioi takes {first} for the submission's header", remedy=_REMEDY
+            )
+    for test in problem.tests if problem.task_type is TaskType.BATCH else ():
+        answer = test.answer
+        if answer is None or (answer.size <= _MAX_BLANK and not answer.read().strip(b"\n\0")):
+            raise JudgeFailure(
+                "without an answer the server's package cms_ioi takes the output for the score",
+                test=test.name,
+                remedy=_REMEDY,
+            )
+
+
+def _header(problem: Problem) -> str:
+    return f"graders/{problem.id.lower()}.h"
+
+
+def _headers(problem: Problem) -> Iterator[str]:
+    """Yield the headers by which the package of clusters finds the submission: it takes the first."""
+    for file in problem.grader_files:
+        path = PurePosixPath(file.name)
+        if path.match("graders/*.h") and path.name != "testlib.h" and file.content.size:
+            yield file.name
 
 
 # --- the job's files ---------------------------------------------------------------------------------
@@ -229,6 +268,8 @@ class _Run:
             try:
                 for test in self._problem.tests[:1]:
                     self._job(cms, test)  # raises where this contract cannot judge
+                if cms != OWN:
+                    _check_package(self._problem)
                 return cms
             except JudgeFailure:
                 if objection or not there:

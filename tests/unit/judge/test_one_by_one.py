@@ -32,6 +32,7 @@ from ioi_eval.models import (
     Subtask,
     TaskOptions,
     TaskType,
+    Test,
 )
 from ioi_eval.models import Verdict as V
 from ioi_eval.testing import FakeEngine
@@ -93,6 +94,19 @@ def python_checker() -> Checker:
     return Checker(kind=CheckerKind.CODEFORCES, sources=(file,), language="python")
 
 
+def testlib_checker() -> Checker:
+    file = NamedBlob(name="checker.cpp", content=Blob.of("int main() {}"))
+    return Checker(kind=CheckerKind.TESTLIB, sources=(file,))
+
+
+def header(name: str) -> NamedBlob:
+    return NamedBlob(name=f"graders/{name}", content=Blob.of("int sum();"))
+
+
+def blank_test() -> Test:
+    return msgspec.structs.replace(problem(1).tests[0], answer=Blob.of("\n"))
+
+
 async def test_where_only_a_classic_package_is_installed_it_is_used(tmp_path: Path) -> None:
     cluster = Cluster(*CMS)
     result = await judged(cluster, tmp_path)
@@ -100,7 +114,7 @@ async def test_where_only_a_classic_package_is_installed_it_is_used(tmp_path: Pa
     assert [test.status for test in result.tests] == [V.AC] * 4
     assert {job.runtime for job in cluster.jobs} == {"cms_ioi"}
     assert sorted(contents(cluster.jobs[0])) == [
-        "correct_output.txt", "graders/grader_config.json", "graders/sum.cpp", "input.txt",
+        "correct_output.txt", "graders/grader_config.json", "graders/sum.cpp", "graders/sum.h", "input.txt",
     ]  # fmt: skip
     assert [(job.run_timeout, job.run_memory_limit) for job in cluster.jobs] == [(4000, 256 << 20)] * 4
 
@@ -244,6 +258,10 @@ async def test_each_problem_goes_to_the_package_that_can_judge_it(
     ("runtimes", "changes", "words"),
     [
         (CMS, {"task_type": TaskType.OUTPUT_ONLY}, "OutputOnly has no classic job"),
+        (CMS, {"options": TaskOptions(input_file="sum.in")}, "cms_ioi knows no files"),
+        (CMS, {"checker": testlib_checker()}, "cms_ioi reads no exit code"),
+        (CMS, {"grader_files": (header("a.h"), header("sum.h"))}, "takes graders/a.h for the submission's"),
+        (CMS, {"tests": (blank_test(),)}, "without an answer"),
         (CODEFORCES, {"task_type": TaskType.COMMUNICATION}, "no classic Codeforces job.*`bash`"),
         (CODEFORCES, {"checker": Checker(kind=CheckerKind.TOKENS, absolute=0.1)}, "cannot compare by tokens"),
         (CODEFORCES, {"options": TaskOptions(input_file="sum.in", output_file="sum.out")}, "no other files"),
