@@ -172,7 +172,7 @@ class ServerOptions(Value):
             return None
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
-            context.load_cert_chain(self.tls_cert, self.tls_key)
+            context.load_cert_chain(self.tls_cert, self.tls_key, password="")  # else it asks
         except OSError as error:  # ssl.SSLError is one
             raise InputError(
                 f"no certificate with its key can be read: {error.strerror or error}",

@@ -71,3 +71,18 @@ async def test_files_that_do_not_fit_are_refused(
     given = {"cert": of(files[0]), "none": of("/no/such"), "key": of("", files[1])}[names]
     with pytest.raises(InputError, match=f"tls_.*{words}|{words}.*tls_"):
         await Server(engine, given).__aenter__()
+
+
+def test_a_key_with_a_password_is_refused_and_nobody_is_asked(files: tuple[Path, Path]) -> None:
+    locked = files[1].with_name("locked.pem")
+    subprocess.run(
+        ["openssl", "ec", "-in", files[1], "-aes128", "-passout", "pass:secret", "-out", locked],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    read = "from pathlib import Path; from ioi_eval.server import ServerOptions as S\n"
+    read += f"S(tls_cert=Path({str(files[0])!r}), tls_key=Path({str(locked)!r})).tls()"
+    done = subprocess.run(
+        [sys.executable, "-c", read], input="", capture_output=True, text=True, start_new_session=True
+    )
+    assert done.stderr.splitlines()[-1].endswith("the key without a password")
+    assert "pass phrase" not in done.stderr + done.stdout
