@@ -181,6 +181,9 @@ _LARGEST_REPLY = 512 << 20
 _PIECE = 1 << 18
 _NONE: Mapping[str, str] = {}
 _LONGEST_IDENTITY = 100  # characters of a header
+_OUT_OF_DATE = "Give the server one that is valid now, or set this machine's clock"
+_OTHER_NAME = "Address the server by a name that is in it"
+_REMEDIES = {9: _OUT_OF_DATE, 10: _OUT_OF_DATE, 62: _OTHER_NAME, 64: _OTHER_NAME}  # by OpenSSL's numbers
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
@@ -312,7 +315,8 @@ class Wire:
                 )
         except aiohttp.ClientConnectorCertificateError as error:
             reason = f"its certificate is not trusted here ({error.certificate_error})"
-            remedy = "Name the file of its authority in SSL_CERT_FILE"
+            code = getattr(error.certificate_error, "verify_code", 0)
+            remedy = _REMEDIES.get(code, "Name the file of its authority in SSL_CERT_FILE")
             raise NoAnswer(f"{_server(address)} cannot be reached: {reason}. {remedy}") from error
         except aiohttp.ClientConnectorError as error:
             raise NoAnswer(f"{_server(address)} cannot be reached: {error.os_error or error}") from error

@@ -86,3 +86,36 @@ def test_a_key_with_a_password_is_refused_and_nobody_is_asked(files: tuple[Path,
     )
     assert done.stderr.splitlines()[-1].endswith("the key without a password")
     assert "pass phrase" not in done.stderr + done.stdout
+
+
+def signed(authority: tuple[Path, Path], folder: Path, name: str, days: str) -> Path:
+    """Return a certificate for the authority's own key, by another name or for other days."""
+    asking, certificate, names = folder / "asking", folder / "certificate", folder / "names"
+    names.write_text(f"subjectAltName={name}\n")
+    subprocess.run(
+        ["openssl", "req", "-new", "-key", authority[1], "-subj", "/CN=worker", "-out", asking],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    subprocess.run(
+        ["openssl", "x509", "-req", "-in", asking, "-CA", authority[0],
+         "-CAkey", authority[1], "-CAcreateserial",
+         "-days", days, "-extfile", names, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return certificate
+
+
+@pytest.mark.parametrize(
+    ("name", "days", "remedy"),
+    [("IP:127.0.0.1", "-1", "valid now"), ("DNS:other.example", "2", "by a name that is in it")],
+)
+async def test_a_certificate_that_does_not_hold_is_told_with_what_helps(
+    engine: EmbeddedEngine, files: tuple[Path, Path], tmp_path: Path, name: str, days: str, remedy: str
+) -> None:
+    certificate = signed(files, tmp_path, name, days)
+    async with Server(engine, of(certificate, files[1])) as server:
+        asked = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _ASK, server.url,
+            env={**os.environ, "SSL_CERT_FILE": str(files[0])}, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert remedy in (await asked.communicate())[1].decode().splitlines()[-1]
