@@ -307,6 +307,7 @@ def _built(recipe: Recipe, tool: Toolchain, stdout: str, nonce: str) -> Built | 
 
 
 _ARTIFACT = "artifact"
+_COMPARED = 64 << 20  # bytes of an artifact that is hashed each time it is found; only headers are larger
 _STAYING = "staying.txt"  # programs that stay with workers: too many for a folder each
 _PINS = 128  # a descriptor each; many times as many artifacts as jobs use at the same time
 
@@ -429,13 +430,15 @@ def _filled(folder: Path, outcome: Built | Rejected) -> _Record:
 
 
 def _outcome(record: _Record, folder: Path) -> Built | Rejected | None:
-    """Return a remembered outcome; None where a power cut took the artifact."""
+    """Return a remembered outcome; None where a power cut or a disk took or changed the artifact."""
     if record.built is None:
         return record.rejected
-    path = folder / _ARTIFACT
-    if not path.is_file() or path.stat().st_size != record.built.artifact.size:
+    path, made = folder / _ARTIFACT, record.built.artifact
+    if not path.is_file() or path.stat().st_size != made.size:
         return None
-    artifact = msgspec.structs.replace(record.built.artifact, path=str(path))
+    if made.size <= _COMPARED and Blob.of_file(path).sha256 != made.sha256:
+        return None
+    artifact = msgspec.structs.replace(made, path=str(path))
     return msgspec.structs.replace(record.built, artifact=artifact)
 
 

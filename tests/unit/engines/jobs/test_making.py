@@ -120,6 +120,22 @@ async def test_what_was_delivered_is_not_packed_again(tmp_path: Path) -> None:
     assert base64.b64encode(parcel.content.read()).decode() in run.stdout
 
 
+@pytest.mark.parametrize("damaged", [bytes(len(MADE)), MADE[:-1], b""], ids=["zeros", "cut off", "empty"])
+def test_a_program_that_a_disk_has_changed_is_built_again(tmp_path: Path, damaged: bytes) -> None:
+    """Run as it lies there, it would crash, and that would be its author's fault."""
+
+    async def built() -> tuple[Built | Rejected, int]:
+        server = Server(GOOD)
+        async with opened(tmp_path, server) as artifacts:
+            return await artifacts.submission(plain_problem(), submitted("code")), len(server.jobs)
+
+    for _ in range(2):
+        found, jobs = asyncio.run(built())
+        assert isinstance(found, Built) and found.artifact.read() == MADE and jobs == 1
+        assert found.artifact.path is not None
+        Path(found.artifact.path).write_bytes(damaged)
+
+
 async def test_a_program_that_leaves_its_tests_no_room_in_a_request_does_not_compile(tmp_path: Path) -> None:
     """Otherwise a submission could choose to be unscored: by a table that cannot be compressed."""
     noise = random.Random(7).randbytes(1 << 20)
