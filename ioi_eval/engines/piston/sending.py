@@ -253,7 +253,10 @@ class Wire:
         mark = token_hex(8) if worker else ""
         request = msgspec.structs.replace(request, minimal=bool(worker), mark=mark)
         answer = await self.ask("POST", url, f"{API}/execute", time, request)
-        if worker and answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        # A gateway that takes less than the worker behind it refuses a job by itself.
+        gateways = not answer.worker and answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        other = answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        if worker and other and not gateways:
             self._tokens.forget(url)
             raise ServerReplaced(url)  # also where it refuses: another one may have other limits
         if mark and answer.request not in ("", mark):  # something between repeats or mixes replies

@@ -19,7 +19,7 @@ from ioi_eval import PistonEngine
 from ioi_eval.engines.contract import OWN, Change, ServerChanged
 from ioi_eval.engines.piston.sending import HEADER, REQUEST, TELL, Identity
 from ioi_eval.engines.piston.sending import told as told_first
-from ioi_eval.errors import AttemptsUsedUp, BrokenReply, ServerReplaced, ToolchainGone
+from ioi_eval.errors import AttemptsUsedUp, BrokenReply, JobTooLarge, ServerReplaced, ToolchainGone
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, Toolchain
 
 pytestmark = pytest.mark.alike
@@ -180,6 +180,19 @@ async def test_a_worker_is_known_by_its_header_also_for_jobs_without_our_script(
     machine.worker, machine.version = "two", "13"
     assert (await engine.execute(classic)).run.stdout == "built by 13\n"
     assert [event.change for event in heard] == [Change.REPLACED, Change.BACK] and machine.probed == 2
+
+
+async def test_a_gateway_that_takes_no_such_body_is_no_other_worker(on: Opening) -> None:
+    machine = Machine(worker="one")
+    engine, heard = await on(machine, attempts=2)
+
+    async def gateway(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        return web.Response(status=413, text="<html>413 Request Entity Too Large</html>")
+
+    machine.answer = gateway
+    with pytest.raises(JobTooLarge, match="larger than the server takes"):
+        await engine.execute(job())
+    assert not heard and machine.probed == 1
 
 
 async def test_a_reply_to_another_request_is_none(on: Opening) -> None:
