@@ -58,7 +58,13 @@ class KeptBuilds:
             return None
         with self._store.pin(key):
             found = recalled(self._store, key, KeptBuild)
-        return found and found[0]
+        if found is None:
+            return None
+        for content in (file.content for file in found[0].files):
+            if Blob.of(content.read()).sha256 != content.sha256:  # a power cut or a disk has changed it
+                self._store.remove(key)
+                return None
+        return found[0]
 
     def keep(self, key: str, stage: Stage, made: Mapping[str, str]) -> KeptBuild:
         """A time limit, or a compiler that broke, is not remembered: the next time may go better.

@@ -324,15 +324,19 @@ def test_a_compiler_that_was_killed_is_asked_again(tmp_path: Path, words: str) -
     assert kept.find("abcd") is None
 
 
-def test_what_is_damaged_is_built_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("changed", [(b"program", bytes(7)), (b"", b"")], ids=["zeros in it", "half of it"])
+def test_what_is_damaged_is_built_again(tmp_path: Path, changed: tuple[bytes, bytes]) -> None:
     store = Store(tmp_path / "cache")
     kept = KeptBuilds(store)
     (tmp_path / "made").write_bytes(b"program")
     kept.keep("abcd", Stage(code=0), {"built/submission": str(tmp_path / "made")})
     folder = store.get("abcd")
     assert folder is not None
-    (folder / "record.msgpack").write_bytes(b"half")
-    assert kept.find("abcd") is None
+    whole = (folder / "record.msgpack").read_bytes()
+    (folder / "record.msgpack").write_bytes(
+        whole.replace(*changed) if changed[0] else whole[: len(whole) // 2]
+    )
+    assert kept.find("abcd") is None and store.get("abcd") is None
 
 
 def test_what_would_take_the_room_of_many_others_is_used_and_not_kept(tmp_path: Path) -> None:
