@@ -71,6 +71,9 @@ class Kept(Value):
 def kept(store: Store, key: str, make: Callable[[Keep], Kept]) -> Kept:
     """Return what is kept under a key, a hash of all that it is made of; make it where it is missing."""
     found, folder = remembered(store, key, Kept, lambda folder: make(Keep(folder)))
+    if not _is_whole(found, folder):
+        store.remove(key)
+        found, folder = remembered(store, key, Kept, lambda folder: make(Keep(folder)))
     if found.problem is None:
         return found
     tests = tuple(  # only their contents lie in files: with paths that hold from anywhere
@@ -78,6 +81,14 @@ def kept(store: Store, key: str, make: Callable[[Keep], Kept]) -> Kept:
         for test in found.problem.tests
     )
     return Kept(problem=replace(found.problem, tests=tests))
+
+
+def _is_whole(found: Kept, folder: Path) -> bool:
+    """Return False where a power cut took or cut off a file of the tests."""
+    tests = found.problem.tests if found.problem is not None else ()
+    blobs = [blob for test in tests for blob in (test.input, test.answer) if blob is not None and blob.path]
+    places = ((folder / str(blob.path), blob.size) for blob in blobs)
+    return all(place.is_file() and place.stat().st_size == size for place, size in places)
 
 
 def _at(blob: Blob, folder: Path) -> Blob:
