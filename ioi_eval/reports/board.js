@@ -2,6 +2,7 @@
 // What is chosen stands behind the address: report.html#board;off=...;by=year;only=2024;a=...;b=...
 
 const DRAWS = 300_000, SAMPLES = 1000, FEWEST = 200; // of a bootstrap: values drawn, and samples
+const FEW = 16; // problems, of which an interval is too narrow: a bootstrap of six leaves out 14 % of what it is to hold
 const PRINTED = 20; // columns of problems in one table on paper; to move rows of so few takes no time
 const AT_ONCE = 50; // columns that are laid out before others, which nobody sees yet: all of 300 take 200 ms
 const CELLS = 3000; // of rows that are shown again before others: all of 30 x 300 take 200 ms
@@ -42,6 +43,16 @@ function interval(values) {
     return means[low] + (place - low) * ((means[low + 1] ?? means[low]) - means[low]);
   };
   return [at(0.025), at(0.975)];
+}
+
+// How often chance alone gives as large a difference: the share of all choices of signs whose sum is as large. Of many
+// values nobody needs it, because their interval holds.
+function chance(values) {
+  if (values.length > FEW) return 0;
+  const sum = (signs) => Math.abs(values.reduce((sum, one, place) => sum + (signs >> place & 1 ? -one : one), 0));
+  let asLarge = 0;
+  for (let signs = 0; signs < 2 ** values.length; signs += 1) asLarge += sum(signs) >= sum(0) - 1e-9;
+  return asLarge / 2 ** values.length;
 }
 
 function list(name, entries, value, chosen) {
@@ -360,7 +371,7 @@ class Board {
       const both = problems.filter((one) => of[a][one] !== null && of[b][one] !== null);
       const differences = both.map((one) => of[b][one] - of[a][one]);
       return {
-        name, problems: both.length, sure: interval(differences), mean: average(differences),
+        name, problems: both.length, sure: interval(differences), chance: chance(differences), mean: average(differences),
         a: average(both.map((one) => of[a][one])), b: average(both.map((one) => of[b][one])),
       };
     }).filter((one) => one.problems);
@@ -384,11 +395,12 @@ class Board {
     const [low, high] = found.sure;
     const band = `95 % interval ${signed(low)} to ${signed(high)}, ${over}`;
     if (low === 0 && high === 0) return `There is no difference: both have the same mean score for every problem (${several(found.problems, "problem")}).`;
-    if (low > 0 || high < 0) {
+    const apart = low > 0 || high < 0;
+    if (apart && found.chance < 0.05) {
       const [better, worse] = low > 0 ? [b, a] : [a, b];
       return `The difference is real: ${better} is better than ${worse} by ${(100 * Math.abs(found.mean)).toFixed(1)} points of 100 in mean score (${band}).`;
     }
-    return `No difference is shown: ${b} has ${signed(found.mean)} points of 100 in mean score, and chance alone explains as much (${band}).`;
+    return `No difference is shown: ${b} has ${signed(found.mean)} points of 100 in mean score, and chance alone explains as much (${band}${apart ? ", too few for it to hold" : ""}).`;
   }
 
   measures(measured) {

@@ -153,7 +153,7 @@ def _fault(contest: ContestYear) -> str:
 class PeopleStanding(Value):
     """A model's place among people: of each contest the share of contestants with fewer points, and a rating.
 
-    It is that of one submission for each problem, on average. Intervals hold in 95 % of cases.
+    It is that of one submission for each problem, on average. Intervals are of 95 %.
     """
 
     source: str  # of the people's results

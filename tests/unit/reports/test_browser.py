@@ -7,7 +7,8 @@ import io
 import json
 import re
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import pairwise, product
+from operator import mul
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -97,8 +98,34 @@ def test_two_models_are_compared_as_runs_are(recorded_run: Path, browser: Any) -
     [cells] = [row.find_elements("css selector", "td") for row in rows if row.text.startswith("mean score")]
     said = [float(one.replace(MINUS, "-")) / 100 for one in cells[3].text.split(" to ")]
     assert said == pytest.approx([low, high], abs=0.05)
-    words = "The difference is real" if low > 0 or high < 0 else "No difference is shown"
+    differences = [b - a for a, b in zip(*scores[:2], strict=True)]
+    sums = [sum(map(mul, signs, differences)) for signs in product((1, -1), repeat=len(differences))]
+    rare = sum(abs(one) >= abs(sum(differences)) - 1e-9 for one in sums) < 0.05 * len(sums)
+    words = "The difference is real" if rare and (low > 0 or high < 0) else "No difference is shown"
     assert find(browser, ".answer strong").text.startswith(words)
+
+
+def compared_models(browser: Any, folder: Path, solved: list[str], lost: str = "") -> str:
+    """Return the answer on otter, which solves these, and heron, which solves none; `lost` was not judged."""
+    rows, failures = [], []
+    for of in map(problem, solved):
+        for model, statuses in (("otter", {}), ("heron", {"1-a": Verdict.WA})):
+            sent = submission(f"{of.id}-{model}", problem_id=of.id, row={"model": model})
+            if (model, of.id) == ("heron", lost):
+                failures.append({"key": sent.key, "problem_id": of.id, "model": model, "reason": "no server"})
+            else:
+                rows.append(result_row(sent, of, result(sent, statuses, problem=of)))
+    write_reports(write_run(folder, rows, failures))
+    browser.get((folder / "report.html").as_uri() + "#board;a=heron;b=otter")
+    return find(browser, ".answer").text
+
+
+@pytest.mark.parametrize(("problems", "words"), [(5, "No difference is"), (6, "The difference is real")])
+def test_few_problems_show_no_difference(tmp_path: Path, browser: Any, problems: int, words: str) -> None:
+    """Five differences of one sign come by chance more often than once in twenty times."""
+    answer = compared_models(browser, tmp_path / "run", [f"p{place}" for place in range(problems)])
+    assert answer.startswith(words)
+    assert ("too few" in answer) == (problems == 5)
 
 
 def test_the_board_is_walked_with_arrows_and_its_names_stay(folder: Path, browser: Any) -> None:
