@@ -375,7 +375,7 @@ class Board {
         a: average(both.map((one) => of[a][one])), b: average(both.map((one) => of[b][one])),
       };
     }).filter((one) => one.problems);
-    const solves = (model, other) => problems.filter((one) => shares[model][one] === 1 && shares[other][one] !== 1);
+    const solves = (model, other) => problems.filter((one) => shares[model][one] === 1 && shares[other][one] !== null && shares[other][one] !== 1);
     this.answer.replaceChildren(
       made("p", {}, made("strong", { textContent: this.verdict(measured.find((one) => one.name === "mean score")) })),
       this.measures(measured),

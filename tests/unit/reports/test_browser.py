@@ -128,6 +128,11 @@ def test_few_problems_show_no_difference(tmp_path: Path, browser: Any, problems:
     assert ("too few" in answer) == (problems == 5)
 
 
+def test_a_model_that_was_not_judged_failed_at_nothing(tmp_path: Path, browser: Any) -> None:
+    answer = compared_models(browser, tmp_path / "run", ["a", "b", "c"], lost="a")
+    assert "otter solves, heron does not (2): b, c" in answer
+
+
 def test_the_board_is_walked_with_arrows_and_its_names_stay(folder: Path, browser: Any) -> None:
     browser.set_window_size(400, 900)
     browser.get((folder / "report.html").as_uri())
