@@ -12,6 +12,7 @@ import gc
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -72,14 +73,14 @@ _TRUE = frozenset({"true", "yes", "1"})
 
 def candidate_of(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
     target, metadata = row.get("target_subtask"), _mapping(row.get("metadata"))
-    time, usage = metadata.get("timestamp"), _mapping(metadata.get("usage"))
+    usage = _mapping(metadata.get("usage"))
     tokens = (number for name in _TOKENS if (number := as_number(usage.get(name))) is not None)
     texts = (text for name in _TEXTS if isinstance(text := row.get(name), str) and text)
     return Attempt(
         result=result,
         target=target if isinstance(target, str) else None,
         number=as_number(row.get("solution_number")),
-        time=time if isinstance(time, str) else "",
+        time=_time(metadata.get("timestamp")),
         # Tokens where the row counts them, else characters.
         length=int(next(tokens, len(next(texts, "")))),
         tokened=str(row.get("tokened", "")).lower() in _TRUE,
@@ -97,6 +98,18 @@ def structured(value: Any) -> Any:
 def _mapping(value: Any) -> Mapping[str, Any]:
     found = structured(value)
     return found if isinstance(found, Mapping) else {}
+
+
+def _time(value: Any) -> str:
+    """Return a text that is ordered as times are, whatever their offsets; numbers by size."""
+    if not isinstance(value, str):
+        number = as_number(value)
+        return "" if number is None else f"{number:030.6f}"
+    try:
+        time = datetime.fromisoformat(value)
+        return value if time.tzinfo is None else time.astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):
+        return value
 
 
 # --- what a problem is like --------------------------------------------------------------------------

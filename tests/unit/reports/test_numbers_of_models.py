@@ -197,6 +197,22 @@ def test_candidates_are_read_defensively(columns: dict[str, Any], fields: dict[s
     assert {name: getattr(candidate, name) for name in fields} == fields
 
 
+@pytest.mark.parametrize(
+    "times",
+    [
+        (1_700_000_000, 1_700_000_000.5, 11_700_000_000),
+        ("2024-10-27T02:30:00+02:00", "2024-10-27T02:10:00+01:00", "2024-10-27T01:20:00Z"),
+        ("2024-10-27T01:20:00Z", "2024-10-27T01:20:00.5Z"),
+        ("0001-01-01T00:00:00+02:00", "t"),
+    ],
+)
+def test_candidates_are_ordered_by_time(times: tuple[Any, ...]) -> None:
+    """Also where a clock was put back, or counts seconds. Keys would say the reverse."""
+    made = [row(f"k{9 - place}", metadata={"timestamp": time}) for place, time in enumerate(times)]
+    candidates = [candidate_of(one, result_of(one)) for one in made]
+    assert sorted(candidates, key=lambda attempt: attempt.order) == candidates
+
+
 # --- budgets and modes -------------------------------------------------------------------------------
 
 
