@@ -11,7 +11,7 @@ from ioi_eval.model.values import Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, Summary, sections
 from ioi_eval.reports.comparison import Differences, entries, sections_of
 from ioi_eval.reports.comparison import warnings as comparison_warnings
-from ioi_eval.reports.document import Section, share, visible
+from ioi_eval.reports.document import Section, number, share, visible
 from ioi_eval.reports.sections import Entry
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.runs.references import Reference, ReferenceOptions, References, Reliability, conclusion
@@ -144,7 +144,9 @@ def _leaderboard(of: Sequence[Entry]) -> Iterator[str]:
 
 def _ranked(entry: Entry) -> list[str]:
     model = entry.model
-    points = [f"{model.points:g}", f"{model.max_points:g}"] if model.max_points else _tests(model.mean_score)
+    points = (
+        [*map(number, (model.points, model.max_points))] if model.max_points else _tests(model.mean_score)
+    )
     return [
         visible(entry.name),
         *points,
@@ -198,8 +200,8 @@ def _problems(model: ModelSummary, statuses: Sequence[str], name: str) -> Iterat
         counts = [str(problem.verdicts.get(status, 0)) for status in seen]
         points = _tests(problem.best_pass_rate)
         if problem.points is not None:
-            most = _NOTHING if problem.max_points is None else f"{problem.max_points:g}"
-            points = [f"{problem.points:g}", most]
+            most = _NOTHING if problem.max_points is None else number(problem.max_points)
+            points = [number(problem.points), most]
         row = [visible(problem.problem_id), *points, str(problem.submissions), *counts]
         rows.append([*row, *([str(problem.unscored)] if model.unscored else [])])
     yield from console.table_lines(["problem", *numbers], rows, right=numbers, spare=numbers[:1:-1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ioi_eval.cli import console
@@ -128,6 +129,12 @@ def test_scores_fit_and_are_whole(capsys: pytest.CaptureFixture[str], width: int
     for one in RUNS[run].models:
         (row,) = (line for line in lines if is_of(line, one.model) and f" {one.points:g} " in line)
         assert width or row.startswith(one.model)
+
+
+def test_many_points_are_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    many = msgspec.structs.replace(summary(1, 1).models[0], points=1_234_567.891, max_points=2_000_000)
+    show_scores(msgspec.structs.replace(summary(1, 1), models=(many,)))
+    assert capsys.readouterr().out.splitlines()[2].split()[1:3] == ["1234567.89", "2000000"]
 
 
 def test_a_comparison_fits(capsys: pytest.CaptureFixture[str], width: int | None) -> None:
