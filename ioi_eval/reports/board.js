@@ -186,14 +186,14 @@ class Board {
 
   // New columns: their heads, and the cells of each row.
   draw() {
-    const { models, shares } = this.data;
+    const { models, shares, solved } = this.data;
     this.drawn = this.columns;
     const of = (model, problems) => average(problems.map((one) => shares[model][one]).filter((one) => one !== null));
     const problems = this.problems;
     this.lines = models.map((_, model) => ({
       model,
       mean: of(model, problems),
-      solved: problems.filter((one) => shares[model][one] === 1).length,
+      solved: problems.filter((one) => solved[model][one]).length,
       cells: this.drawn.map((column) => of(model, column.of)),
     }));
     const first = ["Model", "Mean", "Solved"].map((name, place) =>
@@ -365,7 +365,7 @@ class Board {
   }
 
   compare() {
-    const { models, shares, scores } = this.data;
+    const { models, shares, scores, solved } = this.data;
     const [a, b, problems] = [this.a, this.b, this.problems];
     const measured = Object.entries({ "share of points": shares, ...scores }).map(([name, of]) => {
       const both = problems.filter((one) => of[a][one] !== null && of[b][one] !== null);
@@ -375,7 +375,7 @@ class Board {
         a: average(both.map((one) => of[a][one])), b: average(both.map((one) => of[b][one])),
       };
     }).filter((one) => one.problems);
-    const solves = (model, other) => problems.filter((one) => shares[model][one] === 1 && shares[other][one] !== null && shares[other][one] !== 1);
+    const solves = (model, other) => problems.filter((one) => solved[model][one] && shares[other][one] !== null && !solved[other][one]);
     this.answer.replaceChildren(
       made("p", {}, made("strong", { textContent: this.verdict(measured.find((one) => one.name === "mean score")) })),
       this.measures(measured),

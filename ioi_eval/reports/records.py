@@ -18,7 +18,7 @@ from ioi_eval.reports.people import Award, Contests, PeopleStanding
 from ioi_eval.reports.scoreboard import Entrant
 from ioi_eval.rules.expectations import ExpectedSolution
 from ioi_eval.rules.metrics import PassAtK
-from ioi_eval.rules.scoring import BestSubtask, Mode, reason
+from ioi_eval.rules.scoring import BestSubtask, Mode, reason, worth_points
 from ioi_eval.rules.selection import SUBMISSIONS, Budget
 from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.folder import MeasuredLimit
@@ -85,6 +85,15 @@ class ProblemSummary(Value):
         if self.mean_points is None or self.max_points is None:
             return self.mean_points
         return self.mean_points / self.max_points if self.max_points else None
+
+    def is_solved(self, mode: Mode) -> bool:
+        """As points count: by subtasks several submissions may share the work."""
+        if self.max_points is None:
+            return self.solved > 0
+        if mode is Mode.MAX_SUBTASK:
+            counting = worth_points(self.subtasks)
+            return bool(counting) and all(best.exact_score >= 1 for best in counting)
+        return self.points is not None and self.points >= self.max_points - 1e-9
 
 
 class Group(Value):

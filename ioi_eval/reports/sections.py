@@ -30,6 +30,7 @@ from ioi_eval.reports.document import (
 from ioi_eval.reports.plots import apart
 from ioi_eval.reports.records import Group, ModelSummary, ProblemSummary, Summary
 from ioi_eval.rules.metrics import PassAtK
+from ioi_eval.rules.scoring import Mode
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.rows import bounded
 
@@ -44,11 +45,12 @@ class Entry(Value):
     name: str
     model: ModelSummary
     limit: int  # submissions per problem, where their number is limited
+    mode: Mode
 
 
 def entries(run: Summary, prefix: str = "") -> list[Entry]:
     return [
-        Entry(name=prefix + model_name(model.model), model=model, limit=run.submission_limit)
+        Entry(name=prefix + model_name(model.model), model=model, limit=run.submission_limit, mode=run.mode)
         for model in run.models
     ]
 
@@ -505,6 +507,7 @@ class BoardRow(Value):
 
     name: str
     shares: tuple[float | None, ...]
+    full: tuple[bool, ...]  # whether the problem is solved: rounded points may be less than all
 
     @property
     def mean(self) -> float | None:
@@ -513,7 +516,7 @@ class BoardRow(Value):
 
     @property
     def solved(self) -> int:
-        return sum(share == 1.0 for share in self.shares if share is not None)
+        return sum(self.full)
 
 
 class Board(Value):
@@ -532,8 +535,10 @@ class Board(Value):
         lines = {entry.name: [there[entry.name].get(name) for name in names] for entry in entries}
         found = list[tuple[BoardRow, Entry]]()
         for entry in entries:
-            shares = (None if problem is None else figures.earned(problem) for problem in lines[entry.name])
-            found.append((BoardRow(name=entry.name, shares=tuple(shares)), entry))
+            own = lines[entry.name]
+            shares = tuple(None if each is None else figures.earned(each) for each in own)
+            full = tuple(each is not None and each.is_solved(entry.mode) for each in own)
+            found.append((BoardRow(name=entry.name, shares=shares, full=full), entry))
         found.sort(key=lambda pair: -(pair[0].mean or 0.0))
         cells = [lines[entry.name] for _, entry in found]
         problems = {name: each for own in there.values() for name, each in own.items()}
@@ -560,6 +565,7 @@ class Board(Value):
                     ],
                 },
                 "shares": [[_rounded(share) for share in row.shares] for row, _ in found],
+                "solved": [row.full for row, _ in found],
                 "scores": scores,
                 "steps": [
                     [(step.submissions, step.points) for step in entry.model.steps] for _, entry in found

@@ -41,7 +41,7 @@ from ioi_eval.reports.records import (
 from ioi_eval.reports.scoreboard import Entrant, Scores
 from ioi_eval.rules import scoring
 from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
-from ioi_eval.rules.scoring import BestSubtask, Mode, ending, pass_rate, submission_status
+from ioi_eval.rules.scoring import BestSubtask, ending, pass_rate, submission_status
 from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.folder import (
@@ -374,7 +374,7 @@ class Account:
         return [trials for name in names for trials in self._tallies[name].trials(name)]
 
     def _solved(self, problems: Iterable[ProblemSummary]) -> int:
-        return sum(_is_solved(problem, self._options.mode) for problem in problems)
+        return sum(problem.is_solved(self._options.mode) for problem in problems)
 
     # --- groups of problems ---
 
@@ -463,16 +463,6 @@ def _sure(problems: Sequence[ProblemSummary], *, means: bool) -> tuple[float, fl
         return interval([part / whole for part, whole in worth], weights=[whole for _, whole in worth])
     scores = [score for problem in problems if (score := problem.mean_score) is not None]
     return interval(scores) if means else (None, None)
-
-
-def _is_solved(problem: ProblemSummary, mode: Mode) -> bool:
-    """As points count: by subtasks several submissions may share the work."""
-    if problem.max_points is None:
-        return problem.solved > 0
-    if mode is Mode.MAX_SUBTASK:
-        counting = scoring.worth_points(problem.subtasks)
-        return bool(counting) and all(best.exact_score >= 1 for best in counting)
-    return problem.points is not None and problem.points >= problem.max_points - 1e-9
 
 
 # --- the pass ----------------------------------------------------------------------------------------

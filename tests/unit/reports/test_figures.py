@@ -33,6 +33,7 @@ from ioi_eval.reports.plots import (
     spread,
     stacked,
 )
+from ioi_eval.rules.scoring import Mode
 from ioi_eval.rules.selection import Budget
 
 pytestmark = pytest.mark.once
@@ -100,6 +101,22 @@ def test_grids_have_the_shares_of_the_tables(of: list[sections.Entry]) -> None:
     assert "<a " not in sections.Board.of(of, linked=False).html()
     found = numbers(figures.subtasks(of, linked=False))
     assert found[1:] == [["sum", part.name, "1.0", "1.0"] for part in SUM.subtasks]
+
+
+@pytest.mark.parametrize("worth", [(33.333, 33.333, 33.334), (0.1, 0.7, 0.2)])
+@pytest.mark.parametrize("mode", Mode)
+def test_the_board_counts_what_is_solved_as_all_tables_do(
+    tmp_path: Path, worth: tuple[float, ...], mode: Mode
+) -> None:
+    """Points of solved problems may be rounded, and be less than there are."""
+    parts = zip(SUM.subtasks, worth, strict=True)
+    subtasks = tuple(msgspec.structs.replace(part, points=points) for part, points in parts)
+    thirds = msgspec.structs.replace(SUM, subtasks=subtasks)
+    made = [result_row(one := submission("a"), thirds, result(one, problem=thirds))]
+    of = sections.entries(summary(write_run(tmp_path / "run", made), ReportOptions(mode=mode)))
+    board = sections.Board.of(of, linked=False)
+    assert [row.solved for row in board.rows] == [of[0].model.problems_solved] == [1]
+    assert board.data["solved"] == [(True,)]
 
 
 def test_bars_and_stacks(of: list[sections.Entry]) -> None:
