@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,7 @@ async def report(
         raise InputError("no run is named", field="folders", remedy="Name a run's folder, or several")
     named_places = map(Path, [folders] if isinstance(folders, str | Path) else folders)
     places = {place.resolve(): place for place in named_places}.values()  # each once, whatever its names
+    _refuse_one_folder(places, Path(out).parent)
     on_event(ReportStarted(runs=len(places)))
     runs = [
         await asyncio.to_thread(run_of_rows, place, Path(out).parent) if place.is_file() else place
@@ -136,9 +137,24 @@ _MAX_VALUE = 80  # characters of one in a message
 _FROM = "rows of"  # in the settings of such a run
 
 
+def _refuse_one_folder(places: Collection[Path], runs: Path) -> None:
+    """Refuse files of one name: the second would take the place of the first."""
+    first = dict[Path, Path]()
+    for place in places:
+        folder = _folder_of(place, runs) if place.is_file() else place
+        if (other := first.setdefault(folder.resolve(), place)) is not place:
+            raise InputError(
+                f"has the folder {folder}, as {other}", where=str(place), remedy="Give it a name of its own"
+            )
+
+
+def _folder_of(file: Path, runs: Path) -> Path:
+    return runs / bare_name(file)
+
+
 def run_of_rows(file: Path, runs: Path) -> Path:
     """The folder of a run in `runs` with the rows of a file; made anew each time, and of nothing else."""
-    folder = runs / bare_name(file)
+    folder = _folder_of(file, runs)
     info = read_info(folder)
     if info is not None and _FROM not in info.settings:
         raise InputError(

@@ -253,3 +253,21 @@ def test_a_run_gives_way_to_no_file_of_its_name(cli: CommandLine) -> None:
     refused = cli("report", "rows.jsonl")
     assert refused.returncode == 2 and "a run of that name is there" in refused.stderr
     assert contents(cli.folder / "runs" / "rows") == before
+
+
+@pytest.mark.parametrize("second", ["b/rows.jsonl", "a/rows.csv", "runs/rows"])
+def test_two_places_of_one_name_are_refused(cli: CommandLine, second: str) -> None:
+    """The second would take the place of the first, and be compared with nothing."""
+    for name in ("a/rows.jsonl", "b/rows.jsonl", "a/rows.csv"):
+        (cli.folder / name).parent.mkdir(exist_ok=True)
+        csv = "problem_id,passed\na,false\n"
+        (cli.folder / name).write_text(
+            csv if name.endswith("csv") else '{"problem_id": "a", "passed": true}\n'
+        )
+    assert cli("report", "b/rows.jsonl").returncode == 0
+    before = contents(cli.folder / "runs" / "rows")
+    refused = cli("report", "a/rows.jsonl", second)
+    assert (
+        refused.returncode == 2 and f"{second}: has the folder runs/rows, as a/rows.jsonl" in refused.stderr
+    )
+    assert contents(cli.folder / "runs" / "rows") == before
