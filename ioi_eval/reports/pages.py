@@ -57,7 +57,7 @@ from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.files import draft_of, read_value, refused
 from ioi_eval.store.folder import FAILURES, RESULTS, RUN, confinements, row_at
 from ioi_eval.store.resources import code_digest
-from ioi_eval.store.rows import PASSED, as_number, bounded, model_of
+from ioi_eval.store.rows import as_number, bounded, model_of
 from ioi_eval.store.tasks import TASKS, Task
 
 # Submissions of a run; of more, only the best of each model for each problem has colours, and where these are
@@ -428,7 +428,7 @@ class Tests(msgspec.Struct):
     """Counts of a problem's submissions by test, model and time."""
 
     ends: dict[str, Counter[Verdict]] = {}
-    decided: Counter[str] = msgspec.field(default_factory=Counter)  # subtasks that failed by a test alone
+    decided: Counter[str] = msgspec.field(default_factory=Counter)  # subtasks that failed by it alone
     judged: Counter[str] = msgspec.field(default_factory=Counter)  # by model
     solved: Counter[str] = msgspec.field(default_factory=Counter)
     # By steps of the time limit, and whether it is solved.
@@ -446,9 +446,9 @@ class Tests(msgspec.Struct):
         if not result.compiles or solved:
             return
         for tests in [part.test_results for part in result.subtasks] or [result.tests]:
-            failing = [test.test_name for test in tests if test.status not in PASSED]
-            if len(failing) == 1:
-                self.decided[failing[0]] += 1
+            others = [test for test in tests if test.status is not Verdict.AC]
+            if len(others) == 1 and others[0].status is not Verdict.SKIPPED:
+                self.decided[others[0].test_name] += 1
 
 
 def problem_document(
@@ -652,8 +652,8 @@ def _of_tests(tests: Tests) -> Section:
     return Section(
         title="Tests",
         text=[
-            "Failed by: the submissions that did not pass the test. Decides: their subtasks that failed by "
-            "this test alone. A test is skipped once no score depends on it."
+            "Failed by: the submissions that did not pass the test. Decides: their subtasks of which all "
+            "tests ran, and this one alone failed. A test is skipped once no score depends on it."
         ],
         table=TableBlock(
             heads=["Test", "Failed by", "Decides", *statuses],

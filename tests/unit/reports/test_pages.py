@@ -300,6 +300,14 @@ def test_a_problem_counts_who_failed_each_test(tmp_path: Path) -> None:
     assert "that no submission fails" not in page
 
 
+@pytest.mark.parametrize(("other", "subtasks"), [(Verdict.AC, 2), (Verdict.SKIPPED, 1), (Verdict.WA, 1)])
+def test_a_test_decides_a_subtask_only_where_all_others_ran(other: Verdict, subtasks: int) -> None:
+    """A test that was skipped might have failed, too: 3-a is in the last subtask."""
+    tests = pages_of_report.Tests()
+    tests.add(result(submission("a"), {"2-a": Verdict.WA, "3-a": other}), "m", None)
+    assert tests.decided == {"2-a": subtasks}
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_text_of_others_stays_text(tmp_path: Path, text: str) -> None:
     folder = run(tmp_path / "run", models=1, text=text) / "report"
