@@ -377,7 +377,7 @@ class Board {
     }).filter((one) => one.problems);
     const solves = (model, other) => problems.filter((one) => solved[model][one] && shares[other][one] !== null && !solved[other][one]);
     this.answer.replaceChildren(
-      made("p", {}, made("strong", { textContent: this.verdict(measured.find((one) => one.name === "mean score")) })),
+      made("p", {}, made("strong", { textContent: this.verdict(measured.find((one) => one.name === "mean score") ?? measured[0]) })),
       this.measures(measured),
       this.solved(`${models[a]} solves, ${models[b]} does not`, solves(a, b)),
       this.solved(`${models[b]} solves, ${models[a]} does not`, solves(b, a)),
@@ -394,13 +394,13 @@ class Board {
     if (!found.sure) return `One problem says nothing about others: ${b} has ${signed(found.mean)} points of 100 there.`;
     const [low, high] = found.sure;
     const band = `95 % interval ${signed(low)} to ${signed(high)}, ${over}`;
-    if (low === 0 && high === 0) return `There is no difference: both have the same mean score for every problem (${several(found.problems, "problem")}).`;
+    if (low === 0 && high === 0) return `There is no difference: both have the same ${found.name} for every problem (${several(found.problems, "problem")}).`;
     const apart = low > 0 || high < 0;
     if (apart && found.chance < 0.05) {
       const [better, worse] = low > 0 ? [b, a] : [a, b];
-      return `The difference is real: ${better} is better than ${worse} by ${(100 * Math.abs(found.mean)).toFixed(1)} points of 100 in mean score (${band}).`;
+      return `The difference is real: ${better} is better than ${worse} by ${(100 * Math.abs(found.mean)).toFixed(1)} points of 100 in ${found.name} (${band}).`;
     }
-    return `No difference is shown: ${b} has ${signed(found.mean)} points of 100 in mean score, and chance alone explains as much (${band}${apart ? ", too few for it to hold" : ""}).`;
+    return `No difference is shown: ${b} has ${signed(found.mean)} points of 100 in ${found.name}, and chance alone explains as much (${band}${apart ? ", too few for it to hold" : ""}).`;
   }
 
   measures(measured) {

@@ -27,6 +27,7 @@ from ioi_eval.reports.document import (
 from ioi_eval.reports.page import write_document
 from ioi_eval.reports.plots import Estimate, Square, as_csv, grid, intervals
 from ioi_eval.reports.records import Group, ModelSummary, Summary, write_json
+from ioi_eval.reports.scoreboard import Scores as ContestScores
 from ioi_eval.reports.sections import Entry, model_name
 from ioi_eval.reports.summary import check_run, result_of_row, worst_first
 from ioi_eval.rules.metrics import interval, mean
@@ -447,6 +448,9 @@ class Differences(Value):
 def differences(before: Path, after: Path) -> Differences:
     old, new = check_run(before), check_run(after)
     edited = new.fingerprint.edited(old.fingerprint)
+    told = (
+        ContestScores(old).is_contest or ContestScores(new).is_contest
+    )  # means of such programs say nothing
     scores = _nested(), _nested()  # shares of points, by model and problem
     first = dict[tuple[str, str], JudgedRow]()
     for row in read_rows(before):
@@ -489,7 +493,7 @@ def differences(before: Path, after: Path) -> Differences:
         changed=tuple(
             sorted(changed, key=lambda difference: (difference.problem, difference.model, difference.key))
         ),
-        paired=paired(*scores, won),
+        paired=() if told else paired(*scores, won),
     )
 
 

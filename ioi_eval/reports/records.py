@@ -66,7 +66,7 @@ class ProblemSummary(Value):
     unscored: int
     compiled: int
     solved: int  # scored submissions with full marks
-    mean_points: float | None  # of a scored submission; without subtasks the mean share of the tests
+    mean_points: float | None  # of a scored submission; without subtasks of its tests; None in a contest
     best_pass_rate: float | None  # without subtasks
     verdicts: Mapping[str, int]  # of scored submissions by verdict, or `no program`; worst first
     subtasks: tuple[BestSubtask, ...]

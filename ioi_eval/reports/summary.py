@@ -353,7 +353,7 @@ class Account:
             unscored=tally.unscored,
             compiled=tally.compiled,
             solved=tally.solved,
-            mean_points=tally.mean_points,
+            mean_points=None if self._told else tally.mean_points,
             best_pass_rate=None if worth is not None else tally.best_pass_rate,
             verdicts=worst_first([tally.verdicts]),
             subtasks=best_subtasks(tally),

@@ -98,6 +98,18 @@ async def test_other_runs_have_no_scoreboard(tmp_path: Path) -> None:
     assert "Scoreboard" not in (tmp_path / "cup" / "report.md").read_text()
 
 
+async def test_no_mean_is_compared(tmp_path: Path) -> None:
+    """Neither of two participants nor of two contests: each program answers the verdict on the last one."""
+    for name in ("first", "second"):
+        await hold(tmp_path / name, STEPS)
+    cups = [tmp_path / name / "cup" for name in ("first", "second")]
+    done = await report(cups, out=tmp_path / "both")
+    assert done.differences is not None and done.differences.paired == ()
+    assert "ean score of" not in (tmp_path / "both" / "comparison.md").read_text()
+    entrants = [problem for model in done.runs[0].summary.models for problem in model.problems]
+    assert {problem.mean_score for problem in entrants} == {None}
+
+
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00:00"), (59.9, "0:00:59"), (36000, "10:00:00")])
 def test_clock(seconds: float, text: str) -> None:
     assert clock(seconds) == text
