@@ -57,7 +57,7 @@ from ioi_eval.problems.package import (
     visible,
     with_testlib,
 )
-from ioi_eval.rules.grading import each_behind
+from ioi_eval.rules.grading import each_behind, least_behind
 from ioi_eval.store import private_folder
 from ioi_eval.store.resources import graders
 
@@ -391,9 +391,15 @@ def _subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator[Subt
     for is_batch, alike in itertools.groupby(parts, key=lambda part: bool(part.name)):
         if is_batch:
             for part in alike:
-                needed = [name for number in part.needs for name in _with_needs(batches, number)]
-                tests = tuple(dict.fromkeys([*before, *needed, *part.tests]))
-                yield Subtask(name=part.name, points=part.points, tests=tests)
+                needed = [*before, *(name for number in part.needs for name in _with_needs(batches, number))]
+                yield Subtask(
+                    name=part.name,
+                    points=part.points,
+                    tests=tuple(dict.fromkeys([*needed, *part.tests])),
+                    score_type=ScoreType.SUM if needed else ScoreType.GROUP_MIN,
+                    # A case that earns a part of its points is passed: it costs others nothing.
+                    grading=least_behind(part.tests, part.points, needed) if needed else None,
+                )
                 before += part.tests if not part.points else ()
         else:
             for gate, run in itertools.groupby(alike, key=lambda part: not part.points):

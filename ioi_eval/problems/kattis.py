@@ -58,6 +58,7 @@ from ioi_eval.rules.grading import (
     each_behind,
     is_mean,
     is_strict,
+    least_behind,
     may_exceed,
     most,
     tests_of,
@@ -819,7 +820,7 @@ def _tree(group: Subtask) -> Grading:
         return group.grading
     if group.score_type is ScoreType.SUM:
         return each_behind(dict.fromkeys(group.tests, group.points / len(group.tests)), ())
-    return Grading(parts=group.tests, accept_score=group.points, points=Points.LEAST, rejected_earns=False)
+    return least_behind(group.tests, group.points, ())
 
 
 def _names(group: DataGroup) -> tuple[str, ...]:
@@ -873,8 +874,7 @@ class _MaxScores:
         elif not self._by_validator or (mode == _LEAST and not before):
             return Subtask(name=name, points=worth, tests=names)
         elif mode == _LEAST:
-            least = Grading(parts=own, accept_score=worth, points=Points.LEAST, rejected_earns=False)
-            tree = Grading(parts=(Grading(parts=tuple(before), accept_score=0.0), least))
+            tree = least_behind(own, worth, before)
         else:  # scores do not count where a group is passed or failed, nor in those that it requires
             tree = Grading(parts=names, points=Points.ACCEPTED, worth=worth)
         return Subtask(name=name, points=worth, tests=names, score_type=ScoreType.SUM, grading=tree)

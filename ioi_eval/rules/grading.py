@@ -315,6 +315,13 @@ def each_behind(worths: Mapping[str, float], before: Sequence[str], *, whole_onl
     return Grading(parts=(gate, own)) if before else own
 
 
+def least_behind(tests: Sequence[str], worth: float, before: Sequence[str]) -> Grading:
+    """Return a tree that earns the least part of its worth that one of its tests has, behind others."""
+    own = Grading(parts=tuple(tests), accept_score=worth, points=Points.LEAST, rejected_earns=False)
+    gate = Grading(parts=tuple(dict.fromkeys(before)), accept_score=0.0)
+    return Grading(parts=(gate, own)) if before else own
+
+
 def tests_of(group: Grading) -> Iterable[str]:
     """Yield the names of all tests in a tree, in the order of judging."""
     for part in group.parts:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from package_files import only_error, read, sound
+from support.runs import submission_result
 
-from ioi_eval.models import CheckerKind, ScoreType, TaskType
+from ioi_eval.models import CheckerKind, ScoreType, Submission, TaskType, TestResult, Verdict
 from ioi_eval.store.resources import graders
 
 pytestmark = pytest.mark.once
@@ -47,8 +48,7 @@ def test_cases_batches_and_pretests() -> None:
         ("batch 1", 30, ("1", "4", "5")),
         ("batch 2", 40, ("1", "4", "5", "6")),
     ]
-    kinds = [one.score_type for one in problem.subtasks]
-    assert kinds == [ScoreType.SUM, ScoreType.SUM, ScoreType.GROUP_MIN, ScoreType.GROUP_MIN]
+    assert {one.score_type for one in problem.subtasks} == {ScoreType.SUM}, "behind others in a tree"
     assert (problem.limits.cpu_time, problem.limits.wall_time) == (2, 8)
     assert (problem.limits.memory, problem.limits.output) == (64 << 20, 4096)
     told = [json.loads(test.arguments[0]) for test in problem.tests]
@@ -86,6 +86,23 @@ def test_batches_behind_others(tmp_path: Path) -> None:
     problem = sound(package(tmp_path, f"test_cases: [{', '.join(batches)}]\n"), "pond")
     found = [(one.points, one.tests) for one in problem.subtasks]
     assert found == [(0, ("1",)), (1, ("1", "2")), (2, ("1", "2", "3")), (3, ("1", "2", "3", "4"))]
+
+    def earned(*scores: float) -> list[float]:
+        results = {
+            name: TestResult(test_name=name, score=score, status=status_of(score))
+            for name, score in zip("1234", scores, strict=True)
+        }
+        found = submission_result(problem, Submission(key="1", problem_id="pond", code=""), results)
+        return [one.exact_score * one.points for one in found.subtasks]
+
+    assert earned(1, 1, 1, 1) == [0, 1, 2, 3]
+    assert earned(1, 0.5, 1, 0.25) == [0, 0.5, 2, 0.75], "a part of its points is enough to pass"
+    assert earned(1, 1, 0, 1) == [0, 1, 0, 0]
+    assert earned(0, 1, 1, 1) == [0, 0, 0, 0]
+
+
+def status_of(score: float) -> Verdict:
+    return {0: Verdict.WA, 1: Verdict.AC}.get(score, Verdict.PA)
 
 
 def test_binary_data_is_left_alone(tmp_path: Path) -> None:
