@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Protocol
@@ -163,8 +164,8 @@ class Spending:
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int:
-    value = usage.get(name)
-    return max(value, 0) if isinstance(value, int) else 0
+    value = usage.get(name)  # some gateways write 120.0
+    return max(int(value), 0) if isinstance(value, int | float) and math.isfinite(value) else 0
 
 
 # --- prompts -----------------------------------------------------------------------------------------

@@ -559,7 +559,7 @@ class Board(Value):
                 "anchors": [model_anchor(entry.model.model) for _, entry in found],
                 "groups": {
                     "difficulty": [[_text(problems[name].difficulty)] for name in names],
-                    "tag": [[*map(_text, problems[name].tags)] for name in names],
+                    "tag": [[*map(_text, problems[name].tags)] or [""] for name in names],
                     "year": [
                         ["" if problems[name].year is None else str(problems[name].year)] for name in names
                     ],

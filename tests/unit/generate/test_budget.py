@@ -38,12 +38,26 @@ def test_money() -> None:
         budget.check()
 
 
+def test_a_gateway_writes_whole_numbers_with_a_point() -> None:
+    usage = {"prompt_tokens": 1000.0, "completion_tokens": 500.0}
+    budget = Spending(BudgetOptions(tokens=1500, output_price=2.0))
+    assert budget.usage(usage, given=30, written=3) == usage
+    assert budget.spend(usage) == pytest.approx(0.001) and budget.tokens == 1500
+
+
 def test_one_price_is_enough() -> None:
     assert Spending(BudgetOptions(output_price=2.0)).spend(USAGE) == pytest.approx(0.001)
 
 
 @pytest.mark.parametrize(
-    "usage", [{}, {"prompt_tokens": None}, {"prompt_tokens": "7"}, {"prompt_tokens": -5}]
+    "usage",
+    [
+        {},
+        {"prompt_tokens": None},
+        {"prompt_tokens": "7"},
+        {"prompt_tokens": -5},
+        {"prompt_tokens": float("nan")},
+    ],
 )
 def test_usage_that_says_nothing(usage: dict[str, object]) -> None:
     budget = Spending(BudgetOptions(tokens=1))
