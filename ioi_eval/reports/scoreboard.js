@@ -21,15 +21,17 @@ class Replay {
     this.slider.addEventListener("input", () => this.show());
     addEventListener("beforeprint", () => { this.slider.value = this.slider.max; this.show(); });
     table.closest(".scroll").before(made("div", { className: "tools" }, made("label", {}, "Replay ", this.slider), this.when));
-    this.tell(this.lines.map(({ row, final }) => ({ row, name: final[1], points: final[2] })));
+    this.tell(this.lines.map(({ final }) => final));
   }
 
   show() {
     const moment = this.moments[this.slider.value], ended = this.slider.value === this.slider.max;
     const order = this.lines.map((line) => this.standing(line, moment));
-    if (!ended) order.sort((a, b) => b.sum - a.sum || (a.gained ?? 0) - (b.gained ?? 0) || (a.name < b.name ? -1 : 1));
-    for (const [place, { row, texts, line }] of order.entries()) {
-      texts[0] = String(place + 1);
+    const ahead = (a, b) => b.sum - a.sum || (a.gained ?? 0) - (b.gained ?? 0);
+    if (!ended) order.sort((a, b) => ahead(a, b) || (a.name < b.name ? -1 : 1));
+    for (const own of order) {
+      const { row, texts, line } = own;
+      texts[0] = String(1 + order.findIndex((other) => ahead(other, own) === 0));
       for (const [column, text] of (ended ? line.final : texts).entries()) {
         const cell = row.cells[column];
         (cell.querySelector("a") ?? cell).textContent = text;
@@ -38,7 +40,7 @@ class Replay {
     this.listing.every = order.map(({ row }) => row);
     for (const head of this.heads) head.removeAttribute("aria-sort");
     this.listing.show();
-    this.tell(order);
+    this.tell(order.map(({ texts, line }) => (ended ? line.final : texts)));
   }
 
   // A line's points at a moment; nothing is known of the rule of so many submissions before the end.
@@ -58,13 +60,16 @@ class Replay {
       if (attempts) cells.set(name, `${digits(points)} (${attempts}${gained === null ? "" : `, ${clock(gained)}`})`);
     }
     const texts = ["", line.name, digits(sum), "–", clock(last), ...this.columns.map((name) => cells.get(name) ?? "–")];
-    return { line, row: line.row, name: line.name, sum, gained: last, texts, points: digits(sum) };
+    sum = Math.round(sum * 1e6) / 1e6; // as the board at the end
+    return { line, row: line.row, name: line.name, sum, gained: last, texts };
   }
 
-  tell([first]) {
+  tell(rows) {
     const moment = this.moments[this.slider.value];
     const when = moment < 0 ? "before the first submission" : `at ${clock(moment)}`;
-    const leads = Number(first.points) > 0 ? `: ${first.name} leads with ${first.points} points` : "";
+    const first = rows.filter(([place]) => place === "1").map(([, name]) => name), points = rows[0][2];
+    const lead = first.length > 1 ? "lead" : "leads";
+    const leads = Number(points) > 0 ? `: ${first.join(", ")} ${lead} with ${points} points` : "";
     this.when.textContent = `${when}${leads}`;
     this.slider.setAttribute("aria-valuetext", this.when.textContent);
   }

@@ -58,9 +58,7 @@ class Scores:
     def entrants(self) -> tuple[Entrant, ...]:
         """Return the participants: the most points first, then who had them earlier."""
         ranked = (self._entrant(name) for name in self._found)
-        return tuple(
-            sorted(ranked, key=lambda entrant: (-entrant.points, entrant.gained or 0.0, entrant.participant))
-        )
+        return tuple(sorted(ranked, key=lambda entrant: (*_standing(entrant), entrant.participant)))
 
     def _entrant(self, name: str) -> Entrant:
         problems, steps = list[Gains](), list[tuple[float, float]]()
@@ -100,6 +98,11 @@ class Scores:
             yield at, now
 
 
+def _standing(entrant: Entrant) -> tuple[float, float]:
+    """Return what decides the place: who has it in common with another shares that place."""
+    return -entrant.points, entrant.gained or 0.0
+
+
 def section(
     entrants: tuple[Entrant, ...], linked: Mapping[str, str], submissions: int = SUBMISSIONS
 ) -> Section:
@@ -110,11 +113,13 @@ def section(
     names = sorted({problem.problem_id for entrant in entrants for problem in entrant.problems})
     shown = names if len(names) <= _MOST_COLUMNS else []
     rows: list[list[Cell]] = []
-    for place, entrant in enumerate(entrants, 1):
+    standings = [_standing(entrant) for entrant in entrants]  # in order
+    for entrant in entrants:
         own = {problem.problem_id: problem for problem in entrant.problems}
         cells = [_cell(own[name], linked.get(name, "")) if name in own else NOTHING for name in shown]
         points = [number(entrant.points), number(entrant.limited)]
-        rows.append([str(place), entrant.participant, *points, clock(entrant.gained), *cells])
+        place = str(1 + standings.index(_standing(entrant)))
+        rows.append([place, entrant.participant, *points, clock(entrant.gained), *cells])
     steps = [{problem.problem_id: problem.steps for problem in entrant.problems} for entrant in entrants]
     is_replayed = 1 < sum(len(own) for of_entrant in steps for own in of_entrant.values()) <= _MOST_STEPS
     by_rule = f"By {submissions}"

@@ -56,6 +56,24 @@ def test_the_words_above_fit_the_columns(problems: int, words: str) -> None:
     assert ("p0" in shown.table.heads) == ("parentheses" in words)
 
 
+def test_who_has_as_much_as_early_shares_a_place() -> None:
+    """Most often with nothing: an alphabet is no order of merit."""
+    said = (
+        ("otter", 5.0, 60.0),
+        ("adder", 5.0, 90.0),
+        ("heron", 5.0, 90.0),
+        ("bear", 0.0, None),
+        ("elk", 0.0, None),
+    )
+    of = tuple(
+        Entrant(participant=name, points=points, gained=at, problems=(), curve=())
+        for name, points, at in said
+    )
+    shown = section(of, {})
+    assert shown.table is not None
+    assert [row[0] for row in shown.table.rows] == ["1", "2", "2", "4", "4"]
+
+
 async def test_the_last_submission_counts_where_rules_say_so(tmp_path: Path) -> None:
     await hold(tmp_path, STEPS, Mode.MAX_TOKENED_LAST)
     (otter, _) = Results.open(tmp_path / "cup").summary().contest

@@ -80,6 +80,7 @@ def test_the_keyboard_replays_the_contest(cup: Path, browser: Any) -> None:
     press(browser, HOME)
     assert said(browser) == "before the first submission"
     assert {cell for row in board(browser) for cell in row[2:]} == {"0", "–"}  # noqa: RUF001
+    assert [row[:2] for row in board(browser)] == [["1", "heron"], ["1", "otter"]]
     press(browser, END)
     assert board(browser) == FINAL
     assert find(browser, "table[data-replay] td a").get_attribute("href").startswith("file:")
