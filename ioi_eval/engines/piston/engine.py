@@ -483,7 +483,13 @@ class _Servers(Members[HttpEndpoint]):
         self.found = await self.find()
         if not self.found:
             raise EngineUnavailable(f"no server was found by {self._discovery}")
-        there = await self._reachable()
+        there, rests, patient = await self._reachable(), 0, now() + self._patience.margin
+        while not there and now() < patient and any(report.full for report in self.reports.values()):
+            for report in self._in_order() if not rests else ():
+                if report.full:
+                    self.pool.changed(report.url, Change.FULL, report.reason)
+            await asyncio.sleep(self._patience.rest_after(rests))
+            there, rests = await self._reachable(), rests + 1
         if self._wanted.profile is None and (used := other_runtime(there)):
             # A runtime may bring compilers of its own: all are looked at in the one that jobs will use.
             there = await self._reachable(used)

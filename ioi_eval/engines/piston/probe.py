@@ -43,7 +43,13 @@ from ioi_eval.engines.piston.reports import (
 )
 from ioi_eval.engines.piston.sending import API, TELL, Identity, Request, Wire, compressed, told
 from ioi_eval.engines.threads import to_its_end
-from ioi_eval.model.errors import EngineError, EngineUnavailable, JobRejected, JobTooLarge
+from ioi_eval.model.errors import (
+    EngineError,
+    EngineOverloaded,
+    EngineUnavailable,
+    JobRejected,
+    JobTooLarge,
+)
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.languages import MODULES, find
 from ioi_eval.model.nesting import shallow
@@ -230,13 +236,15 @@ async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
     except ForeignReply as error:
         return EndpointReport(url=url, reachable=False, reason=f"{url} {NO_PISTON} ({error})")
     except EngineError as error:
-        return EndpointReport(url=url, reachable=False, reason=_with_address(url, error))
+        return _unusable(EndpointReport(url=url), error)
     names = tuple(dict.fromkeys(name for runtime in runtimes for name in runtime.names))
     return EndpointReport(url=url, runtimes=names, identity=Identity(worker=answer.worker))
 
 
-def _with_address(url: str, error: EngineError) -> str:
-    return str(error) if url in str(error) else f"{url}: {error}"
+def _unusable(report: EndpointReport, error: EngineError) -> EndpointReport:
+    reason = str(error) if report.url in str(error) else f"{report.url}: {error}"
+    full = isinstance(error, EngineOverloaded)
+    return msgspec.structs.replace(report, reachable=False, reason=reason, full=full)
 
 
 class _Hello(msgspec.Struct):
@@ -271,7 +279,7 @@ class Prober:
             if report.reachable:
                 report = await self._whole(report, usable[0] if usable else "")
         except EngineError as error:
-            report = msgspec.structs.replace(report, reachable=False, reason=_with_address(url, error))
+            report = _unusable(report, error)
         return msgspec.structs.replace(report, findings=findings(report))
 
     async def confined(self, report: EndpointReport, packed: bytes) -> EndpointReport:

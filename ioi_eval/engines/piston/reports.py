@@ -32,6 +32,7 @@ class EndpointReport(Value):
     url: str
     reachable: bool = True
     reason: str = ""  # why it is not
+    full: bool = False  # it turned the question away, and may have room later
     server: str = ""  # what it calls itself: Piston v3.1.1
     isolates: bool | None = None  # the current server does; the one before says nothing of statuses and times
     runtimes: tuple[str, ...] = ()  # names and aliases

@@ -30,6 +30,7 @@ from piston_loopback import (
 from support.servers import Patience
 
 from ioi_eval.engines.cluster import State
+from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
 from ioi_eval.engines.piston import sending
 from ioi_eval.engines.piston.engine import ServerTimes, at_its_pace, time_for
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
@@ -156,6 +157,33 @@ async def test_being_turned_away_does_not_use_attempts_up() -> None:
     async with Loopback(busy) as server, engine_on(server, attempts=2) as engine:
         assert (await engine.execute(job("late"))).run.stdout == "late"
         assert len(server.executed) == 10
+
+
+async def test_servers_that_are_full_when_a_run_begins_are_waited_for() -> None:
+    heard = list[ServerEvent]()
+    async with Loopback() as server:
+        server.runtimes_status = 503
+
+        def hear(event: ServerEvent) -> None:
+            heard.append(event)
+            server.runtimes_status = 200
+
+        engine = engine_on(server)
+        engine.tell = hear
+        async with engine:
+            assert (await engine.execute(job("late"))).run.stdout == "late"
+    [event] = heard
+    assert isinstance(event, ServerChanged) and (event.url, event.change) == (server.url, Change.FULL)
+
+
+@pytest.mark.parametrize(("status", "asked"), [(503, 3), (502, 1)])
+async def test_one_that_stays_full_or_is_not_there_is_refused(status: int, asked: int) -> None:
+    async with Loopback() as server:
+        server.runtimes_status = status
+        with pytest.raises(EngineUnavailable, match=f"no server can be used: .*HTTP {status}"):
+            async with engine_on(server, patience=brief(0.1)):
+                pass
+        assert min(server.asked, 3) == asked
 
 
 async def test_being_turned_away_does_not_go_on_for_ever() -> None:
