@@ -384,6 +384,7 @@ _JAVASCRIPT = Language(
     run_template=("{tool}", *_ALONE, "--stack-size=65500", "{heap}", "{artifact}"),
     online_environment=_VARIABLE,
     threads=64,
+    proc=True,  # for the programs: most of them read /dev/stdin, which leads there
     address_space=False,
     syntax="braces",
     marks=("require(", "console.log", "process.std"),

@@ -184,6 +184,17 @@ async def test_builds_and_runs_with_fewer_layers(
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
+# What most programs in JavaScript read their input by.
+@pytest.mark.parametrize("layers", [None, ("landlock", "seccomp"), ("namespaces", "seccomp")], ids=str)
+async def test_javascript_reads_its_input_by_name(store: Store, layers: tuple[str, ...] | None) -> None:
+    needs("javascript")
+    code = example(find("javascript"))
+    assert code.count("readFileSync(0") == 1
+    async with Scorer(EmbeddedEngine(store=store, layers=layers), store=store) as scorer:
+        result = await score(scorer, code.replace("(0", '("/dev/stdin"'), "javascript")
+    assert [test.status for test in result.tests] == [V.AC, V.AC], result
+
+
 # Four threads with 16 MiB each, which lock, wait and are joined, as the runtime's own library does it.
 @pytest.mark.alike
 @pytest.mark.sample("^(c[+][+]|python)$")
