@@ -75,8 +75,9 @@ def grade(group: Grading, results: Mapping[str, TestResult], graded: Graded = NO
     if ask not in graded:
         raise Ungraded(ask)
     answer = graded[ask]
-    worth = float(answer.accepted) if group.points is Points.ACCEPTED else answer.points
-    return Grade(answer.verdict, worth)
+    if group.points is Points.ACCEPTED:
+        return Grade(answer.verdict, float(answer.accepted))
+    return Grade(answer.verdict, answer.points if group.rejected_earns or answer.accepted else 0.0)
 
 
 def asks(group: Grading, results: Mapping[str, TestResult], graded: Graded) -> Iterator[GraderQuestion]:

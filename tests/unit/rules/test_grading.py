@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Acceptance, Grading, Points, Problem, Solution, Subtask, TestResult, Verdict
 from ioi_eval.rules.expectations import expectations, met
-from ioi_eval.rules.grading import Bounds, bounds, grade, most, needed, share
+from ioi_eval.rules.grading import Bounds, Grade, GraderQuestion, bounds, grade, most, needed, share
 from ioi_eval.rules.grading import tests_of as all_of
 
 pytestmark = pytest.mark.alike
@@ -100,6 +100,13 @@ def test_the_most_is_what_wrong_answers_may_earn_too(
     assert grade(group, judged(AC, AC)).points == right
     assert grade(group, judged(WA, WA)).points == wrong
     assert most(group) == worth
+
+
+@pytest.mark.parametrize(("earns", "points"), [(True, 30), (False, 0)])
+def test_what_the_package_s_own_grader_rejects_as_a_whole_has_no_points(earns: bool, points: float) -> None:
+    group = Grading(parts=("a", "b"), stops=False, flags=(), full=100, rejected_earns=earns)
+    answers = {GraderQuestion((), "AC 1.0\nWA 0.0\n"): Grade(WA, 30)}
+    assert grade(group, judged(AC, WA), answers) == Grade(WA, points)
 
 
 def test_a_test_without_a_result_is_no_score() -> None:
