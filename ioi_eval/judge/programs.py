@@ -346,6 +346,7 @@ class Terms:
             files=tuple(word for word in argv[1:] if word in (language.artifact_name, _HARNESS)),
             env=_ENVIRONMENT
             | (_ONE_THREAD if language.syntax == "python" else {})
+            | dict(language.environment)
             | dict(language.online_environment if online else ()),
             threads=language.threads,
             processes=1 + (problem.options.forks or 0) if starting else 1,

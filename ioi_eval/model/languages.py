@@ -41,6 +41,7 @@ class Language(Value, frozen=True, kw_only=True):
     finds_sources: bool = False  # the compiler looks for further sources itself, beside the main one
     precompile_template: tuple[str, ...] = ()  # empty: headers cannot be precompiled
     run_template: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...] = ()  # of its programs
     # How a program sees ONLINE_JUDGE, for problems of judges that define it.
     online_flags: tuple[str, ...] = ()  # of the build
     online_arguments: tuple[str, ...] = ()  # of the runtime
@@ -419,6 +420,8 @@ _CSHARP = Language(
     online_flags=("-d:ONLINE_JUDGE",),
     build_template=("{tool}", "{flags}", "{extra}", "-out:{output}", "{sources}"),
     run_template=("{tool}", "{artifact}"),
+    # Threads stop by themselves for a collection. Usually a signal stops them, which the box refuses.
+    environment=(("MONO_THREADS_SUSPEND", "coop"),),
     control="class Control { static void Main() {} }\n",
     threads=64,
     proc=True,

@@ -184,6 +184,26 @@ async def test_builds_and_runs_with_fewer_layers(
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
+IN_A_DEEPER_STACK = """using System; using System.Threading;
+class P {
+  static void Work() {
+    var given = Console.ReadLine().Split();
+    long blocks = 0;
+    for (int i = 0; i < 3000; i++) blocks += new int[2000].Length;
+    GC.Collect();
+    Console.WriteLine(long.Parse(given[0]) + long.Parse(given[1]) + blocks - 6000000);
+  }
+  static void Main() { var deeper = new Thread(Work, 1 << 28); deeper.Start(); deeper.Join(); }
+}
+"""
+
+
+async def test_mono_collects_memory_while_another_thread_waits(scorer: Scorer) -> None:
+    needs("c#")
+    result = await score(scorer, IN_A_DEEPER_STACK, "c#")
+    assert [test.status for test in result.tests] == [V.AC, V.AC], result
+
+
 # What most programs in JavaScript read their input by.
 @pytest.mark.parametrize("layers", [None, ("landlock", "seccomp"), ("namespaces", "seccomp")], ids=str)
 async def test_javascript_reads_its_input_by_name(store: Store, layers: tuple[str, ...] | None) -> None:
