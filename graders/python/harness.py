@@ -55,7 +55,7 @@ def main():
     literal = written.startswith(b"(")
     arguments = literals(written) if literal else [with_whole_keys(value) for value in json.loads(written)]
     sys.argv[:] = [path]
-    encode = json.JSONEncoder(allow_nan=False).encode
+    encode = json.JSONEncoder(allow_nan=False, default=plain).encode
     leave, tell = os._exit, os.write  # a submission may put its own in their places
     try:
         result = call(load(path), function, arguments)
@@ -84,6 +84,13 @@ def literals(written):
     import ast  # takes time, and few need it
 
     return ast.literal_eval(written.decode())
+
+
+def plain(value):
+    """Single numbers of numpy, which are no arrays, are equal to Python's."""
+    if getattr(value, "shape", None) != ():
+        raise TypeError
+    return value.item()
 
 
 def tagged(value, encode):
