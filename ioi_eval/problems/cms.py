@@ -267,8 +267,10 @@ def manager_of(
         return None
     usual = CheckerKind.CMS if task is TaskType.COMMUNICATION else CheckerKind.TESTLIB
     kind = header.word("manager", CheckerKind, usual)
-    if kind not in _MANAGERS:
-        header.fault("manager", f"{kind} is not how a manager speaks", f"Set it to {', '.join(_MANAGERS)}")
+    # The submission reads what an interactor writes, so no score can stand there.
+    known = _MANAGERS if task is TaskType.COMMUNICATION else _MANAGERS[1:]
+    if kind not in known:
+        header.fault("manager", f"{kind} is not how a manager speaks", f"Set it to {', '.join(known)}")
     source = first_named(graders, names)
     if source is None:
         missing = f"{folder}/{Path(names[0]).name}.cpp"

@@ -269,6 +269,7 @@ def test_a_checker_that_is_wrong(write_package: Write, checker: Any, field: str)
             "graders/stub.cpp: missing",
         ),
         (MANAGED, {"task_type": "Communication", "manager": "tokens"}, "not how a manager speaks"),
+        (MANAGED, {"task_type": "Interactive", "manager": "cms"}, "cms is not how a manager speaks"),
         (MANAGED, {"task_type": "Communication", "task_type_params": [1, "grader"]}, "one of alone, stub"),
         (MANAGED, {"task_type": "Communication", "task_type_params": [0]}, "from 1 to 100"),
         (
