@@ -23,7 +23,6 @@ from ioi_eval.benchmarks.dumps import (
 )
 from ioi_eval.benchmarks.loaded import (
     BENCHMARKS,
-    LeftOut,
     Loaded,
     benchmarks,
     find_benchmark,
@@ -31,6 +30,7 @@ from ioi_eval.benchmarks.loaded import (
     of_columns,
 )
 from ioi_eval.benchmarks.official import Official, read_official
+from ioi_eval.problems.collection import LeftOut
 
 __all__ = [
     "ASKED_FOR",

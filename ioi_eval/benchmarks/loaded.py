@@ -38,6 +38,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near, nearest
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
 from ioi_eval.problems import Problems
+from ioi_eval.problems.collection import NOT_SELECTED, LeftOut
 from ioi_eval.store import Store
 from ioi_eval.store.resources import installed
 from ioi_eval.store.tasks import People
@@ -177,17 +178,6 @@ def _check(what: str, wanted: Iterable[str], existing: set[str]) -> None:
             field="choice.difficulty" if what == "difficulty" else f"choice.{what}s",
             remedy=nearest(word, tuple(sorted(existing))),
         )
-
-
-NOT_SELECTED = "not selected"
-
-
-class LeftOut(InputError):
-    """A problem that the benchmark has, and that is not to be judged: not selected, or it cannot be."""
-
-    def __init__(self, problem_id: str, reason: str) -> None:
-        self.reason = reason
-        super().__init__(f"problem {problem_id!r} is left out: {reason}", field="problem_id")
 
 
 class Loaded(Problems):

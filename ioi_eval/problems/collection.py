@@ -27,18 +27,34 @@ from ioi_eval.problems.tps import Tps
 from ioi_eval.store import private_folder
 from ioi_eval.store.resources import installed
 
+NOT_SELECTED = "not selected"
+
+
+class LeftOut(InputError):
+    """A problem that the source has, and that is not to be judged: not selected, or it cannot be."""
+
+    def __init__(self, problem_id: str, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"problem {problem_id!r} is left out: {reason}", field="problem_id")
+
 
 class Problems(Mapping[str, Problem]):
     """Problems by label: the id, or `id@year` where several years have one of the same id.
 
     Problems from zips lie in a cache that keeps them until `close` is called or the process ends.
-    `packages`: of Python, that programs may count on; the judge must have them.
+    `packages`: of Python, that programs may count on; the judge must have them. `others`: ids that the source
+    has as well, and that were not chosen.
     """
 
     def __init__(
-        self, problems: Iterable[Problem], *, packages: Collection[str] = (), kept: ExitStack | None = None
+        self,
+        problems: Iterable[Problem],
+        *,
+        packages: Collection[str] = (),
+        others: Collection[str] = (),
+        kept: ExitStack | None = None,
     ) -> None:
-        self._kept, self.packages = kept or ExitStack(), tuple(packages)
+        self._kept, self.packages, self._others = kept or ExitStack(), tuple(packages), frozenset(others)
         self._by_id: dict[str, dict[int | None, Problem]] = {}
         for problem in sorted(problems, key=lambda problem: (problem.id, problem.year or 0)):
             same = self._by_id.setdefault(problem.id, {})
@@ -69,6 +85,8 @@ class Problems(Mapping[str, Problem]):
     def find(self, problem_id: str, year: int | None = None) -> Problem:
         """Return the problem of this id. A year may be missing on either side, if only one fits."""
         same = self._by_id.get(problem_id)
+        if same is None and problem_id in self._others:
+            raise LeftOut(problem_id, NOT_SELECTED)
         if same is None:
             raise InputError(
                 f"unknown problem {problem_id!r}",
@@ -171,8 +189,11 @@ def load_problems(
     place = Path(cache) if cache else private_folder()
     with ExitStack() as kept:
         folders = package_folders(source, place, kept, limits)
+        others: Collection[str] = ()
         if choose is not None:
-            only = choose([name for found in folders if (name := _id(*found)) and (not only or name in only)])
+            ids = _ids(folders, only)
+            only = choose(ids)
+            others = set(ids).difference(only)
         wanted = (found for found in folders if not only or _id(*found) in {*only, None})
         problems = list[Problem]()
         for folder, where in wanted:
@@ -182,7 +203,7 @@ def load_problems(
             problems.append(package.problem)
         problems = problems if change is None else list(map(change, problems))
         _refuse_missing(only, {problem.id for problem in problems}, folders, source)
-        return Problems(problems, packages=packages, kept=kept.pop_all())
+        return Problems(problems, packages=packages, others=others, kept=kept.pop_all())
 
 
 def check_problems(
@@ -190,26 +211,31 @@ def check_problems(
     *,
     cache: Path,
     only: Collection[str] = frozenset(),
+    choose: Callable[[Sequence[str]], Collection[str]] | None = None,
     change: Callable[[Problem], Problem] | None = None,
     limits: ArchiveLimits | None = None,
 ) -> tuple[Package, ...]:
     """Return every package of a source with its problem, or with all that is wrong with it.
 
-    `only` leaves packages of other ids out; those that are too broken to say their id stay. An id that none
-    has is an InputError. For looking at: the cache may evict what a zip's problems were read from.
+    `only` and `choose` leave packages of other ids out; those that are too broken to say their id stay. An id
+    that none has is an InputError. For looking at: the cache may evict what a zip's problems were read from.
     `load_problems` prevents that.
     """
-    packages: list[Package] = []
-    folders: list[tuple[Path, str]] = []
+    places: list[Package | tuple[Path, str]] = []
     with ExitStack() as kept:
         for place in _places(Path(source)):
             try:
-                there = _folders(place, cache, limits, kept)
+                places.extend(_folders(place, cache, limits, kept))
             except InputError as error:
-                packages.append(Package(where=str(place), errors=(error,)))
-                continue
-            folders.extend(there)
-            packages.extend(_read(*found) for found in there if not only or _id(*found) in {*only, None})
+                places.append(Package(where=str(place), errors=(error,)))
+        folders = [found for found in places if not isinstance(found, Package)]
+        if choose is not None:
+            only = choose(_ids(folders, only))
+        packages = [
+            found if isinstance(found, Package) else _read(*found)
+            for found in places
+            if isinstance(found, Package) or not only or _id(*found) in {*only, None}
+        ]
         if all(package.problem is not None for package in packages):
             _refuse_missing(
                 only, {package.problem.id for package in packages if package.problem}, folders, source
@@ -228,6 +254,11 @@ def _refuse_missing(
     for missing in sorted(set(only) - set(found)):
         names = tuple(name for place in folders if (name := _id(*place)))
         raise InputError(f"no problem {missing!r} in it", where=str(source), remedy=nearest(missing, names))
+
+
+def _ids(folders: Iterable[tuple[Path, str]], only: Collection[str]) -> list[str]:
+    """Return the ids of packages, all or those in `only`, in the order of the packages."""
+    return [name for found in folders if (name := _id(*found)) and (not only or name in only)]
 
 
 def _id(folder: Path, where: str) -> str | None:

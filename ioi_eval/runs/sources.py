@@ -69,13 +69,12 @@ def open_source(
     benchmark = benchmark_of(source)
     if benchmark is None:
         _check_unused(options)
-        choose = None if options.first is None and options.sample is None else partial(_chosen, options)
         cache, change = store.root / "packages", options.limited
         return load_problems(
             source,
             cache=cache,
             only=options.problems,
-            choose=choose,
+            choose=_choice(options),
             change=change,
             packages=options.packages or (),
         )
@@ -90,7 +89,11 @@ def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[
     if benchmark is None:
         _check_unused(options)
         return check_problems(
-            source, cache=store.root / "packages", only=options.problems, change=options.limited
+            source,
+            cache=store.root / "packages",
+            only=options.problems,
+            choose=_choice(options),
+            change=options.limited,
         )
     with opened(source, options, store) as problems:
         good = [
@@ -150,6 +153,11 @@ def packages_of(source: str, options: BenchmarkOptions) -> tuple[str, ...]:
     """Return the Python packages that programs may count on: as the options say, else the benchmark's."""
     benchmark = benchmark_of(source)
     return (() if benchmark is None else benchmark.packages) if options.packages is None else options.packages
+
+
+def _choice(options: BenchmarkOptions) -> Callable[[Sequence[str]], Sequence[str]] | None:
+    """Return how packages are chosen by their ids; None: all of them."""
+    return None if options.first is None and options.sample is None else partial(_chosen, options)
 
 
 def _chosen(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ioi_eval.benchmarks import Selection, find_benchmark, open_dump
 from ioi_eval.benchmarks.benchmark import BenchmarkOptions, Candidate
-from ioi_eval.benchmarks.loaded import LeftOut, Loaded, load, of_columns
+from ioi_eval.benchmarks.loaded import Loaded, load, of_columns
 from ioi_eval.problems import Package, Problems, check_problems
+from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import Repairs, extract
 from ioi_eval.rules.json_tests import CasesError, as_json
 

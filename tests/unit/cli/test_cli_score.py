@@ -205,6 +205,25 @@ def test_a_dry_run_judges_nothing(cli: CommandLine, problems: Path) -> None:
 
 
 @pytest.mark.once
+@pytest.mark.once
+def test_a_sample_of_packages_leaves_rows_of_others_out(cli: CommandLine) -> None:
+    """As a sample of a benchmark does. A problem that no package has is a mistake all the same."""
+    names = ("apple", "pear")
+    for name in names:
+        write_package(cli.folder / "packages" / name)
+    rows = [row(name, RIGHT, problem_id=name) for name in names]
+    asked = ("--problems", "packages", "--sample", "1", "--out", "run", "--json")
+    done = cli("score", write_dump(cli.folder / "d.jsonl", rows), *asked)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["dump"]["left_out"] == {"not selected": 1}
+    listed = json.loads(cli("problems", "packages", "--sample", "1", "--json").stdout)
+    assert [one["id"] for one in listed] == list(results(cli.folder / "run"))
+
+    rows.append(row("plum", RIGHT, problem_id="plum"))
+    unknown = cli("score", write_dump(cli.folder / "d.jsonl", rows), *asked)
+    assert unknown.returncode == 2 and "unknown problem 'plum'" in unknown.stderr, unknown.stderr
+
+
 def test_programs_are_found_as_asked(cli: CommandLine, problems: Path) -> None:
     """Another way to find them is no other run: the rows whose programs it changes are judged again."""
     both = f"```cpp\n{WRONG}```\nBetter:\n```cpp\n{RIGHT}```"
