@@ -130,8 +130,8 @@ def budgets(of: Sequence[Entry]) -> Section | None:
     return Section(
         title="Points by the number of submissions",
         text=[
-            "All: every submission of the run counts. One: the first solution that aims at the whole "
-            "problem, or else at its last subtask.",
+            "All: every submission of the run counts. One: the first solution of those that aim highest: at "
+            "the whole problem, or else at the last subtask that any aims at.",
             f"{limits}: this many for each problem, handed in without knowing their scores, in rounds over "
             "the subtasks from the last to the first, without those that are solved; of each subtask first "
             "the one with the best score on the samples, then the longest.",

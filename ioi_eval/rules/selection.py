@@ -135,7 +135,7 @@ def _is_solved(target: str | None, some: Attempt, solved: set[str]) -> bool:
 
 
 def single(candidates: Iterable[Attempt]) -> Attempt | None:
-    """The first solution of those that aim highest: at the whole problem, else at its last subtask.
+    """The first solution of those that aim highest: at the whole problem, else at the last subtask of any.
 
     Whatever it is worth, also if it does not compile.
     """

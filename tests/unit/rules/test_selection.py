@@ -202,6 +202,7 @@ def test_the_single_one_is_the_first_that_aims_highest() -> None:
     ]
     assert keys([one for one in [single(made)] if one]) == ["full0"]
     assert keys([one for one in [single([*made, candidate("whole", number=7)])] if one]) == ["whole"]
+    assert keys([one for one in [single(made[:1])] if one]) == ["few"]
     assert single([]) is None
 
 
