@@ -44,7 +44,7 @@ from ioi_eval.rules.scoring import is_solved, submission_status
 from ioi_eval.runs import BenchmarkOptions, Timing
 from ioi_eval.runs.engine import servers_found
 from ioi_eval.runs.events import EngineStarting, EngineStopped, OnEvent
-from ioi_eval.runs.sources import opened
+from ioi_eval.runs.sources import benchmark_of, opened
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.store import Store
 from ioi_eval.store.rows import bounded
@@ -156,11 +156,12 @@ def _only(found: Problems, asked: BenchmarkOptions, source: str) -> Problem:
     elif len(asked.problems) == 1 and not found:
         problem = found.find(next(iter(asked.problems)))  # says why it is left out
     else:
+        of_year = "with its --year" if benchmark_of(source) else "the package itself with --problems"
         raise InputError(
             f"a program is judged for one problem, and here are {len(found)} problems",
             where=source,
             field="--problem",
-            remedy=f"Name one, with its --year if several have that name. {nearest('', tuple(found))}",
+            remedy=f"Name one, {of_year} if several have that name. {nearest('', tuple(found))}",
         )
     if problem.task_type is TaskType.OUTPUT_ONLY:
         what, remedy = f"{problem.id} asks for files, not for a program", "Use `ioi-eval score` or `validate`"

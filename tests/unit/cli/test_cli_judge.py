@@ -142,6 +142,11 @@ def test_bad_input(cli: CommandLine, problems: Path) -> None:
     source, base = program(cli, RIGHT), ("--problems", problems)
     assert "no problem 'ad' in it. Did you mean 'add'" in refused(cli, source, "--problem", "ad", *base)
     assert "2 problems" in refused(cli, source, *base) and "add, other" in refused(cli, source, *base)
+    for year in (2023, 2024):
+        header = write_package(cli.folder / "years" / str(year) / "add") / "problem.json"
+        header.write_text(json.dumps({**json.loads(header.read_text()), "year": year}))
+    several = refused(cli, source, "--problem", "add", "--problems", "years")
+    assert "the package itself with --problems if several" in several and "--year" not in several
     assert "'Cobol'" in refused(cli, source, "--language", "Cobol", "--problem", "add", *base)
     unknown = refused(cli, program(cli, RIGHT, "sol.txt"), "--problem", "add", *base)
     assert "sol.txt, --language: the language is not known" in unknown
