@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec.structs import replace
@@ -224,6 +224,8 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
 class ListedBenchmark(Benchmark):
     """A benchmark made of an entry."""
 
+    version: ClassVar[int] = 2
+
     def __init__(self, entry: BenchmarkEntry) -> None:
         named = entry.columns
         needed = (named.id, named.statement, named.tests, named.inputs, named.outputs, named.assertions)
@@ -237,7 +239,14 @@ class ListedBenchmark(Benchmark):
     def candidate(self, row: Row) -> Candidate:
         found, prefix = super().candidate(row), self._entry.prefix
         alias = found.id.removeprefix(prefix) if prefix else ""
-        return replace(found, alias=alias if self._columns.id else str(row.index))
+        values = (self.value_of(row, column) for column in self._columns.tags)
+        listed = (value if isinstance(value, list) else [value] for value in values)
+        tags = dict.fromkeys(str(tag) for several in listed for tag in several if tag is not None)
+        return replace(
+            found,
+            alias=alias if self._columns.id else str(row.index),
+            tags=tuple(filter(None, tags)),
+        )
 
     def id_of(self, row: Row) -> str:
         column, prefix = self._columns.id, self._entry.prefix

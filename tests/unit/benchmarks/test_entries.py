@@ -285,6 +285,21 @@ def test_an_entry_in_a_file(cli: CommandLine, tmp_path: Path) -> None:
     assert (problem.limits.cpu_time, problem.checker.kind) == (2, CheckerKind.TOKENS)
 
 
+def test_a_column_of_tags_may_hold_a_list(tmp_path: Path) -> None:
+    entry = tmp_path / "sums.toml"
+    entry.write_text(f'{ENTRY}\ntags = ["labels", "source"]\n')
+    row = {"text": "Add.", "info": {"cases": PAIRS}}
+    rows = written(
+        tmp_path / "rows.jsonl",
+        {**row, "number": 5, "labels": ["greedy", "dp", "dp"], "source": "book"},
+        {**row, "number": 6, "labels": [], "source": None},
+    )
+    found = load(entry_in(entry), BenchmarkOptions(dataset=str(rows)), cache=tmp_path / "cache")
+    assert (found["5"].tags, found["6"].tags) == (("greedy", "dp", "book"), ())
+    options = BenchmarkOptions(dataset=str(rows), tags=frozenset({"dp"}))
+    assert list(load(entry_in(entry), options, cache=tmp_path / "cache")) == ["5"]
+
+
 def test_a_wrong_entry(tmp_path: Path) -> None:
     for text, said in (
         (ENTRY.replace("comparison", "comparisn"), "Did you mean 'comparison'"),
