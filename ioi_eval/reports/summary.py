@@ -40,6 +40,7 @@ from ioi_eval.reports.records import (
 )
 from ioi_eval.reports.scoreboard import Entrant, Scores
 from ioi_eval.rules import scoring
+from ioi_eval.rules.json_tests import CasesError, literal_in
 from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, ending, pass_rate, submission_status
 from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim
@@ -132,10 +133,18 @@ class Traits(Value):
         )
 
 
+def _tags_in(text: str) -> Any:
+    """Return the tags of a text: a list as JSON or as Python writes it, as tables have it, or with commas."""
+    if text.lstrip().startswith("["):
+        with contextlib.suppress(CasesError):
+            return structured(text) or literal_in(text)
+    return [tag.strip() for tag in text.split(",")]
+
+
 def traits_of(row: Mapping[str, Any]) -> Traits:
     difficulty, year, tags = row.get("difficulty"), as_number(row.get("year")), row.get("tags")
     if isinstance(tags, str):
-        tags = [tag.strip() for tag in tags.split(",")]
+        tags = _tags_in(tags)
     listed = tags if isinstance(tags, list | tuple) else ()
     return Traits(
         difficulty=str(difficulty) if isinstance(difficulty, str | int | float) else "",

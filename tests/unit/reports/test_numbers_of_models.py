@@ -145,6 +145,10 @@ def test_no_groups_where_no_row_says_any(tmp_path: Path) -> None:
             {"difficulty": 1500, "tags": "a, b ,", "year": "2024"},
             Traits(difficulty="1500", tags=("a", "b"), year=2024),
         ),
+        ({"tags": '["b", "a, c"]'}, Traits(tags=("a, c", "b"))),  # as tables write lists
+        ({"tags": "['b', 'a']"}, Traits(tags=("a", "b"))),
+        ({"tags": "[]"}, Traits()),
+        ({"tags": "[USACO], gold"}, Traits(tags=("[USACO]", "gold"))),
         ({"difficulty": ["x"], "tags": 3, "year": "soon"}, Traits()),
         ({"tags": [1, None, ""], "year": float("inf"), "difficulty": None}, Traits()),
         ({"year": 2024.0}, Traits(year=2024)),
