@@ -123,7 +123,8 @@ _KEYS = ("key", "uuid", "id")
 _EARNED, _WORTH = ("points", "all_subtasks_points", "score"), ("max_points",)
 _DONE = ("solved", "resolved", "passed", "correct")
 _NESTED = ("all_subtasks_results", "all_subtasks_exact_scores", "test_results", "repairs", "confinement")
-_WORDS = {"true": True, "false": False}
+_WORDS = {"true": True, "false": False}  # as CSV has them
+_BITS = {"1": True, "0": False}
 # What a row of ours says of how it was judged, and others do not.
 _UNSAID: Mapping[str, Any] = {
     "code_compiles": True,
@@ -219,9 +220,15 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
     row["key"] = str(
         next((columns[name] for name in _KEYS if columns.get(name) not in (None, "")), f"row {number}")
     )
+    row |= {name: _UNSAID[name] for name in ("repairs", "confinement") if row[name] is None}
+    row["code_compiles"] = {**_WORDS, **_BITS}.get(str(row["code_compiles"]).lower())
+    if row["code_compiles"] is None:
+        raise _unread(columns, where, number, "code_compiles", "true or false")
     if isinstance(parts := row.get("all_subtasks_results"), list):
         row.setdefault("all_subtasks_exact_scores", [part.get("score") for part in parts])
         row.setdefault("all_subtasks_points", math.fsum(part.get("weighted_score") or 0 for part in parts))
+    elif columns.get("all_subtasks_results") not in (None, ""):
+        raise _unread(columns, where, number, "all_subtasks_results", "a list, in a text as JSON")
     else:
         earned, worth = _worth(columns, where, number)
         if not 0 <= earned <= worth or not worth:
@@ -266,6 +273,13 @@ def _worth(columns: Mapping[str, Any], where: str, number: int) -> tuple[float, 
 
 def _numbers(columns: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[float]:
     return (number for name in names if (number := as_number(columns.get(name))) is not None)
+
+
+def _unread(columns: Mapping[str, Any], where: str, number: int, name: str, expected: str) -> InputError:
+    value = bounded(repr(columns[name]), _MAX_VALUE)
+    return InputError(
+        f"{name} is {value}", where=where, row=number, remedy=f"Give {expected}, or leave the column out"
+    )
 
 
 def _missing(columns: Mapping[str, Any], where: str, number: int, names: tuple[str, ...]) -> InputError:

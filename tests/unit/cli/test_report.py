@@ -183,6 +183,8 @@ def test_rows_of_a_run_are_reported_from_a_file_as_in_its_folder(cli: CommandLin
         ({"question_id": "a", "solved": False}, 0),
         ({"question_id": 0, "id": 0, "passed": "True"}, 1),
         ({"name": "a", "passed": True, "test_results": None, "compile_output": None}, 1),
+        ({"name": "a", "passed": True, "code_compiles": "True", "confinement": "{'a': 'b'}"}, 1),
+        ({"name": "a", "passed": True, "all_subtasks_results": ""}, 1),
     ],
 )
 def test_rows_from_elsewhere_need_little(cli: CommandLine, row: dict[str, Any], points: float) -> None:
@@ -215,6 +217,11 @@ def test_problems_of_two_years_from_elsewhere_are_two(cli: CommandLine) -> None:
         ({"problem_id": "a", "all_subtasks_results": [{"score": 1}]}, "line 2: is no result"),
         ({"problem_id": "a", "points": ""}, "line 2: no value: one of all_subtasks_results, points"),
         ({"problem_id": "a", "passed": 1}, "passed is 1."),
+        ({"problem_id": "a", "passed": True, "code_compiles": "soon"}, "line 2: code_compiles is 'soon'"),
+        (
+            {"problem_id": "a", "passed": True, "all_subtasks_results": "[{'subtask': 'all'}]"},
+            "line 2: all_subtasks_results is \"[{'subtask': 'all'}]\". Give a list",
+        ),
         (
             {"problem_id": "a", "points": 30, "max_points": 40},
             "line 2: problem 'a' has 40 points here and 1 in line 1",
