@@ -80,6 +80,21 @@ async def test_feedback_is_the_next_message_until_full_marks(tmp_path: Path, ask
     assert done.summary.models[0].points == 100
 
 
+async def test_programs_that_have_full_marks_together_end_it(tmp_path: Path) -> None:
+    package = write_package(tmp_path / "add", subtasks={"1": (40, ["1-1"]), "2": (60, ["1-2"])})
+    (package / "statement.md").write_text("Add.")
+    engine = FakeEngine(lambda test: float(f"right on {test.index}" in test.source))
+
+    def answer(one: Asked) -> Answer:
+        return says(f"```cpp\nint right on {one.number} ;\n```\n")
+
+    with StubServer(answer, "/v1").running() as server:
+        model = ModelOptions(name="otter", base_url=server.url)
+        done = await compete(str(package), model, Turns(number=5), out=tmp_path / "run", engine=engine)
+    assert [place.points for place in done.scoreboard] == [100]
+    assert len(server.asked) == 2
+
+
 async def test_it_goes_on_where_it_stopped_and_asks_for_nothing_twice(
     tmp_path: Path, asked: list[Asked]
 ) -> None:
