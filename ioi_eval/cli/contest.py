@@ -149,18 +149,20 @@ async def _serve(
     quiet: bool,
 ) -> None:
     """Until a signal, or the end of standard input."""
-    from ioi_eval.integrations.mcp import contest_server, listen, serving  # its package may be missing
+    # Its package may be missing.
+    from ioi_eval.integrations.mcp import contest_server, endable_input, listen, serving
 
     ended = console.Stops()
     if stdio is not None:
         async with opening as contest:
             _tell_each_line_once(quiet)
-            server = contest_server(contest, participant=stdio)
+            server, end = contest_server(contest, participant=stdio), endable_input()
             waiting = asyncio.create_task(ended.wait())
             talking = asyncio.create_task(server.run_stdio_async())
             await asyncio.wait({waiting, talking}, return_when=asyncio.FIRST_COMPLETED)
             for task in (waiting, talking):
                 task.cancel()
+            end()
             await asyncio.gather(waiting, talking, return_exceptions=True)
         return
     # The contest's clock starts when it is opened: all that the user can mend comes before.

@@ -12,6 +12,8 @@ import hmac
 import logging
 import os
 import socket
+import sys
+import threading
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
@@ -131,6 +133,34 @@ def _add_statement(server: MCPServer[Any], session: Callable[[], Session], label
             return as_markdown(session().statement(label))
         except Refused as error:
             raise ResourceError(str(error)) from None
+
+
+# --- standard input ----------------------------------------------------------------------------------
+
+
+def endable_input() -> Callable[[], None]:
+    """Let standard input be handed on by a socket, and return what ends it.
+
+    The SDK reads it in a thread, which nothing stops but its end.
+    """
+    if sys.stdin is None:  # it is closed: its number may be that of another file
+        return lambda: None
+    given, (ours, theirs) = os.dup(0), socket.socketpair()
+    with theirs:
+        os.dup2(theirs.fileno(), 0)
+
+    def end() -> None:
+        with contextlib.suppress(OSError):  # it has ended
+            ours.shutdown(socket.SHUT_WR)
+
+    def hand_on() -> None:
+        with contextlib.suppress(OSError):  # it has ended, or cannot be read any more
+            while piece := os.read(given, 1 << 16):
+                ours.sendall(piece)
+        end()
+
+    threading.Thread(target=hand_on, daemon=True).start()
+    return end
 
 
 # --- streamable HTTP ---------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ try:
     from mcp import Client, MCPError, StdioServerParameters
     from mcp.client.streamable_http import streamable_http_client
 
-    from ioi_eval.integrations.mcp import contest_server, serving
+    from ioi_eval.integrations.mcp import contest_server, endable_input, serving
 except ModuleNotFoundError:
     lacks("mcp")
 
@@ -242,6 +242,28 @@ def test_the_command_over_standard_input(warm: WarmCommand, cli: CommandLine) ->
     assert (*server.communicate(), server.returncode) == ("", "", 0)
     (row,) = read_rows(cli.folder / "cup")
     assert row["participant"] == "otter"
+
+
+async def test_a_signal_ends_the_command_whose_client_stays(warm: WarmCommand, cli: CommandLine) -> None:
+    words = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter"]
+    server = warm.start(words, cli.folder, cli.env, listens=True)
+    assert server.stdin is not None
+    print('{"jsonrpc": "2.0", "id": 1, "method": "ping"}', file=server.stdin, flush=True)
+    assert json.loads(server.stdout.readline())["id"] == 1
+    server.send_signal(signal.SIGTERM)
+    try:
+        await until(lambda: server.poll() is not None)
+    finally:
+        server.stdin.close()
+    assert server.returncode == 0
+    assert (cli.folder / "cup" / "report.md").is_file()
+
+
+def test_a_standard_input_that_is_closed_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = os.fstat(0)
+    monkeypatch.setattr(sys, "stdin", None)
+    endable_input()()
+    assert os.path.samestat(before, os.fstat(0))
 
 
 @pytest.mark.long
