@@ -100,6 +100,15 @@ class _Attempts:
             self.gained = at
         self.points, self.last = points, at
 
+    def solve(self, mode: scoring.Mode) -> bool:
+        """As reports count it: by subtasks several submissions may share the work."""
+        counting = self.worths[-1:] if mode is scoring.Mode.MAX_TOKENED_LAST else self.worths
+        if mode is scoring.Mode.MAX_SUBTASK and any(worth.result.subtasks for worth in counting):
+            bests = scoring.best_of_subtasks(worth.result for worth in counting)
+            parts = (scoring.worth_points(best.subtasks) for best in bests.values())
+            return all(part.exact_score >= 1 for each in parts for part in each)
+        return any(worth.verdict is Verdict.AC for worth in counting)
+
 
 class _Participant:
     def __init__(self, name: str, at_once: int) -> None:
@@ -186,6 +195,11 @@ class Contest:
         return tuple(
             sorted(places, key=lambda place: (-place.points, place.gained or 0.0, place.participant))
         )
+
+    def solved(self, participant: str, problem: str) -> bool:
+        """Return True if a participant has full marks, which rounded points may fall short of."""
+        attempts = self._participant(participant).problems.get(problem)
+        return attempts is not None and attempts.solve(self.rules.mode)
 
     def _participant(self, name: str) -> _Participant:
         if name not in self._known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Coroutine, Mapping
 from typing import Any
@@ -71,9 +72,11 @@ class Episode:
 
     @property
     def share(self) -> float:
-        """The share of the points so far, in [0, 1]."""
+        """The share of the points so far, in [0, 1]; 1 for full marks alone."""
+        if self._contest.solved(_ALONE, self.label):
+            return 1.0
         most = self.statement.points
-        return min(1.0, self.points / most) if most else 0.0
+        return min(self.points / most, math.nextafter(1.0, 0.0)) if most else 0.0
 
     @property
     def done(self) -> bool:

@@ -100,7 +100,7 @@ def write_package(
     checker: str | None = None,
     time_limit: float = 2.0,
     memory: int = 256 << 20,
-    subtasks: Mapping[str, tuple[int, list[str]]] = SUBTASKS,
+    subtasks: Mapping[str, tuple[float, list[str]]] = SUBTASKS,
 ) -> Path:
     """A package in the contest system's layout; its id is the folder's name."""
     for name in ("tests", "subtasks"):

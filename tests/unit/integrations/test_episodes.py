@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from support.command_line import write_package
 
 from ioi_eval import InputError
 from ioi_eval.contest import NotJudged, Refused
@@ -17,7 +20,8 @@ SOURCE = str(examples() / "problems" / "lanterns")
 
 
 def outcome(test: FakeTest) -> float | Broken:
-    return Broken("out of disks") if "break" in test.source else float("right" in test.source)
+    right = "right" in test.source or f"part_{test.index}" in test.source
+    return Broken("out of disks") if "break" in test.source else float(right)
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +40,21 @@ async def test_it_ends_with_full_marks() -> None:
     assert (await episode.submit("int wrong;"))["points"] == 0 and not episode.done
     await episode.submit("int right;")
     assert (episode.share, episode.done, episode.told()["submissions"]) == (1, True, 2)
+
+
+# Rounded points fall short of all, and so do points whose binary fractions add up to more.
+@pytest.mark.parametrize("points", [(33.333, 33.333, 33.333), (34.6, 55.2, 10.2)])
+@pytest.mark.parametrize("programs", [("right",), ("part_0", "part_1", "part_2")])
+async def test_full_marks_end_it_whatever_points_add_up_to(
+    tmp_path: Path, points: tuple[float, ...], programs: tuple[str, ...]
+) -> None:
+    tests = ("1-1", "1-2", "2-1")
+    subtasks = {test: (worth, [test]) for test, worth in zip(tests, points, strict=True)}
+    episode = Episodes(str(write_package(tmp_path / "add", subtasks=subtasks)), {}).start("add")
+    for program in programs:
+        assert episode.share < 1 and not episode.done
+        await episode.submit(f"int {program};")
+    assert (episode.share, episode.done) == (1, True)
 
 
 async def test_it_ends_when_nothing_more_may_be_submitted() -> None:
