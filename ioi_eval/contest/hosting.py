@@ -398,8 +398,10 @@ class _Competing(NamedTuple):
                 # Not of an earlier call.
                 answer = msgspec.structs.replace(answer, repeats=answer.number in seen)
                 seen.add(answer.number)
-                known = [points for points in (answer.points, answer.best) if points is not None]
-                if answer.verdict is Verdict.AC or max(known, default=-1.0) >= answer.of:
+                knows = answer.best is not None
+                if answer.verdict is Verdict.AC or (
+                    knows and self.contest.solved(session.participant, self.label)
+                ):
                     return
             earlier += (("user", prompt), ("assistant", reply.generation))
             words = {"told": None if answer is None else msgspec.to_builtins(answer)}

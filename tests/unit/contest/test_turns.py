@@ -80,8 +80,12 @@ async def test_feedback_is_the_next_message_until_full_marks(tmp_path: Path, ask
     assert done.summary.models[0].points == 100
 
 
-async def test_programs_that_have_full_marks_together_end_it(tmp_path: Path) -> None:
-    package = write_package(tmp_path / "add", subtasks={"1": (40, ["1-1"]), "2": (60, ["1-2"])})
+@pytest.mark.parametrize("points", [(40, 60), (33.333, 66.664)])  # rounded, the last fall short
+async def test_programs_that_have_full_marks_together_end_it(
+    tmp_path: Path, points: tuple[float, float]
+) -> None:
+    subtasks = {"1": (points[0], ["1-1"]), "2": (points[1], ["1-2"])}
+    package = write_package(tmp_path / "add", subtasks=subtasks)
     (package / "statement.md").write_text("Add.")
     engine = FakeEngine(lambda test: float(f"right on {test.index}" in test.source))
 
@@ -91,7 +95,7 @@ async def test_programs_that_have_full_marks_together_end_it(tmp_path: Path) -> 
     with StubServer(answer, "/v1").running() as server:
         model = ModelOptions(name="otter", base_url=server.url)
         done = await compete(str(package), model, Turns(number=5), out=tmp_path / "run", engine=engine)
-    assert [place.points for place in done.scoreboard] == [100]
+    assert [place.points for place in done.scoreboard] == [sum(round(part, 2) for part in points)]
     assert len(server.asked) == 2
 
 
