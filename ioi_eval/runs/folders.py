@@ -145,7 +145,9 @@ def _refuse_one_folder(places: Collection[Path], runs: Path) -> None:
         folder = _folder_of(place, runs) if place.is_file() else place
         if (other := first.setdefault(folder.resolve(), place)) is not place:
             raise InputError(
-                f"has the folder {folder}, as {other}", where=str(place), remedy="Give it a name of its own"
+                f"goes to the folder {folder}, and so does {other}",
+                where=str(place),
+                remedy="Give it a name of its own",
             )
 
 

@@ -1,4 +1,4 @@
-"""What the solutions of the examples get from `ioi-eval validate`, judged once for all tests that need it."""
+"""`validate` judges the solutions of the examples once, and all tests that compare with it take its rows."""
 
 from __future__ import annotations
 

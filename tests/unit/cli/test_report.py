@@ -275,6 +275,7 @@ def test_two_places_of_one_name_are_refused(cli: CommandLine, second: str) -> No
     before = contents(cli.folder / "runs" / "rows")
     refused = cli("report", "a/rows.jsonl", second)
     assert (
-        refused.returncode == 2 and f"{second}: has the folder runs/rows, as a/rows.jsonl" in refused.stderr
+        refused.returncode == 2
+        and f"{second}: goes to the folder runs/rows, and so does a/rows.jsonl" in refused.stderr
     )
     assert contents(cli.folder / "runs" / "rows") == before
