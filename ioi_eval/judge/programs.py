@@ -270,6 +270,7 @@ _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}  # what numpy asks for
 _HARNESS = "harness.py"
 _NOTHING_RUNS = PlanSubmission(argv=("/bin/false",))  # a plan wants a program, also where no test starts it
+_STREAM = "/dev/std"  # leads to /proc
 _BY_FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 
 
@@ -303,6 +304,8 @@ class Terms:
             )
         files = [trusted.file for trusted in (ours.checker, ours.manager) if trusted is not None]
         interpreter, (runs, beside) = "", self._runs
+        if not runs.proc and (self._grader_names_a_stream or names_a_stream(submission)):
+            runs = msgspec.structs.replace(runs, proc=True)
         if built is not None and self.language is not None:
             if runs.argv[0] != self.language.artifact_name and not self.language.runner:
                 interpreter = built.toolchain  # what took the source has to run it
@@ -317,6 +320,10 @@ class Terms:
             files=tuple(files),
             outputs=handed_in(self.problem, submission) if submission.outputs else {},
         )
+
+    @cached_property
+    def _grader_names_a_stream(self) -> bool:
+        return any(_STREAM.encode() in file.content.read() for file in self.problem.grader_files)
 
     @cached_property
     def _runs(self) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
@@ -354,6 +361,13 @@ class Terms:
             address_space=language.address_space,
         )
         return runs, beside
+
+
+def names_a_stream(submission: Submission) -> bool:
+    """Return True if a source of the program opens a standard stream by name, or may."""
+    return _STREAM in (submission.code or "") or any(
+        _STREAM.encode() in file.content.read() for file in submission.files
+    )
 
 
 def runs_code(problem: Problem, submission: Submission) -> bool:

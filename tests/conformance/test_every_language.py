@@ -204,14 +204,31 @@ async def test_mono_collects_memory_while_another_thread_waits(scorer: Scorer) -
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
-# What most programs in JavaScript read their input by.
+# How programs read their input by name, in JavaScript most of them.
+BY_NAME = {
+    "c++": "#include <fstream>\n#include <iostream>\n"
+    'int main() { std::ifstream in("/dev/stdin"); long long a, b; in >> a >> b; std::cout << a + b; }',
+    "python": "print(sum(map(int, open('/dev/stdin').read().split())))",
+    "pypy": "print(sum(map(int, open('/dev/stdin').read().split())))",
+    "javascript": "const [a, b] = require('fs').readFileSync('/dev/stdin', 'utf8').split(/\\s+/).map(BigInt);"
+    " console.log(String(a + b))",
+    "java": "public class Main { public static void main(String[] x) throws Exception {"
+    ' var in = new java.util.Scanner(new java.io.File("/dev/stdin"));'
+    " System.out.println(in.nextLong() + in.nextLong()); } }",
+    "rust": RUST.format(
+        'let text = std::fs::read_to_string("/dev/stdin").unwrap();'
+        ' println!("{}", text.split_whitespace().map(|x| x.parse::<i64>().unwrap()).sum::<i64>());'
+    ),
+}
+
+
+@pytest.mark.sample("^(c[+][+]|python)-None")
 @pytest.mark.parametrize("layers", [None, ("landlock", "seccomp"), ("namespaces", "seccomp")], ids=str)
-async def test_javascript_reads_its_input_by_name(store: Store, layers: tuple[str, ...] | None) -> None:
-    needs("javascript")
-    code = example(find("javascript"))
-    assert code.count("readFileSync(0") == 1
+@pytest.mark.parametrize("language", BY_NAME)
+async def test_the_input_is_read_by_name(store: Store, language: str, layers: tuple[str, ...] | None) -> None:
+    needs(language)
     async with Scorer(EmbeddedEngine(store=store, layers=layers), store=store) as scorer:
-        result = await score(scorer, code.replace("(0", '("/dev/stdin"'), "javascript")
+        result = await score(scorer, BY_NAME[language], language)
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 

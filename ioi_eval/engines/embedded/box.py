@@ -221,12 +221,18 @@ def fill(box: Path, files: Iterable[JobFile], uid: int | None, starting: Lock) -
     return tuple(file for file in placed if file is not None)
 
 
+def make_folder(folder: Path, mode: int) -> None:
+    """Make a folder with this mode, whatever the umask."""
+    folder.mkdir()
+    folder.chmod(mode)
+
+
 def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:
     target = box / file.name
     for place in reversed(PurePosixPath(file.name).parents[:-1]):
         folder = box / place
         if not folder.is_dir():
-            folder.mkdir(mode=0o755)
+            make_folder(folder, 0o755)
             if uid is not None:
                 os.chown(folder, uid, uid)
     source = file.content.path

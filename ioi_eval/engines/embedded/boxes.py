@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from ioi_eval.engines.embedded.box import BY_PATH
+from ioi_eval.engines.embedded.box import BY_PATH, make_folder
 from ioi_eval.engines.embedded.toolchains import everybody_may_enter
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.store import private_folder
@@ -162,7 +162,7 @@ class Boxes:
             sweep(base)
             while not self._take(base):
                 pass  # a sweeper was faster than our lock
-            (self.folder / "kept").mkdir(mode=0o700)
+            make_folder(self.folder / "kept", 0o700)
         except OSError as error:
             raise EngineUnavailable(f"no folder for boxes can be made in {base}: {error}") from error
 
@@ -198,7 +198,7 @@ class Boxes:
     def make(self, uid: int | None) -> Path:
         """A new, empty box that only `uid` (None: we) may enter."""
         box = self.folder / f"box-{secrets.token_hex(8)}"
-        box.mkdir(mode=0o700)
+        make_folder(box, 0o700)
         if uid is not None:
             os.chown(box, uid, uid)
         return box

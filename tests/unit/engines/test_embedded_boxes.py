@@ -3,11 +3,14 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pytest
+from engine_helpers import file
 
 from ioi_eval.engines.embedded import boxes as folders
+from ioi_eval.engines.embedded.box import fill
 from ioi_eval.engines.embedded.boxes import ROOM_NEEDED, Boxes, Disk, sweep, why_not_in_memory
 from ioi_eval.errors import EngineUnavailable
 
@@ -22,6 +25,21 @@ def test_comes_and_goes(base: Path) -> None:
     boxes.close()
     boxes.close()
     assert list(base.iterdir()) == []
+
+
+def test_a_box_can_be_entered_whatever_the_umask(base: Path) -> None:
+    """Else every submission of an engine that root started would be a compile error."""
+    boxes = Boxes(base)
+    before = os.umask(0o777)
+    try:
+        boxes.open()
+        box = boxes.make(None)
+        fill(box, [file("a/b/text", "hi"), file("tool", "", executable=True)], None, Lock())
+    finally:
+        os.umask(before)
+    paths = (boxes.place_to_keep().parent, box, box / "a", box / "a/b", box / "a/b/text", box / "tool")
+    assert [path.stat().st_mode & 0o777 for path in paths] == [0o700, 0o700, 0o755, 0o755, 0o644, 0o755]
+    boxes.close()
 
 
 def test_close_without_open(base: Path) -> None:
