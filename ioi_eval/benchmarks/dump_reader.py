@@ -22,6 +22,7 @@ from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import Extraction, Repairs
+from ioi_eval.rules.json_tests import list_in
 from ioi_eval.store.packed import NamedKeys
 from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain
 
@@ -92,15 +93,15 @@ class Columns(Fields):
 
     def generation(self, column: str) -> str | None:
         """Return the model's reply: a text, or the last answer in a list of chat messages."""
-        value = self.value(column)
-        if not isinstance(value, list):
+        messages = _messages(self.value(column))
+        if not isinstance(messages, list):
             return self.words(column)
-        answers = [self._content(message, column) for message in value]
+        answers = [self._content(message, column) for message in messages]
         return next((answer for answer in reversed(answers) if answer is not None), None)
 
     def said(self, column: str) -> str:
         """Return all texts of a column: a text, or the messages of a chat, whoever wrote them."""
-        value = self.value(column)
+        value = _messages(self.value(column))
         messages = value if isinstance(value, list) else [{"content": value}]
         return "\n".join(str(each.get("content") or "") for each in messages if isinstance(each, dict))
 
@@ -178,6 +179,12 @@ def value_at(columns: Mapping[str, Any], path: str) -> Any:
 
 def _parts(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
+
+
+def _messages(value: Any) -> Any:
+    """Return the messages of a chat that a table has as a text; anything else as it is."""
+    listed = list_in(value) if isinstance(value, str) and "role" in value else None
+    return listed if listed and all(isinstance(each, dict) and "role" in each for each in listed) else value
 
 
 def _are_answers(column: str, value: Any) -> bool:

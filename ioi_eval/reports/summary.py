@@ -40,7 +40,7 @@ from ioi_eval.reports.records import (
 )
 from ioi_eval.reports.scoreboard import Entrant, Scores
 from ioi_eval.rules import scoring
-from ioi_eval.rules.json_tests import CasesError, literal_in
+from ioi_eval.rules.json_tests import list_in
 from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, ending, pass_rate, submission_status
 from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim
@@ -135,9 +135,8 @@ class Traits(Value):
 
 def _tags_in(text: str) -> Any:
     """Return the tags of a text: a list as JSON or as Python writes it, as tables have it, or with commas."""
-    if text.lstrip().startswith("["):
-        with contextlib.suppress(CasesError):
-            return structured(text) or literal_in(text)
+    if (listed := list_in(text)) is not None:
+        return listed
     return [tag.strip() for tag in text.split(",")]
 
 

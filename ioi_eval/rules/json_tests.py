@@ -202,6 +202,20 @@ def literal_in(text: str) -> Any:
         raise broken(f"{text[:40]!r} is no value") from error
 
 
+def list_in(text: str) -> list[Any] | None:
+    """Return the list that a text is, as JSON or as Python writes it: a table has no other way."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        found = msgspec.json.decode(shallow(text))
+    except msgspec.DecodeError:
+        try:
+            found = literal_in(text)
+        except CasesError:
+            return None
+    return found if isinstance(found, list) else None
+
+
 class _Plain(ast.NodeTransformer):
     """Makes literals of what is printed like calls and names."""
 

@@ -226,6 +226,15 @@ def test_code_is_taken_from_the_last_answer_of_a_chat(tmp_path: Path, write: Any
     assert [one.code for one in open_dump([path], problems=PROBLEMS)] == [CODE, None]
 
 
+@pytest.mark.parametrize("written", [json.dumps, repr])
+def test_a_table_has_a_chat_as_a_text(tmp_path: Path, written: Any) -> None:
+    """It was one reply: its escaped lines are no program, or one that does not compile."""
+    chat = said(("system", "```cpp\nno\n```"), ("user", "it's"), ("assistant", ANSWER))
+    rows = [{"problem_id": "sum", "messages": text} for text in (written(chat), ANSWER, '[{"role"')]
+    path = write_csv(tmp_path / "x.csv", rows)
+    assert [one.code for one in open_dump([path], problems=PROBLEMS)] == [CODE, CODE, None]
+
+
 def test_a_message_may_be_in_parts_and_a_chat_without_an_answer(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": ANSWER[:9]}, {"type": "image"}, {"type": "text", "text": ANSWER[9:]}]
     chats = [said(("assistant", parts)), said(("user", ANSWER)), said(("assistant", None)), []]
