@@ -46,6 +46,7 @@ _RUN = re.compile(r"`{3,}|~{3,}")
 _TAG = re.compile(r"[\s{.]*+([\w+#.-]*+)")
 # What may follow the fence that ends a block: </answer>, <|im_end|>, marks that close what it stands in.
 _BEHIND = re.compile(r"(?:\s++|<[^<>\n]++>|[*}])*+")
+_QUOTED = re.compile(r"(?:[ \t]*+>[^\n]*+(?:\n|\Z))*+")
 _DOCUMENTS = ("markdown", "md")  # blocks whose own text has fences
 
 
@@ -66,15 +67,20 @@ class _Block:
 
     tag: str
     fence: str
-    indent: int
+    indent: int | None  # None: it begins behind something else, such as the mark of a list or of a quote
     start: int
     end: int = -1
     closed: bool = False
 
     def code(self, text: str) -> str:
         body = text[self.start : self.end]
-        if self.indent:
-            body = re.sub(rf"^[ \t]{{1,{self.indent}}}", "", body, flags=re.M)
+        indent = self.indent
+        if indent is None:
+            if _QUOTED.fullmatch(body):
+                body = re.sub(r"^[ \t]*> ?", "", body, flags=re.M)
+            indent = min(map(len, re.findall(r"^([ \t]*+)\S", body, flags=re.M)), default=0)
+        if indent:
+            body = re.sub(rf"^[ \t]{{1,{indent}}}", "", body, flags=re.M)
         return body if body.endswith("\n") or not body else body + "\n"
 
 
@@ -106,11 +112,11 @@ def _opened(text: str, line: _Line) -> _Block | None:
     # after the run is a sentence about fences.
     info = text[line.last[1] : line.end]
     if line.runs % 2 and text[line.last[0]] == "`" and len(info.split(maxsplit=1)) == 1:
-        return _block(text, line, line.last, indent=0)
+        return _block(text, line, line.last, indent=None)
     return None
 
 
-def _block(text: str, line: _Line, run: tuple[int, int], *, indent: int) -> _Block:
+def _block(text: str, line: _Line, run: tuple[int, int], *, indent: int | None) -> _Block:
     tag = _TAG.match(text, run[1], line.end)
     assert tag is not None, "every part of the pattern may be empty"
     return _Block(tag.group(1).lower(), text[run[0] : run[1]], indent, min(line.end + 1, len(text)))

@@ -122,6 +122,19 @@ def test_a_fence_may_end_the_last_line_of_the_code() -> None:
 
 
 @pytest.mark.parametrize(
+    ("mark", "margin"),
+    [("- ", "  "), ("1. ", "   "), ("* Python:\t", " \t"), ("> ", "> "), ("> 2. ", ">    ")],
+)
+@pytest.mark.parametrize("code", [SCRIPT, "for x in input():\n    if x:\n\n        print(x)\n"])
+def test_a_block_in_a_list_or_a_quote(mark: str, margin: str, code: str) -> None:
+    lines = "".join(margin + line for line in (*code.splitlines(keepends=True), "```\n"))
+    assert extract(f"So:\n{mark}```python\n{lines}\nDone.\n", PYTHON) == code
+    # Not what is a program's own.
+    flat = f"{mark}```python\n{code}```\n"
+    assert extract(flat, PYTHON) == code
+
+
+@pytest.mark.parametrize(
     "behind", ["</answer>", " </answer>\n", "<|im_end|>", "</s>", "</a><|eot_id|>", "}", "**"]
 )
 def test_a_closing_tag_may_follow_the_last_fence(behind: str) -> None:
