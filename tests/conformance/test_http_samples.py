@@ -13,7 +13,7 @@ from support.wire import decode_reply
 
 from ioi_eval.rules.verdicts import classic_outcome, classic_result
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 FOLDER = Path(__file__).parents[1] / "unit" / "engines" / "jobs" / "piston_samples"
 SAMPLES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}

@@ -9,7 +9,7 @@ from ioi_eval.models import SubmissionResult, TestResult, Verdict
 from ioi_eval.runs import Overloaded
 from ioi_eval.runs.runner import Crowding
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 
 def result(computed: float | None, waited: float | None) -> SubmissionResult:

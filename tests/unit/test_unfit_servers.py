@@ -8,7 +8,7 @@ from support.servers import Condition
 from ioi_eval import InputError
 from ioi_eval.runs.engine import refuse_unfit
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 GOOD = Condition(name="output", ok=True, detail="up to 64 MiB")
 COULD_BE_BETTER = Condition(name="processes", ok=None, detail="only up to 32", remedy="Set more")

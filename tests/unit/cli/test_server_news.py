@@ -7,7 +7,7 @@ import pytest
 from ioi_eval.cli.progress import ServerNews
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 
 class Clock:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 NOTING = """
 import io, logging

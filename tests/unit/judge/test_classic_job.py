@@ -25,7 +25,7 @@ from ioi_eval.models import (
 )
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 
 def full_problem() -> Problem:

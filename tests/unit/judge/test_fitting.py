@@ -32,7 +32,7 @@ from ioi_eval.models import (
 from ioi_eval.rules.plan import live
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 PROGRAM = Program(
     proctor=Blob.of("proctor"),

@@ -20,7 +20,7 @@ from ioi_eval.models import (
 )
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 # --- precompiled headers -----------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from ioi_eval.models import (
 )
 from ioi_eval.rules.plan import live
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 PROGRAM = Program(
     proctor=Blob.of("proctor"),

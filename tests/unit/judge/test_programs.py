@@ -42,7 +42,7 @@ from ioi_eval.models import (
 from ioi_eval.store.resources import proctor_sources
 from ioi_eval.testing import FakeEngine, Fatal
 
-pytestmark = [pytest.mark.alike, pytest.mark.usefixtures("no_waiting")]
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("no_waiting")]
 
 
 def made_of(outcome: Built | Rejected) -> Blob:

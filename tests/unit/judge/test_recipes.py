@@ -15,7 +15,7 @@ from ioi_eval.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.judge.recipes import proctor_recipe, trusted_recipe
 from ioi_eval.models import BuildLimits, Submission, TaskOptions, TaskType, Toolchain
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 LIMITS = BuildLimits()
 TOOL = Toolchain(command="g++", path="/usr/bin/g++", version="12.2.0", identity="g++ 12.2.0 abc")

@@ -11,7 +11,7 @@ from ioi_eval.models import Blob, NamedBlob, TaskOptions, TaskType, Verdict
 from ioi_eval.rules.limits import MOST_SOURCE
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 NAMES = {
     "above": ("../b.h",),

@@ -28,7 +28,7 @@ from ioi_eval.models import (
 from ioi_eval.models import Verdict as V
 from ioi_eval.testing import FakeEngine, FakeTest
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 
 GRADERS = (named("graders/manager.cpp", "the manager"), named("graders/sum.h"), named("graders/stub.cpp"))

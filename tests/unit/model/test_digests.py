@@ -7,7 +7,7 @@ import pytest
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.values import Blob, Limits, Problem, Subtask, TaskOptions, Test
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 SUM = Problem(
     id="sum",

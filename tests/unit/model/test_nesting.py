@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ioi_eval.model.nesting import DEEPEST, NestedTooDeep, Nesting, shallow
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 TRICKY = st.text(alphabet='[]{}"\\,:x\n\ud800é', max_size=8)
 LEAVES = st.none() | st.integers() | TRICKY

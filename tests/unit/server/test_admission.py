@@ -13,7 +13,7 @@ from ioi_eval.engines.embedded.engine import WaitingLine
 from ioi_eval.errors import EngineOverloaded
 from ioi_eval.server.jobs import NOBODY, Admission, Caller, Draining, staying
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 
 async def stay(admission: Admission, leave: asyncio.Event) -> str:

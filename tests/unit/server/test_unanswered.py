@@ -12,7 +12,7 @@ from ioi_eval.server import sandbox_fusion as unanswered
 from ioi_eval.server.jobs import Admission
 from ioi_eval.server.sandbox_fusion import TooLate, Unanswered
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 
 async def test_answers_that_nobody_takes_make_room_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from ioi_eval import Store
 from ioi_eval.models import Blob
 from ioi_eval.store.memory import Bounded, Notes, Shared, recalled, remembered
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 
 class Work:

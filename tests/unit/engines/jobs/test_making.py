@@ -32,7 +32,7 @@ from ioi_eval.judge.recipes import CHECKER
 from ioi_eval.models import Blob, BuildLimits, Job, JobResult, Profile, Stage, StageStatus, Toolchain
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 MADE = b"a program"
 

@@ -21,7 +21,7 @@ from ioi_eval.engines.ray.node import VERSION, About, Lacking, NodeCall
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Blob
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 PROFILE = Profile(name="ray", architecture="x86_64")
 

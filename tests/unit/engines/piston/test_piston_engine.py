@@ -36,7 +36,7 @@ from ioi_eval.engines.piston.engine import ServerTimes, at_its_pace, time_for
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 
 def brief(seconds: float) -> Patience:

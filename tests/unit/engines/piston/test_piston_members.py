@@ -14,7 +14,7 @@ from ioi_eval.engines.contract import ignore
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError, ToolchainGone
 from ioi_eval.models import Job
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 EVERY = 0.002
 

@@ -14,7 +14,7 @@ from ioi_eval.engines.cluster import Endpoint, Pool, State, Tries, Waits
 from ioi_eval.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.errors import AttemptsUsedUp, ServerReplaced
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 
 def pool_with(*slots: int, total: int | None = None, patience: float = 60.0) -> tuple[Pool, list[Endpoint]]:

@@ -14,7 +14,7 @@ from ioi_eval.engines.piston.discovery import Fixed
 from ioi_eval.engines.piston.sending import Request, Tokens, Wire
 from ioi_eval.errors import EngineError, InputError
 
-pytestmark = pytest.mark.alike
+pytestmark = pytest.mark.once
 
 WORKER, PISTON = "Piston v3.1.1 (ioi-eval worker)", "Piston v3.1.1"
 
