@@ -109,19 +109,25 @@ void mount_or_fail(const std::string& source, const std::string& target, const c
     sys::fail_errno("mount on " + target);
 }
 
+constexpr const char* hidden_folder = "/job";  // from programs
+
 void bind_file(const std::string& source, const std::string& target, bool writable) {
   mount_or_fail(source, target, nullptr, MS_BIND | MS_REC, "");
   if (!writable) mount_or_fail("", target, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, "");
 }
 
-// A /proc with nothing but an empty file under the program's number.
-void stand_in_for_proc(int program) {
-  mount_or_fail("proc", "/proc", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=4k,nr_inodes=8");
-  for (const char* folder : {"/proc/self", "/proc/self/fd"})
+// A /proc with nothing but what `program` has open, or an empty file under its number.
+void stand_in_for_proc(const Program& program) {
+  constexpr unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  const std::string descriptors = "/proc/self/fd";
+  mount_or_fail("proc", "/proc", "tmpfs", flags, "mode=0755,size=4k,nr_inodes=8");
+  for (const char* folder : {"/proc/self", descriptors.c_str()})
     if (mkdir(folder, 0755) != 0) sys::fail_errno(folder);
-  if (mknod(("/proc/self/fd/" + std::to_string(program)).c_str(), S_IFREG, 0) != 0)
+  if (program.streams)
+    mount_or_fail(hidden_folder, descriptors, nullptr, MS_MOVE, "");
+  else if (mknod((descriptors + "/" + std::to_string(program.file)).c_str(), S_IFREG, 0) != 0)
     sys::fail_errno("the program's name");
-  mount_or_fail("", "/proc", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
+  mount_or_fail("", "/proc", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, "");
 }
 
 // In a namespace of its own the program sees its folder as /box, and the job's folder not at all.
@@ -135,11 +141,12 @@ void arrange_mounts(const room::Room& room, const Program& program) {
   if (!program.tmp_size.empty())
     mount_or_fail("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,nr_inodes=100k,size=" + program.tmp_size);
   // The job's folder stays below ours for the supervisor's sake only until here.
-  if (umount2("/job", MNT_DETACH) != 0) sys::fail_errno("hide the job's folder");
+  if (umount2(hidden_folder, MNT_DETACH) != 0) sys::fail_errno("hide the job's folder");
   if (program.proc) return;
+  if (program.streams) mount_or_fail("/proc/self/fd", hidden_folder, nullptr, MS_BIND, "");
   umount2("/proc", MNT_DETACH);  // its own
   umount2("/proc", MNT_DETACH);  // the room's
-  if (room.by_name && program.file >= 0) stand_in_for_proc(program.file);
+  if (program.streams || (room.by_name && program.file >= 0)) stand_in_for_proc(program);
 }
 
 std::string folder_here(const room::Room& room, const Program& program) {
@@ -171,8 +178,8 @@ void enforce_landlock(const room::Room& room, const Program& program) {
   if (room.pid && !program.tmp_size.empty()) rules.permit_path("/tmp", landlock::Access::work);
   if (program.file >= 0) rules.permit(program.file, landlock::Access::run);
   for (const int fd : program.inherited) rules.permit(fd, landlock::Access::run);
+  if (program.proc || program.streams) rules.permit(0, landlock::Access::read);  // so that /dev/stdin can be opened
   if (program.proc) {
-    rules.permit(0, landlock::Access::read);  // so that /dev/stdin can be opened
     if (program.profile == seccomp::Profile::submission)
       for (const char* name : what_runtimes_read)
         rules.permit_path((std::string("/proc/self/") + name).c_str(), landlock::Access::read);

@@ -44,6 +44,7 @@ Submission read_submission(const json::Value& value) {
     sys::fail("submission.processes: a number from 1 to " + std::to_string(most_started) + " expected");
   submission.processes = static_cast<int>(processes);
   submission.proc = value.at("proc").boolean_or(false, "submission.proc");
+  submission.streams = value.at("streams").boolean_or(false, "submission.streams");
   submission.warm = read_warm(value.at("warm"));
   submission.address_space = value.at("address_space").boolean_or(false, "submission.address_space");
   return submission;

@@ -18,7 +18,7 @@ struct Submission {
   std::vector<std::string> argv, files, env;
   int threads = 1;
   int processes = 1;  // itself and all that it starts; more than one for a package's own runner only
-  bool proc = false, address_space = false;
+  bool proc = false, streams = false, address_space = false;
   Warm warm;
 };
 

@@ -44,6 +44,7 @@ struct Program {
   std::vector<std::string> writable;   // files and folders in it that may be written although the folder may not
   std::string tmp_size;                // of a /tmp of its own, such as "64m"; empty: none
   bool proc = false;                   // sees /proc
+  bool streams = false;                // sees of it what its descriptors are opened by
   bool proc_of_box = false;            // all that stands there of the box's own processes
   bool threads = false;
   int processes = 1;                   // of a submission, itself and all that it ever starts

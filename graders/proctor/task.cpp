@@ -19,6 +19,7 @@ process::Program Task::submission() const {
   program.env = plan_.submission.env;
   program.file = opened_.program.valid() ? opened_.program.get() : -1;
   program.proc = plan_.submission.proc;
+  program.streams = plan_.submission.streams;
   program.threads = plan_.submission.threads > 1;
   program.quiet = plan_.alone;
   program.processes = plan_.submission.processes;
@@ -78,11 +79,11 @@ int Task::rewound(int input) {
 }
 
 // Outside of a namespace of its own a program could read the name of its input, and look at what lies beside it:
-// Landlock hides what stands in a file, not how long it is. And with a /proc it could open it once more, for writing,
+// Landlock hides what stands in a file, not how long it is. And with names of descriptors it could open it once more, for writing,
 // where only the file's mode forbids that. A copy has neither a name nor neighbours.
 sys::Fd Task::hand_input(int input, process::Program& program) const {
   program.input = rewound(input);
-  const bool hidden = room_.mount && (!program.proc || room_.landlock_abi > 0);
+  const bool hidden = room_.mount && ((!program.proc && !program.streams) || room_.landlock_abi > 0);
   if (hidden || !room_.layers.on("copies")) return {};
   sys::Fd copied = files::memory("input");
   files::copy(program.input, copied.get());

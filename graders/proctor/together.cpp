@@ -131,7 +131,7 @@ class TwoSteps : public Together {
       program.argv.push_back(std::to_string(step));
       program.argv.push_back(pipes::path(end));
       program.inherited.push_back(end.get());
-      program.proc = true;
+      program.streams = true;
       if (input) copied = hand_input(opened_.of(*input), program);
       program.output = output;
     });
@@ -214,7 +214,7 @@ class Communication : public Together {
       program.output = to.get();
       return;
     }
-    program.proc = true;
+    program.streams = true;
     for (const sys::Fd* end : {&from, &to}) {
       program.argv.push_back(pipes::path(*end));
       program.inherited.push_back(end->get());

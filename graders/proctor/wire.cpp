@@ -16,7 +16,7 @@ struct RoomWords {
 
 struct ProgramWords {
   process::Limits limits;
-  bool threads, quiet, proc;
+  bool threads, quiet, proc, streams;
   int input, output, error, kept, told;  // places among the descriptors; -1: none
 };
 
@@ -138,7 +138,8 @@ Message of_program(const process::Program& program, int report) {
   message.fds.push_back(report);
   ProgramWords words = {};
   words.limits = program.limits;
-  words.threads = program.threads, words.quiet = program.quiet, words.proc = program.proc;
+  words.threads = program.threads, words.quiet = program.quiet;
+  words.proc = program.proc, words.streams = program.streams;
   words.input = place_of(program.input, message.fds), words.output = place_of(program.output, message.fds);
   words.error = place_of(program.error, message.fds), words.kept = place_of(program.kept, message.fds);
   words.told = place_of(program.told, message.fds);
@@ -151,7 +152,8 @@ process::Program program_of(const Message& message) {
   const auto words = words_of<ProgramWords>(message);
   process::Program program;
   program.limits = words.limits;
-  program.threads = words.threads, program.quiet = words.quiet, program.proc = words.proc;
+  program.threads = words.threads, program.quiet = words.quiet;
+  program.proc = words.proc, program.streams = words.streams;
   program.input = at(message, words.input), program.output = at(message, words.output),
       program.error = at(message, words.error);
   program.kept = at(message, words.kept), program.told = at(message, words.told);

@@ -305,7 +305,7 @@ class Terms:
         files = [trusted.file for trusted in (ours.checker, ours.manager) if trusted is not None]
         interpreter, (runs, beside) = "", self._runs
         if not runs.proc and (self._grader_names_a_stream or names_a_stream(submission)):
-            runs = msgspec.structs.replace(runs, proc=True)
+            runs = msgspec.structs.replace(runs, streams=True)
         if built is not None and self.language is not None:
             if runs.argv[0] != self.language.artifact_name and not self.language.runner:
                 interpreter = built.toolchain  # what took the source has to run it

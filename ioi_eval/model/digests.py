@@ -35,6 +35,7 @@ _YOUNGER = (
     "source_names",
     "again",
     "forks",
+    "streams",
     "forks_by",
     "worth",
     "whole_only",

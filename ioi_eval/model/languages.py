@@ -59,7 +59,7 @@ class Language(Value, frozen=True, kw_only=True):
     time_factor: float = 1.0
     time_extra: float = 0.0  # seconds
     memory_extra: int = 0  # bytes
-    proc: bool = False  # the runtime needs /proc; programs that open a stream by name see it too
+    proc: bool = False  # the runtime needs /proc
     address_space: bool = True  # the address space may be capped as a backstop
     header: str = ""  # brings the whole standard library: worth precompiling, and often forgotten by models
     syntax: str = ""  # how extraction tells code from prose: braces, python

@@ -43,6 +43,7 @@ class PlanSubmission(Message):
     threads: int = 1
     processes: int = 1  # itself and all that it starts; 1 forbids others
     proc: bool = False
+    streams: bool = False
     address_space: bool = False
     warm: PlanWarm | None = None
 
