@@ -94,8 +94,9 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 // The folder of programs that can all see the same mounts: they write no files and see no /proc.
 std::string shared_folder(const plan::Plan& plan) {
+  const plan::Submission& program = plan.submission;
   const bool writes = plan.task_type == "BatchAndOutput" || !plan.output_file.empty();
-  return writes || plan.submission.proc || plan.submission.streams || plan.submission.files.empty() ? "" : task::own_folder;
+  return writes || program.proc || program.streams || program.files.empty() ? "" : task::own_folder;
 }
 
 std::string module_names(const plan::Plan& plan) {
