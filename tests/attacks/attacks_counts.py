@@ -33,6 +33,7 @@ COUNTS = (
         'for (int r : {6 /* NPROC */, 8 /* MEMLOCK */, 11 /* SIGPENDING */, 12 /* MSGQUEUE */}) { rlimit l; if (syscall(SYS_prlimit64, 0, r, 0, &l)) continue; if (l.rlim_cur > 0 && l.rlim_cur != RLIM_INFINITY) l.rlim_cur--; if (syscall(SYS_setrlimit, r, &l) == 0 || syscall(SYS_prlimit64, 0, r, &l, 0) == 0 || syscall(SYS_prlimit64, getpid(), r, &l, 0) == 0) won("a limit"); }',
     ),
     _cpp("signals-in-proc", "landlock namespaces", 'string t = text_of("/proc/self/status"); if (t.find("SigQ") != string::npos) won("queue");'),
+    _cpp("signals-beside-its-descriptors", "landlock namespaces", 'string t = text_of("/proc/self/status"); if (t.find("SigQ") != string::npos && access("/dev/stdin", F_OK) == 0) won("queue");'),
     _cpp("watches-that-are-counted", "seccomp", 'int e = syscall(SYS_epoll_create1, 0); if (e >= 0) won("watches");'),
     _python(
         "more-watches-than-anybody-needs",
