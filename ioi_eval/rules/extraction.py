@@ -19,9 +19,20 @@ from ioi_eval.model.values import Problem, TaskType, Value
 
 # --- reasoning ---------------------------------------------------------------------------------------
 
-# An opening tag stands at the start of a line; elsewhere it is talked about. A closing one may follow
-# anything.
-_REASONING = re.compile(r"^[ \t]*<(?:think|thinking|reasoning)>|</(?:think|thinking|reasoning)>", re.I | re.M)
+# An opening mark stands at the start of a line; elsewhere it is talked about. A closing one may follow
+# anything. Models of different makers have different marks: tags, those of Magistral, Kimi, Command A and
+# Sky-T1, and the channels of gpt-oss, of which words remain where special tokens are left out.
+_THOUGHT = "(?:seed:)?(?:think|thinking|thought|reasoning)"
+_REASONING = re.compile(
+    rf"""
+      (?P<opening> ^[ \t]*
+        (?: (?i:<{_THOUGHT}>) | \[THINK] | ◁think▷ | <\|START_THINKING\|> | <\|begin_of_thought\|>
+          | (?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|> ))
+    | (?i:</{_THOUGHT}>) | \[/THINK] | ◁/think▷ | <\|END_THINKING\|> | <\|end_of_thought\|>
+    | <\|channel\|>final<\|message\|> | assistantfinal
+    """,
+    re.M | re.X,
+)
 
 
 def _without_reasoning(text: str) -> str:
@@ -29,7 +40,7 @@ def _without_reasoning(text: str) -> str:
     kept: list[str] = []
     opened, position = False, 0
     for tag in _REASONING.finditer(text):
-        if "</" not in tag.group():
+        if tag["opening"]:
             if not opened:
                 kept.append(text[position : tag.start()])
             opened = True

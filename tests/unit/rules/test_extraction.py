@@ -201,6 +201,31 @@ def test_reasoning_is_dropped(tag: str) -> None:
     assert extract(text + "See above.", CPP) is None
 
 
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("<seed:think>", "</seed:think>"),
+        ("<thought>\n", "</thought>"),
+        ("[THINK]", "[/THINK]"),
+        ("◁think▷", "◁/think▷"),
+        ("<|START_THINKING|>", "<|END_THINKING|><|START_RESPONSE|>"),
+        ("<|begin_of_thought|>\n\n", "<|end_of_thought|>\n\n<|begin_of_solution|>"),
+        ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    ],
+)
+def test_reasoning_between_marks_of_other_makers(opening: str, closing: str) -> None:
+    text = f"{opening}Say\n" + fenced(DRAFT).rstrip("\n")
+    assert extract(text + closing + fenced(ADD), CPP) == ADD
+    assert extract(text + closing + "See above.", CPP) is None
+    assert extract(text, CPP) is None
+
+
+def test_channels_without_their_special_tokens() -> None:
+    text = "analysisSay\n" + fenced(DRAFT).rstrip("\n") + "assistantfinal"
+    assert extract(text + fenced(ADD), CPP) == ADD
+    assert extract(text + "See above.", CPP) is None
+
+
 def test_reasoning_that_was_cut_off_holds_no_answer() -> None:
     assert extract("<think>\nSo\n" + fenced(DRAFT) + "or\n" + fenced(ADD), CPP) is None
 
