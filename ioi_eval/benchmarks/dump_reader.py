@@ -82,7 +82,8 @@ class Columns(Fields):
         found = value_at(self.columns, self.find(column) or column)
         if column in _TEXTS and any(isinstance(part, bytes) for part in (found, *_parts(found))):
             raise self.wrong(column, "bytes that are no text in UTF-8")
-        return None if found is ABSENT else plain(found)
+        value = None if found is ABSENT else plain(found)
+        return _listed(value) if column in _ANSWERED else value
 
     def words(self, column: str) -> str | None:
         """Return a text with anything in it but white space; None where there is none."""
@@ -93,7 +94,7 @@ class Columns(Fields):
 
     def generation(self, column: str) -> str | None:
         """Return the model's reply: a text, or the last answer in a list of chat messages."""
-        messages = _messages(self.value(column))
+        messages = self.value(column)
         if not isinstance(messages, list):
             return self.words(column)
         answers = [self._content(message, column) for message in messages]
@@ -101,7 +102,7 @@ class Columns(Fields):
 
     def said(self, column: str) -> str:
         """Return all texts of a column: a text, or the messages of a chat, whoever wrote them."""
-        value = _messages(self.value(column))
+        value = _listed(self.value(column))
         messages = value if isinstance(value, list) else [{"content": value}]
         return "\n".join(str(each.get("content") or "") for each in messages if isinstance(each, dict))
 
@@ -181,10 +182,14 @@ def _parts(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _messages(value: Any) -> Any:
-    """Return the messages of a chat that a table has as a text; anything else as it is."""
-    listed = list_in(value) if isinstance(value, str) and "role" in value else None
-    return listed if listed and all(isinstance(each, dict) and "role" in each for each in listed) else value
+def _listed(value: Any) -> Any:
+    """Return the chat, or the texts or chats, that a table has as one text; anything else as it is."""
+    if not isinstance(value, str) or not value.rstrip().endswith("]") or not (listed := list_in(value)):
+        return value
+    chats = listed if all(isinstance(each, list) for each in listed) else [listed]
+    said = [message for chat in chats for message in chat]
+    are_messages = all(isinstance(message, dict) and "role" in message for message in said)
+    return listed if are_messages or all(isinstance(each, str) for each in listed) else value
 
 
 def _are_answers(column: str, value: Any) -> bool:

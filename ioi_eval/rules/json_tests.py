@@ -13,8 +13,10 @@ from __future__ import annotations
 import ast
 import base64
 import binascii
+import io
 import json
 import math
+import tokenize
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -203,17 +205,31 @@ def literal_in(text: str) -> Any:
 
 
 def list_in(text: str) -> list[Any] | None:
-    """Return the list that a text is, as JSON or as Python writes it: a table has no other way."""
+    """Return the list that a text is, as JSON, Python or numpy writes it: a table has no other way."""
     if not text.lstrip().startswith("["):
         return None
     try:
         found = msgspec.json.decode(shallow(text))
     except msgspec.DecodeError:
         try:
-            found = literal_in(text)
+            found = literal_in(_with_commas(text))
         except CasesError:
             return None
     return found if isinstance(found, list) else None
+
+
+def _with_commas(text: str) -> str:
+    """Return a literal with the commas that numpy leaves out between texts or objects. CasesError."""
+    pieces, ended = list[str](), False
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text.strip()).readline):
+            begins = token.type == tokenize.STRING or token.string in ("[", "{")
+            pieces.append(f", {token.string}" if ended and begins else token.string)
+            if token.type != tokenize.NL:
+                ended = token.type == tokenize.STRING or token.string in ("]", "}")
+    except (tokenize.TokenError, SyntaxError) as error:
+        raise broken(f"{text[:40]!r} is no value") from error
+    return " ".join(pieces)
 
 
 class _Plain(ast.NodeTransformer):

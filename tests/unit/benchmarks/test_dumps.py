@@ -226,13 +226,26 @@ def test_code_is_taken_from_the_last_answer_of_a_chat(tmp_path: Path, write: Any
     assert [one.code for one in open_dump([path], problems=PROBLEMS)] == [CODE, None]
 
 
-@pytest.mark.parametrize("written", [json.dumps, repr])
+def by_numpy(values: list[Any]) -> str:
+    return "[" + "\n ".join(map(repr, values)) + "]"
+
+
+@pytest.mark.parametrize("written", [json.dumps, repr, by_numpy])
 def test_a_table_has_a_chat_as_a_text(tmp_path: Path, written: Any) -> None:
     """It was one reply: its escaped lines are no program, or one that does not compile."""
     chat = said(("system", "```cpp\nno\n```"), ("user", "it's"), ("assistant", ANSWER))
     rows = [{"problem_id": "sum", "messages": text} for text in (written(chat), ANSWER, '[{"role"')]
     path = write_csv(tmp_path / "x.csv", rows)
     assert [one.code for one in open_dump([path], problems=PROBLEMS)] == [CODE, CODE, None]
+
+
+@pytest.mark.parametrize("written", [json.dumps, repr, by_numpy])
+@pytest.mark.parametrize("column", ["generations", "completion"])
+def test_a_table_has_several_replies_as_a_text(tmp_path: Path, written: Any, column: str) -> None:
+    """They were one reply without a program."""
+    rows = [{"problem_id": "sum", "id": "7", column: written([ANSWER, "it's none", ANSWER])}]
+    found = list(open_dump([write_csv(tmp_path / "x.csv", rows)], problems=PROBLEMS))
+    assert [(one.key, one.code) for one in found] == [("7/0", CODE), ("7/1", None), ("7/2", CODE)]
 
 
 def test_a_message_may_be_in_parts_and_a_chat_without_an_answer(tmp_path: Path) -> None:
