@@ -89,11 +89,11 @@ def candidate_of(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
 
 
 def structured(value: Any) -> Any:
-    """Return a structured column, also where a table made JSON of it; None where that is broken."""
+    """Return a structured column, also where a table made a text of it; None where that is broken."""
     try:
         return msgspec.json.decode(shallow(value)) if isinstance(value, str) else value
     except msgspec.DecodeError:
-        return None
+        return list_in(value)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -188,18 +188,18 @@ _NUMBERS = {"inf": math.inf, "nan": math.nan}
 _DICTIONARIES = ("Counter", "OrderedDict")
 
 
-def literal(node: ast.expr) -> Any:
-    """The value of an expression that is nothing but a value. CasesError."""
+def literal(node: ast.expr, *, arrays: bool = False) -> Any:
+    """The value of an expression that is nothing but a value; of an array its list. CasesError."""
     try:
-        return ast.literal_eval(_Plain().visit(node))
+        return ast.literal_eval((_Shown() if arrays else _Plain()).visit(node))
     except (ValueError, TypeError, RecursionError) as error:
         raise broken(f"{ast.unparse(node)[:40]!r} is no plain value") from error
 
 
-def literal_in(text: str) -> Any:
+def literal_in(text: str, *, arrays: bool = False) -> Any:
     """The same of a text. CasesError."""
     try:
-        return literal(ast.parse(text, mode="eval").body)
+        return literal(ast.parse(text, mode="eval").body, arrays=arrays)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise broken(f"{text[:40]!r} is no value") from error
 
@@ -212,21 +212,21 @@ def list_in(text: str) -> list[Any] | None:
         found = msgspec.json.decode(shallow(text))
     except msgspec.DecodeError:
         try:
-            found = literal_in(_with_commas(text))
+            found = literal_in(_with_commas(text), arrays=True)
         except CasesError:
             return None
     return found if isinstance(found, list) else None
 
 
 def _with_commas(text: str) -> str:
-    """Return a literal with the commas that numpy leaves out between texts or objects. CasesError."""
-    pieces, ended = list[str](), False
+    """Return a literal with the commas that numpy leaves out between values. CasesError."""
+    pieces, ended, values = list[str](), False, (tokenize.STRING, tokenize.NUMBER)
     try:
         for token in tokenize.generate_tokens(io.StringIO(text.strip()).readline):
-            begins = token.type == tokenize.STRING or token.string in ("[", "{")
+            begins = token.type in values or token.string in ("[", "{")
             pieces.append(f", {token.string}" if ended and begins else token.string)
             if token.type != tokenize.NL:
-                ended = token.type == tokenize.STRING or token.string in ("]", "}")
+                ended = token.type in values or token.string in ("]", "}")
     except (tokenize.TokenError, SyntaxError) as error:
         raise broken(f"{text[:40]!r} is no value") from error
     return " ".join(pieces)
@@ -242,6 +242,14 @@ class _Plain(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and node.func.id in _DICTIONARIES and not node.keywords:
             return self.visit(node.args[0]) if node.args else ast.Dict([], [])
         return node
+
+
+class _Shown(_Plain):
+    """Also takes the lists out of arrays within, as numpy shows them."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        shown = isinstance(node.func, ast.Name) and node.func.id == "array" and node.args
+        return self.visit(node.args[0]) if shown else super().visit_Call(node)
 
 
 def as_arguments(given: Iterable[object]) -> str:

@@ -31,7 +31,7 @@ from ioi_eval.runs.events import OnEvent, ReportFinished, ReportProgress, Report
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store.folder import Fingerprint, read_info
-from ioi_eval.store.rows import as_number, bounded, result_of, whole
+from ioi_eval.store.rows import as_number, bounded, plain, result_of, whole
 
 
 class Reported(Value):
@@ -214,7 +214,7 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
     # Also of a results.jsonl. A table has a null where only other rows have a value.
     silent = {name for name in (*_NESTED, *_UNSAID) if columns.get(name) is None}
     columns = whole({name: value for name, value in columns.items() if name not in silent}, {})
-    row = {**_UNSAID, **columns, **{name: structured(columns[name]) for name in _NESTED if name in columns}}
+    row = {**_UNSAID, **columns, **{name: _within(columns[name]) for name in _NESTED if name in columns}}
     problem = next((columns[name] for name in PROBLEM_COLUMNS if columns.get(name) not in (None, "")), None)
     if problem is None:
         raise _missing(columns, where, number, PROBLEM_COLUMNS)
@@ -228,9 +228,10 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
         raise _unread(columns, where, number, "code_compiles", "true or false")
     if isinstance(parts := row.get("all_subtasks_results"), list):
         row.setdefault("all_subtasks_exact_scores", [part.get("score") for part in parts])
-        row.setdefault("all_subtasks_points", math.fsum(part.get("weighted_score") or 0 for part in parts))
+        summed = math.fsum(part.get("weighted_score") or 0 for part in parts)
+        row["all_subtasks_points"] = next(_numbers(columns, ("all_subtasks_points",)), summed)
     elif columns.get("all_subtasks_results") not in (None, ""):
-        raise _unread(columns, where, number, "all_subtasks_results", "a list, in a text as JSON")
+        raise _unread(columns, where, number, "all_subtasks_results", "a list")
     else:
         earned, worth = _worth(columns, where, number)
         if not 0 <= earned <= worth or not worth:
@@ -258,6 +259,20 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise InputError(f"is no result: {error}", where=where, row=number) from error
     return row
+
+
+def _within(value: Any) -> Any:
+    """Return a structured column; of a table's text with the whole numbers that it made fractions of."""
+    found = structured(value)
+    return _whole_numbers(plain(found)) if isinstance(value, str) else found
+
+
+def _whole_numbers(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_whole_numbers(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _whole_numbers(item) for name, item in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _worth(columns: Mapping[str, Any], where: str, number: int) -> tuple[float, float]:

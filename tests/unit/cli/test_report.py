@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from run_samples import SUM, problem, result, submission, write_run
 from support.command_line import CommandLine, contents
@@ -171,6 +172,9 @@ def test_rows_of_a_run_are_reported_from_a_file_as_in_its_folder(cli: CommandLin
         assert found["models"] == usual["models"]
         assert (cli.folder / "runs" / "theirs" / "report.html").is_file()
     assert cli("report", "theirs.jsonl", "here").returncode == 0
+    pandas.read_parquet(cli.folder / "theirs.parquet").to_csv(cli.folder / "table.csv")
+    (found,) = json.loads(cli("report", "table.csv", "--json").stdout).values()
+    assert found["models"] == usual["models"]
 
 
 @pytest.mark.once
@@ -219,9 +223,10 @@ def test_problems_of_two_years_from_elsewhere_are_two(cli: CommandLine) -> None:
         ({"problem_id": "a", "passed": 1}, "passed is 1."),
         ({"problem_id": "a", "passed": True, "code_compiles": "soon"}, "line 2: code_compiles is 'soon'"),
         (
-            {"problem_id": "a", "passed": True, "all_subtasks_results": "[{'subtask': 'all'}]"},
-            "line 2: all_subtasks_results is \"[{'subtask': 'all'}]\". Give a list",
+            {"problem_id": "a", "passed": True, "all_subtasks_results": "[{'subtask': 'all'"},
+            "line 2: all_subtasks_results is \"[{'subtask': 'all'\". Give a list",
         ),
+        ({"problem_id": "a", "all_subtasks_results": "[{'subtask': 'all'}]"}, "line 2: is no result"),
         (
             {"problem_id": "a", "points": 30, "max_points": 40},
             "line 2: problem 'a' has 40 points here and 1 in line 1",
