@@ -19,6 +19,7 @@ import re
 import sys
 import traceback
 import types
+from collections.abc import Iterator, Set, ValuesView
 
 # As in the harnesses that such submissions are written for: all public names of these, and they themselves.
 MODULES = (
@@ -110,10 +111,16 @@ def tagged(value, encode):
         return each(value)
     if isinstance(value, tuple):
         return {"tuple": each(value)}
-    if isinstance(value, (set, frozenset)):
+    if isinstance(value, Set):  # also frozen ones, and the keys of a dict
         return {"set": in_order(each(value))}
     if isinstance(value, dict):
         return {"dict": in_order(map(each, value.items()))}
+    if isinstance(value, (bytes, bytearray)):
+        return {"bytes": value.hex()}
+    if isinstance(value, range):
+        return {"range": [value.start, value.stop, value.step]}
+    if isinstance(value, (Iterator, ValuesView)):  # equal to nothing, but an assertion may go through it
+        return {"iterator": each(value)}
     if hasattr(value, "__index__"):  # also whole numbers of numpy
         return int(value)
     number = float(value)

@@ -46,8 +46,10 @@ def value(said):
     if not isinstance(said, dict):
         return said
     (kind, held), = said.items()
-    make = {"tuple": tuple, "set": set, "dict": dict, "float": float}.get(kind, lambda held: complex(*held))
-    return make(held if kind == "float" else map(tuple, map(value, held)) if kind == "dict" else value(held))
+    one = {"tuple": tuple, "set": set, "dict": dict, "float": float, "bytes": bytes.fromhex, "iterator": iter}
+    several = {"complex": complex, "range": range}
+    made = map(tuple, map(value, held)) if kind == "dict" else value(held)
+    return several[kind](*made) if kind in several else one[kind](made)
 
 given, wanted, got = [open(path).read() for path in sys.argv[1:4]]
 """
@@ -347,6 +349,7 @@ class _Plus(Benchmark):
     language: ClassVar = "python"
     named = ColumnNames(statement="prompt")
     packages: ClassVar = ("numpy",)
+    version: ClassVar[int] = 2
     _prefix: ClassVar[str]
     _solution: ClassVar[tuple[str, ...]]  # columns that are its beginning and its end
 

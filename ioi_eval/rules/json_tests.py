@@ -276,6 +276,8 @@ def _tagged(value: object) -> object:
             return value if math.isfinite(value) else {"float": repr(value)}
         case complex():
             return {"complex": _each((value.real, value.imag))} if value.imag else _tagged(value.real)
+        case bytes():
+            return {"bytes": value.hex()}
         case list():
             return _each(value)
         case tuple():

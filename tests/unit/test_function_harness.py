@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ioi_eval.benchmarks.assertions import read_assertions
 from ioi_eval.store.resources import graders
 
 
@@ -49,3 +50,39 @@ def test_numbers_of_numpy_are_equal_to_those_of_python(tmp_path: Path, value: st
         command, input="[]", cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout == said, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("returned", "asserted", "right"),
+    [
+        ("(n for n in [3, 1])", "sorted(candidate()) == [1, 3]", "1"),
+        ("iter([3, 1])", "set(candidate()) == {1, 3}", "1"),
+        ("{3: 0, 1: 0}.values()", "list(candidate()) == [0, 0]", "1"),
+        ("range(3)", "list(candidate()) == [0, 1, 2] and len(candidate()) == 3", "1"),
+        ("range(3)", "len(candidate()) == 3 and candidate() == [0, 1, 2]", "0"),
+        ("iter([3, 1])", "[1] and candidate() == [3, 1]", "0"),
+        ("{3: 0, 1: 0}.keys()", "[1] and candidate() == {1, 3}", "1"),
+        ("b'a1'", "[1] and candidate() == b'a1'", "1"),
+        ("b'12'", "[1] and candidate() == 12", "0"),
+    ],
+)
+def test_an_assertion_goes_through_what_json_has_no_word_for(
+    tmp_path: Path, returned: str, asserted: str, right: str
+) -> None:
+    test = read_assertions(f"def check(candidate):\n    assert {asserted}\n", "f")
+    source = test.checker.sources[0].content.read().decode()
+    for name, text in (("program.py", f"def f(): return {returned}\n"), ("checker.py", source)):
+        (tmp_path / name).write_text(text)
+    command = [sys.executable, str(graders() / "python" / "harness.py"), "program.py", "f", "1"]
+    names = ("given", "wanted", "got")
+    texts = (test.cases[0].input, test.cases[0].output, said_by(command, tmp_path, test.cases[0].input))
+    for name, text in zip(names, texts, strict=True):
+        (tmp_path / name).write_text(text)
+    assert said_by([sys.executable, "checker.py", *names], tmp_path, "").strip() == right
+
+
+def said_by(command: list[str], folder: Path, given: str) -> str:
+    done = subprocess.run(
+        command, input=given, cwd=folder, capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout
