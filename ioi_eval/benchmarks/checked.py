@@ -40,6 +40,7 @@ _STANDARD = "gnu++17"
 
 class Checked(Benchmark):
     uses_testlib: ClassVar = True
+    version: ClassVar[int] = 2
     milliseconds_from: ClassVar = 0.0  # times below that count seconds
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
@@ -188,6 +189,7 @@ class LiveCodeBenchPro(Benchmark):
     columns: ClassVar = ("problem_id", "problem_title", "difficulty", "platform", "problem_statement")
     named = ColumnNames(id="problem_id", difficulty="difficulty", tags=("platform",))
     uses_testlib: ClassVar = True
+    version: ClassVar[int] = 2
 
     def candidates(self, main: Table) -> Iterator[Candidate]:
         """A problem may be of several quarters."""

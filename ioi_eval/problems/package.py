@@ -327,6 +327,8 @@ TESTLIB_REMEDY = (
     f"Put {TESTLIB} (github.com/MikeMirzayanov/testlib) beside the data, or into /usr/local/include"
 )
 _SYSTEM = (Path("/usr/local/include"), Path("/usr/include"))
+# As changed for the contest system, where a checker's score is on its standard output.
+_NO_EXIT_CODES = re.compile(r"testlibMode\s*==\s*_checker\s*\)\s*\{?\s*return\s+0\s*;")
 _INCLUDES_TESTLIB = re.compile(r'^\s*#\s*include\s*["<](?:.*/)?testlib\.h[">]', re.MULTILINE)
 
 
@@ -343,6 +345,9 @@ def with_testlib(name: str, source: str, *folders: Path) -> tuple[NamedBlob, ...
         return (main,)
     if (found := find_testlib(*folders)) is None:
         raise InputError(f"{name} includes {TESTLIB}, and there is none", remedy=TESTLIB_REMEDY)
+    if "registerTestlibCmd" in source and _NO_EXIT_CODES.search(found.read_text(errors="replace")):
+        what = f"{name} tells by its exit code what is right, and with {found} that is always 0"
+        raise InputError(what, remedy=TESTLIB_REMEDY)
     return (main, NamedBlob(name=TESTLIB, content=Blob.of_file(found)))
 
 

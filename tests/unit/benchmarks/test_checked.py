@@ -12,7 +12,7 @@ from hub_rows import ADD, contents, listed, loaded
 from judged import statuses
 from support.command_line import CommandLine
 from support.datasets import BenchmarkOptions, Loaded, find_benchmark, load
-from testlib_files import ABOVE, HALVES, HIDDEN, write_header
+from testlib_files import ABOVE, HALVES, HEADER, HIDDEN, write_header
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError
@@ -110,6 +110,14 @@ async def test_a_row_of_code_contests_plus(scorer: Scorer, home: Path) -> None:
 def test_testlib_is_asked_for_once_and_clearly(home: Path) -> None:
     (home / "copies" / "testlib.h").unlink()
     with pytest.raises(InputError, match=r"checker.cpp includes testlib.h.*beside the data"):
+        loaded(home, "aethercode", [aethercode()], schema=False)
+
+
+def test_a_testlib_whose_checkers_always_exit_with_0_is_refused(home: Path) -> None:
+    """That of the contest system writes scores: every program would be right."""
+    changed = "int resultExitCode(TResult) {\n  if (testlibMode == _checker)\n    return 0;  // CMS\n}\n"
+    (home / "copies" / "testlib.h").write_text(HEADER + changed)
+    with pytest.raises(InputError, match=r"checker.cpp tells by its exit code.* always 0.*MikeMirzayanov"):
         loaded(home, "aethercode", [aethercode()], schema=False)
 
 
