@@ -181,6 +181,17 @@ def _tests(body: list[ast.stmt], called: set[str], draws: bool) -> Iterator[tupl
                 raise broken(f"{ast.unparse(node)[:60]!r} calls the function with several arguments")
             if replaced.calls:
                 yield [literal(_Folded().visit(item)) for item in replaced.calls[0].args], statement
+            elif not isinstance(node.test, ast.Constant) and not draws:
+                raise broken(f"{ast.unparse(node)[:60]!r} asserts nothing of a call")
+        elif isinstance(node, _CHANGING) and not draws and not values.keys().isdisjoint(_names(node)):
+            raise broken(f"{ast.unparse(node)[:60]!r} may change what is asserted of")
+
+
+_CHANGING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Expr)
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
 def _unrolled(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -203,13 +214,20 @@ def _unrolled(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 class _Names(ast.NodeTransformer):
-    """Puts values in the place of names."""
+    """Puts values in the place of names, but not where an expression binds them anew."""
 
     def __init__(self, values: Mapping[str, ast.expr]) -> None:
         self._known = values
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return copy.deepcopy(self._known.get(node.id, node))
+
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> ast.AST:
+        bound = {name for part in node.generators for name in _names(part.target)}
+        own = {name: value for name, value in self._known.items() if name not in bound}
+        return _Names(own).generic_visit(node)
+
+    visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
 
 
 class Result(ast.NodeTransformer):

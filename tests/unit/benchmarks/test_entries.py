@@ -199,11 +199,21 @@ def test_what_is_no_plain_assertion_is_said() -> None:
         ("assert f(x=1) == 2", "names its arguments"),
         ("assert f(g()) == 2", "no plain value"),
         ("with open('a') as b:\n        assert f(1)", "no plain assertion"),
+        ("x = [1]; x.append(2); assert f(x) == 3", "may change what is asserted of"),
+        ("x = 1; x += 1; assert f(x) == 3", "may change"),
+        ("x = [1]; x[0] = 2; assert f(x) == 3", "may change"),
+        ("x = f(1); x.sort(); assert x == [1]", "may change"),
+        ("x = [1]; assert f(x) is None; assert x == []", "asserts nothing of a call"),
     ):
         with pytest.raises(CasesError, match=said):
             read_assertions(f"def check(candidate):\n    {body}\n", "f")
     with pytest.raises(CasesError, match="No test cases"):
         read_assertions("def check(candidate): pass", "f")
+
+
+def test_names_that_an_expression_binds_stay() -> None:
+    test = read_assertions("x = 5\nassert [y := f(x)] and all(x > 2 for x in f(5)), x\nassert True", "f")
+    assert [case.output for case in test.cases] == ["assert [(y := out)] and all((x > 2 for x in out))"]
 
 
 def test_forms_of_tests() -> None:
