@@ -195,19 +195,22 @@ _C = Language(
 
 _CPP = Language(
     name="c++",
-    aliases=("c++", "cpp", "cc", "cxx", "cplusplus", "gnuc++", "gnug++", "g++"),
-    dialects=_spelled(
-        ("c++", "cpp", "cxx", "gnu++", "gnuc++", "gnug++", "g++"),
-        {
-            "gnu++98": ("98",),
-            "gnu++03": ("03",),
-            "gnu++11": ("11", "0x"),
-            "gnu++14": ("14", "1y"),
-            "gnu++17": ("17", "1z"),
-            "gnu++20": ("20", "2a"),
-            "gnu++23": ("23", "2b"),
-            "gnu++26": ("26", "2c"),
-        },
+    aliases=("c++", "cpp", "cc", "cxx", "cplusplus", "gnuc++", "gnug++", "g++", "msc++"),
+    dialects=(
+        *_spelled(
+            ("c++", "cpp", "cxx", "gnu++", "gnuc++", "gnug++", "g++"),
+            {
+                "gnu++98": ("98",),
+                "gnu++03": ("03",),
+                "gnu++11": ("11", "0x"),
+                "gnu++14": ("14", "1y"),
+                "gnu++17": ("17", "1z"),
+                "gnu++20": ("20", "2a"),
+                "gnu++23": ("23", "2b"),
+                "gnu++26": ("26", "2c"),
+            },
+        ),
+        *(("clang++17diagnostics", "gnu++17"), ("clang++20diagnostics", "gnu++20"), ("msc++2017", "gnu++17")),
     ),
     suffixes=(".cpp", ".cc", ".cxx", ".c++"),
     command="g++",
@@ -338,7 +341,7 @@ _GO = Language(
 
 _PASCAL = Language(
     name="pascal",
-    aliases=("pascal", "freepascal", "fpc", "objectpascal", "freepascal3", "freepascal3.2", "fpc3.2"),
+    aliases=("pascal", "pas", "freepascal", "fpc", "objectpascal", "freepascal3", "freepascal3.2", "fpc3.2"),
     dialects=_spelled(("delphi",), {"delphi": ("", "7", "10", "12")}),
     suffixes=(".pas", ".pp", ".dpr"),
     command="fpc",
@@ -411,7 +414,7 @@ _KOTLIN = msgspec.structs.replace(
 _CSHARPS = ("mono", "mono6.8", *map(str, range(6, 15)), *("8,.netcore3.1", "10,.netsdk6", "13,.netsdk9"))
 _CSHARP = Language(
     name="c#",
-    aliases=("c#", "csharp", "cs", "mcs", "mono", *(f"c#{n}" for n in _CSHARPS)),
+    aliases=("c#", "csharp", "cs", "mcs", "mono", "monoc#", ".netcorec#", *(f"c#{n}" for n in _CSHARPS)),
     suffixes=(".cs",),
     command="mcs",
     remedy="apt-get install mono-mcs mono-runtime",

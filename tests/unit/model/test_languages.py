@@ -176,6 +176,13 @@ def test_threads_are_for_runtimes_that_need_them() -> None:
         ("JavaScript", "javascript", ""),
         ("Kotlin 1.9.21", "kotlin", ""),
         ("C# Mono 6.8", "c#", ""),
+        ("Mono C#", "c#", ""),
+        (".NET Core C#", "c#", ""),
+        ("pas", "pascal", ""),
+        ("Clang++17 Diagnostics", "c++", "gnu++17"),
+        ("Clang++20 Diagnostics", "c++", "gnu++20"),
+        ("MS C++", "c++", ""),
+        ("MS C++ 2017", "c++", "gnu++17"),
         ("C# 8, .NET Core 3.1", "c#", ""),
     ],
 )
