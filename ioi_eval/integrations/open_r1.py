@@ -166,10 +166,15 @@ def _files(
     yield _text_file("input.txt", test_input)
     if test_output:
         yield _text_file("correct_output.txt", test_output)
+    for name, content in _grader_files(problem):
+        yield _text_file(name, content)
+
+
+def _grader_files(problem: Row) -> Iterator[tuple[str, str]]:
     for entry in problem["grader_files"] or ():
         name, content = (entry["name"], entry["content"]) if isinstance(entry, Mapping) else entry
         if content:
-            yield _text_file(name, content)
+            yield name, content
 
 
 def _text_file(name: str, content: str) -> dict[str, str]:
@@ -282,8 +287,12 @@ del collections, fractions, math, sys, time, name
 
 def add_includes(code: str, problem_id: str) -> str:
     """The big header, the problem's own and `using namespace std;`, each where it is missing."""
-    own = NamedBlob(name=f"graders/{problem_id}.h", content=Blob.of(""))
-    return _with_includes(code, Problem(id=problem_id, grader_files=(own,)))
+    return _with_includes(code, _of_files(problem_id, [f"graders/{problem_id}.h"]))
+
+
+def _of_files(problem_id: str, names: Iterable[str]) -> Problem:
+    files = (NamedBlob(name=name, content=Blob.of("")) for name in names)
+    return Problem(id=problem_id, grader_files=tuple(files))
 
 
 def patch_code(text: str, lang: str) -> str:
@@ -550,7 +559,8 @@ def ioi_code_reward(
     client = get_morph_client_from_env() if morph else get_piston_client_from_env()
 
     async def worth(text: str, row: Row) -> float:
-        code = add_includes(extract_code(text, "cpp"), row["id"])
+        named = _of_files(row["id"], (name for name, _ in _grader_files(row)))
+        code = _with_includes(extract_code(text, "cpp"), named)
         return (await score_subtask(client, row, code, test_batch_size=test_batch_size)).score
 
     return _each(client, worth, completions, columns, needed=("id", "test_names"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,19 @@ def test_rewards_of_contests(cluster: Answering) -> None:
     given = {"completions": answers, "language": ["cpp"] * 5, **columns}
     assert open_r1.cf_code_reward(**given) == [1.1, 0, None, None, -1]
     assert open_r1.cf_code_reward(patch_code=True, scoring_mode="partial", **given)[:2] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [([["graders/sum.h", "int add();"]], [b'"sum.h"']), ([["graders/other.h", "int f();"]], []), (None, [])],
+)
+def test_the_header_is_the_one_of_the_row(cluster: Answering, files: Any, wanted: list[bytes]) -> None:
+    """A program that includes what is not there does not compile."""
+    row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2, "grader_files": files}
+    row |= {"test_names": ["a"], "test_cases": {"a": ("1", "x")}}
+    assert open_r1.ioi_code_reward([fenced("right;")], **{name: [row[name]] for name in row}) == [1]
+    source = next(file.content.read() for file in cluster.jobs[0].files if file.name == "graders/sum.cpp")
+    assert re.findall(rb'#include ("[^"]+")', source) == wanted
 
 
 def test_what_is_wrong_for_every_row_of_a_contest(
