@@ -630,6 +630,8 @@ ScoringMode = Literal["pass_fail", "partial", "weighted_sum"]
 _MODES = ("pass_fail", "partial", "weighted_sum")
 _MORE_TIME_CODEFORCES = 10  # seconds that the contract adds for the job
 _PARTIAL_WEIGHT = 0.1
+# By a language's name: how the source's name ends, and the package that it runs in.
+_SPOKEN = {"c++": ("cpp", "c++17"), "python": ("python", "cf_python3")}
 
 
 async def get_generated_contest_tests(contest_id: str) -> dict[str, list[dict[str, str]]]:
@@ -686,10 +688,14 @@ async def score_submission(
 ) -> float | None:
     """The reward of a submission. None for a problem without tests.
 
-    `test_batch_size`: so many tests run at the same time, -1: all. `submission_language`: cpp or python.
+    `test_batch_size`: so many tests run at the same time, -1: all. `submission_language`: cpp or python;
+    InputError for another one.
     """
     if scoring_mode not in _MODES:
         raise ValueError(f"Invalid scoring mode: {scoring_mode}")
+    if find_language(submission_language).name not in _SPOKEN:
+        problem = f"these jobs judge no {submission_language!r}"
+        raise InputError(problem, field="language", remedy="Give cpp or python")
     tests = [*(problem_data.get("official_tests") or ()), *await _generated(problem_data)]
     if not tests:
         return None
@@ -723,16 +729,16 @@ async def _generated(problem: Row) -> Sequence[Row]:
 
 
 async def _run(client: ClassicClient, problem: Row, test: Row, submission: str, language: str) -> JobResult:
+    ending, package = _SPOKEN[find_language(language).name]
     data = {
-        "files": list(_codeforces_files(problem, test, submission, language)),
+        "files": list(_codeforces_files(problem, test, f"main.{ending}", submission)),
         "run_timeout": round((problem["time_limit"] + _MORE_TIME_CODEFORCES) * 1000),
     }
-    package = "cf_python3" if language == "python" else "c++17"
     return result_of(await client.send_execute(data, language=package))
 
 
-def _codeforces_files(problem: Row, test: Row, submission: str, language: str) -> Iterator[dict[str, str]]:
-    yield _text_file(f"main.{language}", submission)
+def _codeforces_files(problem: Row, test: Row, name: str, submission: str) -> Iterator[dict[str, str]]:
+    yield _text_file(name, submission)
     if problem.get("generated_checker"):
         yield _text_file("checker.py", problem["generated_checker"])
     yield _text_file("input.txt", test["input"])

@@ -231,6 +231,22 @@ ROW: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("language", "name", "package"),
+    [
+        ("cpp", "main.cpp", "c++17"),
+        ("C++17 (GCC 7-32)", "main.cpp", "c++17"),
+        ("python", "main.python", "cf_python3"),
+        ("python3", "main.python", "cf_python3"),
+        ("Python 3", "main.python", "cf_python3"),
+    ],
+)
+async def test_a_language_by_any_name_has_its_package(language: str, name: str, package: str) -> None:
+    client = Client()
+    await score_submission(client, ROW, "code", submission_language=language)
+    assert (client.sent[0]["files"][0]["name"], client.languages[0]) == (name, package)
+
+
 async def test_the_codeforces_job_is_that_of_the_contract() -> None:
     client = Client()
     assert await score_submission(client, ROW | {"generated_checker": "check"}, "code") == 1.1

@@ -187,6 +187,17 @@ def test_the_header_is_the_one_of_the_row(cluster: Answering, files: Any, wanted
     assert re.findall(rb'#include ("[^"]+")', source) == wanted
 
 
+def test_a_language_that_no_job_judges_is_no_missing_program(cluster: Answering) -> None:
+    told = ["cpp", "c++17", "pypy3", "java", "klingon", "", None]
+    row = {"time_limit": 1.0, "memory_limit": 256.0, "input_mode": "stdio"}
+    row |= {"official_tests": [{"input": "1", "output": "x"}]}
+    columns = {name: [row[name]] * len(told) for name in row}
+    fences = [f"```{language}\nright;\n```" for language in told]
+    for completions, known in ((fences, 1.1), (["none"] * len(told), -1)):
+        found = open_r1.cf_code_reward(completions, language=told, **columns)
+        assert found == [known, known, *[None] * 5]
+
+
 def test_what_is_wrong_for_every_row_of_a_contest(
     cluster: Answering, monkeypatch: pytest.MonkeyPatch
 ) -> None:
