@@ -503,7 +503,8 @@ def code_reward(
     # It loads the judge, which those who bring a client of their own do not need.
     from ioi_eval.integrations.trl import make_reward
 
-    return make_reward()(completions=completions, verification_info=list(verification_info))
+    infos = None if verification_info is None else list(verification_info)  # None: no row has any
+    return make_reward()(completions=completions, verification_info=infos)
 
 
 def binary_code_reward(completions: Sequence[Completion], **columns: Any) -> list[float | None]:

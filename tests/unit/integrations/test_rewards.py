@@ -266,6 +266,8 @@ def test_what_is_wrong_for_all_rows_is_said_at_once() -> None:
             RewardOptions(time_limit=seconds)
         with pytest.raises(InputError, match="time_limit"):
             compute_score("apps", RIGHT, TESTS, time_limit=seconds)
+    with pytest.raises(InputError, match="nothing says which tests there are"):
+        code_reward([RIGHT], verification_info=None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no such mode: 'best'"):
         RewardOptions(mode="best")  # type: ignore[arg-type]
 
