@@ -36,6 +36,7 @@ from ioi_eval.scoring import (
     extract,
     find_language,
     is_solved,
+    json_value,
     pass_rate,
     read_call,
     read_cases,
@@ -291,11 +292,16 @@ class RewardRow(Value):
 
     def _of_cases(self, column: str, options: RewardOptions) -> Problem:
         problem = Problem(
-            id=str(self.values.get("problem_id", "")) or f"row {self.number}",
+            id=json_value(str(self.values.get("problem_id", ""))) or f"row {self.number}",
             limits=Limits.contest(options.time_limit, _MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind(options.checker)),
         )
-        return with_cases(problem, _cases(_plain(self.values[column])), Blob.of)
+        try:
+            cases = _cases(_plain(self.values[column]))
+            cases.function.encode()
+            return with_cases(problem, cases, Blob.of)
+        except UnicodeEncodeError as error:
+            raise CasesError("the tests hold halves of characters") from error
 
 
 def rows(columns: Mapping[str, Any], count: int) -> Iterator[RewardRow]:

@@ -232,6 +232,8 @@ UNREADABLE: list[Any] = [
     {"inputs": ["x"], "outputs": ["1"], "fn_name": "f"},
     [{"input": 1}],
     [{"input": "1", "output": "1", "testtype": "functional"}],
+    [{"input": "\ud800", "output": "1"}],
+    [{"input": "1", "output": "1", "testtype": "functional", "metadata": {"func_name": "\ud800"}}],
 ]
 
 
@@ -252,6 +254,7 @@ def test_columns_of_a_row_that_mean_nothing_stop_nothing() -> None:
         1,
     ]
     assert compute_score("apps", RIGHT, TESTS, {"language": "klingon"}) == 0
+    assert rewards(RewardMode.PARTIAL, [RIGHT] * 2, tests=[TESTS] * 2, problem_id=["\ud800", None]) == [1, 1]
     give = make_reward(problems=Problems([]))
     assert give(completions=[RIGHT] * 2, problem_id=["gone", "p"], year=[2020, "never"]) == [None, None]
 
