@@ -20,7 +20,7 @@ from ioi_eval.contest.rules import Statement, as_markdown, samples, statement_of
 from ioi_eval.generate import SOLUTIONS
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.values import Problem, TaskType, Value
+from ioi_eval.model.values import Problem, Value
 from ioi_eval.problems.collection import load_problems, package_folders
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.runs.sources import benchmark_of, no_problem, opened
@@ -74,8 +74,12 @@ def write_tasks(
         folders = {where: folder for folder, where in package_folders(source, store.root / "packages", kept)}
         for label, problem in problems.items():
             statement = statement_of(problem, label, SOLUTIONS)
-            if problem.unusable or problem.task_type is TaskType.OUTPUT_ONLY or not statement.languages:
-                left_out[label] = problem.unusable or f"it takes no program in {' or '.join(SOLUTIONS)}"
+            if problem.unusable:
+                left_out[label] = problem.unusable
+            elif statement.files:
+                left_out[label] = "it asks for files"
+            elif not statement.languages:
+                left_out[label] = f"it takes no program in {' or '.join(SOLUTIONS)}"
             elif not statement.text.strip():
                 left_out[label] = "it has no statement in text"
             else:

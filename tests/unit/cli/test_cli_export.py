@@ -12,6 +12,7 @@ import pytest
 from support.command_line import RIGHT, SMALL, CommandLine, contents, write_package
 
 pytestmark = pytest.mark.once
+EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 
 
 @pytest.fixture
@@ -97,6 +98,8 @@ def test_what_cannot_be_a_task(cli: CommandLine, problems: Path, task: Path) -> 
     for arguments, words in (
         ((problems, "tasks"), "exists already. Remove it, or name another folder"),
         ((problems, "others", "--problem", "mute"), "mute: it has no statement in text"),
+        ((EXAMPLES / "postman", "others"), "postman: it asks for files"),
+        ((EXAMPLES / "scales", "others"), "scales: it asks for files"),  # and for a program
         (("apps", "others"), "only packages can be exported"),
         ((problems / "none", "others"), "no such file or folder"),
     ):
