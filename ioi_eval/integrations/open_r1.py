@@ -14,6 +14,7 @@ import re
 import warnings
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -451,9 +452,28 @@ def get_slurm_piston_endpoints() -> list[str]:
     """The addresses of the running jobs named piston-worker-PORT, as `http://HOST:PORT/api/v2`."""
     from ioi_eval import discovery
 
-    with ThreadPoolExecutor(1) as thread:  # whoever calls may have an event loop running
-        found = thread.submit(lambda: asyncio.run(discovery("slurm").find())).result()
-    return [f"{url}/api/v2" for url in sorted(found)]
+    return [f"{url}/api/v2" for url in sorted(_aside(discovery("slurm").find()))]
+
+
+def _aside(work: Coroutine[Any, Any, T]) -> T:
+    """Wait for work in a thread: whoever calls may have an event loop running. Interrupted, cancel it."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+
+    async def done() -> T:
+        return await task
+
+    def run() -> T:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            return runner.run(done())
+
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            return thread.submit(run).result()
+        except BaseException:
+            with suppress(RuntimeError):  # the loop is closed: it has ended by itself
+                loop.call_soon_threadsafe(task.cancel)
+            raise
 
 
 def load_ioi_tests(year: int, problem_id: str) -> Mapping[str, tuple[str, str]]:
@@ -619,8 +639,7 @@ def _each(
             given = zip(completions, rows(columns, len(completions)), strict=True)
             return await together(one(completion, row.values) for completion, row in given)
 
-    with ThreadPoolExecutor(1) as thread:  # whoever calls may have an event loop running
-        return thread.submit(asyncio.run, all_of_them()).result()
+    return _aside(all_of_them())
 
 
 # --- rows of open-r1/codeforces ----------------------------------------------------------------------

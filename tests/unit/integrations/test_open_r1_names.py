@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +198,32 @@ def test_a_language_that_no_job_judges_is_no_missing_program(cluster: Answering)
     for completions, known in ((fences, 1.1), (["none"] * len(told), -1)):
         found = open_r1.cf_code_reward(completions, language=told, **columns)
         assert found == [known, known, *[None] * 5]
+
+
+def test_interrupted_a_reward_gives_its_jobs_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server may keep them waiting for minutes."""
+
+    class Interrupting(FakeEngine):
+        ended = ""
+
+        async def execute(self, job: Job) -> JobResult:
+            os.kill(os.getpid(), signal.SIGINT)
+            try:
+                await asyncio.sleep(3)
+                self.ended = "by itself"
+            except asyncio.CancelledError:
+                self.ended = "given up"
+                raise
+            return JobResult(compile=Stage(code=0), run=Stage(stdout="1\n", code=0))
+
+    engine = Interrupting(profile=fake_profile())
+    monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:1")
+    monkeypatch.setattr(open_r1, "piston_engine", lambda servers: engine)
+    row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2}
+    row |= {"test_names": ["a"], "test_cases": {"a": ("1", "x")}}
+    with pytest.raises(KeyboardInterrupt):
+        open_r1.ioi_code_reward([fenced("right;")], **{name: [row[name]] for name in row})
+    assert engine.ended == "given up"
 
 
 def test_what_is_wrong_for_every_row_of_a_contest(
