@@ -262,6 +262,11 @@ def test_a_program_that_forges_an_error_has_one(said: str, result: int) -> None:
     assert (found.score, raw(found)) == (0, [result])
 
 
+def test_an_error_may_hold_halves_of_characters() -> None:
+    result = evaluate(r"raise ValueError('\ud800')", {"inputs": ["1"], "outputs": ["1"]})
+    assert raw(result) == [-1] and "ValueError" in details(result)["error"]
+
+
 @pytest.mark.parametrize("name", ["made_up_by_nobody", "z3.made_up_by_nobody"])
 def test_a_package_that_is_not_there_is_the_program_s_error(name: str) -> None:
     """Wherever it stands: the evaluator puts imports first."""
