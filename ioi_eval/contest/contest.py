@@ -102,8 +102,8 @@ class _Attempts:
 
     def solve(self, mode: scoring.Mode) -> bool:
         """As reports count it: by subtasks several submissions may share the work."""
-        counting = self.worths[-1:] if mode is scoring.Mode.MAX_TOKENED_LAST else self.worths
-        if mode is scoring.Mode.MAX_SUBTASK and any(worth.result.subtasks for worth in counting):
+        counting = self.worths[-1:] if mode == scoring.Mode.MAX_TOKENED_LAST else self.worths
+        if mode == scoring.Mode.MAX_SUBTASK and any(worth.result.subtasks for worth in counting):
             bests = scoring.best_of_subtasks(worth.result for worth in counting)
             parts = (scoring.worth_points(best.subtasks) for best in bests.values())
             return all(part.exact_score >= 1 for each in parts for part in each)

@@ -130,8 +130,8 @@ class Rules(Value):
         return "\n".join(
             [
                 "Take part in a programming contest: read statements, try programs, submit them for points.",
-                f"The points of a problem: {self.mode.value} over your submissions.",
-                f"Feedback on submissions: {self.feedback.value}.",
+                f"The points of a problem: {self.mode} over your submissions.",
+                f"Feedback on submissions: {self.feedback}.",
                 f"Submissions for each problem: {self.submissions or 'no limit'}.",
                 f"Runs on inputs of your own for each problem: {self.runs or 'no limit'}.",
                 "The same code again, and failures of the judge, cost nothing.",

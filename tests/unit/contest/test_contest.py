@@ -25,6 +25,7 @@ from ioi_eval.models import (
     Test,
     Verdict,
 )
+from ioi_eval.rules.scoring import Mode
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
 pytestmark = pytest.mark.once
@@ -135,6 +136,25 @@ async def test_the_best_of_each_subtask_counts(session: Session) -> None:
     standing = session.standing()
     assert (standing.points, standing.of) == (100, 200)
     assert [(one.points, one.attempts) for one in standing.problems] == [(100, 2), (0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("mode", "solved"),
+    [
+        ("max_subtask", [False, True, True, True]),
+        ("max", [False] * 2 + [True] * 2),
+        ("max_tokened_last", [False] * 2 + [True, False]),
+    ],
+)
+@pytest.mark.parametrize("kind", [Mode, str])
+async def test_full_marks_are_by_the_rule(mode: str, solved: list[bool], kind: Any) -> None:
+    """Whether its word is a text or not."""
+    async with contest(Rules(mode=kind(mode))) as held:
+        session, found = held.session("otter"), []
+        for code in ("wrong:3", "wrong:1", "right", "wrong:3,4"):
+            await session.submit("sum", code)
+            found.append(held.solved("otter", "sum"))
+    assert found == solved and f"a problem: {mode} over" in held.rules.told()
 
 
 async def test_the_first_failing_test_of_a_subtask_is_told(session: Session) -> None:
