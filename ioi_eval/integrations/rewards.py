@@ -297,9 +297,7 @@ class RewardRow(Value):
             checker=Checker(kind=CheckerKind(options.checker)),
         )
         try:
-            cases = _cases(_plain(self.values[column]))
-            cases.function.encode()
-            return with_cases(problem, cases, Blob.of)
+            return with_cases(problem, _cases(_plain(self.values[column])), Blob.of)
         except UnicodeEncodeError as error:
             raise CasesError("the tests hold halves of characters") from error
 
@@ -381,9 +379,9 @@ def _function(test: Mapping[str, Any]) -> str:
         return "" if test.get("type") == "stdin_stdout" else str(test.get("fn_name") or "")
     metadata = test.get("metadata")
     name = metadata.get("func_name") if isinstance(metadata, Mapping) else None
-    if not (isinstance(name, str) and name):
+    if not (isinstance(name, str) and name.strip()):
         raise CasesError("a functional test must name its function in metadata.func_name")
-    return name
+    return name.strip()
 
 
 def _plain(value: Any) -> Any:

@@ -112,13 +112,18 @@ def read_call(arguments: str, result: str) -> Case:
 
 
 def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> Problem:
-    """The problem with these tests. Its checker stays where programs write; a function's result is JSON."""
+    """The problem with these tests. Its checker stays where programs write; a function's result is JSON.
+
+    CasesError: the function has a name that no program can give to one.
+    """
     tests = tuple(
         Test(name=str(number), input=blob(case.input), answer=blob(case.output))
         for number, case in enumerate(cases.cases)
     )
     if not cases.function:
         return msgspec.structs.replace(problem, tests=tests)
+    if not all(part.isidentifier() for part in cases.function.split(".")):
+        raise broken(f"{cases.function!r:.80} is no name of a function")
     return msgspec.structs.replace(
         problem,
         task_type=TaskType.FUNCTION,

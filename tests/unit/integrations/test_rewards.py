@@ -232,6 +232,7 @@ UNREADABLE: list[Any] = [
     {"inputs": ["x"], "outputs": ["1"], "fn_name": "f"},
     [{"input": 1}],
     [{"input": "1", "output": "1", "testtype": "functional"}],
+    {"inputs": [[1]], "outputs": [1], "fn_name": "two words"},
     [{"input": "\ud800", "output": "1"}],
     [{"input": "1", "output": "1", "testtype": "functional", "metadata": {"func_name": "\ud800"}}],
 ]

@@ -158,6 +158,14 @@ def test_a_call_of_arguments_line_by_line(arguments: list[Any], result: Any) -> 
     assert (json.loads(case.input), json.loads(case.output)) == (arguments, result)
 
 
+@pytest.mark.parametrize("name", ["two words", "1f", "f()", "Solution.", ".f", "f\n", "\ud800"])
+def test_a_function_has_a_name_that_programs_can_give(name: str) -> None:
+    """Else every program would be wrong."""
+    cases = Cases(cases=(Case("[1]", "[2]"),), function=name)
+    with pytest.raises(CasesError, match="is no name of a function"):
+        with_cases(Problem(id="p"), cases, Blob.of)
+
+
 def test_a_problem_with_cases_is_a_program_or_a_function() -> None:
     stripped = Problem(id="p", checker=Checker(kind=CheckerKind.STRIPPED))
     program = with_cases(stripped, Cases(cases=(Case("1", "2"),)), Blob.of)
