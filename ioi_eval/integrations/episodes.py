@@ -12,7 +12,7 @@ from msgspec.structs import fields
 
 from ioi_eval.contest import NotJudged, Rules, Statement, Submitted, as_markdown
 from ioi_eval.errors import InputError
-from ioi_eval.integrations.tasks import Asked, asked_for
+from ioi_eval.integrations.tasks import Asked, asked_for, fitting
 
 _ALONE = "participant"
 
@@ -26,9 +26,7 @@ class Episodes:
     def __init__(self, source: str, options: Mapping[str, Any]) -> None:
         names = {field.name for field in fields(Rules)}
         try:
-            self.rules = convert(
-                {name: options[name] for name in options if name in names}, Rules, strict=False
-            )
+            self.rules = convert(fitting(options, Rules), Rules, strict=False)
         except ValidationError as error:
             raise InputError(f"a rule that cannot be used: {error}") from error
         self.asked: Asked = asked_for(source, {name: options[name] for name in options if name not in names})

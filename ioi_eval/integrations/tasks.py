@@ -140,27 +140,16 @@ def asked_for(source: str, options: Mapping[str, Any]) -> Asked:
     from ioi_eval.runs import BenchmarkOptions
     from ioi_eval.sources import benchmark_of, language_of
 
-    types_of = {
-        kind: {
-            field.name: (get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type)
-            for field in fields(kind)
-        }
-        for kind in (JudgingOptions, BenchmarkOptions)
-    }
-    names = tuple(name for types in types_of.values() for name in types)
+    names = tuple(field.name for kind in (JudgingOptions, BenchmarkOptions) for field in fields(kind))
     for name in options:
         if name not in names:
             close = get_close_matches(name, names, cutoff=0.5)
             meant = f"Did you mean {' or '.join(map(repr, close))}?"
             remedy = meant if close else f"The options are {', '.join(names)}"
             raise InputError(f"no such option: {name!r}", remedy=remedy)
-    judging_given, choice_given = (
-        {name: _fitting(types[name], value) for name, value in options.items() if name in types}
-        for types in types_of.values()
-    )
     try:
-        judging = convert(judging_given, JudgingOptions, strict=False)
-        choice = convert(choice_given, BenchmarkOptions, strict=False)
+        judging = convert(fitting(options, JudgingOptions), JudgingOptions, strict=False)
+        choice = convert(fitting(options, BenchmarkOptions), BenchmarkOptions, strict=False)
     except ValidationError as error:
         raise InputError(f"an option that cannot be used: {error}") from error
     if judging.language:
@@ -186,6 +175,15 @@ def _open(source: str, choice: BenchmarkOptions) -> Problems:
     return open_problems(source, choice, own_store())
 
 
+def fitting(options: Mapping[str, Any], kind: type[Value]) -> dict[str, Any]:
+    """Return the options that are fields of `kind`: one word may stand for a list, a number for a name."""
+    types = {
+        field.name: get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
+        for field in fields(kind)
+    }
+    return {name: _fitting(types[name], options[name]) for name in options if name in types}
+
+
 def _fitting(kind: Any, value: Any) -> Any:
     if kind is str:
         return str(value)
@@ -193,10 +191,10 @@ def _fitting(kind: Any, value: Any) -> Any:
         from ioi_eval.sources import read_packages
 
         return read_packages(value if isinstance(value, str) else ",".join(value))
-    if kind not in (frozenset[str], frozenset[int]):
+    if kind not in (frozenset[str], frozenset[int], tuple[str, ...]):
         return value
     values = value if isinstance(value, list | tuple | set | frozenset) else [value]
-    return [str(value) for value in values] if kind == frozenset[str] else list(values)
+    return list(values) if kind == frozenset[int] else [str(value) for value in values]
 
 
 # --- results as evaluators keep them ------------------------------------------------------------------

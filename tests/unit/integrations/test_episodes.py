@@ -57,6 +57,12 @@ async def test_full_marks_end_it_whatever_points_add_up_to(
     assert (episode.share, episode.done) == (1, True)
 
 
+@pytest.mark.parametrize("languages", ["cpp", ["cpp"], ("cpp",)])
+def test_one_language_may_be_a_word(languages: object) -> None:
+    """A command line has no list of one."""
+    assert begun(languages=languages).statement.languages == ("c++",)
+
+
 async def test_it_ends_when_nothing_more_may_be_submitted() -> None:
     episode = begun(submissions=1)
     await episode.submit("int wrong;")
