@@ -52,6 +52,7 @@ from ioi_eval.problems.package import (
     time_limit,
     visible,
 )
+from ioi_eval.problems.statements import statement_of
 from ioi_eval.rules.grading import (
     adds_up,
     all_or_nothing,
@@ -99,8 +100,14 @@ class Kattis(DeclaredFormat):
             _check_legacy(header)
         scoring = "scoring" in _types(header)
         validation = _validation(folder, header, scoring=scoring, new=new)
+        constants = Constants(header.inner("constants") if new else Fields({}, self.header, faults))
         data = read_data(
-            folder, header.inner("grading"), needs_answers=not validation.custom, faults=faults, new=new
+            folder,
+            header.inner("grading"),
+            needs_answers=not validation.custom,
+            faults=faults,
+            new=new,
+            constants=constants,
         )
         domjudge = (folder / _DOMJUDGE).is_file()
         scores = _scores(data, validation, faults, scoring=scoring, new=new, domjudge=domjudge)
@@ -147,7 +154,7 @@ class Kattis(DeclaredFormat):
             solutions=tuple(_solutions(folder, scores.secret, rules, faults, scoring=scoring)),
         )
         _check_forks(folder, problem, faults)
-        return problem
+        return constants.filled(problem, statement_of(folder))
 
 
 def _scores(
@@ -266,6 +273,48 @@ def _validation(folder: Path, header: Fields, *, scoring: bool, new: bool) -> Va
     if "multi-pass" in words:
         passes = header.inner("limits").whole("validation_passes", 2, least=2, most=_MOST_PASSES)
     return Validators(custom, "interactive" in words, "score" in words, passes)
+
+
+# --- constants, whose values stand for their names in a package's texts -------------------------------
+
+
+_CONSTANT = re.compile(rb"\{\{(\w+)\}\}|\\constant\{(\w+)\}", re.ASCII)  # the second in statements with TeX
+
+
+class Constants:
+    def __init__(self, fields: Fields) -> None:
+        for name, value in fields.values.items():
+            if isinstance(value, bool) or not isinstance(value, int | float | str):
+                fields.fault(name, f"{shown(value)} is neither a number nor a text", "Correct it in the file")
+        self._values = {name.encode(): str(value).encode() for name, value in fields.values.items()}
+
+    def fill(self, content: bytes) -> bytes:
+        """Return a text with values in the places of the names that are known."""
+        return _CONSTANT.sub(lambda found: self._values.get(found[1] or found[2], found[0]), content)
+
+    def filled(self, problem: Problem, statement: Blob | None) -> Problem:
+        """Return the problem with values in all that the format fills."""
+        if not self._values:
+            return problem
+        checker, manager = problem.checker, problem.manager
+        return replace(
+            problem,
+            statement=statement and Blob.of(self.fill(statement.read())),
+            included=self._files(problem.included),
+            checker=replace(checker, sources=self._files(checker.sources)),
+            manager=manager and replace(manager, sources=self._files(manager.sources)),
+            solutions=tuple(
+                replace(
+                    solution,
+                    code=self.fill(solution.code.encode()).decode(),
+                    files=self._files(solution.files),
+                )
+                for solution in problem.solutions
+            ),
+        )
+
+    def _files(self, files: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
+        return tuple(replace(file, content=Blob.of(self.fill(file.content.read()))) for file in files)
 
 
 # --- limits ------------------------------------------------------------------------------------------
@@ -456,9 +505,11 @@ class DataGroup(NamedTuple):
         return _words(self.fields, "grader_flags")
 
 
-def read_data(folder: Path, grading: Fields, *, needs_answers: bool, faults: Faults, new: bool) -> DataGroup:
+def read_data(
+    folder: Path, grading: Fields, *, needs_answers: bool, faults: Faults, new: bool, constants: Constants
+) -> DataGroup:
     """Return data/ with its groups `sample` and `secret`. Tests are named by their paths in it."""
-    reader = _Data(folder, needs_answers, faults, new)
+    reader = _Data(folder, needs_answers, faults, new, constants)
     usual = {name: grading.values[name] for name in _OF_PROBLEM if grading.values.get(name) is not None}
     own = reader.own("data")
     values = {**usual, **own}
@@ -478,8 +529,11 @@ def groups_of(group: DataGroup) -> Iterator[DataGroup]:
 
 
 class _Data:
-    def __init__(self, folder: Path, needs_answers: bool, faults: Faults, new: bool) -> None:
+    def __init__(
+        self, folder: Path, needs_answers: bool, faults: Faults, new: bool, constants: Constants
+    ) -> None:
         self._folder, self._needs_answers, self._faults, self._new = folder, needs_answers, faults, new
+        self._constants = constants
 
     def settings(self, place: str) -> str:
         """Return the file with a group's settings. Drafts of the younger versions have the older name."""
@@ -489,9 +543,9 @@ class _Data:
 
     def own(self, place: str) -> dict[str, Any]:
         file = self.settings(place)
-        return (
-            (read_mapping(self._folder, file, self._faults) or {}) if (self._folder / file).exists() else {}
-        )
+        if not (self._folder / file).exists():
+            return {}
+        return read_mapping(self._folder, file, self._faults, self._constants.fill) or {}
 
     def group(self, name: str, above: Mapping[str, Any]) -> DataGroup:
         place = f"data/{name}"

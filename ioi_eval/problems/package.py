@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, NamedTuple
 
@@ -231,12 +231,14 @@ def led_by(first: NamedBlob, files: Iterable[NamedBlob]) -> tuple[NamedBlob, ...
     return (first, *(file for file in files if file.name != first.name))
 
 
-def read_mapping(folder: Path, file: str, faults: Faults) -> dict[str, Any] | None:
-    """Return the object in a file of JSON or YAML, or None after a fault."""
+def read_mapping(
+    folder: Path, file: str, faults: Faults, fill: Callable[[bytes], bytes] = bytes
+) -> dict[str, Any] | None:
+    """Return the object in a file of JSON or YAML, or None after a fault. `fill` changes the text before."""
     remedy = "Correct it in the file"
     is_json = file.endswith(".json")
     try:
-        text = (folder / file).read_text(encoding="utf-8-sig")
+        text = fill((folder / file).read_bytes()).decode("utf-8-sig")
         value = parse_json(text) if is_json else _parsed(text)
     except FileNotFoundError:
         faults.add("missing file", file, remedy="Add it; is this the package's folder?")

@@ -274,6 +274,29 @@ def test_scores_that_are_not_judged(
     assert words in str(error)
 
 
+def test_constants_stand_for_their_names(tmp_path: Path) -> None:
+    files = {
+        **VALIDATOR,
+        "output_validator/more.h": "const int limit = {{most}}, other = {{unknown}};\n",
+        "include/cpp/limits.h": "#define MOST {{most}}\n",
+        "submissions/accepted/best.cpp": "int main() { return {{most}} - {{most}}; }\n",
+        "statement/problem.en.tex": "At most \\constant{most}.\n",
+        "data/secret/test_group.yaml": "output_validator_args: ['{{word}}']\nmax_score: {{worth}}\n",
+    }
+    header = SCORING + "constants: {most: 1000, word: w 1, worth: 60}\n"
+    problem = sound(write(tmp_path / "p", files, header=header))
+    texts = [problem.statement, *(file.content for file in (*problem.included, *problem.checker.sources[1:]))]
+    assert [text.read().decode() for text in texts if text] == [
+        "At most 1000.\n",
+        "#define MOST 1000\n",
+        "const int limit = 1000, other = {{unknown}};\n",
+    ]
+    assert problem.solutions[0].code == "int main() { return 1000 - 1000; }\n"
+    assert (problem.tests[1].arguments, problem.subtasks[-1].points) == (("w 1",), 60)
+    error = only_error(write(tmp_path / "q", header=HEADER + "constants: {most: [1]}\n"))
+    assert error.field == "constants.most"
+
+
 @pytest.mark.parametrize(("said", "factor"), [("", 2), ("  time_multipliers: {ac_to_time_limit: 3}\n", 3)])
 def test_a_time_limit_that_solutions_set(tmp_path: Path, said: str, factor: float) -> None:
     header = f"problem_format_version: 2023-07-draft\nname: x\nlimits:\n  memory: 256\n{said}"
