@@ -515,7 +515,7 @@ def read_data(
     values = {**usual, **own}
     groups = [reader.group(name, values) for name in (SAMPLE, SECRET) if (folder / "data" / name).is_dir()]
     inner = tuple(group for group in groups if group.all_tests)
-    if not inner:
+    if SECRET not in [group.name for group in inner]:  # samples alone tell nothing of a submission
         faults.add("no tests", "data/secret", remedy="Expected files NAME.in and NAME.ans in this folder")
     fields = Fields(values, reader.settings("data"), faults)
     return DataGroup(name="", fields=fields, own=frozenset(own), tests=(), inner=inner)
@@ -556,13 +556,16 @@ class _Data:
             self._refuse_what_is_not_given(place, own, paths)
         inner = [self.group(f"{name}/{path.name}", values) for path in paths if path.is_dir()]
         fields = Fields(values, self.settings(place), self._faults)
-        return DataGroup(
+        found = DataGroup(
             name=name,
             fields=fields,
             own=frozenset(own),
             tests=tuple(self._tests(name, paths, fields)),
             inner=tuple(group for group in inner if group.all_tests),
         )
+        if own and not found.all_tests and name not in (SAMPLE, SECRET):
+            self._faults.add("settings of a group that has no tests", fields.file, remedy="Give it its tests")
+        return found
 
     def _refuse_what_is_not_given(self, place: str, own: Mapping[str, Any], paths: list[Path]) -> None:
         """Note the files and arguments that younger versions give to submissions, and that none get here."""

@@ -283,6 +283,8 @@ def test_a_wrong_field_is_named(tmp_path: Path, header: str, field: str, words: 
         ({".timelimit": "soon"}, None, ".timelimit", "not a number of seconds"),
         ({".timelimit": "0"}, None, ".timelimit", "not a number of seconds"),
         (without("data/"), None, "data/secret", "no tests"),
+        (without("data/secret/"), None, "data/secret", "no tests"),
+        ({"data/secret/g/testdata.yaml": "range: 0 9\n"}, None, "data/secret/g/testdata.yaml", "no tests"),
         ({"data/secret/01-small.in": None}, None, "data/secret/01-small.in", "missing file"),
         ({"data/secret/01-small.ans": None}, None, "data/secret/01-small.ans", "missing file"),
         ({"data/secret/testdata.yaml": "{"}, None, "data/secret/testdata.yaml", "broken YAML"),
