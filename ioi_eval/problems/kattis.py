@@ -160,6 +160,8 @@ class Kattis(DeclaredFormat):
 def _scores(
     data: DataGroup, validation: Validators, faults: Faults, *, scoring: bool, new: bool, domjudge: bool
 ) -> Scoring:
+    if new:
+        _check_settings(data, faults, scoring=scoring)
     if not scoring:
         return Scoring() if new else read_acceptance(data, faults)
     if new:
@@ -843,7 +845,26 @@ def _subtask(
 _MODES = ("pass-fail", "sum", "min")
 _PASS_FAIL, _SUM, _LEAST = _MODES
 _WORTH = 100.0  # of all, where nothing else is said
-_STATIC = "static_validation_score"
+_SCORED = ("max_score", "score_aggregation", "require_pass")  # of secret/ and the groups right in it
+_STATIC = frozenset({"static_validation", "static_validation_score"})  # the first in drafts
+_OTHERS = ("args", "full_feedback", "hint", "description", _VALIDATOR_FLAGS, "input_validator_flags")
+
+
+def _check_settings(root: DataGroup, faults: Faults, *, scoring: bool) -> None:
+    """Note settings that would change what a submission earns, and that count nowhere."""
+    for group in groups_of(root):
+        places = group.name.split("/")
+        graded = scoring and places[0] == SECRET and len(places) < 3
+        if scoring and group.name == SECRET and group.inner and group.tests:
+            faults.add("tests beside groups", f"data/{SECRET}", remedy="Put them into a group")
+        for key in sorted(group.own):
+            if key in _STATIC:
+                group.fields.fault(key, "static validators are not run", "Remove it")
+            elif key in _SCORED and not graded:
+                remedy = "Only scoring problems have it, in secret/ and its groups"
+                group.fields.fault(key, "nothing is graded by it here", remedy)
+            elif scoring and key not in (*_SCORED, *_OTHERS) and not key.endswith("_args"):
+                group.fields.fault(key, "not understood", nearest(key, _SCORED))
 
 
 def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:
@@ -893,6 +914,10 @@ class _MaxScores:
         secret, mode = self._secret, self._mode(self._secret, _SUM)
         worth, before = self._worth(secret, _WORTH), self._required(secret, {})
         if not secret.inner or mode == _PASS_FAIL:
+            for group in secret.inner:
+                if self._mode(group, _PASS_FAIL) != _PASS_FAIL:
+                    words = "secret/ is passed or failed as a whole"
+                    group.fields.fault("score_aggregation", words, "Take one of the two out")
             yield self._subtask(secret, mode, worth, before)
             return
         earlier: dict[str, tuple[DataGroup, tuple[str, ...]]] = {}
@@ -939,8 +964,6 @@ class _MaxScores:
     # --- one group's settings, which are not those of the group around it ---------------------------------
 
     def _mode(self, group: DataGroup, usual: str) -> str:
-        if _STATIC in group.own:
-            group.fields.fault(_STATIC, "static validators are not run", "Remove it")
         if "score_aggregation" not in group.own:
             return usual
         return group.fields.choice("score_aggregation", _MODES)

@@ -263,6 +263,14 @@ def test_any_score_passes_where_no_group_counts_scores(tmp_path: Path) -> None:
             "static_validation_score",
             "not run",
         ),
+        (("max_score: 1\nscore_agregation: sum\n", "max_score: 1\n"), "", 1, "score_agregation", "Did you"),
+        (
+            ("max_score: 1\nscore_aggregation: sum\n", "max_score: 1\n"),
+            "score_aggregation: pass-fail\n",
+            1,
+            "score_aggregation",
+            "as a whole",
+        ),
     ],
 )
 def test_scores_that_are_not_judged(
@@ -272,6 +280,22 @@ def test_scores_that_are_not_judged(
     file = GROUP.format(place) if place else "data/secret/test_group.yaml"
     assert (error.where, error.field) == (f"sum/{file}", field)
     assert words in str(error)
+
+
+@pytest.mark.parametrize(
+    ("header", "file", "content", "where"),
+    [
+        (HEADER, "data/secret/test_group.yaml", "max_score: 3\n", "data/secret/test_group.yaml"),
+        (HEADER, "data/secret/test_group.yaml", "static_validation: true\n", "data/secret/test_group.yaml"),
+        (SCORING, "data/sample/test_group.yaml", "max_score: 3\n", "data/sample/test_group.yaml"),
+        (SCORING, "data/secret/g/a.in", "", "data/secret"),
+    ],
+)
+def test_what_would_earn_nothing_is_refused(
+    tmp_path: Path, header: str, file: str, content: str, where: str
+) -> None:
+    files = {file: content, "data/secret/g/a.ans": "" if file.endswith(".in") else None}
+    assert read(write(tmp_path / "p", files, header=header)).errors[0].where == f"sum/{where}"
 
 
 def test_constants_stand_for_their_names(tmp_path: Path) -> None:
