@@ -59,6 +59,8 @@ _MANAGERS = ("check/manager", "cor/manager")
 _SOLUTIONS = ("solution", "soluzione")  # what writes the expected outputs
 _COMPILED_WITH, _HEADERS = ("grader", "stub"), (".h", ".hpp")  # of submissions; they lie among the solutions
 _ALL_POINTS = 100
+# Tests that a file is handed in for: only so, and where somebody likes. Either makes a task BatchAndOutput.
+_BY_FILE = ("output_only_testcases", "output_optional_testcases")
 
 
 class Italy(DeclaredFormat):
@@ -80,27 +82,32 @@ class Italy(DeclaredFormat):
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
         code = self.checked_id(folder, where, header, faults)
         manager = _source(folder, _MANAGERS, faults)
-        task = TaskType.BATCH if manager is None else TaskType.COMMUNICATION
+        by_file = {field: header.text(field, "") for field in _BY_FILE}
+        task = TaskType.BATCH_AND_OUTPUT if any(by_file.values()) else TaskType.BATCH
+        task = task if manager is None else TaskType.COMMUNICATION
         task = TaskType.OUTPUT_ONLY if header.flag("output_only", False) else task
         graders = tuple(_graders(folder))
         checker = _source(folder, _CHECKERS, faults) if task is not TaskType.COMMUNICATION else None
         counted = _counted(folder, faults)
         count = sum(tests for _, tests in counted) if counted is not None else header.whole("n_input")
         tests = tuple(_tests(folder, count, faults))
+        names = [test.name for test in tests]
+        only, _ = (tuple(_numbered(header, field, listed, names)) for field, listed in by_file.items())
+        options = _options(header, task, graders, only)
         return Problem(
             id=code,
             name=header.text("title", code),
             source=where,
             task_type=task,
-            options=_options(header, task, graders),
+            options=options,
             limits=self.limits(header, task),
             grader_files=graders,
             checker=checker.as_checker(CheckerKind.CMS) if checker else Checker(kind=CheckerKind.WHITE_DIFF),
             manager=manager.as_manager(CheckerKind.CMS) if manager else None,
             tests=tests,
-            subtasks=_subtasks(folder, header, counted or [], [test.name for test in tests], faults),
+            subtasks=_subtasks(folder, header, counted or [], names, faults),
             score_precision=header.whole("score_precision", 2, most=9),
-            solutions=tuple(_solutions(folder, task)),
+            solutions=tuple(_solutions(folder, task, options)),
         )
 
     def making(self, folder: Path, faults: Faults) -> Making | None:
@@ -137,7 +144,9 @@ class Italy(DeclaredFormat):
 # --- task.yaml ---------------------------------------------------------------------------------------
 
 
-def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob]) -> TaskOptions:
+def _options(
+    header: Fields, task: TaskType, graders: Sequence[NamedBlob], by_file: tuple[str, ...]
+) -> TaskOptions:
     if task is TaskType.COMMUNICATION:
         stub = first_named(graders, ["graders/stub"]) is not None
         return TaskOptions(
@@ -148,10 +157,20 @@ def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob]) -> Ta
     if task is TaskType.OUTPUT_ONLY:
         return TaskOptions()
     return TaskOptions(
+        output_tests=by_file,
         with_grader=first_named(graders, ["graders/grader"]) is not None,
         input_file=file_name(header, "infile", "input.txt"),
         output_file=file_name(header, "outfile", "output.txt"),
     )
+
+
+def _numbered(header: Fields, field: str, listed: str, tests: Sequence[str]) -> Iterator[str]:
+    """Yield the names of the tests whose numbers a field lists, with commas between them."""
+    for word in filter(None, map(str.strip, listed.split(","))):
+        if word.isdecimal() and f"{int(word):03}" in tests:
+            yield f"{int(word):03}"
+        elif tests:  # else it is noted that there are none
+            header.fault(field, f"there is no test {word!r}", "Give numbers from 0, with commas between them")
 
 
 # --- programs ----------------------------------------------------------------------------------------
@@ -277,12 +296,15 @@ def _subtasks(
 # --- solutions ---------------------------------------------------------------------------------------
 
 
-def _solutions(folder: Path, task: TaskType) -> Iterator[Solution]:
-    """Yield the official one, and the others in sol/, which may get anything."""
+def _solutions(folder: Path, task: TaskType, options: TaskOptions) -> Iterator[Solution]:
+    """Yield the official one, and the others in sol/, which may get anything.
+
+    A program earns nothing on tests that only a file can pass, so no more is known of the official one.
+    """
     if task is TaskType.OUTPUT_ONLY:
         return
     for path in visible((folder / "sol").glob("*")):
         is_source = path.is_file() and language_of(path.name) and path.suffix not in _HEADERS
         if is_source and path.stem not in _COMPILED_WITH:
-            expected = "correct" if path.stem in _SOLUTIONS else ""
-            yield solution(path, name=path.name, expected=expected)
+            is_right = path.stem in _SOLUTIONS and not options.output_tests
+            yield solution(path, name=path.name, expected="correct" if is_right else "")

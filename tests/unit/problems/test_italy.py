@@ -114,6 +114,15 @@ def test_output_only(tmp_path: Path) -> None:
     assert (problem.task_type, problem.limits.cpu_time) == (TaskType.OUTPUT_ONLY, None)
 
 
+def test_tests_that_files_are_handed_in_for(tmp_path: Path) -> None:
+    problem = sound(changed(tmp_path / "only", {}, output_only_testcases='"1, 4"'))
+    assert problem.task_type is TaskType.BATCH_AND_OUTPUT
+    assert (problem.options.output_tests, problem.options.with_grader) == (("001", "004"), True)
+    assert {solution.expected for solution in problem.solutions} == {""}
+    problem = sound(changed(tmp_path / "optional", {}, output_optional_testcases='"0"'))
+    assert (problem.task_type, problem.options.output_tests) == (TaskType.BATCH_AND_OUTPUT, ())
+
+
 def test_without_a_checker_outputs_are_compared(tmp_path: Path) -> None:
     assert sound(changed(tmp_path, {"check/checker.cpp": None})).checker.kind is CheckerKind.WHITE_DIFF
 
@@ -132,6 +141,7 @@ def test_without_a_checker_outputs_are_compared(tmp_path: Path) -> None:
         ({}, {"n_input": 4}, "task.yaml, field n_input", "gen/GEN has 5 tests"),
         ({}, {"memory_limit": 268435456}, "task.yaml, field memory_limit", "It counts MiB, not bytes"),
         ({}, {"time_limit": "missing"}, "task.yaml, field time_limit", "missing. Add it"),
+        ({}, {"output_only_testcases": '"1,5"'}, "task.yaml, field output_only_testcases", "no test '5'"),
         ({}, {"infile": "a/b"}, "task.yaml, field infile", "not a plain file name"),
     ],
 )
