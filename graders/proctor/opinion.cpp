@@ -88,17 +88,17 @@ Opinion by_cms(const Statement& statement) {
   return {score(statement, text::first_line(statement.said)), translated(first_line(statement.told))};
 }
 
-// The number behind the word `points`, with which testlib begins its message, as part of what the test is worth; or
-// `partial A/B` on any line.
-double points(const Statement& statement) {
+// The number behind the word `points`, with which testlib begins its message; or `partial A/B` on any line.
+Opinion points(const Statement& statement, const std::string& message) {
   const std::string& told = statement.told;
   for (size_t at = 0; at < told.size(); at = told.find('\n', at), at += at < told.size()) {
     long part = 0, whole = 0;
     const bool says = std::sscanf(told.c_str() + at, "partial %ld/%ld", &part, &whole) == 2;
-    if (says && part >= 0 && part <= whole && whole > 0) return static_cast<double>(part) / static_cast<double>(whole);
+    if (says && part >= 0 && part <= whole && whole > 0)
+      return {static_cast<double>(part) / static_cast<double>(whole), message, true};
   }
   const std::string rest = trimmed(told.compare(0, 6, "points") == 0 ? told.substr(6) : told);
-  return score(statement, rest.substr(0, rest.find_first_of(" \t\r\n")), statement.full);
+  return {score(statement, rest.substr(0, rest.find_first_of(" \t\r\n")), statement.full), message};
 }
 
 // `_pc(N)` is N of 200, told by the message's beginning and by an exit code of N or, with another base, 50 + N. The
@@ -117,14 +117,14 @@ bool is_part(const Statement& statement, const std::string& message, double& par
 Opinion by_testlib(const Statement& statement) {
   const std::string message = first_line(statement.told);
   double part = 0;
-  if (is_part(statement, message, part)) return {part, message};
+  if (is_part(statement, message, part)) return {part, message, true};
   switch (statement.outcome.code) {
     case 0: return {1, message};
     case 1:
       if (message == text::traceback) refuse_code(statement);  // Python's code for a program that broke, too
       return {0, message};
     case 2: case 4: case 8: return {0, message};
-    case 7: return {points(statement), message};
+    case 7: return points(statement, message);
     case fail_of_testlib: sys::fail(statement.who + " reports a failure of its own: " + message);
     default: refuse_code(statement);
   }

@@ -11,6 +11,7 @@ namespace opinion {
 struct Opinion {
   double score = 0;
   std::string feedback;
+  bool is_part = false;  // of what the test is worth, whatever that is: no number of points
 };
 
 // Everything that such a program left behind.

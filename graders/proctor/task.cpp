@@ -117,6 +117,7 @@ void Task::check(verdict::Verdict& verdict, const plan::Test& test, int input, i
   if (mode) arguments.push_back(mode);
   const opinion::Opinion opinion = checker_.check({input, answer_of(test), output}, arguments);
   verdict.score = opinion.score;
+  verdict.is_part = opinion.is_part;
   verdict.feedback = opinion.feedback;
   if (plan_.echo > 0 && opinion.score < 1) verdict.output = files::read_text(output, plan_.echo);
 }

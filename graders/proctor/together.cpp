@@ -233,6 +233,7 @@ class Communication : public Together {
     }
     const opinion::Opinion opinion = heard(plan_.manager.kind, statement);
     verdict.score = opinion.score;
+    verdict.is_part = opinion.is_part;
     verdict.feedback = opinion.feedback;
   }
 };
@@ -358,6 +359,7 @@ class Interactive : public Together {
     if (failed && opinion.score > 0) return;
     verdict.end = verdict::End::ok;
     verdict.score = opinion.score;
+    verdict.is_part = opinion.is_part;
     verdict.feedback = opinion.feedback;
     if (opinion.score > 0 && transcript >= 0 && checker_.is_program()) check(verdict, test, transcript);
   }

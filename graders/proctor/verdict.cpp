@@ -66,6 +66,7 @@ void Lines::judged(int64_t test, const Verdict& verdict) {
        text::field("wall_us", used.wall_us) + text::field("waited_us", used.waited_us) +
        text::field("memory", used.memory) + text::field("code", used.code) + text::field("signal", used.signal) +
        (used.processes > 0 ? text::field("processes", used.processes) : "") +
+       (verdict.is_part ? ",\"part\":true" : "") +
        (verdict.end == End::wall && used.stalled ? ",\"stalled\":true" : "") +
        (verdict.output.empty() ? "" : ",\"output\":" + echo(verdict.output)) +
        (verdict.error.empty() ? "" : ",\"error\":" + echo(verdict.error)));

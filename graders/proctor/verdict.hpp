@@ -14,6 +14,7 @@ enum class End { ok, exit, signal, cpu, wall, memory, output, threads };
 struct Verdict {
   End end = End::ok;
   double score = 0;
+  bool is_part = false;  // of what the test is worth, as its program said
   std::string feedback;
   std::string output;  // what a wrong output, or any, began with, where the plan asks for it
   std::string error;   // what the error text began with, where the plan asks for it

@@ -305,11 +305,11 @@ class _Judging:
                 phase = f"judging with {self.terms.judged_by}"
                 raise JudgeFailure(line.failure, phase=phase, test=test.name, remedy=_remedy(problem.checker))
             result = test_result(test.name, line, limits=problem.limits, company=self.terms.company)
-            # testlib has an exit code for what is right, which is worth all, however much that is.
-            is_all = judge.kind is CheckerKind.TESTLIB and result.status is Verdict.AC
+            # testlib has exit codes for what is right and for parts of it, however much the test is worth.
+            is_part = line.part or (judge.kind is CheckerKind.TESTLIB and result.status is Verdict.AC)
             if test.full is None and judge.full == RAW_POINTS:
                 result = counted(result)
-            elif test.full is not None and not is_all:
+            elif test.full is not None and not is_part:
                 result = rescaled(result, judge.full, test.full)
             results |= share(planned, result)
         return answers, results

@@ -122,6 +122,7 @@ class Line(Message):
     test: int | None = None
     end: str | None = None  # ok, exit, signal, cpu, wall, memory, output, threads
     score: float = 0.0
+    part: bool = False  # the score is a part of the test's points, whatever these are
     feedback: str = ""
     cpu_us: int = 0
     wall_us: int = 0

@@ -325,6 +325,7 @@ def test_arguments_of_single_tests(bench: Bench) -> None:
 def test_points_of_testlib_count_as_they_are(bench: Bench, said: str, score: float | None) -> None:
     line = bench.one(ECHO, "x", "y", **saying("testlib", 7, said, full=40))
     assert (None if line.failure else line.score) == score
+    assert line.part == (said.startswith("partial") and score is not None)
     assert (score is None) == ("no score between 0 and 40" in (line.failure or ""))
 
 

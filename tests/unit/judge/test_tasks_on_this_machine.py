@@ -376,6 +376,26 @@ async def test_every_kind_of_checker(scorer: Scorer, checker: Checker, answer: s
     assert result.score == score, result
 
 
+PARTS = """#include <cstdio>
+int main(int argc, char** argv) {
+  char told[99];
+  fputs(fgets(told, 99, fopen(argv[3], "r")), stderr);
+  return *told == 'p' && told[1] == 'o' ? 7 : 50;
+}
+"""
+
+
+async def test_a_part_is_one_of_the_tests_own_points(scorer: Scorer) -> None:
+    """`points` counts points; `partially correct (N)` is N of 200, however much a test is worth."""
+    checker = program(CheckerKind.TESTLIB, named("c.cpp", PARTS), full=40.0)
+    asked = task(TaskType.BATCH, ("1", "partially correct (50)"), ("2", "points 5"), checker=checker)
+    tests = tuple(msgspec.structs.replace(test, full=10.0) for test in asked.tests)
+    result = await result_of(
+        scorer, msgspec.structs.replace(asked, tests=tests), "print()", language="python"
+    )
+    assert [test.score for test in result.tests] == [0.25, 0.5], result
+
+
 async def test_layers_can_be_left_out(store: Store) -> None:
     layers = ("landlock", "seccomp")
     options = JudgeOptions(layers=layers)
