@@ -310,6 +310,9 @@ class _Reader:
         listed = testset.findall("tests/test")
         if not listed:
             self._fault("testset.tests", "no tests", "Export the package again")
+        elif (count := testset.findtext("test-count")) not in (None, str(len(listed))):
+            words = f"{count!r} is not the number of tests, which is {len(listed)}"
+            self._fault("testset.test-count", words, "Export the package again")
         places = self._places(testset)
         missing = [
             (test, given) for test, (given, _) in zip(listed, places, strict=False) if not self._lies(given)
@@ -350,7 +353,10 @@ class _Reader:
     # --- groups, which others may depend on --------------------------------------------------------------
 
     def _groups(self, testset: Element, tests: Sequence[Test]) -> dict[str, _Group]:
-        listed = {element.get("name", ""): element for element in testset.iterfind("groups/group")}
+        all_listed = testset.findall("groups/group")
+        listed = {element.get("name", ""): element for element in all_listed}
+        if len(listed) < len(all_listed):
+            self._fault("testset.groups", "two groups have one name", "Rename one of them")
         inside: dict[str, dict[str, float]] = {}
         for element, test in zip(testset.iterfind("tests/test"), tests, strict=False):
             name = element.get("group", "") if listed else _WHOLE
@@ -365,6 +371,9 @@ class _Reader:
             if group in _needed(group, groups):
                 self._fault(field, "it depends on itself", "Take one of the dependencies out")
         named = {element.get("group", "") for element in testset.iterfind("tests/test")}
+        for name in sorted(named - listed.keys() - {""}) if listed else ():
+            words = f"a test is in {name!r}, which is none of the groups"
+            self._fault("testset.tests.test.group", words, nearest(name, tuple(listed)))
         for name in sorted(listed.keys() - named):
             field = f"testset.groups.{name}.points"
             if self._points(listed[name], field):
