@@ -116,7 +116,7 @@ class Kattis(DeclaredFormat):
             for own in dict.fromkeys(test.arguments for test in group.tests):
                 _default_checker(group.fields, group.flags_name, own)  # notes what is wrong with them
         program = None
-        if validation.custom and new:  # the folder is the program
+        if validation.custom and new and not _is_draft(folder):  # the folder is the program
             program = _program(folder, folder / NEW_VALIDATOR, faults)
         elif validation.custom:
             remedy = "A custom validation needs exactly one validator"
@@ -260,7 +260,9 @@ def _validation(folder: Path, header: Fields, *, scoring: bool, new: bool) -> Va
                 problem = f"{shown(kind)} problems of this version are not judged"
                 header.fault("type", problem, "Expected pass-fail, scoring, interactive or multi-pass")
         several = "interactive" in words or "multi-pass" in words
-        custom = several or (folder / NEW_VALIDATOR).is_dir()
+        custom = several or (folder / NEW_VALIDATOR).is_dir() or _is_draft(folder)
+        if header.values.get("validation", "default") not in ("default", "custom" if custom else "default"):
+            header.fault("validation", "not of this version", f"Say it by `type` and {NEW_VALIDATOR}/")
     else:
         first, *words = header.text("validation", "default").split() or ["default"]
         custom = first == "custom"
@@ -317,6 +319,11 @@ class Constants:
 
     def _files(self, files: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
         return tuple(replace(file, content=Blob.of(self.fill(file.content.read()))) for file in files)
+
+
+def _is_draft(folder: Path) -> bool:
+    """Return True where a package has its validator as the older version and early drafts have it."""
+    return (folder / _VALIDATORS).is_dir() and not (folder / NEW_VALIDATOR).exists()
 
 
 # --- limits ------------------------------------------------------------------------------------------

@@ -77,6 +77,8 @@ def test_the_type_says_what_is_interactive(tmp_path: Path) -> None:
             "type",
             "Expected pass-fail, scoring",
         ),
+        ({}, "validation: custom\n", "problem.yaml", "validation", "by `type` and output_validator/"),
+        (VALIDATOR, "validation: custom interactive\n", "problem.yaml", "validation", "not of this version"),
         (
             {".timelimit": None},
             HEADER.replace("time_limit: 3", "time_multipliers: {ac_to_time_limit: 0}"),
@@ -280,6 +282,14 @@ def test_scores_that_are_not_judged(
     file = GROUP.format(place) if place else "data/secret/test_group.yaml"
     assert (error.where, error.field) == (f"sum/{file}", field)
     assert words in str(error)
+
+
+def test_a_validator_where_drafts_have_it(tmp_path: Path) -> None:
+    files = {"output_validators/v/validate.cpp": "int main() {}\n"}
+    problem = sound(write(tmp_path / "p", files, header=HEADER + "validation: custom\n"))
+    assert [source.name for source in problem.checker.sources] == ["output_validators/v/validate.cpp"]
+    both = write(tmp_path / "q", {**files, **VALIDATOR}, header=HEADER)
+    assert sound(both).checker.sources[0].name == "output_validator/validate.cpp"
 
 
 @pytest.mark.parametrize(
