@@ -1143,9 +1143,15 @@ _RULES = ("permitted", "required")
 _HEEDED = frozenset({*_RULES, "score", "language", "entrypoint"})
 _PASSED_OVER = frozenset({"authors", "model_solution", "use_for_time_limit"})
 _MESSAGE = "message"  # what judges were told is not compared
-# Folders that the format defines, and that no verdict's name is: their rules.
-_DEFAULTS: Mapping[str, Any] = {
-    "brute_force": {"permitted": ["AC", "RTE", "TLE"], "required": ["RTE", "TLE"]}
+# The rules of folders that the format defines. A package that replaces one of them keeps the other.
+_BRUTE_FORCE = "brute_force"  # no verdict is called so
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "accepted": {"permitted": ["AC"]},
+    "rejected": {"required": ["RTE", "TLE", "WA"]},
+    "wrong_answer": {"permitted": ["AC", "WA"], "required": ["WA"]},
+    "time_limit_exceeded": {"permitted": ["AC", "TLE"], "required": ["TLE"]},
+    "run_time_error": {"permitted": ["AC", "RTE"], "required": ["RTE"]},
+    _BRUTE_FORCE: {"permitted": ["AC", "RTE", "TLE"], "required": ["RTE", "TLE"]},
 }
 
 
@@ -1165,10 +1171,15 @@ class PackageRules:
     def __init__(self, folder: Path, tests: Sequence[str], faults: Faults, *, new: bool) -> None:
         self._tests = tests
         own = (read_mapping(folder, FILE, faults) or {}) if new and (folder / FILE).is_file() else {}
-        values = {**(_DEFAULTS if new else {}), **own}
-        self._by_pattern = {
-            pattern: self._read(Fields(values, FILE, faults).inner(pattern), faults) for pattern in values
-        }
+        entries = Fields({**({_BRUTE_FORCE: {}} if new else {}), **own}, FILE, faults)
+        self._ruled = set[str]()  # folders whose names say nothing
+        self._by_pattern = dict[str, Expected]()
+        for pattern in entries.values:
+            entry = entries.inner(pattern)
+            if pattern == _BRUTE_FORCE or any(map(entry.has, _RULES)):
+                self._ruled.add(pattern)
+                entry = entries.under(pattern, {**_DEFAULTS.get(pattern, {}), **entry.values})
+            self._by_pattern[pattern] = self._read(entry, faults)
 
     def of(self, place: str) -> Expected:
         """Return what is expected of a place below submissions/, such as accepted/best.py."""
@@ -1178,7 +1189,7 @@ class PackageRules:
             score=next((entry.score for entry in found if entry.score), None),
             language=next((entry.language for entry in found if entry.language), ""),
             entrypoint=next((entry.entrypoint for entry in found if entry.entrypoint), ""),
-            folder_counts=place.split("/")[0] not in self._by_pattern,
+            folder_counts=place.split("/")[0] not in self._ruled,
         )
 
     def _read(self, fields: Fields, faults: Faults) -> Expected:

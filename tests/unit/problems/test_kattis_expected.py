@@ -57,6 +57,13 @@ def test_rules_for_a_folder_take_the_place_of_its_name(tmp_path: Path) -> None:
     assert (found["off.py"].expected, len(found["off.py"].said)) == ("", 2)
 
 
+def test_what_is_said_of_a_folder_beside_rules_leaves_them(tmp_path: Path) -> None:
+    found = solutions(tmp_path / "a", "wrong_answer: {use_for_time_limit: false}\n")
+    assert (found["off.py"].expected, found["off.py"].said) == ("wrong_answer", ())
+    found = solutions(tmp_path / "b", "wrong_answer: {permitted: [AC, WA, TLE]}\n")
+    assert {word for _, word, _ in said(found["off.py"])} == {"permitted AC WA TLE", "required WA"}
+
+
 def test_a_folder_that_only_younger_versions_define(tmp_path: Path) -> None:
     found = solutions(tmp_path, "{}", brute_force__slow="print(1)\n")
     assert [word for _, word, _ in said(found["slow.py"])] == ["permitted AC RTE TLE", "required RTE TLE"]
