@@ -1144,9 +1144,9 @@ _HEEDED = frozenset({*_RULES, "score", "language", "entrypoint"})
 _PASSED_OVER = frozenset({"authors", "model_solution", "use_for_time_limit"})
 _MESSAGE = "message"  # what judges were told is not compared
 # The rules of folders that the format defines. A package that replaces one of them keeps the other.
-_BRUTE_FORCE = "brute_force"  # no verdict is called so
+_ACCEPTED, _BRUTE_FORCE = "accepted", "brute_force"  # no verdict is called as the second
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    "accepted": {"permitted": ["AC"]},
+    _ACCEPTED: {"permitted": ["AC"]},
     "rejected": {"required": ["RTE", "TLE", "WA"]},
     "wrong_answer": {"permitted": ["AC", "WA"], "required": ["WA"]},
     "time_limit_exceeded": {"permitted": ["AC", "TLE"], "required": ["TLE"]},
@@ -1184,12 +1184,18 @@ class PackageRules:
     def of(self, place: str) -> Expected:
         """Return what is expected of a place below submissions/, such as accepted/best.py."""
         found = [entry for pattern, entry in self._by_pattern.items() if _matches(pattern, place)]
+        words = [word for entry in found for word in entry.said]
+        score = next((entry.score for entry in found if entry.score), None)
+        folder = place.split("/")[0]
+        scored = folder == _ACCEPTED and score is not None and folder not in self._ruled
+        if scored:  # however many points that is, all tests are passed
+            words += self._rules(Fields(_DEFAULTS[folder], FILE, Faults("")), "", self._tests)
         return Expected(
-            said=tuple(word for entry in found for word in entry.said),
-            score=next((entry.score for entry in found if entry.score), None),
+            said=tuple(words),
+            score=score,
             language=next((entry.language for entry in found if entry.language), ""),
             entrypoint=next((entry.entrypoint for entry in found if entry.entrypoint), ""),
-            folder_counts=place.split("/")[0] not in self._ruled,
+            folder_counts=not scored and folder not in self._ruled,
         )
 
     def _read(self, fields: Fields, faults: Faults) -> Expected:

@@ -57,6 +57,11 @@ def test_rules_for_a_folder_take_the_place_of_its_name(tmp_path: Path) -> None:
     assert (found["off.py"].expected, len(found["off.py"].said)) == ("", 2)
 
 
+def test_an_accepted_solution_may_have_a_part_of_the_points(tmp_path: Path) -> None:
+    (best, *_) = solutions(tmp_path, "accepted/best.cpp: {score: 40}\n").values()
+    assert (best.expected, [word for _, word, _ in said(best)]) == ("", ["permitted AC"])
+
+
 def test_what_is_said_of_a_folder_beside_rules_leaves_them(tmp_path: Path) -> None:
     found = solutions(tmp_path / "a", "wrong_answer: {use_for_time_limit: false}\n")
     assert (found["off.py"].expected, found["off.py"].said) == ("wrong_answer", ())
