@@ -34,6 +34,7 @@ from ioi_eval.model.values import (
     Test,
 )
 from ioi_eval.problems.package import (
+    MIB,
     Executable,
     GeneratedTest,
     Making,
@@ -186,7 +187,7 @@ class _Reader:
                 online_judge=True,
             ),
             limits=Limits.contest(
-                self._number(testset, "time-limit") / 1000, self._number(testset, "memory-limit")
+                self._number(testset, "time-limit") / 1000, self._number(testset, "memory-limit", least=MIB)
             ),
             included=tuple(self._included()),
             checker=checker.as_checker(kind, full=most, passes=passes) if checker else Checker(passes=passes),
@@ -229,11 +230,14 @@ class _Reader:
             return ""
         return "alone" if interactor.find("runs") is None else "together"
 
-    def _number(self, testset: Element, field: str) -> int:
+    def _number(self, testset: Element, field: str, *, least: int = 1) -> int:
         text = (testset.findtext(field) or "").strip()
-        if text.isdecimal() and 0 < int(text) < 1 << 60:
-            return int(text)
         unit = "milliseconds" if field == "time-limit" else "bytes"
+        if text.isdecimal() and 0 < int(text) < 1 << 60:
+            if int(text) < least:
+                words = f"{text} {unit} is too little for any program"
+                self._fault(f"testset.{field}", words, f"It counts {unit}")
+            return int(text)
         self._fault(f"testset.{field}", f"{text[:40]!r} is not a number of {unit}", "Correct it in the file")
         return 1
 

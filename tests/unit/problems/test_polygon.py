@@ -147,6 +147,7 @@ def test_tests_that_were_not_generated(tmp_path: Path) -> None:
         ('short-name="halves"', 'short-name="a b"', "short-name", "'a b' is not an id"),
         ("<time-limit>400", "<time-limit>1 s", "testset.time-limit", "'1 s' is not a number of millisec"),
         ("<memory-limit>268435456", "<memory-limit>", "testset.memory-limit", "'' is not a number of bytes"),
+        ("<memory-limit>268435456", "<memory-limit>256", "testset.memory-limit", "256 bytes is too little"),
         ('input-file=""', 'input-file="../a"', "judging.input-file", "not a plain file name"),
         ('cpu-name="any"', 'run-count="2"', "judging.run-count", "solutions run twice without an interactor"),
         ('cpu-name="any"', 'run-count="3"', "judging.run-count", "solutions run 3 times. Expected 1, or 2"),
