@@ -298,12 +298,21 @@ def checker_of(header: Fields, params: Fields, task: TaskType, sources: Sequence
     return with_sources(plain, sources, header)
 
 
-def with_sources(checker: Checker, sources: Sequence[NamedBlob], header: Fields) -> Checker:
-    """Return the checker with its program: checker/checker.cpp, or the only source that there is."""
+def with_sources(
+    checker: Checker,
+    sources: Sequence[NamedBlob],
+    header: Fields,
+    field: str = "checker",
+    without: str = "white-diff",
+) -> Checker:
+    """Return the checker with its program: checker/checker.cpp, or the only source that there is.
+
+    Messages name the `field`, and the value that a package `without` a checker has there.
+    """
     programs = [file for file in sources if of_suffix(Path(file.name).suffix)]
     source = first_named(sources, _CHECKERS) or (programs[0] if len(programs) == 1 else None)
     if source is None:
-        header.fault("checker", "missing file checker/checker.cpp", "Add it, or set this to white-diff")
+        header.fault(field, "missing file checker/checker.cpp", f"Add it, or set this to {without}")
         return checker
     language = language_of(source.name) or "c++"
     return replace(checker, sources=led_by(source, sources), language=language)

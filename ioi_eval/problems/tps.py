@@ -144,7 +144,7 @@ def _checker(folder: Path, header: Fields, task: TaskType) -> Checker:
     sources = files_below(folder, "checker")
     if not sources and not header.has("has_checker"):
         return Checker()
-    return with_sources(Checker(kind=CheckerKind.CMS), sources, header)
+    return with_sources(Checker(kind=CheckerKind.CMS), sources, header, "has_checker", "false")
 
 
 # --- subtasks ----------------------------------------------------------------------------------------

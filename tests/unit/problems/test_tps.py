@@ -285,7 +285,7 @@ def test_a_mapping_with_a_mark_of_byte_order(tmp_path: Path) -> None:
         ({"tests/mapping": FILES["tests/mapping"] + "full 1-1"}, "tests/mapping", 8, "unknown test '1-1'"),
         ({"tests/mapping": FILES["tests/mapping"] + "full"}, "tests/mapping", 8, "1 words"),
         ({"tests/mapping": "samples 0-01\nfull 1-01\n"}, "subtasks.json", None, "without tests"),
-        ({"checker/checker.cpp": None}, "problem.json", None, "checker/checker.cpp"),
+        ({"checker/checker.cpp": None}, "problem.json", None, "cpp. Add it, or set this to false"),
         ({"subtasks.json": None, "tests/mapping": None}, "subtasks.json", None, "missing file"),
         ({"subtasks.json": "{"}, "subtasks.json", 1, "broken JSON"),
     ],
