@@ -59,6 +59,7 @@ _MANAGERS = ("check/manager", "cor/manager")
 _SOLUTIONS = ("solution", "soluzione")  # what writes the expected outputs
 _COMPILED_WITH, _HEADERS = ("grader", "stub"), (".h", ".hpp")  # of submissions; they lie among the solutions
 _ALL_POINTS = 100
+_SCORE_TYPE = ("score_type", "score_type_parameters")
 # Tests that a file is handed in for: only so, and where somebody likes. Either makes a task BatchAndOutput.
 _BY_FILE = ("output_only_testcases", "output_optional_testcases")
 
@@ -276,8 +277,10 @@ def _subtasks(
 ) -> tuple[Subtask, ...]:
     if header.has("n_input") and counted and names and header.whole("n_input") != len(names):
         header.fault("n_input", f"{_GEN} has {len(names)} tests", "Correct one of the two")
-    if header.has("score_type") and header.has("score_type_parameters"):
+    if (said := sum(map(header.has, _SCORE_TYPE))) == len(_SCORE_TYPE):
         return read_subtasks(folder, header, tuple(names), faults)
+    if said:
+        faults.note(f"passed over: {' and '.join(_SCORE_TYPE)} count only together", header.file)
     if not counted or counted[0][0] is None:
         worth = header.number("total_value", _ALL_POINTS)
         return (Subtask(name="all", points=worth, tests=tuple(names), score_type=ScoreType.SUM),)

@@ -92,6 +92,13 @@ def test_a_score_type_of_its_own(tmp_path: Path) -> None:
     ]
 
 
+def test_half_a_score_type_is_told(tmp_path: Path) -> None:
+    package = read(changed(tmp_path, {}, score_type="GroupMul"))
+    assert "score_type and score_type_parameters count only together" in package.notes[0]
+    assert package.problem is not None
+    assert {subtask.score_type for subtask in package.problem.subtasks} == {ScoreType.GROUP_MIN}
+
+
 def test_files_that_are_read_and_written_unless_said_otherwise(tmp_path: Path) -> None:
     options = sound(changed(tmp_path, {}, infile="missing", outfile="gradini.out")).options
     assert (options.input_file, options.output_file) == ("input.txt", "gradini.out")
