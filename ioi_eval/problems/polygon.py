@@ -395,6 +395,9 @@ class _Reader:
             dependency.get("group", "") for dependency in element.iterfind("dependencies/dependency")
         )
         points = self._points(element, f"testset.groups.{name}.points")
+        if policy == _EACH and points and not any(tests.values()):
+            words = "each test has its own points, and none has any"
+            self._fault(f"testset.groups.{name}.points", words, "Give the tests points, or complete-group")
         return _Group(name, policy == _COMPLETE, points or None, needs, tests)
 
     def _points(self, element: Element, field: str) -> float | None:

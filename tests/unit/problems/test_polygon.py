@@ -15,6 +15,7 @@ from ioi_eval.rules import scoring
 pytestmark = pytest.mark.once
 
 HALVES = Path(__file__).parents[2] / "packages" / "halves"
+GROUP_1 = "testset.groups.1.points"
 TESTS = ("01", "02", "03", "04", "05", "06")
 
 
@@ -160,6 +161,7 @@ def test_tests_that_were_not_generated(tmp_path: Path) -> None:
         ('dependency group="1"', 'dependency group="x"', "testset.groups.2.dependencies", "no group 'x'"),
         ('dependency group="0"', 'dependency group="1"', "testset.groups.1.dependencies", "on itself"),
         ("</groups>", '<group name="3" points="5"/></groups>', "testset.groups.3.points", "has no tests"),
+        ('"30.0" points-policy="complete-group"', '"30" points-policy="each-test"', GROUP_1, "none has"),
         ("</groups>", '<group name="2"/></groups>', "testset.groups", "two groups have one name"),
         ('group="2" ', 'group="3" ', "testset.tests.test.group", "'3', which is none of the groups"),
         ("<test-count>6", "<test-count>7", "testset.test-count", "not the number of tests, which is 6"),
