@@ -145,7 +145,7 @@ Opinion by_icpc(const Statement& statement) {
   const double value = statement.score_file   ? score(statement, *statement.score_file, statement.full)
                        : statement.multiplier ? score(statement, *statement.multiplier)
                                               : 1;
-  return {value, message.empty() ? (value < 1 ? partial : correct) : message};
+  return {value, message.empty() ? (value < 1 ? partial : correct) : message, statement.multiplier.has_value()};
 }
 
 Opinion by_codeforces(const Statement& statement) {

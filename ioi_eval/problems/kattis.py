@@ -888,15 +888,9 @@ def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:
         subtasks = (first, *subtasks)
     if not by_validator:
         return Scoring(subtasks=subtasks, secret=names)
-    if not reader.full:  # scores count in no group, however large
-        return Scoring(
-            subtasks=subtasks, secret=names, full=RAW_POINTS, own_full=dict.fromkeys(_names(root), 0.0)
-        )
-    full = max(reader.full.values())
-    if not all(math.isclose(worth, full) for worth in reader.full.values()):
-        words = "its tests are worth different numbers, of which a validator may give a part"
-        groups[SECRET].fields.fault("max_score", words, "Give all tests of sums and of minima the same")
-    return Scoring(subtasks=subtasks, secret=names, full=full)
+    # Scores on samples, and in groups that are passed or failed, count nowhere, however large.
+    own = {**dict.fromkeys(_names(root), 0.0), **reader.full}
+    return Scoring(subtasks=subtasks, secret=names, full=RAW_POINTS, own_full=own)
 
 
 def _tree(group: Subtask) -> Grading:
