@@ -32,7 +32,7 @@ from ioi_eval.generate.asks import (
     fingerprint,
     open_template,
 )
-from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.model.errors import InputError, JudgeFailure, ungrouped
 from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.secret import Secret
@@ -50,7 +50,6 @@ from ioi_eval.runs.authors import (
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, ignore
 from ioi_eval.runs.journal import Journal
-from ioi_eval.runs.runner import first_input_error
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.sources import Source, no_problem, opened, source_name
 from ioi_eval.runs.work import (
@@ -302,15 +301,11 @@ async def compete(
                     for number in range(len(names))
                     for label in contest.problems
                 ]
-                try:
+                with ungrouped(InputError):
                     async with asyncio.TaskGroup() as group:
                         for talk in talks:
                             session = contest.session(names[talk.sample])
                             group.create_task(talk.go(session, room, unwritten))
-                except BaseExceptionGroup as errors:
-                    if (unusable := first_input_error(errors)) is not None:
-                        raise unusable from None
-                    raise
         scoreboard = contest.scoreboard()
     return Competed(
         out=str(folder),

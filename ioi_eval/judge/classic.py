@@ -7,7 +7,7 @@ only the package `cms_ioi`. Its contract hides no test from the submission: verd
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from ioi_eval.engines.contract import CLASSIC, OWN, Engine, Executor, Profile, executor_of, least
 from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import checker_name
-from ioi_eval.model.errors import InputError, JudgeFailure
+from ioi_eval.model.errors import InputError, JudgeFailure, ungrouped
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import JudgeOptions
@@ -289,24 +289,15 @@ class _Run:
         at_once = 1
         wanted = {"all_tests": self._options.all_tests, "in_order": self._options.in_order}
         while todo := live(self._problem, self.results, **wanted):
-            results = await self._together(todo[:at_once])
+            with ungrouped(JudgeFailure):
+                async with asyncio.TaskGroup() as group:
+                    tasks = [group.create_task(self._judged(planned)) for planned in todo[:at_once]]
+            results = [task.result() for task in tasks]
             for planned, result in zip(todo, results, strict=False):
                 self.results |= share(planned, result)
             if any(result.status is Verdict.CE for result in results):
                 return
             at_once = min(2 * at_once, _AT_ONCE)
-
-    async def _together(self, tests: Sequence[PlannedTest]) -> list[TestResult]:
-        """All of them, or the first failure as it is."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._judged(planned)) for planned in tests]
-        except ExceptionGroup as errors:
-            failures = errors.subgroup(JudgeFailure)
-            if failures is None:
-                raise
-            raise failures.exceptions[0] from None
-        return [task.result() for task in tasks]
 
     async def _judged(self, planned: PlannedTest) -> TestResult:
         test = planned.test

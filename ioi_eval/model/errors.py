@@ -6,7 +6,8 @@ A verdict is never an error and an error is never a verdict: what a submission d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 
 class IoiEvalError(Exception):
@@ -43,6 +44,20 @@ class InputError(IoiEvalError):
             field=self.field if field is None else field,
             remedy=self.remedy if remedy is None else remedy,
         )
+
+
+@contextmanager
+def ungrouped(kind: type[Exception]) -> Iterator[None]:
+    """Raise the first error of a kind as itself where a group of errors has one."""
+    try:
+        yield
+    except BaseExceptionGroup as errors:
+        found: BaseException | None = errors.subgroup(kind)
+        while isinstance(found, BaseExceptionGroup):
+            found = found.exceptions[0]
+        if found is None:
+            raise
+        raise found from None
 
 
 class MissingColumn(InputError):

@@ -27,7 +27,14 @@ import msgspec
 
 from ioi_eval.judge.sharing import repeating
 from ioi_eval.model.doing import BUILD, Doing, doing
-from ioi_eval.model.errors import EngineError, InputError, IoiEvalError, JudgeFailure, ProgramBroken
+from ioi_eval.model.errors import (
+    EngineError,
+    InputError,
+    IoiEvalError,
+    JudgeFailure,
+    ProgramBroken,
+    ungrouped,
+)
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.rules import scoring
 from ioi_eval.runs.engine import stop
@@ -122,16 +129,12 @@ async def judge_all(
         )
     this = _Run(judge, problems, journal, limited, share, outputs, on_event or (lambda event: None))
     needed, source = this.survey(submissions, expected), _Source(submissions)
-    try:
+    with ungrouped(InputError):
         if check is not None:
             await check(this.languages)
         if prepare is not None:
             await prepare_all(prepare, needed)
         await this.work_through(source, workers)
-    except BaseExceptionGroup as errors:
-        if (unusable := first_input_error(errors)) is not None:
-            raise unusable from None
-        raise
     return this.finish()
 
 
@@ -449,14 +452,3 @@ async def prepare_all(prepare: Callable[[Problem], Awaitable[object]], needed: l
     broken = [found for task in preparing if (found := task.result()) is not None]
     if broken and len(broken) == len(needed):  # one that fails alone says so in its rows
         raise broken[0]
-
-
-def first_input_error(errors: BaseExceptionGroup[BaseException]) -> InputError | None:
-    """Return unusable input as itself: it is said in one line, not as a group."""
-    matching = errors.subgroup(InputError)
-    while matching is not None:
-        first = matching.exceptions[0]
-        if isinstance(first, InputError):
-            return first
-        matching = first if isinstance(first, BaseExceptionGroup) else None
-    return None

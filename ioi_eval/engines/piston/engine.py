@@ -53,6 +53,7 @@ from ioi_eval.model.errors import (
     JobRejected,
     JobTooLarge,
     ServerReplaced,
+    ungrouped,
 )
 from ioi_eval.model.job import Ahead, Job, JobFile, JobResult
 from ioi_eval.model.secret import Secret
@@ -326,13 +327,11 @@ class Sender:
 
     async def _bring(self, server: HttpEndpoint, shelf: _Shelf, missing: Mapping[str, JobFile]) -> None:
         """Send each of them once for all jobs that want it at the same time."""
-        try:
+        with ungrouped(Exception):  # all are of one server: any of them tells
             async with asyncio.TaskGroup() as group:
                 for name, file in missing.items():
                     sending = partial(self._put, server, shelf, name, file)
                     group.create_task(shelf.coming.call(name, sending))
-        except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None  # all are of one server: any of them tells
 
     async def _put(self, server: HttpEndpoint, shelf: _Shelf, name: str, file: JobFile) -> None:
         path = f"{API}/contents/{name}"
