@@ -36,8 +36,8 @@ def read_size(text: str) -> int:
     return int(match[1]) << _UNITS[match[2].lower()]
 
 
-def _in_milliseconds(seconds: int) -> int:
-    return 1000 * seconds
+_SIZED = Said(typed=str, read=read_size, metavar="SIZE")
+_TIMED = Said(typed=int, read=lambda seconds: 1000 * seconds, least=1, metavar="SECONDS")
 
 
 class ServerOptions(Value):
@@ -63,11 +63,7 @@ class ServerOptions(Value):
     ] = ()
     tls_cert: Annotated[
         Path | None,
-        Said(
-            metavar="FILE",
-            help="Certificate, with its chain, in PEM: serve https only.",
-            panel="Access",
-        ),
+        Said(metavar="FILE", help="Certificate, with its chain, in PEM: serve https only.", panel="Access"),
     ] = None
     tls_key: Annotated[
         Path | None,
@@ -77,32 +73,16 @@ class ServerOptions(Value):
         Annotated[int, msgspec.Meta(ge=0)],
         Said(metavar="N", help="Requests that may wait; further ones get 503."),
     ] = 64
-    max_body: Annotated[
-        int,
-        Said(
-            typed=str,
-            read=read_size,
-            default="512mb",
-            metavar="SIZE",
-            help="Size of one request, inflated.",
-        ),
-    ] = 512 << 20
+    max_body: Annotated[int, _SIZED, Said(default="512mb", help="Size of one request, inflated.")] = 512 << 20
     max_bodies: Annotated[
         int | None,
-        Said(
-            typed=str,
-            read=read_size,
-            metavar="SIZE",
-            help="Size of all requests that run or wait; beyond it: 503.",
-            unset="an eighth of the memory",
-        ),
+        _SIZED,
+        Said(help="Size of all requests that run or wait; beyond it: 503.", unset="an eighth of the memory"),
     ] = None
     max_contents: Annotated[
         int | None,
+        _SIZED,
         Said(
-            typed=str,
-            read=read_size,
-            metavar="SIZE",
             help="Room on disk for contents that clients send once; 0: none.",
             unset="8gb, a quarter of what is free",
         ),
@@ -112,37 +92,12 @@ class ServerOptions(Value):
         Said(metavar="DIR", help="Where these contents lie, if not where boxes do.", unset="$TMPDIR"),
     ] = ""
     max_output: Annotated[
-        int,
-        Said(
-            typed=str,
-            read=read_size,
-            default="64mb",
-            metavar="SIZE",
-            help="Size of a job's standard output, and of its error output.",
-        ),
+        int, _SIZED, Said(default="64mb", help="Size of a job's standard output, and of its error output.")
     ] = 64 << 20
-    run_timeout: Annotated[
-        int,
-        Said(
-            typed=int,
-            least=1,
-            read=_in_milliseconds,
-            default=900,
-            metavar="SECONDS",
-            help="The longest that a job may run.",
-        ),
-    ] = 900_000
-    compile_timeout: Annotated[
-        int,
-        Said(
-            typed=int,
-            least=1,
-            read=_in_milliseconds,
-            default=120,
-            metavar="SECONDS",
-            help="The longest that it may compile.",
-        ),
-    ] = 120_000
+    run_timeout: Annotated[int, _TIMED, Said(default=900, help="The longest that a job may run.")] = 900_000
+    compile_timeout: Annotated[int, _TIMED, Said(default=120, help="The longest that it may compile.")] = (
+        120_000
+    )
     run_cpu_time: int = 900_000
     compile_cpu_time: int = 120_000
     run_memory_limit: int = -1
