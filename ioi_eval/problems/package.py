@@ -205,11 +205,11 @@ def leads_inside(name: str) -> bool:
 # --- files -------------------------------------------------------------------------------------------
 
 
-def files_below(folder: Path, part: str, first: str = "") -> tuple[NamedBlob, ...]:
+def files_below(folder: Path, part: str) -> tuple[NamedBlob, ...]:
     """Return all files below one folder of the package, by name, hidden ones left out."""
     found = (path.relative_to(folder) for path in (folder / part).rglob("*") if path.is_file())
     names = [name.as_posix() for name in found if not any(word.startswith(".") for word in name.parts)]
-    return named(folder, sorted(names, key=lambda name: (name != first, name)))
+    return named(folder, sorted(names))
 
 
 def named(folder: Path, names: Iterable[str]) -> tuple[NamedBlob, ...]:

@@ -330,7 +330,6 @@ def _job_of_one_stage(
         profile.max_output,
         hard_stop=None if limits.wall_time is None else hard_stop(limits.wall_time),
         cpu_time=limits.cpu_time,
-        script="compile",
     )
     time = None if limits.wall_time is None else milliseconds(limits.wall_time + DELIVERY_SECONDS)
     cpu = None if limits.cpu_time is None else milliseconds(2 * limits.cpu_time + DELIVERY_SECONDS)
@@ -559,14 +558,12 @@ def hand_over(output: str, most: int | None) -> str:
     return f"{_PRINT}{_part('artifact', output, most)}printf '%s end\\n' {shlex.quote(_MARK)}\n"
 
 
-def whole_build(
-    output: str, most: int | None, *, hard_stop: float | None, cpu_time: float | None, script: str
-) -> str:
-    """For a runtime without a compile stage: starts `script` under limits, tells its end, prints the file."""
+def whole_build(output: str, most: int | None, *, hard_stop: float | None, cpu_time: float | None) -> str:
+    """For a runtime without a compile stage: starts it under limits, tells its end, prints the file."""
     limit = f"timeout -k 5 {hard_stop:.3f} " if hard_stop is not None else ""
     cpu = f"ulimit -t {max(1, round(cpu_time))}; " if cpu_time is not None else ""
     log = ".ioi-eval-log"
-    return f"""{_PRINT}({cpu}exec {limit}bash {script}) > {log} 2>&1 < /dev/null
+    return f"""{_PRINT}({cpu}exec {limit}bash compile) > {log} 2>&1 < /dev/null
 code=$?
 printf '%s code %s\\n' {shlex.quote(_MARK)} "$code"
 {_part("log", log, most)}if [ "$code" = 0 ]; then

@@ -32,7 +32,7 @@ def handed_over(folder: Path, most: int | None = None) -> Stage:
 def built(folder: Path, script: str, **limits: float | None) -> Stage:
     (folder / "compile").write_text(script)
     hard, cpu = limits.get("hard_stop", 300.0), limits.get("cpu_time", 30.0)
-    return ran(folder, whole_build("made", None, hard_stop=hard, cpu_time=cpu, script="compile"))
+    return ran(folder, whole_build("made", None, hard_stop=hard, cpu_time=cpu))
 
 
 def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
