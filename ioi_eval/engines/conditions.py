@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import HEADER, QUICK_LINKER, WRAPPER, Built, Condition, Recipe, Rejected
+from ioi_eval.engines.contract import QUICK_LINKER, Built, Condition, Rejected
 from ioi_eval.engines.embedded.boxes import (
     IN_MEMORY,
     ROOM_NEEDED,
@@ -35,12 +35,11 @@ from ioi_eval.engines.embedded.toolchains import (
     toolchains,
 )
 from ioi_eval.engines.jobs.build import Shelf
-from ioi_eval.engines.jobs.headers import header_recipe
+from ioi_eval.engines.jobs.headers import empty_recipe, header_recipe
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.languages import LANGUAGES, MAIN_MODULES, find
-from ioi_eval.model.options import BuildLimits, BuildOptions
-from ioi_eval.model.values import Blob, NamedBlob
+from ioi_eval.model.options import BuildOptions
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
 
@@ -163,19 +162,9 @@ def headers(found: Toolchain | None, store: Store) -> list[Condition]:
     if found is None:
         return []
     language, shelf = find("c++"), Shelf(store)
-    empty = NamedBlob(name="empty.cpp", content=Blob.of(""))
     kept, early = list[str](), list[str]()
     for standard in dict.fromkeys(standard for _, standard in language.dialects):
-        recipe = Recipe(
-            kind=HEADER,
-            output=HEADER,
-            command=(language.command,),
-            sources=(empty,),
-            control=empty,
-            limits=BuildLimits(),
-            header=language.header,
-            precompile=language.precompile(WRAPPER, HEADER, standard),
-        )
+        recipe = empty_recipe(language, standard)
         if store.get(header_recipe(recipe).key(platform.machine(), found)) is None:
             continue
         kept.append(standard)

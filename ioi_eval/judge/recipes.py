@@ -11,7 +11,7 @@ import msgspec
 from ioi_eval.engines.contract import DRIVERS, HEADER, SUBMISSION, WRAPPER, Recipe, check_names
 from ioi_eval.model.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.model.languages import LANGUAGES, Language, find
-from ioi_eval.model.options import TRUSTED_SECONDS, BuildLimits
+from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import (
     Blob,
     Checker,
@@ -144,9 +144,7 @@ class Sources:
             limits=self._limits,
             refusals=language.refusals,
             header=language.header,
-            precompile=language.precompile(WRAPPER, HEADER, self._standard)
-            if language.precompile_template
-            else (),
+            precompile=language.precompile(WRAPPER, HEADER, self._standard),
             shared="" if files or language.command not in DRIVERS else grader,
             any_linker=language.command in DRIVERS
             and all(
@@ -187,7 +185,7 @@ def scripts_recipe(program: Checker | Manager, kind: str, limits: BuildLimits, p
         command=(python.command, "-I", f"./{_SCRIPTS}", kind + _PROGRAM, folder),
         sources=(helper, *others, first),
         control=_control(python),
-        limits=limits.at_least(TRUSTED_SECONDS),
+        limits=limits.trusted,
     )
 
 
@@ -204,7 +202,7 @@ def trusted_recipe(problem: Problem, program: Checker | Manager, kind: str, limi
         ),
         sources=(*others, first),
         control=_control(language),
-        limits=limits.at_least(TRUSTED_SECONDS),
+        limits=limits.trusted,
     )
 
 
@@ -228,7 +226,7 @@ def proctor_recipe(sources: Iterable[NamedBlob], limits: BuildLimits) -> Recipe:
         command=command,
         sources=files,
         control=_control(find("c++")),
-        limits=limits.at_least(TRUSTED_SECONDS),
+        limits=limits.trusted,
     )
 
 

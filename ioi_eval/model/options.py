@@ -41,7 +41,7 @@ Interpreter = Annotated[
     Said(metavar="PATH|VERSION", help="The Python for submissions, here; caller: the one that runs this."),
 ]
 
-TRUSTED_SECONDS = 300.0  # what the proctor, a checker or a header may take: they are built once
+_TRUSTED_SECONDS = 300.0  # what the proctor, a checker or a header may take: they are built once
 
 JobShape = Literal["auto", "batched", "classic"]
 
@@ -111,12 +111,13 @@ class BuildLimits(Value):
     file_size: int = 256 << 20  # of each file that is made, the program among them
     log: int = 64 << 10  # of what the compiler prints, the rest is dropped
 
-    def at_least(self, seconds: float) -> BuildLimits:
-        """For our own sources and a problem's: what is trusted may take its time."""
+    @property
+    def trusted(self) -> BuildLimits:
+        """The limits for our own sources and a problem's: what is trusted may take its time."""
         return msgspec.structs.replace(
             self,
-            wall_time=None if self.wall_time is None else max(self.wall_time, seconds),
-            cpu_time=None if self.cpu_time is None else max(self.cpu_time, seconds),
+            wall_time=None if self.wall_time is None else max(self.wall_time, _TRUSTED_SECONDS),
+            cpu_time=None if self.cpu_time is None else max(self.cpu_time, _TRUSTED_SECONDS),
         )
 
 

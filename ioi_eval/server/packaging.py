@@ -29,9 +29,7 @@ import msgspec
 from ioi_eval.engines.contract import (
     BROUGHT_HEADERS,
     BROUGHT_LIBRARY,
-    HEADER,
     LIBRARY_HEADER,
-    WRAPPER,
     Recipe,
 )
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
@@ -44,13 +42,13 @@ from ioi_eval.engines.jobs.headers import (
     brought_early,
     checker_recipe,
     early_recipe,
+    empty_recipe,
     header_recipe,
     trials,
 )
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import Language, find
-from ioi_eval.model.options import BuildLimits
-from ioi_eval.model.values import Blob, NamedBlob, Value
+from ioi_eval.model.values import Blob, Value
 from ioi_eval.store.resources import piston
 
 SERVERS_PLACE = "/piston/packages"  # where a server sees the folder, wherever it lies here
@@ -182,17 +180,7 @@ class _Headers:
             raise InputError(words, where=os.fspath(prefix or ""), field="headers", remedy=language.remedy)
         self._tool, self._language, self._folder = os.fspath(found), language, folder
         self._libraries = "" if prefix is None else f"{prefix}/lib64:{prefix}/lib"
-        empty = NamedBlob(name="empty.cpp", content=Blob.of(""))
-        self._recipe = Recipe(
-            kind=HEADER,
-            output=HEADER,
-            command=(self._tool,),
-            sources=(empty,),
-            control=empty,
-            limits=BuildLimits(),
-            header=language.header,
-            precompile=language.precompile(WRAPPER, HEADER, tool=self._tool),
-        )
+        self._recipe = empty_recipe(language, tool=self._tool)
 
     def add_usual(self) -> None:
         header, words = self._make(header_recipe(self._recipe))

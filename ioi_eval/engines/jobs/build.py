@@ -69,7 +69,7 @@ from ioi_eval.engines.jobs.headers import (
 from ioi_eval.engines.jobs.run import COMMAND, Carrier, Made, wait_for
 from ioi_eval.model.errors import BrokenReply, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import Ahead, Job, JobFile, Stands, Toolchain
-from ioi_eval.model.options import TRUSTED_SECONDS, BuildOptions
+from ioi_eval.model.options import BuildOptions
 from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import milliseconds, plan_limits
@@ -715,8 +715,7 @@ class Builds:
         [key] = recipe.keys(profile)
         found = await asyncio.to_thread(self._shelf.find, key)
         if found is None and demand.pays(key) and key not in self._background:
-            patient = recipe.limits.at_least(TRUSTED_SECONDS)
-            self._begin(key, self.build(msgspec.structs.replace(recipe, limits=patient)))
+            self._begin(key, self.build(msgspec.structs.replace(recipe, limits=recipe.limits.trusted)))
         if found is None and wait and key in self._background:
             await asyncio.wait({self._background[key]})
             found = await asyncio.to_thread(self._shelf.find, key)

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import msgspec
 
 from ioi_eval.engines.contract import HEADER, WRAPPER, Recipe
-from ioi_eval.model.options import TRUSTED_SECONDS
+from ioi_eval.model.languages import Language
+from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import Blob, NamedBlob, Value
 from ioi_eval.rules.cpp_text import adds_to_std, leading_includes, starts_with
 from ioi_eval.store.resources import graders
@@ -29,6 +30,21 @@ MOST_INCLUDED = 16  # such headers that are made for one run: each has 40 MB or 
 
 _ONCE = re.compile(rb"#[ \t]*pragma[ \t]+once\b")
 _PRAGMA = re.compile(rb"#[ \t]*pragma\b|\b_Pragma\b|\?\?=|%:")
+
+
+def empty_recipe(language: Language, standard: str = "", tool: str = "") -> Recipe:
+    """Return a build of nothing, with the flags of submissions: its headers are theirs."""
+    empty = NamedBlob(name="empty.cpp", content=Blob.of(""))
+    return Recipe(
+        kind=HEADER,
+        output=HEADER,
+        command=(tool or language.command,),
+        sources=(empty,),
+        control=empty,
+        limits=BuildLimits(),
+        header=language.header,
+        precompile=language.precompile(WRAPPER, HEADER, standard, tool=tool),
+    )
 
 
 def serves(recipe: Recipe) -> bool:
@@ -71,7 +87,7 @@ def header_recipe(recipe: Recipe, names: Sequence[str] = ()) -> Recipe:
         command=recipe.precompile,
         sources=(wrapper,),
         control=recipe.control,
-        limits=recipe.limits.at_least(TRUSTED_SECONDS),
+        limits=recipe.limits.trusted,
     )
 
 
@@ -155,7 +171,7 @@ def checker_recipe(recipe: Recipe) -> Recipe:
         command=(recipe.tool, *flags, "-o", output, source.name),
         sources=(source,),
         control=recipe.control,
-        limits=recipe.limits.at_least(TRUSTED_SECONDS),
+        limits=recipe.limits.trusted,
     )
 
 
@@ -199,7 +215,7 @@ def trials(recipe: Recipe) -> Iterable[Trial]:
             command=(tool, *flags, "-o", "program", program.name),
             sources=(program,),
             control=recipe.control,
-            limits=recipe.limits.at_least(TRUSTED_SECONDS),
+            limits=recipe.limits.trusted,
             header=recipe.header,
         )
         options = ("-I", EARLY, *checking(early_name(recipe)))
