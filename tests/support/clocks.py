@@ -1,8 +1,18 @@
-"""A loop's clock that a test turns: what would take minutes is over at once."""
+"""Clocks that a test turns: what would take minutes is over at once."""
 
 from __future__ import annotations
 
 import asyncio
+
+
+class Clock:
+    """A clock that stands until a test sets it."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 class Ahead:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from support.clocks import Clock
 
 from ioi_eval.cli.progress import ServerNews
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged
 
 pytestmark = pytest.mark.once
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def changed(name: str, change: Change, *, usable: int = 2, reason: str = "") -> ServerChanged:

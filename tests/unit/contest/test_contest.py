@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from support.clocks import Clock
 
 from ioi_eval import InputError, Scorer
 from ioi_eval.contest import Contest, Feedback, NotJudged, Refused, Rules, Session, Submitted, as_markdown
@@ -84,14 +85,6 @@ class Kept:
 
     def ran(self, row: Mapping[str, Any]) -> None:
         self.runs.append(row)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def outcome(test: FakeTest) -> float | str | Broken:

@@ -18,10 +18,11 @@ from typing import Any
 import httpx
 import pytest
 from missing import lacks
+from support.clocks import Clock
 from support.command_line import CommandLine
 from support.waits import until
 from support.warm_command import WarmCommand
-from test_contest import PROBLEMS, SECRET, Clock, outcome
+from test_contest import PROBLEMS, SECRET, outcome
 
 from ioi_eval import InputError, Scorer
 from ioi_eval.cli import main
