@@ -88,6 +88,11 @@ def shared_cache(kept: Path) -> Path:
     return cache
 
 
+@pytest.fixture(scope="session")
+def store(shared_cache: Path) -> Store:
+    return Store(shared_cache)
+
+
 async def _build_first(store: Store) -> None:
     async with EmbeddedEngine(store=store, slots=1):
         pass

@@ -51,8 +51,7 @@ def layers(request: pytest.FixtureRequest) -> tuple[str, ...]:
 
 
 @pytest.fixture
-async def scorer(layers: tuple[str, ...], shared_cache: Path, way: Way | None) -> AsyncIterator[Scorer]:
-    store = Store(shared_cache)
+async def scorer(layers: tuple[str, ...], store: Store, way: Way | None) -> AsyncIterator[Scorer]:
     engine = EmbeddedEngine(store=store, slots=1, layers=layers, waiting=way is not Way.STARTED)
     # All layers are what there is without any word about them, and only then a proctor stays.
     named = None if layers == EVERYTHING else layers
@@ -75,11 +74,10 @@ def ground(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Gro
 
 
 @pytest.fixture(scope="session")
-def built(workshop: Path, shared_cache: Path, binaries: Path) -> None:
+def built(workshop: Path, store: Store, binaries: Path) -> None:
     """All attacks in C++ are one program. Processes that begin together would each build it."""
 
     async def try_one(ground: Ground) -> None:
-        store = Store(shared_cache)
         async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as scorer:
             assert await programs(scorer, ground, CPP[:1])
 
@@ -189,10 +187,10 @@ async def test_no_file_succeeds(scorer: Scorer, ground: Ground) -> None:
 @pytest.mark.sample("everything-two")  # it has some of every chapter
 @pytest.mark.parametrize("third", THIRDS)
 async def test_no_source_succeeds(
-    layers: tuple[str, ...], third: str, shared_cache: Path, tmp_path: Path, ground: Ground
+    layers: tuple[str, ...], third: str, store: Store, tmp_path: Path, ground: Ground
 ) -> None:
     """With a store of its own: what another mixture has built, or refused, is built again."""
-    engine = EmbeddedEngine(store=Store(shared_cache), slots=1, layers=layers)
+    engine = EmbeddedEngine(store=store, slots=1, layers=layers)
     options = JudgeOptions(all_tests=True, layers=layers)
     built = tmp_path / "built"
     async with Scorer(engine, store=Store(built), options=options, builds=BUILDS) as scorer:
@@ -210,10 +208,9 @@ WINNING = [attack for attack in STEALING if attack.name in ("include-the-answer"
 @pytest.mark.sample("bash")
 @pytest.mark.parametrize("runtime", ["bash", "ioi_eval"])
 async def test_no_source_succeeds_on_a_server_that_does_not_confine(
-    shared_cache: Path, tmp_path: Path, ground: Ground, runtime: str
+    store: Store, tmp_path: Path, ground: Ground, runtime: str
 ) -> None:
     """The build brings the proctor along. Where it believes that the server confines, it does not."""
-    store = Store(shared_cache)
     async with EmbeddedEngine(store=store, slots=1, layers=("seccomp",), allow_unconfined=True) as open_house:
         proctor = (await open_house.profile()).proctor
         for confines, attacks in ((False, STEALING), (True, WINNING)):
@@ -229,18 +226,18 @@ async def test_no_source_succeeds_on_a_server_that_does_not_confine(
 
 @pytest.mark.sample("everything")
 async def test_no_script_succeeds(
-    layers: tuple[str, ...], shared_cache: Path, workshop: Path, ground: Ground
+    layers: tuple[str, ...], store: Store, workshop: Path, ground: Ground
 ) -> None:
     boxes = workshop / f"boxes-{ground.mark}"
     boxes.mkdir(mode=0o711)
     most = 64  # processes: to start the 256 that there may be usually is most of the work
-    async with engine_of("embedded", Store(shared_cache), layers, boxes, most) as engine, engine:
+    async with engine_of("embedded", store, layers, boxes, most) as engine, engine:
         assert not faults(await scripts(engine, ground, SCRIPTS, boxes, most))
     assert not list(boxes.iterdir())
 
 
-async def test_no_siege_succeeds(shared_cache: Path) -> None:
-    async with EmbeddedEngine(store=Store(shared_cache), slots=1) as engine:
+async def test_no_siege_succeeds(store: Store) -> None:
+    async with EmbeddedEngine(store=store, slots=1) as engine:
         assert not faults(await sieges(engine, WORKER, listens=True))
 
 

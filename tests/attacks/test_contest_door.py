@@ -247,17 +247,15 @@ async def test_connections_of_one_do_not_starve_others(shared_cache: Path) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_names_are_not_taken(name: str, shared_cache: Path, tmp_path: Path) -> None:
-    store = Store(shared_cache)
+async def test_names_are_not_taken(name: str, store: Store, tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         async with open_contest(Problems([SUM]), out=tmp_path / "cup", participants=[name], store=store):
             pass
     assert not (tmp_path / "cup").exists() and str(refused.value).replace("\n", "").isprintable()
 
 
-async def test_pages_and_models_are_shown_text(shared_cache: Path, tmp_path: Path) -> None:
+async def test_pages_and_models_are_shown_text(store: Store, tmp_path: Path) -> None:
     """Nothing in statements or programs is opened, filled in or run: no link, no placeholder, no markup."""
-    store = Store(shared_cache)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)
         port = str(listening.getsockname()[1])

@@ -27,8 +27,7 @@ def hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 @pytest.fixture
-async def session(shared_cache: Path) -> AsyncIterator[Session]:
-    store = Store(shared_cache)
+async def session(store: Store) -> AsyncIterator[Session]:
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         rules = Rules(output_bytes=1 << 16)
         yield Contest(PROBLEMS, rules, judge=scorer.judge).session("otter")

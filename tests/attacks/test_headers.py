@@ -83,10 +83,10 @@ async def attack(artifacts: Artifacts, counting: Counting, begins: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("begins", [FEW, BIG], ids=["own includes", "the big header"])
-async def test_nobody_puts_anything_into_a_header(tmp_path: Path, shared_cache: Path, begins: str) -> None:
+async def test_nobody_puts_anything_into_a_header(tmp_path: Path, store: Store, begins: str) -> None:
     victim = begins + "int victim = 1;\n" + _REST
     programs = {}
-    async with EmbeddedEngine(store=Store(shared_cache), slots=2) as engine:
+    async with EmbeddedEngine(store=store, slots=2) as engine:
         for name, after in (("attacked", 0), ("alone", None)):
             counting, options = Counting(engine), BuildOptions(precompile_after=after)
             async with artifacts_on(counting, Store(tmp_path / name), options) as artifacts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -29,10 +28,10 @@ async def run(session: aiohttp.ClientSession, **asked: Any) -> dict[str, Any]:
 
 
 @pytest.mark.long
-async def test_none_holds_up_the_door(shared_cache: Path) -> None:
+async def test_none_holds_up_the_door(store: Store) -> None:
     """One slot, so each honest program runs where a hostile one ran before."""
     async with (
-        EmbeddedEngine(store=Store(shared_cache), slots=1, max_stdout=OUTPUT) as engine,
+        EmbeddedEngine(store=store, slots=1, max_stdout=OUTPUT) as engine,
         Server(engine, ServerOptions(port=0, max_output=OUTPUT)) as server,
         aiohttp.ClientSession(server.url) as session,
     ):

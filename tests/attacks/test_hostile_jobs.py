@@ -12,8 +12,7 @@ from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 
 
 @pytest.mark.long
-async def test_a_normal_submission_after_hostile_jobs(shared_cache: Path, workshop: Path) -> None:
-    store = Store(shared_cache)
+async def test_a_normal_submission_after_hostile_jobs(store: Store, workshop: Path) -> None:
     engine = EmbeddedEngine(store=store, slots=1)
     async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as scorer:
         assert (await normal(scorer, 1)).points == 1

@@ -138,10 +138,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(params=["here", pytest.param("a worker", marks=pytest.mark.long)])
 async def judge(
-    request: pytest.FixtureRequest, shared_cache: Path, home: Path
+    request: pytest.FixtureRequest, store: Store, home: Path
 ) -> AsyncIterator[tuple[Scorer, int]]:
     """What judges, and the port of a server beside it."""
-    store = Store(shared_cache)
     few: dict[str, int] = {"max_disk": 64 << 20, "max_names": 3000, "max_processes": 64}
     engine = EmbeddedEngine(store=store, slots=2, **few)
     async with engine, Server(engine, ServerOptions(port=0)) as server:

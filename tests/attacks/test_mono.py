@@ -63,8 +63,7 @@ KEY = '[assembly: System.Reflection.AssemblyKeyFile("PATH")]\nclass P { static v
 
 
 @pytest.fixture
-async def scorer(shared_cache: Path) -> AsyncIterator[Scorer]:
-    store = Store(shared_cache)
+async def scorer(store: Store) -> AsyncIterator[Scorer]:
     async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as opened:
         yield opened
 
@@ -105,10 +104,8 @@ async def test_a_source_that_names_files_as_keys(scorer: Scorer, tmp_path: Path)
 
 
 @pytest.mark.usefixtures("mono")
-async def test_without_namespaces_the_machines_processes_stay_closed(
-    shared_cache: Path, tmp_path: Path
-) -> None:
-    engine = EmbeddedEngine(store=Store(shared_cache), slots=1, layers=("landlock", "seccomp"))
+async def test_without_namespaces_the_machines_processes_stay_closed(store: Store, tmp_path: Path) -> None:
+    engine = EmbeddedEngine(store=store, slots=1, layers=("landlock", "seccomp"))
     async with Scorer(engine, store=Store(tmp_path / "nothing built yet")) as scorer:
         with pytest.raises(JudgeFailure, match="pthread_getattr_np"):
             await judged(scorer, KEY.replace("PATH", "/proc/1/environ"))

@@ -74,8 +74,7 @@ fn main() {
 
 
 @pytest.fixture
-async def scorer(shared_cache: Path) -> AsyncIterator[Scorer]:
-    store = Store(shared_cache)
+async def scorer(store: Store) -> AsyncIterator[Scorer]:
     async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as opened:
         yield opened
 

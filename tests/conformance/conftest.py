@@ -42,11 +42,6 @@ def piston(request: pytest.FixtureRequest, shared_cache: Path) -> Iterator[Pisto
 
 
 @pytest.fixture(scope="session")
-def store(shared_cache: Path) -> Store:
-    return Store(shared_cache)
-
-
-@pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 

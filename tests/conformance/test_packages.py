@@ -57,9 +57,9 @@ async def test_judge_and_authors_agree(package: Path, tmp_path: Path, shared_cac
     assert found.expectations >= len(found.solutions) > 1
 
 
-async def test_a_package_that_forks_on_a_worker(tmp_path: Path, shared_cache: Path) -> None:
+async def test_a_package_that_forks_on_a_worker(tmp_path: Path, store: Store) -> None:
     """Ray's nodes and real Pistons: tests/with_ray, tests/servers."""
-    store, (problem,) = Store(shared_cache), load_problems(FOLDER / "couriers").values()
+    (problem,) = load_problems(FOLDER / "couriers").values()
     two = tuple(one for one in problem.solutions if one.name in ("runs.cpp", "forks_itself.cpp"))
     async with EmbeddedEngine(store=store) as here, Server(here, ServerOptions(port=0)) as server:
         there, packages = EngineChoice(text=server.url), Problems([replace(problem, solutions=two)])
@@ -113,10 +113,7 @@ NEARLY = """def ways(steps):
         ("powers", "print(1, input())", [0]),
     ],
 )
-async def test_programs_of_known_points(
-    shared_cache: Path, package: str, code: str, points: list[float]
-) -> None:
-    store = Store(shared_cache)
+async def test_programs_of_known_points(store: Store, package: str, code: str, points: list[float]) -> None:
     problem = load_problems(FOLDER / package)[package]
     submission = Submission(key="k", problem_id=package, code=code, language="python")
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
@@ -168,11 +165,11 @@ async def test_tests_by_the_lines_of_gen(tmp_path: Path, shared_cache: Path) -> 
         await generate(package, tmp_path / "more", store=store)
 
 
-async def test_tests_that_were_written_on_windows(tmp_path: Path, shared_cache: Path) -> None:
+async def test_tests_that_were_written_on_windows(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "stairs"
     shutil.copytree(FOLDER / "stairs", package)
     (package / "tests/01").write_bytes(b"3\r\n1 2 3\r\n")
-    (made,) = await generate(package, tmp_path / "made", store=Store(shared_cache))
+    (made,) = await generate(package, tmp_path / "made", store=store)
     assert [(made / "tests" / name).read_bytes() for name in ("01", "01.a")] == [b"3\n1 2 3\n", b"6\n"]
 
 
@@ -231,7 +228,7 @@ REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
     ],
 )
 async def test_tests_that_cannot_be_made(
-    tmp_path: Path, shared_cache: Path, file: str, old: str, new: str, words: str
+    tmp_path: Path, store: Store, file: str, old: str, new: str, words: str
 ) -> None:
     package = tmp_path / "stairs"
     shutil.copytree(FOLDER / "stairs", package)
@@ -239,7 +236,7 @@ async def test_tests_that_cannot_be_made(
     assert old in text
     (package / file).write_text(text.replace(old, new, 1))
     with pytest.raises(InputError, match=re.escape(words)):
-        await generate(package, tmp_path / "made", store=Store(shared_cache))
+        await generate(package, tmp_path / "made", store=store)
     assert not (tmp_path / "made").exists()
 
 
@@ -253,7 +250,7 @@ while True:
 
 
 async def test_a_generator_that_forks_without_end(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared_cache: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, store: Store
 ) -> None:
     """The CPU time of all its processes ends it; where the kernel counts them only late, their number."""
     monkeypatch.setattr(generating, "EmbeddedEngine", partial(EmbeddedEngine, max_processes=32))
@@ -265,17 +262,17 @@ async def test_a_generator_that_forks_without_end(
         rf"same 7 fails, which is to make tests/04: ({slow}|Too many processes[.] Correct it in the package)"
     )
     with pytest.raises(InputError, match=words):
-        await generate(package, tmp_path / "made", store=Store(shared_cache), seconds=0.2)
+        await generate(package, tmp_path / "made", store=store, seconds=0.2)
     assert not (tmp_path / "made").exists()
 
 
 async def test_a_compiler_that_is_killed_is_no_fault_of_the_package(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared_cache: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, store: Store
 ) -> None:
     killed = Stage(signal="SIGKILL", status=StageStatus.SG)
     monkeypatch.setattr(generating, "EmbeddedEngine", lambda store: FakeEngine(faults=[killed, killed]))
     with pytest.raises(JudgeFailure, match="killed or stopped twice while it built a generator"):
-        await generate(FOLDER / "stairs", tmp_path / "made", store=Store(shared_cache))
+        await generate(FOLDER / "stairs", tmp_path / "made", store=store)
     assert not (tmp_path / "made").exists()
 
 
@@ -295,7 +292,7 @@ async def test_points_that_a_grader_needs_and_nobody_wrote(tmp_path: Path, share
     assert [one.solution for one in found.solutions] == ["more.py"], "what is wrong needs no points"
 
 
-async def test_a_part_that_is_told_on_any_line(tmp_path: Path, shared_cache: Path) -> None:
+async def test_a_part_that_is_told_on_any_line(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "pulleys"
     shutil.copytree(FOLDER / "pulleys", package)
     checker = package / "checker.cpp"
@@ -314,7 +311,6 @@ async def test_a_part_that_is_told_on_any_line(tmp_path: Path, shared_cache: Pat
     ):
         text = text.replace(old, new)
     checker.write_text(text)
-    store = Store(shared_cache)
     problem = load_problems(package)["pulleys"]
     half = next(one for one in problem.solutions if one.name.endswith("half.cpp"))
     submission = Submission(key="k", problem_id="pulleys", code=half.code, language="c++")
@@ -349,18 +345,18 @@ async def test_several_passes_in_the_older_version(
     assert {one.solution for one in found.solutions} == solutions
 
 
-async def test_answers_that_an_interactor_writes(tmp_path: Path, shared_cache: Path) -> None:
+async def test_answers_that_an_interactor_writes(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "relics"
     shutil.copytree(FOLDER / "relics", package)
     header = package / "problem.xml"
     header.write_text(header.read_text().replace('run-count="2"', 'run-count="1"'))
     for answer in package.glob("tests/*.a"):
         answer.unlink()
-    (made,) = await generate(package, tmp_path / "made", store=Store(shared_cache))
+    (made,) = await generate(package, tmp_path / "made", store=store)
     assert [path.read_text() for path in sorted(made.glob("tests/*.a"))] == ["find h\n", "find bae\n"]
     (package / "files/interact.py").write_text("raise SystemExit(3)")
     with pytest.raises(InputError, match=r"the main solution fails on tests/01: .* it ended with 1"):
-        await generate(package, tmp_path / "more", store=Store(shared_cache))
+        await generate(package, tmp_path / "more", store=store)
 
 
 async def test_an_interactor_that_is_there_in_both_runs(tmp_path: Path, shared_cache: Path) -> None:
@@ -406,7 +402,7 @@ async def test_validators_with_scripts_of_their_own(
         await validated(package, tmp_path / "broken", shared_cache)
 
 
-async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, shared_cache: Path) -> None:
+async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "halves"
     shutil.copytree(FOLDER / "halves", package)
     checker = package / "files/check.cpp"
@@ -414,7 +410,6 @@ async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, sh
     assert end in checker.read_text()
     some = 'if (n > 9 && a != n / 2) return says(7, "points 5 uneven parts");'
     checker.write_text(checker.read_text().replace(end, f"{some}\n  {end}"))
-    store = Store(shared_cache)
     problem = load_problems(package)["halves"]
     code = "n = int(input())\nprint(1, n - 1)"
     submission = Submission(key="k", problem_id="halves", code=code, language="python")
@@ -438,7 +433,7 @@ async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, sh
     ],
 )
 async def test_a_grader_that_fails_is_no_verdict(
-    tmp_path: Path, shared_cache: Path, source: str, words: str
+    tmp_path: Path, store: Store, source: str, words: str
 ) -> None:
     package = tmp_path / "relaybatons"
     shutil.copytree(FOLDER / "relaybatons", package)
@@ -446,16 +441,16 @@ async def test_a_grader_that_fails_is_no_verdict(
     (package / "graders/grade.py").write_text(f"{source}\n")
     (problem,) = load_problems(package).values()
     packages = Problems([replace(problem, solutions=problem.solutions[:1])])
-    found = (await validate(packages, out=tmp_path / "run", store=Store(shared_cache))).validation
+    found = (await validate(packages, out=tmp_path / "run", store=store)).validation
     (unjudged,) = found.unjudged
     assert words in unjudged.reason and not found.solutions
 
 
-async def test_a_compiler_says_which_file_was_too_large(tmp_path: Path, shared_cache: Path) -> None:
+async def test_a_compiler_says_which_file_was_too_large(tmp_path: Path, store: Store) -> None:
     (problem,) = load_problems(FOLDER / "torrent").values()
     filled = tuple(one for one in problem.solutions if one.name == "filled.cpp")
     packages = Problems([replace(problem, solutions=filled)])
-    await validate(packages, out=tmp_path / "run", store=Store(shared_cache))
+    await validate(packages, out=tmp_path / "run", store=store)
     (row,) = read_rows(tmp_path / "run")
     assert (
         "A file that the compiler makes, the program among them, may have 256 MiB." in row["compile_output"]

@@ -96,14 +96,14 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def test_neighbours_never_take_each_others_room(workshop: Path, shared_cache: Path) -> None:
+async def test_neighbours_never_take_each_others_room(workshop: Path, store: Store) -> None:
     """Two programs of 120 MB, where there is room for one at a time."""
     codes = [LARGE_PROGRAM.replace("NUMBER", str(number)) for number in (1, 2)]
     problem = Problem(id="large", tests=(Test(name="1", input=Blob.of("1"), answer=Blob.of("")),))
     with mounted(workshop / "neighbours", "320m") as disk:
-        async with EmbeddedEngine(store=Store(shared_cache), slots=2, boxes=disk) as engine:
+        async with EmbeddedEngine(store=store, slots=2, boxes=disk) as engine:
             assert engine.slots == 1
-            async with Scorer(Lent(engine), store=Store(shared_cache)) as scorer:
+            async with Scorer(Lent(engine), store=store) as scorer:
                 judged = [
                     scorer.score(problem, Submission(key="1", problem_id="large", code=code))
                     for code in codes

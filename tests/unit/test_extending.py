@@ -140,7 +140,7 @@ def test_what_is_installed_and_broken_is_bad_input(installed: Path) -> None:
 
 
 async def test_an_integration_needs_public_names_alone(
-    shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A right reply, its twin, a wrong one, one without code, and one whose row has no tests."""
     monkeypatch.chdir(ROOT)
@@ -150,7 +150,7 @@ async def test_an_integration_needs_public_names_alone(
     exec("\n".join(re.findall(r"```python\n(.*?)```", section, re.S)), names)
     right, wrong = "```python\nprint(int(input()) * 2)\n```", "```python\nprint(2)\n```"
     tests = {"input_output": json.dumps({"inputs": ["1", "2"], "outputs": ["2", "4"]})}
-    async with Scorer(store=Store(shared_cache)) as scorer:
+    async with Scorer(store=store) as scorer:
         replies, rows = [right, right, wrong, "No.", right], [tests] * 4 + [{"input_output": ""}]
         assert await names["rewards"](scorer, replies, rows) == [1.0, 1.0, 0.5, 0.0, None]
     asked = names["prompts"]()

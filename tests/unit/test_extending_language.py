@@ -39,7 +39,7 @@ def perl(monkeypatch: pytest.MonkeyPatch) -> languages.Language:
     return found["PERL"]
 
 
-async def test_a_language_is_an_entry(perl: languages.Language, shared_cache: Path) -> None:
+async def test_a_language_is_an_entry(perl: languages.Language, store: Store) -> None:
     if shutil.which("perl", path="/usr/bin:/bin") is None:
         lacks("without perl")
     assert extract(f"So:\n```perl\n{RIGHT}```\n", perl) == RIGHT
@@ -50,7 +50,6 @@ async def test_a_language_is_an_entry(perl: languages.Language, shared_cache: Pa
         "print (": Verdict.CE,
         "1 while 1": Verdict.TLE,
     }
-    store = Store(shared_cache)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         for code, verdict in programs.items():
             told = Submission(key="1", problem_id="sum", code=code, language="Perl 5")
@@ -58,11 +57,10 @@ async def test_a_language_is_an_entry(perl: languages.Language, shared_cache: Pa
 
 
 async def test_a_language_that_the_machine_lacks(
-    perl: languages.Language, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
+    perl: languages.Language, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = {name: tool for name, tool in toolchains_once().items() if name != perl.command}
     monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: kept)
-    store = Store(shared_cache)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         with pytest.raises(JudgeFailure, match="apt-get install perl"):
             await scorer.score(PROBLEM, Submission(key="1", problem_id="sum", code=RIGHT, language="pl"))

@@ -13,8 +13,7 @@ from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 
 
 @pytest.fixture
-async def scorer(shared_cache: Path) -> AsyncIterator[Scorer]:
-    store = Store(shared_cache)
+async def scorer(store: Store) -> AsyncIterator[Scorer]:
     engine = EmbeddedEngine(store=store, slots=2)
     async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as opened:
         yield opened

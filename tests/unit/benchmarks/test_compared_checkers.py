@@ -38,7 +38,7 @@ ROWS = [
 
 
 async def test_what_each_comparison_decides_differently(
-    scorer: Scorer, shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scorer: Scorer, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
     assert KINDS[:2] == ("white-diff", "stripped") and "json" not in KINDS
@@ -49,7 +49,7 @@ async def test_what_each_comparison_decides_differently(
         choice=BenchmarkOptions(data_dir=str(copies)),
         out=tmp_path / "c",
         engine=scorer,
-        store=Store(shared_cache),
+        store=store,
     )
     check([(one.checker, one.problem, one.accepts, one.rejects) for one in decided])
 

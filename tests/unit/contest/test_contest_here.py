@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -20,11 +19,6 @@ from ioi_eval.store.resources import examples
 pytestmark = pytest.mark.once
 
 ADDS = '#include "graded.h"\nint add(int a, int b) { return a + b; }\n'
-
-
-@pytest.fixture(scope="module")
-def store(shared_cache: Path) -> Store:
-    return Store(shared_cache)
 
 
 @pytest.fixture

@@ -8,13 +8,6 @@ from pathlib import Path
 import pytest
 from engine_helpers import folder_for_boxes
 
-from ioi_eval import Store
-
-
-@pytest.fixture(scope="session")
-def store(shared_cache: Path) -> Store:
-    return Store(shared_cache)
-
 
 @pytest.fixture
 def base() -> Iterator[Path]:

@@ -30,9 +30,9 @@ WHOLE: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def here(shared_cache: Path) -> dict[str, Condition]:
+def here(store: Store) -> dict[str, Condition]:
     """The findings on this machine."""
-    return {condition.name: condition for condition in asyncio.run(conditions(Store(shared_cache)))}
+    return {condition.name: condition for condition in asyncio.run(conditions(store))}
 
 
 def test_this_machine(here: dict[str, Condition]) -> None:

@@ -214,7 +214,7 @@ async def test_a_cancelled_build_leaves_no_compiler(sources: Path, own_store: St
     assert own_store.size() == 0
 
 
-async def test_both_are_built_beside_each_other(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_both_are_built_beside_each_other(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     both = asyncio.Barrier(2)
 
     async def proctor(*arguments: Any) -> Binary:
@@ -227,7 +227,7 @@ async def test_both_are_built_beside_each_other(shared_cache: Path, monkeypatch:
 
     monkeypatch.setattr(engine, "proctor_binary", proctor)
     monkeypatch.setattr(engine, "waiting_library", library)
-    async with EmbeddedEngine(store=Store(shared_cache), slots=1) as opened:
+    async with EmbeddedEngine(store=store, slots=1) as opened:
         assert (await opened.profile()).waiting is not None
 
 

@@ -68,8 +68,7 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(shared_cache: Path, base: Path) -> AsyncIterator[Desk]:
-    store = Store(shared_cache)
+async def desk(store: Store, base: Path) -> AsyncIterator[Desk]:
     engine = EmbeddedEngine(store=store, slots=1, boxes=base)
     async with Scorer(engine, store=store) as scorer:
         yield Desk(scorer, base)
@@ -232,13 +231,11 @@ MORE = {
 @pytest.mark.parametrize(
     "sources", [SOURCES, pytest.param(MORE, marks=pytest.mark.long)], ids=["some", "more"]
 )
-async def test_a_source_is_taken_as_by_a_build(
-    tmp_path: Path, shared_cache: Path, sources: dict[str, str]
-) -> None:
+async def test_a_source_is_taken_as_by_a_build(tmp_path: Path, store: Store, sources: dict[str, str]) -> None:
     found = []
     for waiting in (True, False):
         shelf = Store(tmp_path / f"{waiting}")
-        engine = EmbeddedEngine(store=Store(shared_cache), slots=1, waiting=waiting)
+        engine = EmbeddedEngine(store=store, slots=1, waiting=waiting)
         async with Scorer(engine, store=shelf) as scorer:
             judge = scorer.judge.but(sharing=Sharing())
             found.append(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -94,8 +93,7 @@ CODE = "import sys, math\nprint(sum(map(int, sys.stdin.read().split())))\n"
 
 
 @pytest.mark.parametrize("wait", [True, False])
-async def test_the_row_says_how_python_came_to_run(shared_cache: Path, wait: bool) -> None:
-    store = Store(shared_cache)
+async def test_the_row_says_how_python_came_to_run(store: Store, wait: bool) -> None:
     async with Scorer(EmbeddedEngine(store=store, slots=1, waiting=wait), store=store) as scorer:
         submission = Submission(key="a", problem_id="sum", code=CODE, language="python")
         result = await scorer.score(PROBLEM, submission)

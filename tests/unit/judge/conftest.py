@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 import stamina
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
-
-
-@pytest.fixture(scope="session")
-def store(shared_cache: Path) -> Store:
-    return Store(shared_cache)
 
 
 @pytest.fixture

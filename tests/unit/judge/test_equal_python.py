@@ -90,17 +90,17 @@ async def scored(
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-async def test_each_gets_its_own_verdict(tmp_path: Path, shared_cache: Path, swapped: bool) -> None:
+async def test_each_gets_its_own_verdict(tmp_path: Path, store: Store, swapped: bool) -> None:
     """Whichever of two comes first."""
     of = {f"{name}: {n}": code for name, pair in PAIRS.items() for n, code in enumerate(pair)}
     codes = dict(sorted(of.items(), key=lambda one: one[0][-1], reverse=swapped))
-    call, found, _ = await scored(tmp_path / "scored", Store(shared_cache), codes)
+    call, found, _ = await scored(tmp_path / "scored", store, codes)
     verdicts = {key: row["verdict"] for key, row in found.items()}
     assert verdicts == {key: "WA" if key.endswith("1") else "AC" for key in codes}
     assert call.repeated == 0
 
 
-async def test_equal_text_is_judged_once_and_no_other(tmp_path: Path, shared_cache: Path) -> None:
+async def test_equal_text_is_judged_once_and_no_other(tmp_path: Path, store: Store) -> None:
     codes = {
         "plain": SUM,
         "again": SUM,
@@ -108,7 +108,7 @@ async def test_equal_text_is_judged_once_and_no_other(tmp_path: Path, shared_cac
         "spaced": SUM.replace("a + b", "a  +  b"),
         "broken": SUM + "print(\n",
     }
-    call, found, _ = await scored(tmp_path / "scored", Store(shared_cache), codes)
+    call, found, _ = await scored(tmp_path / "scored", store, codes)
     assert {key: row["repeats"] for key, row in found.items()} == {**dict.fromkeys(codes), "again": "plain"}
     assert call.repeated == 1
     assert [found[key]["verdict"] for key in codes] == ["AC"] * 4 + ["CE"]
@@ -138,10 +138,8 @@ def by_the_first_rule(run: Path) -> None:
     (run / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows.values()))
 
 
-async def test_what_the_rule_before_shared_is_told_and_judged_again(
-    tmp_path: Path, shared_cache: Path
-) -> None:
-    store, run = Store(shared_cache), tmp_path / "run"
+async def test_what_the_rule_before_shared_is_told_and_judged_again(tmp_path: Path, store: Store) -> None:
+    run = tmp_path / "run"
     await scored(tmp_path, store, CODES)
     assert summary(run).warnings == ()
     by_the_first_rule(run)
@@ -158,8 +156,7 @@ async def test_what_the_rule_before_shared_is_told_and_judged_again(
     assert summary(run).warnings == ()
 
 
-async def test_what_the_rule_before_shared_is_not_taken_over(tmp_path: Path, shared_cache: Path) -> None:
-    store = Store(shared_cache)
+async def test_what_the_rule_before_shared_is_not_taken_over(tmp_path: Path, store: Store) -> None:
     await scored(tmp_path / "old", store, CODES)
     by_the_first_rule(tmp_path / "old" / "run")
     call, found, _ = await scored(tmp_path / "new", store, CODES, reuse=(str(tmp_path / "old" / "run"),))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -72,15 +71,14 @@ def stalling(limits: Limits, *until: float) -> Problem:
 
 
 @pytest.mark.long  # the next test but one begins with it
-async def test_who_gets_there_alone_is_right(shared_cache: Path) -> None:
-    store = Store(shared_cache)
+async def test_who_gets_there_alone_is_right(store: Store) -> None:
     result = await judged(engine := Counting(store), store, 3.5)
     assert [test.status for test in result.tests] == [Verdict.AC], (result, engine.tests)
 
 
 @pytest.mark.long  # `test_what_counts_of_who_stalls`, where nothing is computed
-async def test_who_is_stopped_again_alone_has_failed_all_that_comes(shared_cache: Path) -> None:
-    store, never = Store(shared_cache), 1e12
+async def test_who_is_stopped_again_alone_has_failed_all_that_comes(store: Store) -> None:
+    never = 1e12
     result = await judged(engine := Counting(store), store, 0, never, 0, never)
     statuses = [test.status for test in result.tests]
     assert statuses == [Verdict.AC, Verdict.TLE, Verdict.TLE, Verdict.TLE]
@@ -90,8 +88,7 @@ async def test_who_is_stopped_again_alone_has_failed_all_that_comes(shared_cache
 
 
 @pytest.mark.long
-async def test_who_stalled_once_goes_on_alone(shared_cache: Path) -> None:
-    store = Store(shared_cache)
+async def test_who_stalled_once_goes_on_alone(store: Store) -> None:
     result = await judged(engine := Counting(store), store, 3.5, 0, 0)
     assert [test.status for test in result.tests] == [Verdict.AC] * 3, (result, engine.tests)
     assert engine.tests == [3, 1, 2]
@@ -113,9 +110,8 @@ int main() {
 """
 
 
-async def test_who_only_sleeps_alone_has_failed_that_test_and_no_other(shared_cache: Path) -> None:
+async def test_who_only_sleeps_alone_has_failed_that_test_and_no_other(store: Store) -> None:
     """What kept it from that before was the machine's, and no load is a verdict."""
-    store = Store(shared_cache)
     result = await judged(engine := Counting(store), store, 0.9, 0, 0, code=SPINS_THEN_SLEEPS, limits=SHORTER)
     statuses = [test.status for test in result.tests]
     assert statuses == [Verdict.TLE, Verdict.AC, Verdict.AC], (result, engine.tests)

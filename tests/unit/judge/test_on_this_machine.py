@@ -53,10 +53,6 @@ async def statuses(scorer: Scorer, code: str, language: str = "c++", of: Problem
     return {test.status for test in result.tests}
 
 
-def long_comment(size: int) -> str:
-    return "//" + "x" * size + "\nint main() {}"
-
-
 FILLS = "for (int i = 0; i < 1 << 28; i += 4096) a[i] = 1;"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -57,8 +56,7 @@ def problem(online: bool) -> Problem:
 
 
 @pytest.fixture
-async def engine(request: pytest.FixtureRequest, shared_cache: Path) -> AsyncIterator[Scorer]:
-    store = Store(shared_cache)
+async def engine(request: pytest.FixtureRequest, store: Store) -> AsyncIterator[Scorer]:
     waits = getattr(request, "param", True)
     async with Scorer(EmbeddedEngine(store=store, slots=1, waiting=waits), store=store) as scorer:
         yield scorer

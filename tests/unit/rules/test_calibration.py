@@ -71,8 +71,7 @@ async def test_where_nothing_separates_them_none_is_proposed(shared_cache: Path)
     assert await factor_of(solutions, shared_cache) is None
 
 
-async def test_solutions_that_say_nothing_of_time_are_left_out(shared_cache: Path) -> None:
-    store = Store(shared_cache)
+async def test_solutions_that_say_nothing_of_time_are_left_out(store: Store) -> None:
     solutions = {
         "right": ("correct", works(0.1)),
         "sleeper": ("time_limit", SLEEPS),

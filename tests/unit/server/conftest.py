@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import aiohttp
 import pytest
@@ -11,11 +10,6 @@ from server_helpers import Caller
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.server import Server, ServerOptions
-
-
-@pytest.fixture(scope="session")
-def store(shared_cache: Path) -> Store:
-    return Store(shared_cache)
 
 
 @pytest.fixture

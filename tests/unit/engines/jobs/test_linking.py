@@ -264,12 +264,11 @@ def test_machines_of_another_kind_have_none(monkeypatch: pytest.MonkeyPatch) -> 
     assert quick_linker(found) == ""
 
 
-async def test_rows_tell_which_it_was(shared_cache: Path) -> None:
+async def test_rows_tell_which_it_was(store: Store) -> None:
     wanted = " ".join(linking().linker.split()[:2])
     source = submitted(SHORT + 'int main() { std::puts("built"); }\n')
     test = Test(name="1", input=Blob.of(""), answer=Blob.of("built\n"))
     problem = plain_problem(tests=(test,))
-    store = Store(shared_cache)
     for usual in (False, True):
         builds = BuildOptions(usual_linker=usual)
         async with Scorer(EmbeddedEngine(store=store, slots=1), store=store, builds=builds) as scorer:

@@ -33,11 +33,6 @@ ROOM = 2 << 20
 SERVER = Profile(name="server", architecture="x86_64", runtimes=("bash",))
 
 
-@pytest.fixture(scope="module")
-def store(shared_cache: Path) -> Store:
-    return Store(shared_cache)
-
-
 @pytest.fixture
 async def engine(store: Store) -> AsyncIterator[EmbeddedEngine]:
     async with EmbeddedEngine(store=store, slots=2) as opened:
