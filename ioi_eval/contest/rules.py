@@ -53,8 +53,7 @@ class Feedback(StrEnum):
     NONE = "none"  # that it compiles
 
 
-def _or_no_limit(number: int) -> int | None:
-    return number or None
+_LIMITED = Said(typed=int, read=lambda number: number or None, least=0, metavar="N")
 
 
 class Rules(Value):
@@ -62,11 +61,8 @@ class Rules(Value):
 
     submissions: Annotated[
         Count | None,
+        _LIMITED,
         Said(
-            typed=int,
-            read=_or_no_limit,
-            least=0,
-            metavar="N",
             help="Submissions of a participant for a problem; 0: no limit.",
             unset=str(SUBMISSIONS),
         ),
@@ -84,12 +80,9 @@ class Rules(Value):
     ] = None
     runs: Annotated[
         Count | None,
+        _LIMITED,
         Said(
             name="own_runs",
-            typed=int,
-            read=_or_no_limit,
-            least=0,
-            metavar="N",
             help="Runs of a participant on own inputs for a problem; 0: no limit.",
             unset="200",
         ),
