@@ -22,6 +22,7 @@ from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import CheckerKind, Problem, Submission, Value, Verdict
 from ioi_eval.problems import Problems
+from ioi_eval.problems.package import ARCHIVES
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import VALIDATION, Validation, write_json
 from ioi_eval.reports.validation import conclusion, differences, validation
@@ -37,8 +38,6 @@ from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge
 from ioi_eval.store import Store
 from ioi_eval.store.folder import limits_of, read_rows, write_rejected
 from ioi_eval.store.rows import result_of
-
-_PACKAGES = frozenset({".zip", ".kpp"})
 
 
 class ValidatedSolutions(Value):
@@ -137,7 +136,7 @@ def _check_kind(solutions: Source, problems: Source | None) -> None:
     if problems is None and is_dump(Path(source_name(solutions))):
         remedy = "Name the problem packages with problems=SOURCE"
         raise InputError("a file of solutions brings no problems", where=str(solutions), remedy=remedy)
-    if problems is not None and (suffix in _PACKAGES or isinstance(solutions, Problems)):
+    if problems is not None and (suffix in ARCHIVES or isinstance(solutions, Problems)):
         remedy = "Leave problems=... out, or name a file of solutions"
         raise InputError("a package brings its own problems", where=source_name(solutions), remedy=remedy)
 

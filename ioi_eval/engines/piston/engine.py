@@ -36,6 +36,7 @@ from ioi_eval.engines.jobs.run import sound
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.probe import Prober, glance
 from ioi_eval.engines.piston.reports import (
+    SHELLS,
     EndpointReport,
     differences,
     merged,
@@ -64,7 +65,6 @@ from ioi_eval.store.memory import Shared
 # --- how long an answer may take, and how long to wait before the next try ---------------------------
 
 
-_SHELLS = frozenset({"ioi_eval", "bash"})
 _SLOWEST_BODY = 1 << 20  # bytes of a body that get through in a second at the least
 
 
@@ -124,7 +124,7 @@ def at_its_pace(job: Job, times: ServerTimes) -> Job:
 def stages(job: Job, times: ServerTimes) -> int:
     """Return the ms that a job's compile and run may take together, as the server was asked for it."""
     # The packages that start our scripts compile only where there is one for it.
-    compiles = job.runtime not in _SHELLS or any(file.name == "compile" for file in job.files)
+    compiles = job.runtime not in SHELLS or any(file.name == "compile" for file in job.files)
     return (job.compile_timeout or times.compile) * compiles + (job.run_timeout or times.run)
 
 

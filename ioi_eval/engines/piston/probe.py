@@ -34,9 +34,10 @@ from ioi_eval.engines.jobs.piston_api import (
     limit_in,
 )
 from ioi_eval.engines.piston.reports import (
-    CODEFORCES,
     NO_PISTON,
     RUNS_NOTHING,
+    RUNTIMES,
+    SHELLS,
     TOO_SLOW,
     EndpointReport,
     findings,
@@ -208,8 +209,6 @@ def _number(word: str | None) -> int | None:
 _TIME = 60.0  # seconds for any answer
 _TIMES = (_TIME, 120.0, 240.0)  # for the answer of a script, until it ends by itself
 _LIST = f"{API}/runtimes"
-_RUNTIMES = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)  # the best first
-_SHELLS = _RUNTIMES[:2]
 # More than any limit, and less than what makes a timer of the server's overflow.
 _LONG, _LARGE = 10**9, 10**15
 _ASKED = {
@@ -274,7 +273,7 @@ class Prober:
         `runtimes`: those of which jobs use the best; empty: any that it has.
         """
         report = await glance(self._wire, url, _TIME)
-        usable = [name for name in _RUNTIMES if name in report.runtimes and name in (runtimes or _RUNTIMES)]
+        usable = [name for name in RUNTIMES if name in report.runtimes and name in (runtimes or RUNTIMES)]
         try:
             if report.reachable:
                 report = await self._whole(report, usable[0] if usable else "")
@@ -284,7 +283,7 @@ class Prober:
 
     async def confined(self, report: EndpointReport, packed: bytes) -> EndpointReport:
         """The report, and what a proctor finds there that confines itself. `packed`: the proctor in gzip."""
-        if not report.reachable or report.is_ours or report.runtime not in _SHELLS:
+        if not report.reachable or report.is_ours or report.runtime not in SHELLS:
             return report
         try:
             asking = _script(report.runtime, "gzip -d proctor.gz && chmod +x proctor && ./proctor probe\n")
@@ -309,7 +308,7 @@ class Prober:
         if runtime:
             for field, (name, much) in _ASKED.items():
                 fields[field] = await self._limit(report.url, runtime, name, much)
-        if runtime in _SHELLS:
+        if runtime in SHELLS:
             if len(self._thorough) < _THOROUGH:
                 self._thorough.add(report.url)
             steps = STEPS if report.url in self._thorough else _FEWER_STEPS

@@ -255,7 +255,8 @@ def _compiler(report: EndpointReport) -> Condition:
 
 NAME = "piston"
 # What a job can be for, the most useful first; a cluster that agrees on none of them is used in part.
-_KNOWN = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)
+RUNTIMES = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)
+SHELLS = RUNTIMES[:2]
 _MOST_FILES = 500  # tests in one job
 _OTHER_FILES, _FILES_EACH = 40, 2  # descriptors of a job, and of each of its tests
 _LIMITS = ("max_run_time", "max_compile_time", "max_run_cpu_time", "max_output", "max_body")
@@ -307,9 +308,9 @@ def merged(reports: Iterable[EndpointReport]) -> Merged:
 
 def _needed(reports: Sequence[EndpointReport]) -> str:
     """The runtime that an endpoint needs to be of use. Empty: all have one in common, or none has any."""
-    if any(all(name in report.runtimes for report in reports) for name in _KNOWN):
+    if any(all(name in report.runtimes for report in reports) for name in RUNTIMES):
         return ""
-    return _most_common(name for report in reports for name in _KNOWN if name in report.runtimes)
+    return _most_common(name for report in reports for name in RUNTIMES if name in report.runtimes)
 
 
 def other_runtime(reports: Sequence[EndpointReport]) -> tuple[str, ...]:
@@ -317,7 +318,7 @@ def other_runtime(reports: Sequence[EndpointReport]) -> tuple[str, ...]:
     if not reports:
         return ()
     common = merged(reports).profile.runtimes
-    used = next((name for name in _KNOWN if name in common), "")
+    used = next((name for name in RUNTIMES if name in common), "")
     return common if used and any(report.runtime not in ("", used) for report in reports) else ()
 
 
@@ -366,7 +367,7 @@ def why_not(profile: Profile, report: EndpointReport, begun_with: Profile | None
     """
     if report.architecture != profile.architecture:
         return f"the run is on {profile.architecture}, it is {report.architecture or 'something unknown'}"
-    if missing := [name for name in profile.runtimes if name in _KNOWN and name not in report.runtimes]:
+    if missing := [name for name in profile.runtimes if name in RUNTIMES and name not in report.runtimes]:
         return f"it has no runtime {missing[0]}, which the run uses"
     if profile.confines and not report.is_ours:
         return "the run counts on the boxes of workers of ours, and it is none"
