@@ -80,7 +80,8 @@ class Columns(Fields):
     def value(self, column: str) -> Any:
         """Return a column's values; None where there are none."""
         found = value_at(self.columns, self.find(column) or column)
-        if column in _TEXTS and any(isinstance(part, bytes) for part in (found, *_parts(found))):
+        parts = found if isinstance(found, list) else [found]
+        if column in _TEXTS and any(isinstance(part, bytes) for part in parts):
             raise self.wrong(column, "bytes that are no text in UTF-8")
         value = None if found is ABSENT else plain(found)
         return _listed(value) if column in _ANSWERED else value
@@ -176,10 +177,6 @@ def value_at(columns: Mapping[str, Any], path: str) -> Any:
     if isinstance(within, list):  # `choices.0.text`
         within = {str(index): each for index, each in enumerate(within)}
     return value_at(within, rest) if isinstance(within, dict) else ABSENT
-
-
-def _parts(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, list) else ()
 
 
 def _listed(value: Any) -> Any:

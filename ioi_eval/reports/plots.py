@@ -364,11 +364,7 @@ def intervals(title: str, rows: Sequence[Estimate]) -> str:
         if value is not None
     ]
     axis = Axis(title=title, least=min(0.0, *reach), most=max(0.01, *reach), percent=True)
-    bottom = 10.0 + 26 * len(rows)
-
-    def across(value: float) -> float:
-        return left + (right - left) * (value - axis.least) / (axis.most - axis.least)
-
+    across, bottom = _scale(axis, left, right), 10.0 + 26 * len(rows)
     for tick in axis.ticks():
         at = across(tick)
         drawing.add("line", "axis", x1=at, x2=at, y1=4, y2=bottom)

@@ -611,10 +611,8 @@ def _text(name: str) -> str:
 
 
 def _pass_at(problem: ProblemSummary | None, k: int) -> float | None:
-    values = (
-        (estimate.value for estimate in problem.pass_at if estimate.k == k) if problem is not None else ()
-    )
-    return _rounded(next(iter(values), None))
+    estimates = problem.pass_at if problem is not None else ()
+    return _rounded(next((estimate.value for estimate in estimates if estimate.k == k), None))
 
 
 def _rounded(value: float | None) -> float | None:

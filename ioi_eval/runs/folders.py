@@ -189,7 +189,8 @@ def _result_rows(file: Path) -> Iterator[dict[str, Any]]:
         if found["key"] in seen:
             raise InputError(f"key {found['key']!r} is there twice", where=str(file), row=number)
         seen.add(found["key"])
-        problem, worth = found["problem_id"], {part["subtask"]: part["points"] for part in _parts(found)}
+        problem, parts = found["problem_id"], found["all_subtasks_results"]
+        worth = {part["subtask"]: part["points"] for part in parts}
         first, before = worths.setdefault((problem, traits_of(found).year), (worth, number))
         if worth != first:
             here, there = math.fsum(worth.values()), math.fsum(first.values())
@@ -202,11 +203,6 @@ def _result_rows(file: Path) -> Iterator[dict[str, Any]]:
                 remedy="Give each row of a problem the same `max_points`, or subtasks of the same points",
             )
         yield found
-
-
-def _parts(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    parts: list[dict[str, Any]] = row["all_subtasks_results"]
-    return parts
 
 
 def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str, Any]:

@@ -377,7 +377,10 @@ class RayEngine(ClusterEngine[NodeMembers]):
             Condition(
                 name=tool,
                 ok=None,
-                detail="; ".join(f"{node.url} {_version(node, tool)}" for node in nodes),
+                detail="; ".join(
+                    f"{node.url} {node.tools[tool].version if tool in node.tools else 'none'}"
+                    for node in nodes
+                ),
                 remedy="Install one version everywhere, or use same_compiler=True",
             )
             for tool in tools
@@ -459,11 +462,6 @@ class RayEngine(ClusterEngine[NodeMembers]):
         if cluster.connect(self._address):  # not in a thread: Ray sets handlers of signals
             opening.push_async_callback(asyncio.to_thread, cluster.disconnect)
         return NodeMembers(self._wanted, self._patience, lambda event: self.tell(event))
-
-
-def _version(node: RayNode, tool: str) -> str:
-    found = node.tools.get(tool)
-    return "none" if found is None else found.version
 
 
 def _tools(batch: Batch) -> tuple[str, ...]:
