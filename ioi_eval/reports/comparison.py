@@ -17,7 +17,6 @@ from ioi_eval.reports.document import (
     NOTHING,
     Cell,
     Document,
-    Figure,
     Section,
     TableBlock,
     counted,
@@ -25,7 +24,7 @@ from ioi_eval.reports.document import (
     share,
 )
 from ioi_eval.reports.page import write_document
-from ioi_eval.reports.plots import Estimate, Square, as_csv, grid, intervals
+from ioi_eval.reports.plots import Estimate, Square, figure, grid, intervals
 from ioi_eval.reports.records import Group, ModelSummary, Summary, write_json
 from ioi_eval.reports.scoreboard import Scores as ContestScores
 from ioi_eval.reports.sections import Entry, model_name
@@ -293,13 +292,11 @@ def paired_sections(pairs: Sequence[Paired]) -> Iterator[Section]:
             "problem over its submissions, if both runs have the same ones."
         ],
         figures=[
-            Figure(
-                title=title,
-                drawing=intervals(title, estimates),
-                numbers=as_csv(
-                    ["model", "difference", "low", "high", "better", "worse"],
-                    [(pair.name, pair.mean, pair.low, pair.high, pair.wins, pair.losses) for pair in pairs],
-                ),
+            figure(
+                title,
+                intervals(title, estimates),
+                ["model", "difference", "low", "high", "better", "worse"],
+                [(pair.name, pair.mean, pair.low, pair.high, pair.wins, pair.losses) for pair in pairs],
             )
         ],
         table=TableBlock(
@@ -348,14 +345,11 @@ def _paired_problems(pairs: Sequence[Paired]) -> Section:
         for pair in pairs
         for problem in pair.problems
     ]
-    figure = Figure(
-        title=title,
-        drawing=grid(title, models, names, squares),
-        numbers=as_csv(["model", "problem", "before", "after", "low", "high"], numbers),
-    )
+    heads = ["model", "problem", "before", "after", "low", "high"]
+    drawn = figure(title, grid(title, models, names, squares), heads, numbers)
     return Section(
         title=title,
-        figures=[figure] if most else [],
+        figures=[drawn] if most else [],
         table=TableBlock(heads=["Problem", *models], rows=rows),
         long=len(rows) > _LONG,
     )

@@ -14,9 +14,9 @@ from ioi_eval.reports.plots import (
     Axis,
     Series,
     Square,
-    as_csv,
     bars,
     curves,
+    figure,
     grid,
     stacked,
 )
@@ -62,13 +62,8 @@ def by_number(of: Sequence[Entry]) -> list[Figure]:
         (entry.name, step.submissions, step.points) for entry in there for step in entry.model.steps
     ]
     rows += [(entry.name, "all", entry.model.budgets[Budget.UNLIMITED]) for entry in there]
-    return [
-        Figure(
-            title=title,
-            drawing=curves(title, series, x, y, (limit, f"the rule: {limit:,}")),
-            numbers=as_csv(["model", "submissions", "points"], rows),
-        )
-    ]
+    drawing = curves(title, series, x, y, (limit, f"the rule: {limit:,}"))
+    return [figure(title, drawing, ["model", "submissions", "points"], rows)]
 
 
 def passes(of: Sequence[Entry]) -> list[Figure]:
@@ -98,13 +93,8 @@ def passes(of: Sequence[Entry]) -> list[Figure]:
         for entry in there
         for found in entry.model.pass_curve
     ]
-    return [
-        Figure(
-            title=title,
-            drawing=curves(title, series, x, y, None),
-            numbers=as_csv(["model", "k", "pass_at_k", "low", "high", "problems"], rows),
-        )
-    ]
+    heads = ["model", "k", "pass_at_k", "low", "high", "problems"]
+    return [figure(title, curves(title, series, x, y, None), heads, rows)]
 
 
 def uses(of: Sequence[Entry], what: str, *, beside: bool = False) -> list[Figure]:
@@ -123,7 +113,7 @@ def uses(of: Sequence[Entry], what: str, *, beside: bool = False) -> list[Figure
     series = [Series(name=name, points=points, place=places[name]) for name, points in shares.items()]
     rows = [(name, round(at, 2), value) for name, points in shares.items() for at, value in points]
     drawn = curves(title, series, x, y, (1.0, "the limit"), width=HALF if beside else WIDE)
-    return [Figure(title=title, drawing=drawn, numbers=as_csv(["model", "share", "submissions"], rows))]
+    return [figure(title, drawn, ["model", "share", "submissions"], rows)]
 
 
 def verdicts(of: Sequence[Entry], statuses: Sequence[str]) -> list[Figure]:
@@ -134,13 +124,8 @@ def verdicts(of: Sequence[Entry], statuses: Sequence[str]) -> list[Figure]:
         for entry in of
     ]
     shown = [(name, counts[: len(kinds)]) for name, counts in rows]
-    return [
-        Figure(
-            title=title,
-            drawing=stacked(title, shown, [(kind, _CLASSES[kind]) for kind in kinds]),
-            numbers=as_csv(["model", *kinds], [(name, *counts) for name, counts in shown]),
-        )
-    ]
+    drawing = stacked(title, shown, [(kind, _CLASSES[kind]) for kind in kinds])
+    return [figure(title, drawing, ["model", *kinds], [(name, *counts) for name, counts in shown])]
 
 
 def groups(
@@ -154,13 +139,9 @@ def groups(
     if len(table) < 2:
         return []
     places = [place for name, place in _places(of).items() if name in models and place is not None]
-    return [
-        Figure(
-            title=title + (f", the first {_MAX_GROUPS}" if len(table) > _MAX_GROUPS else ""),
-            drawing=bars(title, models, table[:_MAX_GROUPS], places),
-            numbers=as_csv([kind, *models], [(name, *values) for name, values in table]),
-        )
-    ]
+    drawing = bars(title, models, table[:_MAX_GROUPS], places)
+    shown = f"{title}, the first {_MAX_GROUPS}" if len(table) > _MAX_GROUPS else title
+    return [figure(shown, drawing, [kind, *models], [(name, *values) for name, values in table])]
 
 
 # --- grids -------------------------------------------------------------------------------------------
@@ -205,10 +186,6 @@ def subtasks(of: Sequence[Entry], *, linked: bool) -> list[Figure]:
     rows: list[list[Any]] = [
         [*line, *(square.share for square in own)] for line, own in zip(lines, cells, strict=True)
     ]
-    return [
-        Figure(
-            title=title,
-            drawing=grid(title, [" ".join(line) for line in lines], [entry.name for entry in of], cells),
-            numbers=as_csv(["problem", "subtask", *(entry.name for entry in of)], rows),
-        )
-    ]
+    names = [entry.name for entry in of]
+    drawing = grid(title, [" ".join(line) for line in lines], names, cells)
+    return [figure(title, drawing, ["problem", "subtask", *names], rows)]

@@ -31,7 +31,6 @@ from ioi_eval.reports.document import (
     STYLE,
     Cell,
     Document,
-    Figure,
     Link,
     Meter,
     Section,
@@ -47,7 +46,7 @@ from ioi_eval.reports.document import (
     problem_page,
     submission_page,
 )
-from ioi_eval.reports.plots import Square, as_csv, grid
+from ioi_eval.reports.plots import Square, figure, grid
 from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary, Use
 from ioi_eval.reports.statements import DrawnStatement
 from ioi_eval.reports.submissions import MAX_FEEDBACK, AttemptIndex, first_failed, limits, submission_document
@@ -635,9 +634,7 @@ def _best(submissions: Sequence[Judged], of: int, opened: Opened) -> Iterator[Se
     ]
     keys = [judged.key for judged in chosen]
     rows = [[name, *(square.share for square in line)] for name, line in zip(names, squares, strict=True)]
-    drawn = Figure(
-        title=title, drawing=grid(title, names, keys, squares), numbers=as_csv(["subtask", *keys], rows)
-    )
+    drawn = figure(title, grid(title, names, keys, squares), ["subtask", *keys], rows)
     yield Section(title="Best submissions", figures=[drawn])
 
 

@@ -15,7 +15,7 @@ from itertools import takewhile
 from typing import Any
 
 from ioi_eval.model.values import Value
-from ioi_eval.reports.document import visible
+from ioi_eval.reports.document import Figure, visible
 from ioi_eval.store.rows import bounded
 
 SERIES = 8  # colours, and models of one field of curves: more have a small field each
@@ -429,13 +429,13 @@ def _square(drawing: _Drawing, square: Square, name: str, x: float, cell: float)
 # --- numbers -----------------------------------------------------------------------------------------
 
 
-def as_csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Numbers as they are, and names that no spreadsheet takes for formulas."""
+def figure(title: str, drawing: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Figure:
+    """A drawing with its numbers as they are, and names that no spreadsheet takes for formulas."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_plain(heads))
     writer.writerows(_plain(row) for row in rows)
-    return out.getvalue()
+    return Figure(title=title, drawing=drawing, numbers=out.getvalue())
 
 
 def _plain(row: Sequence[Any]) -> Iterator[Any]:

@@ -9,7 +9,7 @@ import msgspec
 
 from ioi_eval.model.values import SubmissionResult, Value
 from ioi_eval.reports.document import NOTHING, Cell, Figure, Link, Section, TableBlock, number
-from ioi_eval.reports.plots import SERIES, Axis, Series, as_csv, curves
+from ioi_eval.reports.plots import SERIES, Axis, Series, curves, figure
 from ioi_eval.rules import scoring
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.rules.selection import SUBMISSIONS, bare
@@ -167,13 +167,8 @@ def _figures(entrants: tuple[Entrant, ...]) -> list[Figure]:
     series = [Series(name=entrant.participant, points=_stairs(entrant, end)) for entrant in entrants[:SERIES]]
     rows = [(entrant.participant, at, points) for entrant in entrants for at, points in entrant.curve]
     x, y = Axis(title="Seconds since the start", most=end), Axis(title="Points", most=most)
-    return [
-        Figure(
-            title="Points over time",
-            drawing=curves("Points over time", series, x, y, None),
-            numbers=as_csv(["participant", "seconds", "points"], rows),
-        )
-    ]
+    title = "Points over time"
+    return [figure(title, curves(title, series, x, y, None), ["participant", "seconds", "points"], rows)]
 
 
 def _stairs(entrant: Entrant, end: float) -> list[tuple[float, float]]:

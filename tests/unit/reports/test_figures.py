@@ -25,9 +25,9 @@ from ioi_eval.reports.plots import (
     Series,
     Square,
     apart,
-    as_csv,
     bars,
     curves,
+    figure,
     grid,
     short,
     spread,
@@ -284,5 +284,5 @@ def test_bars_leave_out_what_is_not_known() -> None:
 
 
 def test_no_cell_of_the_numbers_is_a_formula() -> None:
-    text = as_csv(["=1+1"], [["=cmd|x", -0.5], ["@a\nb", "+c"]])
+    text = figure("", "", ["=1+1"], [["=cmd|x", -0.5], ["@a\nb", "+c"]]).numbers
     assert list(csv.reader(io.StringIO(text))) == [["'=1+1"], ["'=cmd|x", "-0.5"], ["'@a b", "'+c"]]

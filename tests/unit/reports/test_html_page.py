@@ -23,14 +23,13 @@ from ioi_eval.reports import document, html, summary, write_reports
 from ioi_eval.reports.document import (
     CodeLines,
     Document,
-    Figure,
     Meter,
     Section,
     TableBlock,
     style_of,
     visible,
 )
-from ioi_eval.reports.plots import Axis, Series, Square, as_csv, bars, curves, grid, stacked
+from ioi_eval.reports.plots import Axis, Series, Square, bars, curves, figure, grid, stacked
 from ioi_eval.reports.records import VALIDATION, write_json
 from ioi_eval.reports.validation import validation
 from ioi_eval.rules.expectations import KeyedExpectation, expectations
@@ -149,7 +148,7 @@ def around(text: str) -> Document:
         title=text,
         lead=text,
         text=[text],
-        figures=[Figure(title=text, drawing=drawing, numbers=as_csv([text], [[text]]))],
+        figures=[figure(text, drawing, [text], [[text]])],
         table=TableBlock(heads=[text, "n"], rows=[[text, text], [text, Meter(part=1, whole=2)]], align="lr"),
         notes=[text],
         items=[text],
