@@ -248,11 +248,8 @@ async def _looked_at(choice: EngineChoice) -> _Nodes:
 def _called(findings: Iterable[Condition]) -> list[Condition]:
     """With arguments called as the command line does, as text and as JSON."""
     return [
-        Condition(
-            name=finding.name,
-            ok=finding.ok,
-            detail=console.as_called(finding.detail),
-            remedy=console.as_called(finding.remedy),
+        msgspec.structs.replace(
+            finding, detail=console.as_called(finding.detail), remedy=console.as_called(finding.remedy)
         )
         for finding in findings
     ]

@@ -139,14 +139,7 @@ class ServerOptions(Value):
 
     def limits(self) -> Mapping[str, int]:
         """By the names that requests have for them: what a job gets, and the most that it may ask for."""
-        return {
-            "run_timeout": self.run_timeout,
-            "compile_timeout": self.compile_timeout,
-            "run_cpu_time": self.run_cpu_time,
-            "compile_cpu_time": self.compile_cpu_time,
-            "run_memory_limit": self.run_memory_limit,
-            "compile_memory_limit": self.compile_memory_limit,
-        }
+        return {name: getattr(self, name) for name in piston.LIMITS}
 
 
 def check_address(host: str, *, token: str | bool, open_to_all: bool | None) -> None:
