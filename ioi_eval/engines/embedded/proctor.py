@@ -45,12 +45,8 @@ async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store
         raise EngineUnavailable(
             f"no C++ compiler was found in {STAGE_PATH}, and {brought}. Install one: {INSTALL_COMPILER}"
         )
-    output = folder / "proctor-built"
-    arguments = proctor_arguments(_units(sources), str(output))
-    key = proctor_key(compiler, sources)
-    return Binary(
-        await _built_once(key, compiler, arguments, output, sources, store), _built_by(compiler, brought)
-    )
+    arguments = proctor_arguments(_units(sources), str(folder / "proctor-built"))
+    return await _built_once(proctor_key(compiler, sources), compiler, arguments, sources, store, brought)
 
 
 async def waiting_library(
@@ -65,15 +61,8 @@ async def waiting_library(
     files = [*proctor_sources(sources / "proctor"), *proctor_sources(sources / "python")]
     command = (compiler.command, *waiting_arguments(WAITING))
     key = artifact_key("waiting", platform.machine(), compiler, command, files)
-    output = folder / WAITING
-    arguments = waiting_arguments(str(output))
-    return Binary(
-        await _built_once(key, compiler, arguments, output, sources, store), _built_by(compiler, brought)
-    )
-
-
-def _built_by(compiler: Toolchain, why: str) -> str:
-    return f"built here by {compiler.name}: {why}"
+    arguments = waiting_arguments(str(folder / WAITING))
+    return await _built_once(key, compiler, arguments, sources, store, brought)
 
 
 async def _brought(name: str, sources: Path, works: Callable[[Path], Awaitable[bool]]) -> Binary | str:
@@ -110,22 +99,19 @@ async def _loads(python: Toolchain, library: Path) -> bool:
 
 
 async def _built_once(
-    key: str, compiler: Toolchain, arguments: tuple[str, ...], output: Path, sources: Path, store: Store
-) -> bytes:
+    key: str, compiler: Toolchain, arguments: tuple[str, ...], sources: Path, store: Store, why: str
+) -> Binary:
+    """`why`: the reason why the one that came with the package cannot be used."""
     with store.pin(key):
         if (found := store.get(key)) is None:
             async with store.turn(key):  # several processes may begin at once where nothing is built yet
                 if (found := store.get(key)) is None:
-                    await _build(compiler, arguments, sources, output.parent)
-                    found = _kept(store, key, output)
-        return found.read_bytes()
-
-
-def _kept(store: Store, key: str, output: Path) -> Path:
-    try:
-        return store.put(key, output, executable=True)
-    except OSError as error:
-        raise EngineUnavailable(no_room(store.root, error)) from error
+                    output = await _build(compiler, arguments, sources)
+                    try:
+                        found = store.put(key, output, executable=True)
+                    except OSError as error:
+                        raise EngineUnavailable(no_room(store.root, error)) from error
+        return Binary(found.read_bytes(), f"built here by {compiler.name}: {why}")
 
 
 def proctor_key(compiler: Toolchain, sources: Path) -> str:
@@ -137,18 +123,19 @@ def _units(sources: Path) -> list[str]:
     return [path.name for path in sources.glob("*.cpp")]
 
 
-async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path, folder: Path) -> None:
+async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path) -> Path:
     """The one program that is started outside a box: there is nothing yet to make a box with."""
-    output = arguments[arguments.index("-o") + 1]
-    what = "what Python waits with" if output.endswith(WAITING) else "the proctor"
+    output = Path(arguments[arguments.index("-o") + 1])
+    what = "what Python waits with" if output.name == WAITING else "the proctor"
     # Where nobody said how much is to be told, in a trainer for instance, this is: it may take a minute.
     _log.log(logging.INFO if _package.level else logging.WARNING, _TOLD, what)
     done = await run_command(
         [compiler.path, *arguments],
         cwd=sources,
         stderr=subprocess.STDOUT,
-        env={"PATH": STAGE_PATH, "LANG": "C.UTF-8", "TMPDIR": str(folder)},
+        env={"PATH": STAGE_PATH, "LANG": "C.UTF-8", "TMPDIR": str(output.parent)},
     )
     if done.returncode != 0:
         text = done.stdout[:_WORDS].decode(errors="replace")
         raise EngineUnavailable(f"the proctor does not compile with {compiler.path}:\n{text}")
+    return output
