@@ -112,10 +112,6 @@ def _ways(attack: AnyAttack) -> tuple[Way, ...]:
     return tuple(Way) if isinstance(attack, Attack) and attack.language == "python" else (Way.STARTED,)
 
 
-def _of_proctor(layers: tuple[str, ...]) -> list[str]:
-    return [layer for layer in layers if layer not in OF_JUDGE]
-
-
 def _can_succeed(attack: AnyAttack) -> bool:
     """Some need rights to lose, some that there are some to miss, or a compiler that is young enough."""
     needs = getattr(attack, "needs", "")
@@ -146,7 +142,8 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...]) -> Outco
     """One attack, and a behaving test after it."""
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
-    own = replace(bench, without=_of_proctor(layers_away), uid=uid, environment=environment)
+    without = [layer for layer in layers_away if layer not in OF_JUDGE]
+    own = replace(bench, without=without, uid=uid, environment=environment)
     with lost(bench.workshop) as ground, ExitStack() as held:
         before = set(children(os.getpid()))
         if "status" in layers_away:

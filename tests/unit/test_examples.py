@@ -16,7 +16,7 @@ from support.engines import find
 from support.runs import read_failures, read_rows
 
 from ioi_eval import load_problems
-from ioi_eval.models import CheckerKind, Problem, ScoreType, Submission, TaskType, Verdict
+from ioi_eval.models import CheckerKind, Problem, ScoreType, TaskType, Verdict
 from ioi_eval.store.tasks import read_tasks
 
 pytestmark = pytest.mark.alike
@@ -292,12 +292,8 @@ def test_extraction_finds_the_codes_that_are_filled_in(rows: list[dict[str, Any]
         assert extract(row["generation"], find(row["language"])) == row["code"], row["uuid"]
 
 
-def _submissions(problems: Problems) -> list[Submission]:
-    return list(open_dump([EXAMPLES / "generations.jsonl"], problems=problems))
-
-
 def test_the_dump_is_read_whole(rows: list[dict[str, Any]], problems: Problems) -> None:
-    submissions = _submissions(problems)
+    submissions = list(open_dump([EXAMPLES / "generations.jsonl"], problems=problems))
     assert len(submissions) == len(rows)
     without = [submission for submission in submissions if submission.code is None]
     assert 2 <= len(without) <= 5

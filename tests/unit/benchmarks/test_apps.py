@@ -10,7 +10,7 @@ import pytest
 from dump_rows import write_jsonl
 from hub_rows import ADD, apps, contents, loaded
 from judged import statuses
-from support.datasets import Loaded, Selection, open_dump
+from support.datasets import BenchmarkOptions, Selection, find_benchmark, load, open_dump
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError, JudgeFailure
@@ -134,15 +134,9 @@ def test_a_file_of_rows_where_tests_are_json_already(tmp_path: Path) -> None:
     tests = {"inputs": ["1 2"], "outputs": ["3"]}
     rows = [{**apps(3), "input_output": tests, "solutions": [ADD]}]
     path = write_jsonl(tmp_path / "rows.jsonl", rows)
-    problems = load_file(path, tmp_path)
+    problems = load(find_benchmark("apps"), BenchmarkOptions(dataset=str(path)), cache=tmp_path / "cache")
     assert contents(problems["apps_0"]) == [("1 2", "3")]
     assert [solution.code for solution in problems.references("apps_0")] == [ADD]
-
-
-def load_file(path: Path, folder: Path) -> Loaded:
-    from support.datasets import BenchmarkOptions, find_benchmark, load
-
-    return load(find_benchmark("apps"), BenchmarkOptions(dataset=str(path)), cache=folder / "cache")
 
 
 # --- its own solutions -------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from support.datasets import BenchmarkOptions, LeftOut, Loaded, find_benchmark, 
 
 from ioi_eval import load_problems
 from ioi_eval.errors import InputError
-from ioi_eval.models import CheckerKind, Problem, TaskType
+from ioi_eval.models import CheckerKind, TaskType
 from ioi_eval.problems import fingerprint
 
 pytestmark = pytest.mark.once
@@ -32,13 +32,9 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_ioi(tmp_path_factory.mktemp("ioi"), years)
 
 
-def of_package(name: str, cache: Path) -> Problem:
-    return load_problems(EXAMPLES / name, cache=cache)[name]
-
-
 @pytest.mark.parametrize("name", ["garland", "lanterns", "relay", "cairn"])
 def test_a_problem_is_the_one_that_its_rows_were_made_of(hub: Path, tmp_path: Path, name: str) -> None:
-    found, package = loaded(hub)[name], of_package(name, tmp_path)
+    found, package = loaded(hub)[name], load_problems(EXAMPLES / name, cache=tmp_path)[name]
     assert found.task_type is package.task_type and found.options == package.options
     assert found.limits == package.limits
     assert [(test.name, test.input.read()) for test in found.tests] == [

@@ -46,13 +46,9 @@ def texts() -> list[tuple[str, str]]:
     return found
 
 
-def load_all_options() -> None:
+def test_every_argument_in_a_message_has_an_option() -> None:
     for name in COMMANDS:
         loaded(name)
-
-
-def test_every_argument_in_a_message_has_an_option() -> None:
-    load_all_options()
     left = [
         (place, word)
         for place, text in texts()

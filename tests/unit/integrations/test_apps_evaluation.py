@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import stamina
 
-from ioi_eval import InputError, Store
+from ioi_eval import InputError
 from ioi_eval.integrations.eval_protocol import (
     EvaluateResult,
     Message,
@@ -209,13 +209,11 @@ def test_no_messages() -> None:
     assert result.metrics["error"].is_score_valid is False
 
 
-def no_machine(_store: Store) -> FakeEngine:
-    return FakeEngine(faults=itertools.repeat(Broken("no machine")))
-
-
 def test_a_judge_failure_is_no_score() -> None:
     with stamina.set_testing(True, attempts=3, cap=True):  # no waits between them
-        result = evaluate(SOLVED, engine=Setup(engine=no_machine))
+        result = evaluate(
+            SOLVED, engine=Setup(engine=lambda _: FakeEngine(faults=itertools.repeat(Broken("no machine"))))
+        )
     assert result.is_score_valid is False
     assert "could not say" in result.error
     assert "pass_rate" not in result.metrics

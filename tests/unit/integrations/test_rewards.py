@@ -22,7 +22,6 @@ from reward_answers import RIGHT, TESTS, WRONG, fenced
 from support.datasets import CasesError, Problems
 from support.once import knowing_tools
 
-from ioi_eval import Store
 from ioi_eval.errors import InputError, IoiEvalError
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions
@@ -343,12 +342,9 @@ def test_no_tests_at_all_is_the_callers_fault() -> None:
         rewards(RewardMode.PARTIAL, [RIGHT], answer=["42"])
 
 
-def broken_engine(_store: Store) -> FakeEngine:
-    return FakeEngine(faults=itertools.repeat(Fatal("no machine")))
-
-
 def test_a_judge_failure_is_none_and_never_a_number() -> None:
-    give = make_reward(setup=Setup(engine=broken_engine))
+    broken = Setup(engine=lambda _: FakeEngine(faults=itertools.repeat(Fatal("no machine"))))
+    give = make_reward(setup=broken)
     with stamina.set_testing(True, attempts=3, cap=True):  # no waits between them
         assert give(completions=[RIGHT, NO_CODE], tests=[TESTS] * 2) == [None, 0]
 

@@ -225,12 +225,9 @@ async def test_a_machine_that_cannot_build_the_control_is_at_fault(tmp_path: Pat
             await artifacts.submission(plain_problem(), submitted())
 
 
-def without_compiler() -> Profile:
-    return msgspec.structs.replace(fake_profile(), toolchains={})
-
-
 async def test_no_compiler_is_a_judge_failure_with_a_remedy(tmp_path: Path) -> None:
-    async with opened(tmp_path, FakeEngine(profile=without_compiler())) as artifacts:
+    without_compiler = msgspec.structs.replace(fake_profile(), toolchains={})
+    async with opened(tmp_path, FakeEngine(profile=without_compiler)) as artifacts:
         with pytest.raises(JudgeFailure, match=r"no g\+\+.*Install g\+\+"):
             await artifacts.submission(plain_problem(), submitted())
 

@@ -26,7 +26,7 @@ from ioi_eval.models import (
     TaskType,
 )
 from ioi_eval.models import Verdict as V
-from ioi_eval.testing import FakeEngine, FakeTest
+from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
 
@@ -171,12 +171,8 @@ async def test_limits_that_were_exceeded_together_are_told_as_such() -> None:
 # --- files that are handed in ------------------------------------------------------------------------
 
 
-def by_its_file(test: FakeTest) -> float:
-    return float(test.output == f"file t{test.index}".encode())
-
-
 async def test_output_only_builds_nothing_and_misses_what_is_not_there() -> None:
-    engine = FakeEngine(by_its_file)
+    engine = FakeEngine(lambda test: float(test.output == f"file t{test.index}".encode()))
     given = submission(None, outputs=handed("t0", "t2", "t7"))
     result = await score(engine, by_files(TaskType.OUTPUT_ONLY), given)
     assert [test.score for test in result.tests] == [1, 0, 1]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from package_files import NO_CHECKER, Write, only_error, sound
 
-from ioi_eval.models import CheckerKind, Problem
+from ioi_eval.models import CheckerKind
 
 pytestmark = pytest.mark.once
 
@@ -132,10 +132,6 @@ def test_a_test_by_file_that_is_not_there(write_package: Write) -> None:
 # --- groups and checkers of our own keys -------------------------------------------------------------
 
 
-def names_of_tests(problem: Problem) -> list[tuple[str, ...]]:
-    return [subtask.tests for subtask in problem.subtasks]
-
-
 def subtask_files(*testcases: Any) -> dict[str, str | None]:
     rows = [json.dumps({"score": 50, "testcases": names}) for names in testcases]
     return {"subtasks/01-small.json": rows[0], "subtasks/02-all.json": rows[1]}
@@ -152,7 +148,8 @@ def subtask_files(*testcases: Any) -> dict[str, str | None]:
 def test_groups_by_list_pattern_and_count(
     write_package: Write, testcases: tuple[Any, Any], expected: list[tuple[str, ...]]
 ) -> None:
-    assert names_of_tests(sound(write_package(files=subtask_files(*testcases)))) == expected
+    problem = sound(write_package(files=subtask_files(*testcases)))
+    assert [subtask.tests for subtask in problem.subtasks] == expected
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,11 @@ def test_batches_behind_others(tmp_path: Path) -> None:
     found = [(one.points, one.tests) for one in problem.subtasks]
     assert found == [(0, ("1",)), (1, ("1", "2")), (2, ("1", "2", "3")), (3, ("1", "2", "3", "4"))]
 
+    status = {0: Verdict.WA, 1: Verdict.AC}
+
     def earned(*scores: float) -> list[float]:
         results = {
-            name: TestResult(test_name=name, score=score, status=status_of(score))
+            name: TestResult(test_name=name, score=score, status=status.get(score, Verdict.PA))
             for name, score in zip("1234", scores, strict=True)
         }
         found = submission_result(problem, Submission(key="1", problem_id="pond", code=""), results)
@@ -99,10 +101,6 @@ def test_batches_behind_others(tmp_path: Path) -> None:
     assert earned(1, 0.5, 1, 0.25) == [0, 0.5, 2, 0.75], "a part of its points is enough to pass"
     assert earned(1, 1, 0, 1) == [0, 1, 0, 0]
     assert earned(0, 1, 1, 1) == [0, 0, 0, 0]
-
-
-def status_of(score: float) -> Verdict:
-    return {0: Verdict.WA, 1: Verdict.AC}.get(score, Verdict.PA)
 
 
 def test_binary_data_is_left_alone(tmp_path: Path) -> None:
