@@ -169,7 +169,7 @@ CACHE_LIMIT = 8 << 30  # bytes; precompiled headers alone are about 100 MB each
 
 
 def open_store() -> Store:
-    folder = cache_folder()
+    folder = default_root(os.environ.get(CACHE_VARIABLE))
     remedy = f"Name another folder in {CACHE_VARIABLE}"
     try:
         return Store(folder, CACHE_LIMIT)
@@ -178,10 +178,6 @@ def open_store() -> Store:
     except OSError as error:
         problem = f"the cache cannot be written: {error.strerror or error}"
         raise InputError(problem, where=str(folder), remedy=remedy) from error
-
-
-def cache_folder() -> Path:
-    return default_root(os.environ.get(CACHE_VARIABLE))
 
 
 def read_token(path: Path | str | None) -> Secret:
