@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from support.datasets import Problems
+from support.runs import RunSummary, read_rows
+
+from ioi_eval import EmbeddedEngine, Store, score_dump
 from ioi_eval.models import Blob, Limits, Problem, Submission, Subtask, Test
+from ioi_eval.runs import RunOptions
+from ioi_eval.runs.events import Event
 
 
 def some_tests(number: int) -> tuple[Test, ...]:
@@ -32,3 +39,20 @@ def problem(number: int = 4, **changes: Any) -> Problem:
 
 def submission(code: str | None = "int main() {}", **changes: Any) -> Submission:
     return Submission(**({"key": "1", "problem_id": "sum", "code": code} | changes))
+
+
+async def scored(
+    folder: Path, store: Store, problem: Problem, language: str, codes: Mapping[str, str], **options: Any
+) -> tuple[RunSummary, dict[str, dict[str, Any]], list[Event]]:
+    """Score programs by key in a folder. Return the call's numbers, its rows by key, and its events."""
+    columns, events = {"problem_id": problem.id, "language": language}, list[Event]()
+    called = await score_dump(
+        [{**columns, "id": key, "code": code} for key, code in codes.items()],
+        Problems([problem]),
+        out=folder / "run",
+        engine=EmbeddedEngine(store=store, slots=2),
+        options=RunOptions(**options),
+        store=store,
+        on_event=events.append,
+    )
+    return called.call, {row["key"]: row for row in read_rows(folder / "run")}, events

@@ -13,19 +13,16 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judge_samples import problem, submission
-from support.datasets import Problems
+from judge_samples import problem, scored, submission
 from support.engines import Built, Program
 from support.plans import PlanChecker, PlanSubmission
-from support.runs import RunSummary, read_rows
 from support.waits import settle
 
-from ioi_eval import EmbeddedEngine, Scorer, Store, score_dump
+from ioi_eval import Scorer, Store
 from ioi_eval.engines.fake import FakeTest, Outcome
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge.sharing import Sharing, program_identity
 from ioi_eval.models import Blob, Limits, Problem, Submission, SubmissionResult, Test
-from ioi_eval.runs import RunOptions
 from ioi_eval.testing import Broken, FakeEngine
 
 CODE = "int main() {}"
@@ -222,33 +219,14 @@ ADDING = Problem(
 )
 
 
-def renamed(wrong: str = "") -> list[str]:
-    return [
-        SUM.format(a=a, b=b, comment=f"number {n}" * (n + 1), wrong=wrong) for n, (a, b) in enumerate(NAMES)
-    ]
-
-
-def dump(path: Path, codes: list[str]) -> Path:
-    rows = (
-        {"problem_id": "add", "code": code, "id": str(n), "language": "c++"} for n, code in enumerate(codes)
+def renamed(*wrongs: str) -> dict[str, str]:
+    """Programs by number: each wrong in one of these ways, with all names."""
+    codes = (
+        SUM.format(a=a, b=b, comment=f"number {n}" * (n + 1), wrong=wrong)
+        for wrong in wrongs
+        for n, (a, b) in enumerate(NAMES)
     )
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-async def scored(
-    folder: Path, codes: list[str], store: Store, **options: Any
-) -> tuple[RunSummary, dict[str, dict[str, Any]]]:
-    engine = EmbeddedEngine(store=store, slots=2)
-    called = await score_dump(
-        dump(folder / "dump.jsonl", codes),
-        Problems([ADDING]),
-        out=folder / "run",
-        engine=engine,
-        options=RunOptions(**options),
-        store=store,
-    )
-    return called.call, {row["key"]: row for row in read_rows(folder / "run")}
+    return {str(number): code for number, code in enumerate(codes)}
 
 
 def verdicts(rows: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
@@ -257,12 +235,9 @@ def verdicts(rows: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
 
 @pytest.mark.once
 async def test_renamed_variables_and_comments_are_the_same_program(tmp_path: Path, store: Store) -> None:
-    codes = [*renamed(), *renamed(wrong=" + 1")]
-    folders = [tmp_path / name for name in ("shared", "each")]
-    for folder in folders:
-        folder.mkdir()
-    once, shared = await scored(folders[0], codes, store)
-    every, each = await scored(folders[1], codes, store, share=False)
+    codes = renamed("", " + 1")
+    once, shared, _ = await scored(tmp_path / "shared", store, ADDING, "c++", codes)
+    every, each, _ = await scored(tmp_path / "each", store, ADDING, "c++", codes, share=False)
     assert verdicts(shared) == verdicts(each) == {str(n): ["WA" if n > 2 else "AC"] * 3 for n in range(6)}
     assert (once.judged, once.repeated, once.tests) == (6, 4, 6)
     assert (every.judged, every.repeated, every.tests) == (6, 0, 18)
@@ -274,11 +249,11 @@ async def test_renamed_variables_and_comments_are_the_same_program(tmp_path: Pat
 async def test_a_run_goes_on_with_equals_of_programs_that_were_judged_before(
     tmp_path: Path, store: Store
 ) -> None:
-    codes = renamed()
-    await scored(tmp_path, codes, store)
+    codes = renamed("")
+    await scored(tmp_path, store, ADDING, "c++", codes)
     lines = (tmp_path / "run" / "results.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "run" / "results.jsonl").write_text(lines[0])
-    call, rows = await scored(tmp_path, codes, store)
+    call, rows, _ = await scored(tmp_path, store, ADDING, "c++", codes)
     assert (call.judged, call.repeated, call.tests) == (2, 2, 0)
     first = json.loads(lines[0])["key"]
     assert {row["repeats"] for key, row in rows.items() if key != first} == {first}

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support.datasets import Problems
-from support.runs import RunSummary, read_rows
+from judge_samples import scored
 
-from ioi_eval import EmbeddedEngine, Store, score_dump
+from ioi_eval import Store
 from ioi_eval.models import Blob, Limits, Problem, Test
 from ioi_eval.reports import summary
-from ioi_eval.runs import RunOptions, report
-from ioi_eval.runs.events import Changed, Event, JudgedAgain
+from ioi_eval.runs import report
+from ioi_eval.runs.events import Changed, JudgedAgain
 
 pytestmark = pytest.mark.once
 
@@ -65,36 +63,12 @@ ADDING = Problem(
 )
 
 
-def dump(folder: Path, codes: dict[str, str]) -> Path:
-    folder.mkdir(exist_ok=True)
-    rows = ({"problem_id": "add", "id": key, "code": code} for key, code in codes.items())
-    text = "".join(json.dumps({**row, "language": "python"}) + "\n" for row in rows)
-    (folder / "dump.jsonl").write_text(text)
-    return folder / "dump.jsonl"
-
-
-async def scored(
-    folder: Path, store: Store, codes: dict[str, str], **options: Any
-) -> tuple[RunSummary, dict[str, dict[str, Any]], list[Event]]:
-    events = list[Event]()
-    called = await score_dump(
-        dump(folder, codes),
-        Problems([ADDING]),
-        out=folder / "run",
-        engine=EmbeddedEngine(store=store, slots=2),
-        options=RunOptions(**options),
-        store=store,
-        on_event=events.append,
-    )
-    return called.call, {row["key"]: row for row in read_rows(folder / "run")}, events
-
-
 @pytest.mark.parametrize("swapped", [False, True])
 async def test_each_gets_its_own_verdict(tmp_path: Path, store: Store, swapped: bool) -> None:
     """Whichever of two comes first."""
     of = {f"{name}: {n}": code for name, pair in PAIRS.items() for n, code in enumerate(pair)}
     codes = dict(sorted(of.items(), key=lambda one: one[0][-1], reverse=swapped))
-    call, found, _ = await scored(tmp_path / "scored", store, codes)
+    call, found, _ = await scored(tmp_path / "scored", store, ADDING, "python", codes)
     verdicts = {key: row["verdict"] for key, row in found.items()}
     assert verdicts == {key: "WA" if key.endswith("1") else "AC" for key in codes}
     assert call.repeated == 0
@@ -108,7 +82,7 @@ async def test_equal_text_is_judged_once_and_no_other(tmp_path: Path, store: Sto
         "spaced": SUM.replace("a + b", "a  +  b"),
         "broken": SUM + "print(\n",
     }
-    call, found, _ = await scored(tmp_path / "scored", store, codes)
+    call, found, _ = await scored(tmp_path / "scored", store, ADDING, "python", codes)
     assert {key: row["repeats"] for key, row in found.items()} == {**dict.fromkeys(codes), "again": "plain"}
     assert call.repeated == 1
     assert [found[key]["verdict"] for key in codes] == ["AC"] * 4 + ["CE"]
@@ -140,7 +114,7 @@ def by_the_first_rule(run: Path) -> None:
 
 async def test_what_the_rule_before_shared_is_told_and_judged_again(tmp_path: Path, store: Store) -> None:
     run = tmp_path / "run"
-    await scored(tmp_path, store, CODES)
+    await scored(tmp_path, store, ADDING, "python", CODES)
     assert summary(run).warnings == ()
     by_the_first_rule(run)
     (warning,) = summary(run).warnings
@@ -149,7 +123,7 @@ async def test_what_the_rule_before_shared_is_told_and_judged_again(tmp_path: Pa
     for name, numbers in {"report.md": "## Total", "report.html": "<table"}.items():
         before, _, _ = (run / name).read_text().partition(numbers)
         assert warning in before
-    call, found, events = await scored(tmp_path, store, CODES)
+    call, found, events = await scored(tmp_path, store, ADDING, "python", CODES)
     assert [event.reasons for event in events if isinstance(event, JudgedAgain)] == [{Changed.SHARED: 1}]
     assert (call.judged, call.repeated, call.skipped) == (1, 0, 3)
     assert (found["other"]["verdict"], found["other"]["repeats"]) == ("WA", None)
@@ -157,9 +131,10 @@ async def test_what_the_rule_before_shared_is_told_and_judged_again(tmp_path: Pa
 
 
 async def test_what_the_rule_before_shared_is_not_taken_over(tmp_path: Path, store: Store) -> None:
-    await scored(tmp_path / "old", store, CODES)
+    await scored(tmp_path / "old", store, ADDING, "python", CODES)
     by_the_first_rule(tmp_path / "old" / "run")
-    call, found, _ = await scored(tmp_path / "new", store, CODES, reuse=(str(tmp_path / "old" / "run"),))
+    reuse = (str(tmp_path / "old" / "run"),)
+    call, found, _ = await scored(tmp_path / "new", store, ADDING, "python", CODES, reuse=reuse)
     assert (call.judged, call.repeated, call.tests) == (4, 3, 1)
     assert {key: row["verdict"] for key, row in found.items()} == {
         "plain": "AC",
