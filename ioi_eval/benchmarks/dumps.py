@@ -49,7 +49,7 @@ from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
 from ioi_eval.rules.extraction import extract, named_extraction, repair
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
-from ioi_eval.store.files import read_value, replace
+from ioi_eval.store.files import read_value, readable, replace
 from ioi_eval.store.packed import Keys, NamedKeys, PackedContent
 from ioi_eval.store.resources import PACKAGE, code_digest
 from ioi_eval.store.rows import plain
@@ -593,10 +593,8 @@ def _ends_with_line(path: Path, size: int) -> bool:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    try:
+    with readable(path):
         found = path.stat()
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror or error})", where=str(path)) from error
     return found.st_size, found.st_mtime_ns
 
 

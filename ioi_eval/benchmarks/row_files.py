@@ -21,6 +21,7 @@ from ioi_eval.benchmarks import parquet
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Twice, distinct
 from ioi_eval.model.nesting import NestedTooDeep, Nesting, shallow
+from ioi_eval.store.files import readable
 
 _CHUNK = 1 << 20  # bytes or characters
 _LONGEST_FIELD = (1 << 31) - 1  # characters in a field of a .csv; the csv module stops at 131072 otherwise
@@ -151,31 +152,24 @@ def line_start(path: Path, number: int) -> int:
 
 def _pieces(stream: BinaryIO, path: Path, text: _TextCheck | None = None) -> Iterator[bytes]:
     """Yield what a stream holds. InputError where that should be `text` and is not."""
-    try:
+    with readable(path, "Was the file cut off? Fetch or write it again"):
         while piece := stream.read(_CHUNK):
             if text is not None:
                 text.feed(piece)
             yield piece
         if text is not None:
             text.feed(b"", last=True)
-    except OSError as error:
-        remedy = "Was the file cut off? Fetch or write it again"
-        raise InputError(
-            f"cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
-        ) from error
 
 
 def _opened(path: Path) -> BinaryIO:
     """The bytes that a file holds, unpacked as they are read."""
     packed = _PACKED.get(path.suffix.lower())
-    try:
+    with readable(path):
         if packed is None:
             return path.open("rb")
         import pyarrow
 
         return io.BufferedReader(cast(io.RawIOBase, pyarrow.input_stream(str(path), compression=packed)))
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror or error})", where=str(path)) from error
 
 
 def _opened_text(path: Path) -> TextIO:

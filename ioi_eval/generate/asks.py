@@ -15,6 +15,7 @@ from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Problem, TaskType, Value
+from ioi_eval.store.files import readable
 
 _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 
@@ -247,10 +248,8 @@ def open_template(path: str, default: str) -> tuple[str, jinja2.Template]:
         return default.removesuffix(_SUFFIX), environment.get_template(default)
     where = str(Path(path))
     try:
-        return path, environment.from_string(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        remedy = f"Name a file, or one of {', '.join(_own_names())}"
-        raise InputError(f"cannot be read ({error.strerror or error})", where=where, remedy=remedy) from error
+        with readable(where, f"Name a file, or one of {', '.join(_own_names())}"):
+            return path, environment.from_string(Path(path).read_text(encoding="utf-8"))
     except (jinja2.TemplateError, UnicodeDecodeError) as error:
         remedy = "Write it as Jinja and in UTF-8"
         raise InputError(f"is not a template: {error}", where=where, remedy=remedy) from error

@@ -21,6 +21,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin
+from ioi_eval.store.files import readable
 
 _CHUNK = 1 << 20
 _LONGEST_NAME = 255  # bytes; what file systems take
@@ -59,12 +60,10 @@ class Extracted(NamedTuple):
 def extracted(archive: Path, store: Store, limits: ArchiveLimits | None = None) -> Extracted:
     """Return the folder with an archive's files; extract them where no earlier call has."""
     try:
-        with zipfile.ZipFile(archive) as opened:
+        with readable(archive), zipfile.ZipFile(archive) as opened:
             members = _members(opened, archive, limits or ArchiveLimits())
             key = Blob.of_file(archive).sha256
             return _stored(store, key, lambda folder: _extract(opened, members, folder))
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror or error})", where=str(archive)) from error
     except _BROKEN as error:
         raise InputError(
             f"not a zip that can be read ({error})", where=str(archive), remedy="Fetch or export it again"

@@ -25,6 +25,7 @@ from ioi_eval.problems.polygon import Polygon
 from ioi_eval.problems.statements import attachments_of, document_of, statement_of
 from ioi_eval.problems.tps import Tps
 from ioi_eval.store import private_folder
+from ioi_eval.store.files import readable
 from ioi_eval.store.resources import installed
 
 NOT_SELECTED = "not selected"
@@ -318,7 +319,7 @@ def package_folders(
 
 def _places(source: Path) -> list[Path]:
     """Return the package folders and the zips of a source."""
-    try:
+    with readable(source):
         if not source.exists():
             remedy = "Name a folder or zip of packages"
             raise InputError("no such file or folder", where=str(source), remedy=remedy)
@@ -326,8 +327,6 @@ def _places(source: Path) -> list[Path]:
             return [source]
         if places := list(_below(source, _DEEPEST)):
             return places
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror or error})", where=str(source)) from error
     raise InputError("no problem packages in this folder", where=str(source), remedy=_EXPECTED)
 
 

@@ -16,6 +16,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value
 from ioi_eval.rules.metrics import interval
+from ioi_eval.store.files import readable
 from ioi_eval.store.tasks import ContestResults, People
 
 if TYPE_CHECKING:
@@ -108,10 +109,9 @@ def known_contests() -> dict[int, ContestYear]:
 def read_contests(path: Path) -> dict[int, ContestYear]:
     """Return the cut-offs of the package and of a user's file, TOML or JSON; the file's win."""
     try:
-        text, is_json = path.read_text("utf-8"), path.suffix.lower() == ".json"
+        with readable(path):
+            text, is_json = path.read_text("utf-8"), path.suffix.lower() == ".json"
         table = msgspec.json.decode(shallow(text)) if is_json else tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror or error})", where=str(path)) from error
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"is no table of medals: {error}", where=str(path), remedy=_FORM) from error
     return {**known_contests(), **_contests(table, str(path))}

@@ -36,6 +36,15 @@ def refused(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written: {why(error)}", where=str(path), remedy=_ELSEWHERE)
 
 
+@contextlib.contextmanager
+def readable(where: Path | str, remedy: str = "") -> Iterator[None]:
+    """Raise InputError where what is read inside cannot be."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot be read ({why(error)})", where=str(where), remedy=remedy) from error
+
+
 def make_folder(folder: Path) -> bool:
     """Make a folder; return True if it was missing."""
     if folder.is_dir():
