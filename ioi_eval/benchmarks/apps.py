@@ -15,14 +15,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.benchmark import (
-    Benchmark,
-    BenchmarkOptions,
-    Candidate,
-    ColumnNames,
-    Keep,
-    written,
-)
+from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep, written
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow

@@ -29,14 +29,7 @@ from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
 from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import find, of_suffix
 from ioi_eval.model.options import JudgeOptions
-from ioi_eval.model.values import (
-    Problem,
-    Submission,
-    SubmissionResult,
-    TaskType,
-    TestResult,
-    Verdict,
-)
+from ioi_eval.model.values import Problem, Submission, SubmissionResult, TaskType, TestResult, Verdict
 from ioi_eval.problems import Problems
 from ioi_eval.reports.document import visible
 from ioi_eval.rules.expectations import max_points

@@ -43,15 +43,7 @@ from ioi_eval.contest.rules import (
 from ioi_eval.judge.judge import Judge
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
 from ioi_eval.model.languages import LANGUAGES, find
-from ioi_eval.model.values import (
-    Blob,
-    NamedBlob,
-    Problem,
-    Submission,
-    SubmissionResult,
-    TaskType,
-    Verdict,
-)
+from ioi_eval.model.values import Blob, NamedBlob, Problem, Submission, SubmissionResult, TaskType, Verdict
 from ioi_eval.reports.document import harmless, visible
 from ioi_eval.rules import scoring
 from ioi_eval.rules.expectations import max_points

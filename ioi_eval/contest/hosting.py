@@ -39,14 +39,7 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Problem, Value, Verdict
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.rules.extraction import extract
-from ioi_eval.runs.authors import (
-    Asking,
-    Requests,
-    author_name,
-    opened_author,
-    refuse_lacking,
-    settings_of,
-)
+from ioi_eval.runs.authors import Asking, Requests, author_name, opened_author, refuse_lacking, settings_of
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, ignore
 from ioi_eval.runs.journal import Journal

@@ -16,15 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 import msgspec
 
 from ioi_eval.engines.contract import Engine, Transport
-from ioi_eval.engines.environment import (
-    CALLER,
-    ENDPOINTS,
-    PER_ENDPOINT,
-    PYTHON,
-    TOKEN,
-    Launch,
-    read_number,
-)
+from ioi_eval.engines.environment import CALLER, ENDPOINTS, PER_ENDPOINT, PYTHON, TOKEN, Launch, read_number
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near
 from ioi_eval.model.options import Count, Interpreter, JobShape, Said, Slots

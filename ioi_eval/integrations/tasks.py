@@ -20,15 +20,7 @@ from msgspec.structs import fields
 from ioi_eval import JudgeOptions
 from ioi_eval.errors import EngineError, InputError, JudgeFailure, ProgramBroken
 from ioi_eval.model.options import AllTests, Interpreter, Said, Slots
-from ioi_eval.models import (
-    Problem,
-    Submission,
-    SubmissionResult,
-    SubtaskResult,
-    TestResult,
-    Value,
-    Verdict,
-)
+from ioi_eval.models import Problem, Submission, SubmissionResult, SubtaskResult, TestResult, Value, Verdict
 from ioi_eval.scoring import (
     STATUS_ORDER,
     Attempt,

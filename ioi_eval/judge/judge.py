@@ -28,15 +28,7 @@ from ioi_eval.engines.contract import (
 from ioi_eval.judge.classic import has_packages, judge_one_by_one, takes
 from ioi_eval.judge.grading import grades
 from ioi_eval.judge.needs import lacks, refuse_language, refuse_promises
-from ioi_eval.judge.programs import (
-    Artifacts,
-    ProblemPrograms,
-    Terms,
-    checker_name,
-    is_empty,
-    made,
-    runs_code,
-)
+from ioi_eval.judge.programs import Artifacts, ProblemPrograms, Terms, checker_name, is_empty, made, runs_code
 from ioi_eval.judge.sharing import Sharing, program_identity
 from ioi_eval.model.doing import TESTS, step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone

@@ -22,13 +22,7 @@ from ioi_eval.model.values import (
     TaskOptions,
     TaskType,
 )
-from ioi_eval.problems.cms import (
-    USER_IO,
-    manager_of,
-    read_options,
-    read_params,
-    with_sources,
-)
+from ioi_eval.problems.cms import USER_IO, manager_of, read_options, read_params, with_sources
 from ioi_eval.problems.package import (
     DeclaredFormat,
     files_below,

@@ -13,16 +13,7 @@ from typing import Any
 
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import sections
-from ioi_eval.reports.document import (
-    NOTHING,
-    Cell,
-    Document,
-    Section,
-    TableBlock,
-    counted,
-    number,
-    share,
-)
+from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlock, counted, number, share
 from ioi_eval.reports.page import write_document
 from ioi_eval.reports.plots import Estimate, Square, figure, grid, intervals
 from ioi_eval.reports.records import Group, ModelSummary, Summary, write_json

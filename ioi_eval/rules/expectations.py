@@ -22,15 +22,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 
-from ioi_eval.model.values import (
-    Grading,
-    Problem,
-    Solution,
-    Submission,
-    TestResult,
-    Value,
-    Verdict,
-)
+from ioi_eval.model.values import Grading, Problem, Solution, Submission, TestResult, Value, Verdict
 from ioi_eval.rules.grading import Ungraded, grade
 
 _ACCEPTED_GROUP = "ac"

@@ -51,13 +51,7 @@ from ioi_eval.runs.events import (
 )
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.processes import Judges
-from ioi_eval.runs.references import (
-    REFERENCES,
-    ReferenceOptions,
-    References,
-    check_references,
-    conclusion,
-)
+from ioi_eval.runs.references import REFERENCES, ReferenceOptions, References, check_references, conclusion
 from ioi_eval.runs.runner import prepare_all
 from ioi_eval.runs.sources import Source, language_of, opened, source_name
 from ioi_eval.runs.work import (

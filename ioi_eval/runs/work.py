@@ -33,12 +33,7 @@ from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.limits import read_borderline
-from ioi_eval.runs.engine import (
-    AnyEngine,
-    servers_found,
-    telling_of_servers,
-    watch,
-)
+from ioi_eval.runs.engine import AnyEngine, servers_found, telling_of_servers, watch
 from ioi_eval.runs.events import (
     Changed,
     EngineStarting,

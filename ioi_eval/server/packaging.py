@@ -26,12 +26,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import (
-    BROUGHT_HEADERS,
-    BROUGHT_LIBRARY,
-    LIBRARY_HEADER,
-    Recipe,
-)
+from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Recipe
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
 from ioi_eval.engines.embedded.toolchains import find_command
 from ioi_eval.engines.jobs.headers import (

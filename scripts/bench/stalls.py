@@ -14,17 +14,7 @@ from pathlib import Path
 from used import cpu_seconds
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store, discovery
-from ioi_eval.models import (
-    Blob,
-    Limits,
-    Manager,
-    NamedBlob,
-    Problem,
-    Submission,
-    TaskOptions,
-    TaskType,
-    Test,
-)
+from ioi_eval.models import Blob, Limits, Manager, NamedBlob, Problem, Submission, TaskOptions, TaskType, Test
 
 HEAD = """#include <atomic>
 #include <csignal>

@@ -6,17 +6,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ioi_eval.models import (
-    Blob,
-    Checker,
-    CheckerKind,
-    Limits,
-    NamedBlob,
-    Problem,
-    Submission,
-    Subtask,
-    Test,
-)
+from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Subtask, Test
 
 # A checker as heavy on the compiler as the usual libraries for checkers are.
 SLOW_CHECKER = """#include <bits/stdc++.h>

@@ -20,15 +20,7 @@ from rounds import Found, files, functions, pairs, programs, scripts, sources
 from sieges import sieges
 from support.servers import Server, ServerOptions
 
-from ioi_eval import (
-    EmbeddedEngine,
-    JudgeOptions,
-    PistonEngine,
-    Scorer,
-    Store,
-    Transport,
-    discovery,
-)
+from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store, Transport, discovery
 from ioi_eval.models import BuildLimits, BuildOptions, CheckerLimits, TaskType
 
 ENGINES = ("embedded", "worker")

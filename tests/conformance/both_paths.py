@@ -12,13 +12,7 @@ from ioi_eval import Transport
 from ioi_eval.classic import classic_job, run_classic
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge import Judge
-from ioi_eval.models import (
-    Problem,
-    Solution,
-    Submission,
-    TaskType,
-    TestResult,
-)
+from ioi_eval.models import Problem, Solution, Submission, TaskType, TestResult
 from ioi_eval.models import Verdict as V
 
 # The contract limits the address space, so that allocating too much may end in any way; and it has no word

@@ -12,15 +12,7 @@ from msgspec.structs import replace
 from support.runs import read_rows, result_of
 from support.servers import Server, ServerOptions
 
-from ioi_eval import (
-    EmbeddedEngine,
-    InputError,
-    Scorer,
-    Store,
-    Submission,
-    load_problems,
-    validate,
-)
+from ioi_eval import EmbeddedEngine, InputError, Scorer, Store, Submission, load_problems, validate
 from ioi_eval.model.errors import JudgeFailure, ProgramBroken
 from ioi_eval.models import Stage, StageStatus, Verdict
 from ioi_eval.reports import write_reports

@@ -14,15 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from support.plans import (
-    Line,
-    Plan,
-    PlanChecker,
-    PlanLimits,
-    PlanSubmission,
-    PlanTest,
-    decode_lines,
-)
+from support.plans import Line, Plan, PlanChecker, PlanLimits, PlanSubmission, PlanTest, decode_lines
 
 from ioi_eval.engines.contract import Profile, Program
 from ioi_eval.engines.jobs.run import waiting

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from ioi_eval.models import (
-    Blob,
-    ScoreType,
-    SubmissionResult,
-    Subtask,
-    Test,
-    TestResult,
-    Verdict,
-)
+from ioi_eval.models import Blob, ScoreType, SubmissionResult, Subtask, Test, TestResult, Verdict
 from ioi_eval.rules import verdicts
 
 SUM, MIN, MUL, THRESHOLD = ScoreType.SUM, ScoreType.GROUP_MIN, ScoreType.GROUP_MUL, ScoreType.GROUP_THRESHOLD

@@ -21,15 +21,7 @@ from ioi_eval import Scorer, Store  # noqa: E402
 from ioi_eval.engines.ray import RayEngine, cluster  # noqa: E402
 from ioi_eval.engines.ray.engine import NodePatience, order_call  # noqa: E402
 from ioi_eval.integrations.verl import compute_score  # noqa: E402
-from ioi_eval.models import (  # noqa: E402
-    Blob,
-    Checker,
-    CheckerKind,
-    Limits,
-    Problem,
-    Submission,
-    Test,
-)
+from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, Submission, Test  # noqa: E402
 
 pytest_plugins = ["ray_rig"]
 

@@ -20,10 +20,7 @@ import pytest
 sandbox = pytest.importorskip("verl.utils.reward_score.sandbox_fusion", reason="verl is not installed")
 
 from verl.utils.reward_score import default_compute_score  # noqa: E402
-from verl.utils.reward_score.sandbox_fusion.utils import (  # noqa: E402
-    DEFAULT_TIMEOUT,
-    check_correctness,
-)
+from verl.utils.reward_score.sandbox_fusion.utils import DEFAULT_TIMEOUT, check_correctness  # noqa: E402
 
 TESTS = {"inputs": ["2\n", "21\n"], "outputs": ["4\n", "42\n"]}
 RIGHT = "print(2 * int(input()))"

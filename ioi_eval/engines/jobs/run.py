@@ -29,15 +29,7 @@ from ioi_eval.model.errors import (
 )
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus, Stands, Toolchain
 from ioi_eval.model.options import JudgeOptions
-from ioi_eval.model.protocol import (
-    Line,
-    Plan,
-    PlanChecker,
-    PlanSubmission,
-    PlanTest,
-    PlanWarm,
-    decode_lines,
-)
+from ioi_eval.model.protocol import Line, Plan, PlanChecker, PlanSubmission, PlanTest, PlanWarm, decode_lines
 from ioi_eval.model.values import Blob, CheckerKind, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
     expected_tests,

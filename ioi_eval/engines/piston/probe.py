@@ -44,13 +44,7 @@ from ioi_eval.engines.piston.reports import (
 )
 from ioi_eval.engines.piston.sending import API, TELL, Identity, Request, Wire, compressed, told
 from ioi_eval.engines.threads import to_its_end
-from ioi_eval.model.errors import (
-    EngineError,
-    EngineOverloaded,
-    EngineUnavailable,
-    JobRejected,
-    JobTooLarge,
-)
+from ioi_eval.model.errors import EngineError, EngineOverloaded, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.languages import MODULES, find
 from ioi_eval.model.nesting import shallow

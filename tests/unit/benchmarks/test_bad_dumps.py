@@ -6,14 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_rows import (
-    CODE,
-    PROBLEMS,
-    failing,
-    read,
-    row,
-    write_jsonl,
-)
+from dump_rows import CODE, PROBLEMS, failing, read, row, write_jsonl
 from support.datasets import Problems, open_dump
 
 from ioi_eval.errors import InputError

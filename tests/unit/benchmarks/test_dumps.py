@@ -7,17 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_rows import (
-    CODE,
-    PROBLEMS,
-    failing,
-    read,
-    row,
-    write_csv,
-    write_json,
-    write_jsonl,
-    write_parquet,
-)
+from dump_rows import CODE, PROBLEMS, failing, read, row, write_csv, write_json, write_jsonl, write_parquet
 from support.datasets import Repairs, Selection, open_dump
 
 from ioi_eval.benchmarks import mentioned

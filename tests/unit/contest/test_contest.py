@@ -15,17 +15,7 @@ from support.clocks import Clock
 from ioi_eval import InputError, Scorer
 from ioi_eval.contest import Contest, Feedback, NotJudged, Refused, Rules, Session, Submitted, as_markdown
 from ioi_eval.errors import EngineUnavailable
-from ioi_eval.models import (
-    Blob,
-    Checker,
-    CheckerKind,
-    NamedBlob,
-    Problem,
-    Subtask,
-    TaskType,
-    Test,
-    Verdict,
-)
+from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, Subtask, TaskType, Test, Verdict
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 

@@ -11,18 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from engine_helpers import (
-    alive,
-    boxes,
-    file,
-    folder_for_boxes,
-    inside,
-    mark,
-    mode,
-    path_file,
-    script,
-    stays,
-)
+from engine_helpers import alive, boxes, file, folder_for_boxes, inside, mark, mode, path_file, script, stays
 from lent import artifacts_on
 from support.builds import plain_problem, submitted
 from support.engines import Built, Rejected

@@ -7,10 +7,7 @@ import sys
 
 import pytest
 
-from ioi_eval.integrations.open_r1 import (
-    add_includes,
-    patch_code,
-)
+from ioi_eval.integrations.open_r1 import add_includes, patch_code
 
 pytestmark = pytest.mark.once
 

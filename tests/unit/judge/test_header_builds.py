@@ -15,9 +15,7 @@ from ioi_eval.engines.conditions import headers
 from ioi_eval.engines.jobs.build import OBJECT
 from ioi_eval.engines.jobs.headers import INCLUDED
 from ioi_eval.judge.programs import Artifacts
-from ioi_eval.models import (
-    BuildOptions,
-)
+from ioi_eval.models import BuildOptions
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once

@@ -21,17 +21,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions, RewardRow, Rewards
 from ioi_eval.integrations.runtime import Runtime, Setup
 from ioi_eval.model.errors import ModuleMissing
-from ioi_eval.models import (
-    Blob,
-    Checker,
-    CheckerKind,
-    Limits,
-    Problem,
-    TaskOptions,
-    TaskType,
-    Test,
-    Verdict,
-)
+from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, TaskOptions, TaskType, Test, Verdict
 
 COUNTED = problem(2, limits=Limits.contest(2.0, 256 << 20))
 ECHO = "print('out', input().split()[1])\n"

@@ -11,15 +11,7 @@ from support.engines import submission_recipe
 from support.plans import Plan
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
-from ioi_eval.models import (
-    Blob,
-    BuildLimits,
-    Limits,
-    Problem,
-    Submission,
-    TaskOptions,
-    Test,
-)
+from ioi_eval.models import Blob, BuildLimits, Limits, Problem, Submission, TaskOptions, Test
 from ioi_eval.scoring import Sharing
 from ioi_eval.testing import FakeEngine
 

@@ -20,15 +20,7 @@ from support.runs import failure_row, plain, result_of, result_row
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Solution, Verdict
 from ioi_eval.reports import document, html, summary, write_reports
-from ioi_eval.reports.document import (
-    CodeLines,
-    Document,
-    Meter,
-    Section,
-    TableBlock,
-    style_of,
-    visible,
-)
+from ioi_eval.reports.document import CodeLines, Document, Meter, Section, TableBlock, style_of, visible
 from ioi_eval.reports.plots import Axis, Series, Square, bars, curves, figure, grid, stacked
 from ioi_eval.reports.records import VALIDATION, write_json
 from ioi_eval.reports.validation import validation

@@ -11,10 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planned import result
 
-from ioi_eval.models import (
-    SubmissionResult,
-    SubtaskResult,
-)
+from ioi_eval.models import SubmissionResult, SubtaskResult
 from ioi_eval.rules import scoring, verdicts
 
 pytestmark = pytest.mark.once

@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 from planned import make_subtask, make_test, results, scores
 from support.plans import PlanGroup
 
-from ioi_eval.models import (
-    Problem,
-    ScoreType,
-    Submission,
-    SubmissionResult,
-    Test,
-    TestResult,
-    Verdict,
-)
+from ioi_eval.models import Problem, ScoreType, Submission, SubmissionResult, Test, TestResult, Verdict
 from ioi_eval.rules import plan, scoring, verdicts
 
 pytestmark = pytest.mark.once

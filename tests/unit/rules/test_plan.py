@@ -11,14 +11,7 @@ from planned import MIN, MUL, SUM, THRESHOLD, make_subtask, make_test, results
 from support.plans import PlanGroup
 
 from ioi_eval.errors import InputError
-from ioi_eval.models import (
-    Grading,
-    Problem,
-    ScoreType,
-    Subtask,
-    TaskType,
-    Test,
-)
+from ioi_eval.models import Grading, Problem, ScoreType, Subtask, TaskType, Test
 from ioi_eval.rules import plan, scoring, verdicts
 
 pytestmark = pytest.mark.once

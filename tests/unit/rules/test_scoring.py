@@ -8,16 +8,7 @@ from hypothesis import strategies as st
 from planned import result, results
 
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.models import (
-    Blob,
-    Problem,
-    ScoreType,
-    Submission,
-    SubmissionResult,
-    Subtask,
-    Test,
-    Verdict,
-)
+from ioi_eval.models import Blob, Problem, ScoreType, Submission, SubmissionResult, Subtask, Test, Verdict
 from ioi_eval.rules import scoring, verdicts
 
 pytestmark = pytest.mark.once

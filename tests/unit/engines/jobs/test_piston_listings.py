@@ -18,10 +18,7 @@ from ioi_eval.engines.jobs.piston_api import (
     encode_result,
     encode_runtimes,
 )
-from ioi_eval.errors import (
-    EngineOverloaded,
-    EngineUnavailable,
-)
+from ioi_eval.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.models import JobResult, Stage, StageStatus
 
 pytestmark = pytest.mark.once
