@@ -79,8 +79,8 @@ int Task::rewound(int input) {
 }
 
 // Outside of a namespace of its own a program could read the name of its input, and look at what lies beside it:
-// Landlock hides what stands in a file, not how long it is. And where descriptors have names it could open it once more,
-// for writing, if only the file's mode forbids that. A copy has neither a name nor neighbours.
+// Landlock hides what stands in a file, not how long it is. And where descriptors have names it could open it once
+// more, for writing, if only the file's mode forbids that. A copy has neither a name nor neighbours.
 sys::Fd Task::hand_input(int input, process::Program& program) const {
   program.input = rewound(input);
   const bool hidden = room_.mount && ((!program.proc && !program.streams) || room_.landlock_abi > 0);

@@ -166,6 +166,9 @@ def endable_input() -> Callable[[], None]:
 # --- streamable HTTP ---------------------------------------------------------------------------------
 
 
+_GRACE = 0.2  # seconds for answers that are being written
+
+
 class _Server(uvicorn.Server):
     """Leaves signals to whoever started it, and waits for no client when it ends."""
 
@@ -174,10 +177,17 @@ class _Server(uvicorn.Server):
         yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().call_later(_GRACE, self._leave)
         await super().shutdown(sockets)
         for task in self.server_state.tasks:
             task.cancel()
         await self.lifespan.shutdown()  # which a server that waits for nobody leaves to be cancelled
+
+    def _leave(self) -> None:
+        """End what is still connected: from Python 3.12 on a server is waited for until nobody is."""
+        for connection in [*self.server_state.connections]:
+            if (transport := connection.transport) is not None:
+                transport.abort()
 
 
 def listen(host: str = "127.0.0.1", port: int = 0) -> socket.socket:

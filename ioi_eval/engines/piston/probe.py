@@ -42,7 +42,7 @@ from ioi_eval.engines.piston.reports import (
     EndpointReport,
     findings,
 )
-from ioi_eval.engines.piston.sending import API, TELL, Identity, Request, Wire, compressed, told
+from ioi_eval.engines.piston.sending import API, Identity, Request, Wire, compressed, told
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineError, EngineOverloaded, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
@@ -320,7 +320,9 @@ class Prober:
         return msgspec.structs.replace(report, **fields)
 
     async def _identity(self, report: EndpointReport, runtime: str, most: int | None) -> Identity:
-        run = await self._ended(report.url, _script(runtime, TELL), most, report.identity.worker)
+        run = await self._ended(
+            report.url, _script(runtime, report.identity.script), most, report.identity.worker
+        )
         return msgspec.structs.replace(report.identity, tools=told(run.stdout)[0])
 
     async def _hello(self, url: str, path: str) -> _Hello:

@@ -49,7 +49,7 @@ REQUEST = "IOI-Eval-Request"
 
 _BEGUN, _TOLD = "ioi-eval tells", "ioi-eval told"
 # One process, `stat`: the builtin `hash` looks commands up without any. What is not there tells nothing.
-TELL = rf"""echo "{_BEGUN} $HOSTTYPE"; ulimit -f; ulimit -u; ulimit -n
+TELL = rf"""echo "{_BEGUN} $HOSTTYPE"; ulimit -f; ulimit -n
 hash g++ gcc ld.gold python3 pypy3 rustc go java javac fpc ghc node kotlinc mcs mono 2> /dev/null
 stat -L -c '%n %i %s %Y' -- "${{BASH_CMDS[@]}}" /usr/lib*/gcc/*/*/{{cc1plus,libstdc++.a}} \
   /usr/lib*/libc.a "/usr/lib/$HOSTTYPE-linux-gnu/libc.a" 2> /dev/null
@@ -62,6 +62,15 @@ class Identity(Value):
 
     tools: str = ""  # a digest of what a script of ours finds there
     worker: str = ""  # what a worker says of itself
+
+    @property
+    def script(self) -> str:
+        """Return what tells `tools`.
+
+        A worker's own limits are in what it says. That of processes is no fixed one where a box has no
+        namespaces: it lies above what the whole machine runs at the time.
+        """
+        return TELL if self.worker else TELL.replace("; ", "; ulimit -u; ", 1)
 
     def asking(self, job: Job) -> tuple[Job, str]:
         """Return the job with a script that first tells where it runs, and the name of that script.
@@ -76,7 +85,7 @@ class Identity(Value):
         if not name:
             return job, ""
         files = (
-            msgspec.structs.replace(file, content=Blob.of(TELL.encode() + file.content.read()))
+            msgspec.structs.replace(file, content=Blob.of(self.script.encode() + file.content.read()))
             if file.name == name
             else file
             for file in job.files

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from threading import Event
 from typing import Any
 
 import msgspec
 import pytest
 from aiohttp import web
 from piston_loopback import PROFILE, Found, Loopback, engine_on, job, told
-from support.servers import EndpointReport
+from support.servers import EndpointReport, Server, ServerOptions
 from support.waits import until
 
-from ioi_eval import PistonEngine
+from ioi_eval import EmbeddedEngine, PistonEngine, Store, discovery
 from ioi_eval.engines.contract import OWN, Change, ServerChanged
 from ioi_eval.engines.piston.sending import HEADER, REQUEST, TELL, Identity
 from ioi_eval.engines.piston.sending import told as told_first
@@ -48,7 +50,7 @@ class Machine(Loopback):
         """Does what its version of the compiler does: prints it."""
         version = self.version
         script = asked.files[0].content.read().decode()
-        tells = words(version) if script.startswith(TELL) else ""
+        tells = words(version) if script.startswith(TELL.partition(";")[0]) else ""
         stage = Stage(stdout=f"{tells}built by {version}\n", code=0)
         two = any(file.name == "compile" for file in asked.files) and asked.runtime == "ioi_eval"
         reply = told(JobResult(run=Stage(code=0), compile=stage) if two else JobResult(run=stage))
@@ -306,6 +308,23 @@ async def test_a_rolling_upgrade(on: Opening) -> None:
     assert {printed for printed, _ in found} == {"built by 12\n", "built by 13\n"}
     assert all(printed == f"built by {version}\n" for printed, version in found)
     assert [version for _, version in found[-8:]] == ["13"] * 8
+
+
+async def test_a_worker_without_namespaces_stays_itself_beside_other_work(store: Store) -> None:
+    """There the limit of a user's processes lies above all that the machine runs at the time."""
+    here, done = EmbeddedEngine(store=store, slots=1, layers=("landlock", "seccomp")), Event()
+    with ThreadPoolExecutor(30) as busy:
+        async with here, Server(here, ServerOptions(port=0)) as server:
+            heard = list[object]()
+            async with PistonEngine(discovery(server.url)) as engine, asyncio.timeout(60):
+                engine.tell = heard.append
+                for _ in range(30):
+                    busy.submit(done.wait)
+                try:
+                    assert (await engine.execute(job("echo 7"))).run.stdout == "7\n"
+                finally:
+                    done.set()
+    assert heard == []
 
 
 # --- the words themselves ----------------------------------------------------------------------------
