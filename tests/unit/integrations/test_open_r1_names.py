@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -204,15 +205,14 @@ def test_interrupted_a_reward_gives_its_jobs_up(monkeypatch: pytest.MonkeyPatch)
     """A server may keep them waiting for minutes."""
 
     class Interrupting(FakeEngine):
-        ended = ""
+        given_up = threading.Event()
 
         async def execute(self, job: Job) -> JobResult:
             os.kill(os.getpid(), signal.SIGINT)
             try:
-                await asyncio.sleep(3)
-                self.ended = "by itself"
+                await asyncio.sleep(60)
             except asyncio.CancelledError:
-                self.ended = "given up"
+                self.given_up.set()
                 raise
             return JobResult(compile=Stage(code=0), run=Stage(stdout="1\n", code=0))
 
@@ -223,7 +223,7 @@ def test_interrupted_a_reward_gives_its_jobs_up(monkeypatch: pytest.MonkeyPatch)
     row |= {"test_names": ["a"], "test_cases": {"a": ("1", "x")}}
     with pytest.raises(KeyboardInterrupt):
         open_r1.ioi_code_reward([fenced("right;")], **{name: [row[name]] for name in row})
-    assert engine.ended == "given up"
+    assert engine.given_up.wait(30), "not even where the thread had not said yet that it runs"
 
 
 def test_what_is_wrong_for_every_row_of_a_contest(
