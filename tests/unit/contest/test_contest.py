@@ -131,7 +131,7 @@ async def test_the_best_of_each_subtask_counts(session: Session) -> None:
 )
 @pytest.mark.parametrize("kind", [Mode, str])
 async def test_full_marks_are_by_the_rule(mode: str, solved: list[bool], kind: Any) -> None:
-    """Whether its word is a text or not."""
+    """The rule may be given by its word as well as by its member."""
     async with contest(Rules(mode=kind(mode))) as held:
         session, found = held.session("otter"), []
         for code in ("wrong:3", "wrong:1", "right", "wrong:3,4"):
