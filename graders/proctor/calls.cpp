@@ -139,8 +139,9 @@ const std::vector<Line> lines = {
      {CALL(rt_sigaction)},
      "the same; of a child that nobody waits for the kernel forgets what it used"},
     {alone, Check::own_process,
-     {CALL(kill), CALL(tkill), CALL(tgkill)},
+     {CALL(kill), CALL(tkill)},
      "abort() and assert(); Go and Java stop their threads so"},
+    {alone, Check::own_thread, {CALL(tgkill)}, "the same"},
     {ours, Check::none,
      {CALL(kill), CALL(tkill), CALL(tgkill), CALL(rt_sigqueueinfo), CALL(rt_tgsigqueueinfo), CALL(signalfd4)},
      "shells; queued signals are counted per user"},
@@ -213,13 +214,13 @@ const char* words(Check check) {
     case Check::none: return "";
     case Check::not_followed: return "succeeds, and does nothing";
     case Check::not_there: return "ENOSYS";
-    case Check::own_process: return "on itself";
+    case Check::own_process: case Check::own_thread: return "on itself, not SIGKILL";
     case Check::own_or_unknown: return "on itself, ENOSYS for others";
     case Check::own_or_usual: return "on itself, 0 for others";
     case Check::own_clock: return "a clock of all, or its own";
     case Check::no_emptying_open: case Check::no_emptying_openat: return "not O_TRUNC for reading";
-    case Check::harmless_limits: return "CPU, FSIZE, DATA, STACK, CORE, RSS, NOFILE, AS";
-    case Check::own_limits: return "its own; sets CPU, FSIZE, DATA, STACK, CORE, RSS, NOFILE, AS";
+    case Check::harmless_limits: return "FSIZE, DATA, STACK, CORE, RSS, NOFILE, AS; CPU does nothing";
+    case Check::own_limits: return "its own; sets FSIZE, DATA, STACK, CORE, RSS, NOFILE, AS; CPU does nothing";
     case Check::private_futex: return "private ones";
     case Check::joining_futex: return "private ones; others to wait for";
     case Check::counted_memory: return "not shared without a file, not huge";

@@ -18,7 +18,9 @@ enum class Check {
   none,
   not_followed,      // answered with success, and not made
   not_there,         // answered with ENOSYS: libc does without
-  own_process,       // the first argument is the caller, by its number: 0 is a group for kill
+  own_process,       // the first argument is the caller, by its number: 0 is a group for kill; SIGKILL, the
+                     // second, ends it as a call that is not allowed, so that one that came is somebody else's
+  own_thread,        // the same, where a thread stands between
   own_or_unknown,    // the caller; ENOSYS for others, which libc takes for a kernel that cannot tell
   own_or_usual,      // the caller; of others 0, whether they are there or not
   own_clock,         // a clock of all, or the caller's

@@ -64,7 +64,7 @@ double score(const Statement& statement, const std::string& raw, double full = 1
 
 void refuse_bad_end(const Statement& statement) {
   const process::Outcome& outcome = statement.outcome;
-  if (!outcome.failure.empty()) sys::fail(statement.who + ": " + outcome.failure);
+  if (!outcome.failure.empty()) sys::fail(statement.who + ": " + outcome.failure, outcome.outside);
   switch (outcome.killed) {
     case process::Killed::cpu: sys::fail(statement.who + " ran out of CPU time");
     case process::Killed::wall: sys::fail(statement.who + " ran out of time");
@@ -72,10 +72,11 @@ void refuse_bad_end(const Statement& statement) {
     case process::Killed::processes: sys::fail(statement.who + " started too many processes");
     case process::Killed::threads: sys::fail(statement.who + " started too many threads");
     case process::Killed::disk: sys::fail(statement.who + " wrote too much");
-    case process::Killed::leash: sys::fail(statement.who + " was stopped");
+    case process::Killed::leash: sys::fail(statement.who + " was stopped", true);
     case process::Killed::no: break;
   }
-  if (outcome.signal) sys::fail(statement.who + " was killed by signal " + std::to_string(outcome.signal));
+  const bool outside = outcome.signal == SIGKILL || outcome.signal == SIGTERM;
+  if (outcome.signal) sys::fail(statement.who + " was killed by signal " + std::to_string(outcome.signal), outside);
 }
 
 [[noreturn]] void refuse_code(const Statement& statement) {

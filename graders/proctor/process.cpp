@@ -26,7 +26,7 @@ Outcome Running::wait() {
   supervisor_ = -1;
   Outcome outcome;
   if (length != sizeof report) {
-    outcome.failure = "the supervisor died";
+    outcome.outside = true, outcome.failure = "the supervisor died";
     return outcome;
   }
   outcome.killed = report.killed;
@@ -38,6 +38,7 @@ Outcome Running::wait() {
   outcome.idle_us = report.idle_us;
   outcome.waited_us = report.waited_us;
   outcome.stalled = report.stalled;
+  outcome.outside = report.outside;
   outcome.written = report.written;
   outcome.processes = report.processes;
   outcome.failure = report.failure;

@@ -73,7 +73,8 @@ struct Outcome {
   bool stalled = false;   // killed, which is told as `wall`, at the hard stop, or because it may have idled
   int64_t written = 0;  // bytes, of one that talks; 0 where the kernel does not count them
   int processes = 0;      // that there ever were, where it may start some
-  std::string failure;  // not empty: the box could not be made, nothing else here counts
+  bool outside = false;  // killed by somebody who is neither the judge nor the program
+  std::string failure;   // not empty: the box could not be made, nothing else here counts
 };
 
 // A started program. Its outcome must be waited for; destroying it kills it.

@@ -83,6 +83,13 @@ Program not_emptied_by_reading(unsigned argument) {
           give(answer(EACCES)), give(allowed)};
 }
 
+// A signal that the caller sends itself. By SIGKILL it ends as by a call that is not allowed, so that it is known who
+// sent one that came.
+Program one_of_its_own(uint32_t self, unsigned number) {
+  return {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, self, 1, 0), give(answer(EPERM)), load_argument(number),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, SIGKILL, 0, 1), give(SECCOMP_RET_KILL_PROCESS), give(allowed)};
+}
+
 constexpr uint32_t new_namespaces =
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
@@ -137,7 +144,15 @@ Program counted_memory() {
 // The kernel counts these for each process. What it counts for each user (processes, signals to come, locked memory,
 // message queues) tells of the user's other processes: who lowers its limit finds where the count stands.
 const std::vector<uint32_t> limits_of_a_process =
-    {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NOFILE, RLIMIT_AS};
+    {RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NOFILE, RLIMIT_AS};
+
+// By the limit on CPU time a program could have itself killed as somebody else would kill it.
+Program limits_without_cpu(unsigned argument) {
+  Program program = {load_argument(argument), jump(BPF_JMP | BPF_JEQ | BPF_K, RLIMIT_CPU, 0, 1), give(answer(0))};
+  const Program others = one_of(argument, limits_of_a_process, EPERM);
+  program.insert(program.end(), others.begin(), others.end());
+  return program;
+}
 
 // Its own limits may be asked for, where there is no new one: a null pointer.
 Program own_limits(pid_t self) {
@@ -145,7 +160,7 @@ Program own_limits(pid_t self) {
       jump(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(self), 1, 0), give(answer(EPERM)),
                      load_argument(2), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(2),
                      jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), give(allowed)};
-  const Program setting = one_of(1, limits_of_a_process, EPERM);
+  const Program setting = limits_without_cpu(1);
   program.insert(program.end(), setting.begin(), setting.end());
   return program;
 }
@@ -177,13 +192,14 @@ Program decide(calls::Check check, pid_t self) {
     case Check::none: return {give(allowed)};
     case Check::not_followed: return {give(answer(0))};
     case Check::not_there: return {give(answer(ENOSYS))};
-    case Check::own_process: return one_of(0, {own}, EPERM);
+    case Check::own_process: return one_of_its_own(own, 1);
+    case Check::own_thread: return one_of_its_own(own, 2);
     case Check::own_or_unknown: return one_of(0, {0, own}, ENOSYS);
     case Check::own_or_usual: return one_of(0, {0, own}, 0);
     case Check::own_clock: return own_clock(self);
     case Check::no_emptying_open: return not_emptied_by_reading(1);
     case Check::no_emptying_openat: return not_emptied_by_reading(2);
-    case Check::harmless_limits: return one_of(0, limits_of_a_process, EPERM);
+    case Check::harmless_limits: return limits_without_cpu(0);
     case Check::own_limits: return own_limits(self);
     case Check::private_futex: return bits(1, FUTEX_PRIVATE_FLAG, true, EINVAL);
     case Check::joining_futex: return joining_futex();

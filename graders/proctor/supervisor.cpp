@@ -69,6 +69,7 @@ class Supervisor {
     report_.cpu_us = reaped_cpu_us_;
     report_.memory = std::max(report_.memory, largest_reaped_);
     if (ended_by_the_kernel()) report_.killed = Killed::cpu;
+    report_.outside = submission_ && ended_from_outside();
     if (forks_) report_.processes = 1 + forks_->granted();
     return report_;
   }
@@ -78,6 +79,15 @@ class Supervisor {
     const int64_t limit = program_.limits.cpu_us;
     const bool failed = report_.killed == Killed::no && (report_.code != 0 || report_.signal != 0);
     return !alone_ && failed && limit != unlimited && report_.cpu_us > limit;
+  }
+
+  // With all of the judge, whose processes are ended together; or by SIGKILL, which the filter keeps a submission from
+  // sending to itself.
+  bool ended_from_outside() const {
+    if (report_.killed != Killed::no) return report_.killed == Killed::leash;
+    sigset_t waiting;
+    sigpending(&waiting);
+    return report_.signal == SIGKILL ? room_.seccomp : report_.signal == SIGTERM && sigismember(&waiting, SIGTERM) == 1;
   }
 
   // Nobody is kept waiting for one who will say nothing any more.

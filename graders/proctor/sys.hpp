@@ -56,10 +56,13 @@ inline std::string reason(const std::string& what) { return what + ": " + std::s
 struct Failure {
   std::string text;
   bool provoked = false;  // a submission may have chosen it
+  bool outside = false;   // something was killed, by nobody of the judge's
 };
 
-[[noreturn]] inline void fail(std::string text) { throw Failure{std::move(text), false}; }
-[[noreturn]] inline void fail_errno(const std::string& what) { throw Failure{reason(what), false}; }
+[[noreturn]] inline void fail(std::string text, bool outside = false) {
+  throw Failure{std::move(text), false, outside};
+}
+[[noreturn]] inline void fail_errno(const std::string& what) { throw Failure{reason(what)}; }
 
 // The one clock of all rules of time. They are given what it shows, so that tests give them what they like.
 inline int64_t now_us() {

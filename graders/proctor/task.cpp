@@ -37,7 +37,7 @@ process::Program Task::submission() const {
 
 process::Outcome Task::run(const process::Program& program) const {
   const process::Outcome outcome = waiting_ ? waiting_->run(room_, program) : process::run(room_, program);
-  if (!outcome.failure.empty()) sys::fail(outcome.failure);
+  if (!outcome.failure.empty()) sys::fail(outcome.failure, outcome.outside);
   return outcome;
 }
 
@@ -101,6 +101,7 @@ verdict::Verdict Task::play_alone(const process::Program& program, const plan::T
   verdict::Verdict verdict;
   verdict.used = run(program);
   verdict.end = end_of(verdict.used, judged_limits(), std::max(files::size(output), files::size(error)));
+  if (verdict.end == verdict::End::signal && verdict.used.outside) fail_of_outside();
   if (verdict.end != verdict::End::ok)
     verdict.feedback = last_words(error);
   else if (files::is_untouched(output) && files::size(output) == 0)
@@ -159,6 +160,8 @@ std::string last_words(int error) {
   while (!last.empty() && last.back() == '\r') last.pop_back();
   return last.size() > longest ? last.substr(last.size() - longest) : last;
 }
+
+void fail_of_outside() { sys::fail("the program was killed from outside, by no limit", true); }
 
 verdict::End end_of(const process::Outcome& outcome, const process::Limits& limits, int64_t written) {
   using process::Killed;

@@ -99,6 +99,9 @@ class Task {
 // The last line that a program wrote before it failed, but for where it did: an uncaught exception names itself there.
 std::string last_words(int error);
 
+// Of a program that ended by a signal, and neither the judge nor itself sent it.
+[[noreturn]] void fail_of_outside();
+
 // What an outcome means under the plan's limits. A limit wins over exit code and signal; `written` is the largest
 // output.
 verdict::End end_of(const process::Outcome& outcome, const process::Limits& limits, int64_t written);

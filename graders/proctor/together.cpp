@@ -32,6 +32,7 @@ void take(verdict::Verdict& whole, const process::Outcome& part, verdict::End en
   whole.used.wall_us = std::max(whole.used.wall_us, part.wall_us);
   whole.used.waited_us += part.waited_us;
   whole.used.stalled = whole.used.stalled || part.stalled;
+  whole.used.outside = whole.used.outside || part.outside;
   const bool graver = whole.end == verdict::End::ok ? end != verdict::End::ok : is_limit(end) && !is_limit(whole.end);
   if (!graver) return;
   whole.end = end;
@@ -51,7 +52,8 @@ verdict::Verdict wait_for(std::vector<Member>& members, const process::Limits& l
     if (!part.failure.empty()) failure = part.failure;
     take(whole, part, end_of(part, limits, files::size(member.error.get())), member.error.get());
   }
-  if (!failure.empty()) sys::fail(failure);
+  if (!failure.empty()) sys::fail(failure, whole.used.outside);
+  if (!is_limit(whole.end) && whole.used.outside) fail_of_outside();
   if (cpu_time == CpuTime::summed && !is_limit(whole.end) && limits.cpu_us != process::unlimited &&
       whole.used.cpu_us >= limits.cpu_us) whole.end = verdict::End::cpu;
   return whole;

@@ -53,7 +53,7 @@ void Lines::set_nonce(const std::string& nonce) { head_ = "{\"v\":2,\"nonce\":" 
 void Lines::start(const std::string& confinement) { line(",\"start\":{\"confinement\":" + confinement + "}"); }
 void Lines::failed(int64_t test, const sys::Failure& failure) {
   line(",\"test\":" + std::to_string(test) + ",\"failure\":" + words(failure.text) +
-      (failure.provoked ? ",\"provoked\":true" : ""));
+      (failure.provoked ? ",\"provoked\":true" : "") + (failure.outside ? ",\"outside\":true" : ""));
 }
 void Lines::skipped(int64_t test) { line(",\"test\":" + std::to_string(test) + ",\"skipped\":true"); }
 void Lines::done() { line(",\"done\":true"); }

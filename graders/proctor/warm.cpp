@@ -173,7 +173,7 @@ process::Outcome Interpreter::run(const room::Room& room, const process::Program
   if (!wire::send(socket_.get(), wire::of_program(program, writing.get())) || !wire::receive(socket_.get(), answer)) {
     missing_ = "the interpreter ended while it waited";
     end();
-    sys::fail(missing_);
+    sys::fail(missing_, true);
   }
   if (answer.bytes.size() != sizeof supervisor) sys::fail(answer.bytes);
   std::memcpy(&supervisor, answer.bytes.data(), sizeof supervisor);

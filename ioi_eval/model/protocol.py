@@ -137,6 +137,7 @@ class Line(Message):
     error: str = ""
     failure: str | None = None
     provoked: bool = False  # the failure may come of what the submission said
+    outside: bool = False  # the failure: somebody else killed what the proctor had started
     done: bool = False
     fatal: str | None = None
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import time
 from concurrent.futures import ThreadPoolExecutor
+from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 
+import msgspec
 import pytest
 from building import by_word
 from checker_plans import CMS, ECHO
 from crowd import one_processor
 from harness import LIMITS, SLEEPER, SPINNER, Bench
-from support.plans import PlanGroup, PlanLimits, PlanSubmission
+from leftovers import named
+from support.plans import PlanGroup, PlanLimits, PlanManager, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
 pytestmark = pytest.mark.sample("everything")
@@ -40,7 +46,17 @@ BAD_ENDS: dict[str, tuple[str, PlanLimits, str, int, int]] = {
     "aborts": ("abort();", LIMITS, "signal", 0, 6),
     "null": ("volatile int* p = nullptr; return *p;", LIMITS, "signal", 0, 11),
     "divides": ("volatile int zero = 0; return 5 / zero;", LIMITS, "signal", 0, 8),
-    "kills itself": ("raise(SIGKILL);", LIMITS, "signal", 0, 9),
+    "kills itself": ("raise(SIGKILL);", LIMITS, "signal", 0, 31),
+    "kills its first thread": ("syscall(SYS_tkill, getpid(), SIGKILL);", LIMITS, "signal", 0, 31),
+    "limits its CPU time": (
+        "rlimit low = {1, 1}; if (setrlimit(RLIMIT_CPU, &low)) return 7;"
+        "if (syscall(SYS_prlimit64, 0, RLIMIT_CPU, &low, nullptr)) return 8;"
+        "while (clock() < 1.3 * CLOCKS_PER_SEC); return 5;",
+        msgspec.structs.replace(LIMITS, cpu_ms=3000),
+        "exit",
+        5,
+        0,
+    ),
     "as if out of time": ("raise(SIGXCPU);", LIMITS, "signal", 0, 24),
     "writes far away": (
         "lseek(1, 1 << 30, SEEK_SET); return write(1, many, 1) != 1;",
@@ -57,6 +73,9 @@ ENDING = by_word(
     """#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 char* volatile kept;
 char many[5000];""",
@@ -71,6 +90,58 @@ def test_bad_ends(bench: Bench, name: str) -> None:
         ENDING, limits=limits, submission=PlanSubmission(argv=("submission", name), address_space=True)
     )
     assert [line.end, line.code, line.signal, line.score] == [*expected, 0]
+
+
+STAYS = """#include <cstdio>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main() {
+  char word[99] = "";
+  if (std::scanf("%98s", word) != 1) return 1;
+  if (word[0] == 's' && prctl(PR_SET_NAME, word) == 0) for (;;) pause();
+  std::puts(word);
+}
+"""
+PASSES_ON = """#include <cstdio>
+int main(int, char** names) {
+  char word[99] = "";
+  std::FILE *from = std::fopen(names[1], "r"), *to = std::fopen(names[2], "w");
+  if (std::scanf("%98s", word) != 1) return 1;
+  std::fprintf(to, "%s\\n", word);
+  std::fflush(to);
+  std::puts(std::fscanf(from, "%98s", word) == 1 ? "1" : "0");
+}
+"""
+
+
+@pytest.mark.parametrize("task_type", ["Batch", "Communication"])
+@pytest.mark.parametrize(
+    ("watcher", "program", "words"),
+    [
+        (0, SIGKILL, "the program was killed from outside, by no limit"),
+        (SIGTERM, 0, "the program was killed from outside, by no limit"),
+        (SIGTERM, SIGTERM, "the program was killed from outside, by no limit"),
+        (SIGKILL, 0, "the supervisor died"),
+    ],
+)
+def test_somebody_else_kills_it(bench: Bench, task_type: str, watcher: int, program: int, words: str) -> None:
+    """As the kernel does when memory is short, or who ends the judge. It is no verdict, and other tests get theirs."""
+    mark = f"s{secrets.token_hex(6)}"
+    more = {"manager_source": PASSES_ON, "manager": PlanManager(argv=("manager",), limits=LIMITS)}
+    with ThreadPoolExecutor(1) as beside:
+        tests = [(f"{mark}\n", f"{mark}\n"), ("goes\n", "goes\n")]
+        given = more if task_type == "Communication" else {}
+        judging = beside.submit(bench.judge, STAYS, tests, task_type=task_type, **given)
+        while not (folders := named(mark)) and not judging.done():
+            time.sleep(0.01)
+        above = int((folders[0] / "status").read_text().split("PPid:")[1].split()[0])
+        os.kill(above, SIGSTOP)  # so that both come to it at once
+        os.kill(int(folders[0].name), program)
+        os.kill(above, watcher)
+        os.kill(above, SIGCONT)
+        found = judging.result().tests
+    assert (found[0].outside, found[0].end, found[0].failure) == (True, None, words)
+    assert (found[1].end, found[1].score, found[1].outside) == ("ok", 1, False)
 
 
 def test_memory_that_is_not_touched_does_not_count(bench: Bench) -> None:

@@ -172,7 +172,9 @@ class JobEngine:
         """As many tests as one job takes.
 
         One that stalls ends its job, and runs again alone. What it does there is its own: if it only sleeps
-        then, a busy disk kept it from that before, and its other tests are judged.
+        then, a busy disk kept it from that before, and its other tests are judged. So runs a test again of
+        which something was killed from outside, as by a machine that is out of memory: what it made of the
+        test before is nobody's.
         """
         try:
             return await self._settled(batch)
@@ -188,15 +190,18 @@ class JobEngine:
     async def _settled(self, batch: Batch) -> Answers:
         answers = await self._judged(batch)
         stalled = {name for name, line in answers.lines.items() if line.stalled}
-        if not stalled:
-            return answers
-        again = answers
+        open_still = {name for name, line in answers.lines.items() if line.outside}
         if not batch.alone:
-            tests = tuple(planned for planned in batch.tests if planned.test.name in stalled)
+            open_still |= stalled
+        again = answers
+        if open_still:
+            tests = tuple(planned for planned in batch.tests if planned.test.name in open_still)
             alone = msgspec.structs.replace(batch, tests=tests, alone=True)
             again = await self._judged(alone, last=True)
+        lines = {name: line for name, line in answers.lines.items() if name not in open_still} | again.lines
+        if not stalled:
+            return msgspec.structs.replace(answers, lines=lines)
         late = any(again.lines[name].stalled for name in stalled & again.lines.keys())
-        lines = {**answers.lines, **again.lines}
         return msgspec.structs.replace(answers, lines=lines, stall=Stall.AGAIN if late else Stall.ONCE)
 
     async def _judged(self, batch: Batch, *, last: bool = False) -> Answers:

@@ -10,7 +10,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from ioi_eval import EmbeddedEngine, JudgeOptions, Limits, Problem, Scorer, Store, Submission, Test
+from ioi_eval import (
+    EmbeddedEngine,
+    JudgeFailure,
+    JudgeOptions,
+    Limits,
+    Problem,
+    Scorer,
+    Store,
+    Submission,
+    Test,
+)
 from ioi_eval.model.job import Ended
 from ioi_eval.models import Blob, Job, JobResult, SubmissionResult, Verdict
 from ioi_eval.testing import FakeEngine
@@ -122,7 +132,10 @@ async def test_who_only_sleeps_alone_has_failed_that_test_and_no_other(store: St
 
 
 class Stalling(FakeEngine):
-    """An engine whose tests stall as their inputs say: never, always, once, or once and then they sleep."""
+    """An engine whose tests stall as their inputs say: never, always, once, or once and then they sleep.
+
+    Or are killed from outside, once or always.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -148,7 +161,12 @@ class Stalling(FakeEngine):
                     continue  # the job has ended
                 number = line["test"]
                 self._tried[number] += 1
-                stalls = how[number] == "always" or (how[number] != "never" and self._tried[number] == 1)
+                if how[number] == "killed" or (how[number] == "killed-once" and self._tried[number] == 1):
+                    line = {key: line[key] for key in ("v", "nonce", "test")}
+                    line |= {"failure": "killed from outside", "outside": True}
+                stalls = how[number] == "always" or (
+                    how[number] in ("once", "sleeps") and self._tried[number] == 1
+                )
                 if stalls or how[number] == "sleeps":
                     line |= {"end": "wall", "score": 0.0, "stalled": stalls}
             lines.append(line)
@@ -161,18 +179,33 @@ class Stalling(FakeEngine):
         (["never", "always", "never", "always"], ["AC", "TLE", "TLE", "TLE"], [4, 1]),
         (["once", "never", "never"], ["AC", "AC", "AC"], [3, 1, 2]),
         (["sleeps", "never", "never"], ["TLE", "AC", "AC"], [3, 1, 2]),
+        (["killed-once", "never", "killed-once"], ["AC", "AC", "AC"], [3, 2]),
+        (["killed-once", "once", "never"], ["AC", "AC", "AC"], [3, 2, 1]),
     ],
 )
 async def test_what_counts_of_who_stalls(tests: list[str], statuses: list[str], ran: list[int]) -> None:
     engine = Stalling()
-    given = (
-        Test(name=str(n), input=Blob.of(f"{how} {n}"), answer=Blob.of("")) for n, how in enumerate(tests)
-    )
-    problem = Problem(id="stalling", limits=LIMITS, tests=tuple(given))
-    async with Scorer(engine, options=JudgeOptions(all_tests=True)) as scorer:
-        result = await scorer.score(problem, Submission(key="1", problem_id="stalling", code=WAITS))
+    result = await ends(engine, tests)
     assert [test.status for test in result.tests] == statuses
     assert engine.tests == ran
     if "always" in tests:
         assert "wall time" in result.tests[1].feedback
         assert "stalls on test 1" in result.tests[2].feedback
+
+
+async def test_who_is_killed_again_alone_has_no_verdict() -> None:
+    """By no limit, and not by itself: then it was the machine."""
+    engine = Stalling()
+    with pytest.raises(JudgeFailure, match="killed from outside") as failed:
+        await ends(engine, ["never", "killed"])
+    assert failed.value.test == "1"
+    assert engine.tests == [2, 1]
+
+
+async def ends(engine: FakeEngine, tests: list[str]) -> SubmissionResult:
+    given = (
+        Test(name=str(n), input=Blob.of(f"{how} {n}"), answer=Blob.of("")) for n, how in enumerate(tests)
+    )
+    problem = Problem(id="stalling", limits=LIMITS, tests=tuple(given))
+    async with Scorer(engine, options=JudgeOptions(all_tests=True)) as scorer:
+        return await scorer.score(problem, Submission(key="1", problem_id="stalling", code=WAITS))
