@@ -198,7 +198,8 @@ class JobEngine:
             tests = tuple(planned for planned in batch.tests if planned.test.name in open_still)
             alone = msgspec.structs.replace(batch, tests=tests, alone=True)
             again = await self._judged(alone, last=True)
-        lines = {name: line for name, line in answers.lines.items() if name not in open_still} | again.lines
+        decided = {name: line for name, line in answers.lines.items() if name not in open_still}
+        lines = {**decided, **again.lines}
         if not stalled:
             return msgspec.structs.replace(answers, lines=lines)
         late = any(again.lines[name].stalled for name in stalled & again.lines.keys())
