@@ -69,7 +69,7 @@ class Supervisor {
     report_.cpu_us = reaped_cpu_us_;
     report_.memory = std::max(report_.memory, largest_reaped_);
     if (ended_by_the_kernel()) report_.killed = Killed::cpu;
-    report_.outside = submission_ && ended_from_outside();
+    report_.outside = submission_ && room_.seccomp && ended_from_outside();
     if (forks_) report_.processes = 1 + forks_->granted();
     return report_;
   }
@@ -81,13 +81,14 @@ class Supervisor {
     return !alone_ && failed && limit != unlimited && report_.cpu_us > limit;
   }
 
-  // With all of the judge, whose processes are ended together; or by SIGKILL, which the filter keeps a submission from
-  // sending to itself.
+  // With all of the judge, whose processes are ended together; or by SIGKILL. The filter keeps a submission from
+  // sending that to itself, and anything to us.
   bool ended_from_outside() const {
     if (report_.killed != Killed::no) return report_.killed == Killed::leash;
     sigset_t waiting;
     sigpending(&waiting);
-    return report_.signal == SIGKILL ? room_.seccomp : report_.signal == SIGTERM && sigismember(&waiting, SIGTERM) == 1;
+    const bool all_end = sigismember(&waiting, SIGTERM) == 1;
+    return report_.signal == SIGKILL || (report_.signal == SIGTERM && all_end);
   }
 
   // Nobody is kept waiting for one who will say nothing any more.
