@@ -154,6 +154,12 @@ bool add_contents(int folder, int depth, int64_t most, Contents& found) {
   return all;
 }
 
+// In microseconds; 0 where there is no such clock.
+int64_t shown_by(clockid_t clock) {
+  timespec time;
+  return clock_gettime(clock, &time) == 0 ? time.tv_sec * 1000000LL + time.tv_nsec / 1000 : 0;
+}
+
 }  // namespace
 
 Contents contents_of(int folder, int64_t most) {
@@ -163,12 +169,17 @@ Contents contents_of(int folder, int64_t most) {
   return found;
 }
 
+int64_t ticks_us(pid_t pid) {
+  constexpr unsigned all_kinds = 7, of_ticks = 0;  // user and system
+  clockid_t clock;
+  if (clock_getcpuclockid(pid, &clock) != 0) return 0;
+  return shown_by(static_cast<clockid_t>((static_cast<unsigned>(clock) & ~all_kinds) | of_ticks));
+}
+
 Usage of_process(int proc, pid_t pid_there, pid_t pid_here) {
   Usage usage;
   clockid_t clock;
-  timespec time;
-  if (clock_getcpuclockid(pid_here, &clock) == 0 && clock_gettime(clock, &time) == 0)
-    usage.cpu_us = time.tv_sec * 1000000LL + time.tv_nsec / 1000;
+  if (clock_getcpuclockid(pid_here, &clock) == 0) usage.cpu_us = shown_by(clock);
   const std::string status = status_of(proc, pid_there);
   usage.memory = resident(proc, pid_there) + beside_resident(status);
   usage.at_disk = status.find("\nState:\tD") != std::string::npos;

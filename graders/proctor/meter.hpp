@@ -22,6 +22,10 @@ struct Usage {
 // One process; `pid` as the /proc behind `proc` counts. Its CPU time comes from its clock, by its pid here.
 Usage of_process(int proc, pid_t pid_there, pid_t pid_here);
 
+// What a process has used by the ticks at which it was on a processor, which is what RLIMIT_CPU counts; of one that has
+// ended, too, until somebody has waited for it. `pid` as it is here.
+int64_t ticks_us(pid_t pid);
+
 // How long threads were ready to run and had no processor, all together; those that have ended as far as they were
 // seen. 0 where the kernel does not tell.
 class Waits {

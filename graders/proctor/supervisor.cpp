@@ -53,6 +53,7 @@ class Supervisor {
     while (!ended_) {
       wait_for_news();
       note_waits();  // of one that has ended, too, before nobody knows of it any more
+      ticks_us_ = std::max(ticks_us_, meter::ticks_us(child_));  // the same
       if (program_.talks) report_.written = std::max(report_.written, meter::written(proc_, child_there_));
       reap(WNOHANG);
       if (!ended_) enforce();
@@ -68,17 +69,20 @@ class Supervisor {
       reap(WNOHANG);
     report_.cpu_us = reaped_cpu_us_;
     report_.memory = std::max(report_.memory, largest_reaped_);
-    if (ended_by_the_kernel()) report_.killed = Killed::cpu;
+    if (ended_by_the_kernel()) report_.killed = Killed::cpu, report_.cpu_us = std::max(report_.cpu_us, ticks_us_);
     report_.outside = submission_ && room_.seccomp && ended_from_outside();
     if (forks_) report_.processes = 1 + forks_->granted();
     return report_;
   }
 
-  // RLIMIT_CPU ends a process of a tree that no look came to in time, and a shell lives and says so.
+  // RLIMIT_CPU ends a process of a tree that no look came to in time, and a shell lives and says so. It counts ticks: a
+  // program that is awake at each of them is at its limit long before it has worked for so long.
   bool ended_by_the_kernel() const {
     const int64_t limit = program_.limits.cpu_us;
     const bool failed = report_.killed == Killed::no && (report_.code != 0 || report_.signal != 0);
-    return !alone_ && failed && limit != unlimited && report_.cpu_us > limit;
+    if (!failed || limit == unlimited) return false;
+    if (report_.signal == SIGKILL && room_.layers.on("accounting") && ticks_us_ > limit) return true;
+    return !alone_ && report_.cpu_us > limit;
   }
 
   // With all of the judge, whose processes are ended together; or by SIGKILL. The filter keeps a submission from
@@ -346,7 +350,8 @@ class Supervisor {
   bool ended_ = false, crowded_ = false;
   meter::Waits waits_;
   idling::Account account_;
-  int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0;
+  int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0,
+          ticks_us_ = 0;
 };
 
 }  // namespace
