@@ -52,6 +52,7 @@ _HEADER = "problem.xml"
 _MAIN = "tests"  # the testset that counts; others are pretests and the like
 _INCLUDED = frozenset({".h", ".hh", ".hpp", ".inc"})
 _STANDARD = ("", "stdin", "stdout")
+_LEAST_TIME = 50  # milliseconds; Polygon gives 250 and more, and what is below was meant in seconds
 # What an author's tag says, in words of expectations; a solution that is not to be run says nothing.
 _TAGS: Mapping[str, str] = MappingProxyType(
     {
@@ -187,7 +188,8 @@ class _Reader:
                 online_judge=True,
             ),
             limits=Limits.contest(
-                self._number(testset, "time-limit") / 1000, self._number(testset, "memory-limit", least=MIB)
+                self._number(testset, "time-limit", least=_LEAST_TIME) / 1000,
+                self._number(testset, "memory-limit", least=MIB),
             ),
             included=tuple(self._included()),
             checker=checker.as_checker(kind, full=most, passes=passes) if checker else Checker(passes=passes),
@@ -230,7 +232,7 @@ class _Reader:
             return ""
         return "alone" if interactor.find("runs") is None else "together"
 
-    def _number(self, testset: Element, field: str, *, least: int = 1) -> int:
+    def _number(self, testset: Element, field: str, *, least: int) -> int:
         text = (testset.findtext(field) or "").strip()
         unit = "milliseconds" if field == "time-limit" else "bytes"
         if text.isdecimal() and 0 < int(text) < 1 << 60:

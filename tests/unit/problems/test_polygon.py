@@ -147,6 +147,7 @@ def test_tests_that_were_not_generated(tmp_path: Path) -> None:
     [
         ('short-name="halves"', 'short-name="a b"', "short-name", "'a b' is not an id"),
         ("<time-limit>400", "<time-limit>1 s", "testset.time-limit", "'1 s' is not a number of millisec"),
+        ("<time-limit>400", "<time-limit>2", "testset.time-limit", "2 milliseconds is too little"),
         ("<memory-limit>268435456", "<memory-limit>", "testset.memory-limit", "'' is not a number of bytes"),
         ("<memory-limit>268435456", "<memory-limit>256", "testset.memory-limit", "256 bytes is too little"),
         ('input-file=""', 'input-file="../a"', "judging.input-file", "not a plain file name"),
