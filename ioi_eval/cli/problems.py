@@ -96,7 +96,7 @@ def _missing(package: Package) -> str:
 
 
 def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:
-    points = sum(subtask.points for subtask in problem.subtasks)
+    points = f"{sum(subtask.points for subtask in problem.subtasks):g}" if problem.subtasks else "none"
     several = f" of {problem.options.processes}" if problem.options.processes > 1 else ""
     factor = problem.time_from_solutions
     time = "none" if factor is None else f"{factor:g} x slowest"
@@ -109,7 +109,7 @@ def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:
         _judged_by(problem),
         str(len(problem.tests)),
         str(len(problem.subtasks)),
-        f"{points:g}",
+        points,
         time,
         "none" if problem.limits.memory is None else f"{problem.limits.memory / (1 << 20):g} MiB",
     )

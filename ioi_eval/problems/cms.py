@@ -102,6 +102,10 @@ class Cms(DeclaredFormat):
                 words = f"names the test {name!r}, which is not in tests/"
                 params.fault("output_only_testcases", words, nearest(name, names))
         year = header.whole("year", least=1950, most=2200) if header.has("year") else None
+        subtasks = read_subtasks(folder, header, names, faults)
+        if not subtasks:
+            words = "no subtasks: nothing is worth points, and a submission is to pass all tests"
+            faults.note(words, self.header)
         return Problem(
             id=code,
             name=header.text("name", code),
@@ -114,7 +118,7 @@ class Cms(DeclaredFormat):
             checker=checker,
             manager=manager_of(header, task, graders, faults),
             tests=tests,
-            subtasks=read_subtasks(folder, header, names, faults),
+            subtasks=subtasks,
             score_precision=header.whole("score_precision", 2, most=9),
             cpp_standard=cpp_standard(header, year),
             solutions=tuple(_solutions(folder, task, names, names_of_sources)),

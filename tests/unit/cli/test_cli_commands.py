@@ -99,6 +99,15 @@ def test_problems_lists_them(cli: CommandLine, problems: Path) -> None:
 
 
 @pytest.mark.once
+def test_problems_tells_where_nothing_is_worth_points(cli: CommandLine, tmp_path: Path) -> None:
+    write_package(tmp_path / "add", subtasks={})
+    done = cli("problems", tmp_path)
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("add"))
+    assert line.split()[-6:-4] == ["0", "none"], line  # no subtasks, and no points rather than 0
+    assert "no subtasks: nothing is worth points" in done.stdout
+
+
+@pytest.mark.once
 def test_problems_names_every_fault(cli: CommandLine, problems: Path) -> None:
     write_package(problems / "bad", subtasks={"01-all": (100, ["1-1", "9-9"])})
     (problems / "worse").mkdir()

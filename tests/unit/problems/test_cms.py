@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from package_files import NO_CHECKER, Write, only_error, sound
+from package_files import NO_CHECKER, Write, only_error, read, sound
 from support.datasets import Package
 
 from ioi_eval.models import CheckerKind, ScoreType, TaskType
@@ -113,7 +113,11 @@ def test_a_null_memory_limit_is_no_limit(write_package: Write) -> None:
 
 def test_no_subtasks_is_a_problem_whose_tests_all_count(write_package: Write) -> None:
     absent = {"subtasks/01-small.json": None, "subtasks/02-all.json": None}
-    assert sound(write_package(files=absent)).subtasks == ()
+    folder = write_package(files=absent)
+    assert sound(folder).subtasks == ()
+    note = "sum/problem.json: no subtasks: nothing is worth points, and a submission is to pass all tests"
+    assert read(folder, "sum").notes == (note,)
+    assert read(write_package(), "sum").notes == ()
 
 
 def test_a_checker_may_do_without_expected_outputs(write_package: Write) -> None:
