@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Faults, Fields, nearest, shown
+from ioi_eval.model.fields import Faults, Fields, near, nearest, shown
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import (
     DESK,
@@ -141,6 +141,10 @@ def _refuse(header: Fields, faults: Faults) -> None:
     for key in header.values:
         if key.endswith(("++", "=")):
             header.fault(key, "what Python makes while it is read is not run", "Write the values out")
+        elif key not in _OF_HEADER and near(key, _OF_HEADER):  # a setting that would count nowhere
+            header.fault(key, _UNKNOWN, nearest(key, _OF_HEADER))
+        elif key not in _OF_HEADER:
+            faults.note(f"{key}: {_UNKNOWN}, and it is passed over", Dmoj.header)
     if header.has("interactive") and header.has("signature_grader"):
         header.fault("interactive", "it has a signature_grader, too", "Choose one")
     if header.has("unbuffered") and header.flag("unbuffered", False) and header.has("interactive"):
@@ -191,8 +195,14 @@ _INHERITED = (
     *("in", "out", "points", "checker", "binary_data", "generator", "generator_args"),
     *("time_limit", "memory_limit"),
 )
+_OF_CASES = (*_INHERITED, "batched", "dependencies", "output_prefix_length", "short_circuit", "meta")
 _MADE = "generated"  # the folder of what generators made
 _OF_ALL = ("output_limit_length", "wall_time_factor", "file_io", "symlinks", "io_redirects")
+_OF_HEADER = (
+    *(_CASES, _PRETESTS, "archive", *_OF_CASES, *_OF_ALL, *_REFUSED),
+    *("interactive", "signature_grader", "unbuffered", "hints"),
+)
+_UNKNOWN = "DMOJ knows no such key"
 # The format's own expressions, for archives whose cases are not listed.
 _NUMBERS = r".*?(?:(?:^|\W)(?P<batch>\d+)[^\d\s]+)?(?P<case>\d+)[^\d\s]*$"
 _USUAL = {"input_format": r"^(?=.*?\.in|in)" + _NUMBERS, "output_format": r"^(?=.*?\.out|out)" + _NUMBERS}
@@ -251,6 +261,7 @@ class _Cases:
         if "batched" not in own:
             return _Part("", points, (self._case(fields, points, own, batch=0, stops=False),))
         self._batches += 1
+        _check_keys(fields, own)
         number, inner = self._batches, own["batched"]
         if not isinstance(inner, list) or not inner or not all(isinstance(part, Mapping) for part in inner):
             fields.fault("batched", "not a list of cases", _EXPECTED)
@@ -280,10 +291,9 @@ class _Cases:
         return ()
 
     def _case(self, fields: Fields, points: float, own: Mapping[str, Any], *, batch: int, stops: bool) -> str:
-        for key in ("batched", *_OF_ALL):
-            if key in own:
-                words = "a batch in a batch" if key == "batched" else "cases have none of their own here"
-                fields.fault(key, words, "Move it to the top of the file")
+        _check_keys(fields, own)
+        if "batched" in own:
+            fields.fault("batched", "a batch in a batch", "Move it to the top of the file")
         position = len(self.tests)
         name = str(position + 1)
         if fields.has("generator"):
@@ -333,6 +343,15 @@ class _Cases:
         if content is None:
             fields.fault(key, f"there is no file {name!r} in the package", "Add it, or correct the name")
         return content or Blob.of(b"")
+
+
+def _check_keys(fields: Fields, own: Mapping[str, Any]) -> None:
+    """Refuse the keys of a case or a batch that would count nowhere."""
+    for key in map(str, own):
+        if key in _OF_ALL:
+            fields.fault(key, "cases have none of their own here", "Move it to the top of the file")
+        elif key not in _OF_CASES:
+            fields.fault(key, _UNKNOWN, nearest(key, _OF_CASES))
 
 
 # --- what is not listed but matched ------------------------------------------------------------------

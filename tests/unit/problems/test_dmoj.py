@@ -103,6 +103,13 @@ def test_batches_behind_others(tmp_path: Path) -> None:
     assert earned(0, 1, 1, 1) == [0, 0, 0, 0]
 
 
+def test_a_key_that_nobody_knows_is_told(tmp_path: Path) -> None:
+    found = read(package(tmp_path, "written_by: me\nhints: [unicode]\n" + LISTED), "pond")
+    assert found.problem is not None
+    assert "pond/init.yml: written_by: DMOJ knows no such key, and it is passed over" in found.notes
+    assert not any("hints" in note for note in found.notes)
+
+
 def test_binary_data_is_left_alone(tmp_path: Path) -> None:
     problem = sound(package(tmp_path, "binary_data: true\n" + LISTED), "pond")
     assert problem.tests[0].answer and problem.tests[0].answer.read() == b"1\r\n2"
@@ -171,9 +178,27 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
         ("test_cases: [{batched: []}]", "test_cases.0.batched", "not a list of cases"),
         ("test_cases: [{batched: [{batched: []}]}]", "test_cases.0.batched.0.batched", "a batch in a batch"),
         (
+            "test_cases: [{in: 1.in, point: 5}]",
+            "test_cases.0.point",
+            "DMOJ knows no such key. Did you mean 'points'",
+        ),
+        ("test_cases: [{points: 5, batchd: [{in: 1.in}]}]", "test_cases.0.batchd", "mean 'batched'"),
+        (
+            "test_cases: [{points: 5, batched: [{input: 1.in}]}]",
+            "test_cases.0.batched.0.input",
+            "DMOJ knows no such key. There are: in,",
+        ),
+        ("chekcer: floats\n" + LISTED, "chekcer", "DMOJ knows no such key. Did you mean 'checker'"),
+        ("memory: 65536\n" + LISTED, "memory", "DMOJ knows no such key. Did you mean 'memory_limit'"),
+        (
             "test_cases: [{dependencies: [1], batched: [{in: 1.in}]}]",
             "test_cases.0.dependencies",
             "[1] are not numbers of earlier batches. Count from 1",
+        ),
+        (
+            "test_cases: [{file_io: {input: a}, batched: [{in: 1.in}]}]",
+            "test_cases.0.file_io",
+            "none of their own",
         ),
         (
             "test_cases: [{in: 1.in, wall_time_factor: 2}]",
