@@ -266,6 +266,13 @@ class _Cases:
         if not isinstance(inner, list) or not inner or not all(isinstance(part, Mapping) for part in inner):
             fields.fault("batched", "not a list of cases", _EXPECTED)
             inner = []
+        # DMOJ's site takes a batch's points from its cases, which have the batch's where they say none.
+        readers = (fields.under(f"batched.{place}", part) for place, part in enumerate(inner))
+        worths = {reader.number("points", points) for reader in readers} or {points}
+        if len(worths) > 1:
+            words = "the cases of a batch have different points"
+            fields.fault("points", words, "Give the batch points, and its cases none")
+        points = max(worths)
         values = {name: fields.values[name] for name in _INHERITED if name in fields.values}
         tests = [
             self._case(

@@ -103,6 +103,13 @@ def test_batches_behind_others(tmp_path: Path) -> None:
     assert earned(0, 1, 1, 1) == [0, 0, 0, 0]
 
 
+def test_a_batch_is_worth_what_its_cases_are(tmp_path: Path) -> None:
+    """DMOJ's site takes the points of a batch from its cases, which have the batch's where they say none."""
+    cases = "[{in: 1.in, out: 1.out, points: 30}, {in: 2.in, out: 2.out, points: 30}]"
+    problem = sound(package(tmp_path, f"test_cases: [{{batched: {cases}}}]\n"), "pond")
+    assert [(one.points, one.tests) for one in problem.subtasks] == [(30, ("1", "2"))]
+
+
 def test_a_key_that_nobody_knows_is_told(tmp_path: Path) -> None:
     found = read(package(tmp_path, "written_by: me\nhints: [unicode]\n" + LISTED), "pond")
     assert found.problem is not None
@@ -190,6 +197,11 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
         ),
         ("chekcer: floats\n" + LISTED, "chekcer", "DMOJ knows no such key. Did you mean 'checker'"),
         ("memory: 65536\n" + LISTED, "memory", "DMOJ knows no such key. Did you mean 'memory_limit'"),
+        (
+            "test_cases: [{points: 9, batched: [{in: 1.in}, {in: 2.in, points: 3}]}]",
+            "test_cases.0.points",
+            "the cases of a batch have different points. Give the batch points, and its cases none",
+        ),
         (
             "test_cases: [{dependencies: [1], batched: [{in: 1.in}]}]",
             "test_cases.0.dependencies",
