@@ -40,6 +40,7 @@ from ioi_eval.model.values import (
     Blob,
     Checker,
     CheckerKind,
+    Limits,
     Manager,
     NamedBlob,
     Problem,
@@ -395,10 +396,14 @@ def _checker(problem: Problem, program: Trusted | None, limits: CheckerLimits) -
     checker = problem.checker
     if program is None and checker.kind.is_program:  # the manager's word is enough
         return PlanChecker(kind=CheckerKind.WHITE_DIFF.value)
+    own = checker.limits or Limits()
+    time = own.cpu_time or limits.cpu_time
     return PlanChecker(
         kind=checker.kind.value,
         argv=(*program.argv, *checker.arguments) if program is not None else (),
-        limits=plan_limits(cpu_time=limits.cpu_time, wall_time=limits.wall_time, memory=limits.memory)
+        limits=plan_limits(
+            cpu_time=time, wall_time=max(2 * time, limits.wall_time), memory=own.memory or limits.memory
+        )
         if program is not None
         else PlanLimits(),
         case_sensitive=checker.case_sensitive,
@@ -414,6 +419,7 @@ def _checker(problem: Problem, program: Trusted | None, limits: CheckerLimits) -
 def _manager(problem: Problem, program: Trusted | None, limits: ManagerLimits) -> PlanManager | None:
     if program is None or problem.manager is None:
         return None
+    own = problem.manager.limits or Limits()
     return PlanManager(
         argv=(*program.argv, *problem.options.manager_args),
         kind=problem.manager.kind.value,
@@ -423,9 +429,9 @@ def _manager(problem: Problem, program: Trusted | None, limits: ManagerLimits) -
         limits=manager_limits(
             problem.limits,
             problem.options.processes,
-            cpu_time=limits.cpu_time,
+            cpu_time=own.cpu_time or limits.cpu_time,
             more_time=limits.more_time,
-            memory=limits.memory,
+            memory=own.memory or limits.memory,
         ),
     )
 

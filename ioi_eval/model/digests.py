@@ -39,6 +39,7 @@ _YOUNGER = (
     "forks_by",
     "worth",
     "whole_only",
+    "limits",
 )
 
 

@@ -167,6 +167,7 @@ class Checker(Value, kw_only=True):
     relative: float | None = None  # tokens: tolerance
     full: float = 1.0  # icpc, testlib: the number of points that is worth everything
     given: tuple[str, ...] = ()  # arguments in the place of its kind's, which name files of DESK
+    limits: Limits | None = None  # of the program itself: its CPU time and memory; None: the judge's own
     passes: int = 1  # icpc: how often a submission may run on one test, as the checker or interactor asks
 
 
@@ -179,6 +180,7 @@ class Manager(Value, kw_only=True):
     )  # how it says what a submission is worth: cms, testlib, exit-code, icpc
     language: str = "c++"
     full: float = 1.0  # icpc, testlib: the number of points that is worth everything
+    limits: Limits | None = None  # of the program itself: its CPU time and memory; None: the judge's own
     # Interactive: a second run on what the interactor wrote, of the submission `alone` or of both `together`.
     again: str = ""
     given: tuple[str, ...] = ()  # Interactive: arguments in the place of its kind's, which name files of DESK

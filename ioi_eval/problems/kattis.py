@@ -128,6 +128,7 @@ class Kattis(DeclaredFormat):
         )
         rules = PackageRules(folder, [test.name for test in tests], faults, new=new)
         time, limits = _time_limit(folder, header, faults), header.inner("limits")
+        validators = self._validators_limits(limits) if validation.custom else None
         problem = Problem(
             id=self.checked_id(folder, where, header, faults),
             name=_title(header) or named_by_place(folder, where),
@@ -144,8 +145,8 @@ class Kattis(DeclaredFormat):
             included=included,
             forks_by=tuple(file.name for file in included if _starts(file) & _FORKS),
             time_from_solutions=None if time is not None else _multiplier(header, faults, new=new),
-            checker=_checker(header, validation, flags, program, scores.full),
-            manager=program.as_manager(CheckerKind.ICPC, full=scores.full)
+            checker=_checker(header, validation, flags, program, scores.full, validators),
+            manager=program.as_manager(CheckerKind.ICPC, full=scores.full, limits=validators)
             if validation.interactive and program is not None
             else None,
             grader=_grader(folder, data, faults),
@@ -155,6 +156,16 @@ class Kattis(DeclaredFormat):
         )
         _check_forks(folder, problem, faults)
         return constants.filled(problem, statement_of(folder))
+
+    def _validators_limits(self, limits: Fields) -> Limits | None:
+        """Return what a package lets its validator take; None where it says nothing of it."""
+        time, memory = "validation_time", "validation_memory"
+        if not limits.has(time) and not limits.has(memory):
+            return None
+        return Limits(
+            cpu_time=time_limit(limits, time) if limits.has(time) else None,
+            memory=self.memory(limits, memory) if limits.has(memory) else None,
+        )
 
 
 def _scores(
@@ -383,13 +394,16 @@ def _checker(
     flags: tuple[str, ...],
     program: Executable | None,
     full: float,
+    limits: Limits | None,
 ) -> Checker:
     if not validation.custom:
         return _default_checker(header, "validator_flags", flags)
     if validation.interactive or program is None:
         # The validator is the interactor, and says what the submission is worth.
         return Checker(passes=validation.passes)
-    return program.as_checker(CheckerKind.ICPC, arguments=flags, full=full, passes=validation.passes)
+    return program.as_checker(
+        CheckerKind.ICPC, arguments=flags, full=full, passes=validation.passes, limits=limits
+    )
 
 
 def _grader(folder: Path, data: DataGroup, faults: Faults) -> Checker | None:

@@ -176,12 +176,12 @@ class DeclaredFormat(PackageFormat):
         return name
 
 
-def time_limit(fields: Fields) -> float:
-    """Return `time_limit`, in seconds, with a fault where it must be meant in another unit."""
-    seconds = fields.number("time_limit", above=0)
+def time_limit(fields: Fields, name: str = "time_limit") -> float:
+    """Return a limit in seconds, with a fault where it must be meant in another unit."""
+    seconds = fields.number(name, above=0)
     if seconds >= _MOST_TIME:
         words = f"{seconds:g} seconds is more than any contest gives"
-        fields.fault("time_limit", words, "It counts seconds, not milliseconds")
+        fields.fault(name, words, "It counts seconds, not milliseconds")
     return seconds
 
 

@@ -147,7 +147,7 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
         batch.problem.limits,
         len(chosen.tests) * batch.problem.checker.passes,
         manager=None if manager is None else manager.limits,
-        checker=options.checker.wall_time if program.checker.argv else 0.0,
+        checker=(program.checker.limits.wall_ms or 0) / 1000,
     )
     most = math.inf if profile.max_run_time is None else profile.max_run_time / 1000
     stands = None

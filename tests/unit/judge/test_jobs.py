@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from judge_samples import problem
 from support.engines import Batch, Program, fake_profile
-from support.plans import Plan, PlanChecker, PlanGroup, PlanSubmission
+from support.plans import Plan, PlanChecker, PlanGroup, PlanLimits, PlanSubmission
 
 from ioi_eval import JudgeOptions
 from ioi_eval.engines.jobs.run import Frame, run_job
@@ -30,7 +30,8 @@ PROGRAM = Program(
     checker=PlanChecker(kind="white-diff"),
     files=(JobFile(name="submission", content=Blob.of("program"), executable=True),),
 )
-CHECKED = msgspec.structs.replace(PROGRAM, checker=PlanChecker(kind="cms", argv=("checker",)))
+CHECKING = PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(wall_ms=20_000))
+CHECKED = msgspec.structs.replace(PROGRAM, checker=CHECKING)
 
 
 def job_of(

@@ -11,6 +11,7 @@ from judge_samples import problem, submission, subtask
 from leftovers import named
 from lent import artifacts_on
 from missing import needs
+from msgspec.structs import replace
 from support.engines import Built
 from support.waits import until
 
@@ -232,6 +233,39 @@ async def test_a_checker_that_fails_is_a_judge_failure(store: Store, source: str
         one = checked(source, tests=TESTS[:1], subtasks=(subtask("s", 100, [0]),))
         with pytest.raises(JudgeFailure, match=r"cms checker checker/checker\.cpp on test t\d"):
             await scorer.score(one, submission(ADD))
+
+
+COMPUTES = """#include <cstdio>
+#include <ctime>
+#include <vector>
+int main() {
+    std::vector<char> touched(32 << 20, 1);
+    while (clock() < CLOCKS_PER_SEC / 10) {}
+    printf("%d", touched[0]);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "failure"),
+    [
+        (None, "CPU time"),
+        (Limits(cpu_time=5), ""),
+        (Limits(cpu_time=5, memory=8 << 20), "memory"),
+    ],
+)
+async def test_a_checker_with_limits_of_its_own(store: Store, own: Limits | None, failure: str) -> None:
+    from ioi_eval.models import CheckerLimits
+
+    options = JudgeOptions(checker=CheckerLimits(cpu_time=0.05))
+    one = checked(COMPUTES, tests=TESTS[:1], subtasks=(subtask("s", 100, [0]),))
+    one = replace(one, checker=replace(one.checker, limits=own))
+    async with Scorer(EmbeddedEngine(store=store), store=store, options=options) as scorer:
+        if failure:
+            with pytest.raises(JudgeFailure, match=failure):
+                await scorer.score(one, submission(ADD))
+        else:
+            assert await statuses(scorer, ADD, of=one) == {V.AC}
 
 
 async def test_a_checker_that_does_not_compile(scorer: Scorer) -> None:

@@ -12,7 +12,7 @@ from kattis_files import FILES, HEADER, VALIDATOR, without, write
 from package_files import only_error, read, sound, zipped
 
 from ioi_eval import load_problems
-from ioi_eval.models import CheckerKind, TaskType
+from ioi_eval.models import CheckerKind, Limits, TaskType
 from ioi_eval.problems.kattis import Kattis
 
 pytestmark = pytest.mark.once
@@ -81,6 +81,26 @@ def test_where_the_time_limit_stands(
 ) -> None:
     problem = sound(write(tmp_path / "p", files, header=header))
     assert (problem.limits.cpu_time, problem.time_from_solutions) == (expected, None)
+
+
+@pytest.mark.parametrize(
+    ("limits", "own"),
+    [
+        ("{memory: 256}", None),
+        ("{validation_time: 40}", Limits(cpu_time=40)),
+        ("{validation_memory: 64}", Limits(memory=64 << 20)),
+        ("{validation_time: 0.5, validation_memory: 8192}", Limits(cpu_time=0.5, memory=8 << 30)),
+    ],
+)
+def test_what_a_validator_may_take(tmp_path: Path, limits: str, own: Limits | None) -> None:
+    header = f"limits: {limits}\nvalidation: "
+    ways = ("custom", "custom interactive", "default")
+    found = [sound(write(tmp_path / way.split()[-1], VALIDATOR, header=header + way)) for way in ways]
+    assert [(one.checker.limits, one.manager and one.manager.limits) for one in found] == [
+        (own, None),
+        (None, own),
+        (None, None),
+    ]
 
 
 @pytest.mark.parametrize(("header", "factor"), [("", 5), ("limits: {time_multiplier: 3}", 3)])
@@ -251,6 +271,11 @@ def test_folders_that_are_no_program(tmp_path: Path, names: list[str], words: st
         ("limits: {time_limit: 0}", "limits.time_limit", "above 0"),
         ("limits: {time_limit: 1000}", "limits.time_limit", "It counts seconds, not milliseconds"),
         ("limits: {memory: 268435456}", "limits.memory", "MiB, not bytes"),
+        (
+            "validation: custom\nlimits: {validation_time: 60000}",
+            "limits.validation_time",
+            "It counts seconds, not milliseconds",
+        ),
         ("limits: {memory: lots}", "limits.memory", "whole number"),
         ("limits: {output: -1}", "limits.output", "above 0"),
         ("type: scoring\ngrading: {objective: min}", "grading.objective", "fewest points"),
