@@ -752,7 +752,7 @@ class _Rules:
         if by_grader:  # the range bounds what the grader gives
             full = RAW_POINTS
         elif self._ignores_sample and group.name.split("/")[0] == SAMPLE and "range" not in group.own:
-            return 0.0
+            full = 0.0  # its scores count nowhere, however large
         else:
             full = self._highest(group) / (len(group.tests) if points is Points.SUM else 1)
         self.full |= dict.fromkeys((test.name for test in group.tests), full)

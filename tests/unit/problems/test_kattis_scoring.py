@@ -9,6 +9,7 @@ from kattis_files import GROUPS, HEADER, SCORING, VALIDATOR, without, write
 from package_files import only_error, read, sound
 from support.runs import submission_result
 
+from ioi_eval.model.values import RAW_POINTS
 from ioi_eval.models import Acceptance, Grading, Points, Problem, ScoreType, Submission, TestResult, Verdict
 
 pytestmark = pytest.mark.once
@@ -222,10 +223,10 @@ def test_groups_in_groups(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("second", "group2", "full", "scales"),
+    ("second", "group2", "scales"),
     [
-        ("range: -inf 40.0\ngrader_flags: sum\n", ("group2", 40, SUM, 2), 20, [None] * 5),
-        ("range: 0 80\ngrader_flags: min\n", ("group2", 80, MIN, 2), 80, [None, 20, 20, None, None]),
+        ("range: -inf 40.0\ngrader_flags: sum\n", ("group2", 40, SUM, 2), [0, 20, 20, 20, 20]),
+        ("range: 0 80\ngrader_flags: min\n", ("group2", 80, MIN, 2), [0, 20, 20, 80, 80]),
     ],
     ids=["one scale", "a scale for each group"],
 )
@@ -233,8 +234,7 @@ def test_scores_of_a_validator(
     tmp_path: Path,
     second: str,
     group2: tuple[str, float, ScoreType, int],
-    full: float,
-    scales: list[float | None],
+    scales: list[float],
 ) -> None:
     files = {
         **SCORED,
@@ -242,7 +242,7 @@ def test_scores_of_a_validator(
         "data/secret/group2/testdata.yaml": second,
     }
     problem = sound(write(tmp_path / "p", files))
-    assert problem.checker.full == full
+    assert problem.checker.full == RAW_POINTS, "scores on samples are ignored, however large"
     assert described(problem)[1:] == [("group1", 20, MIN, 2), group2]
     assert [test.full for test in problem.tests] == scales
 
@@ -255,7 +255,7 @@ def test_scores_of_a_validator_without_groups(tmp_path: Path) -> None:
         "data/secret/testdata.yaml": "grader_flags: always_accept\n",
     }
     problem = sound(write(tmp_path / "p", files))
-    assert problem.checker.full == 50
+    assert [test.full for test in problem.tests] == [0, 50, 50]
     assert described(problem) == [("sample", 0, SUM, 1), ("secret", 100, SUM, 2)]
 
 
@@ -305,7 +305,8 @@ def test_an_interactor_with_a_scale_of_its_own(tmp_path: Path) -> None:
     problem = sound(write(tmp_path / "p", {**VALIDATOR, "data/testdata.yaml": settings}, header=header))
     assert described(problem)[1] == ("secret", 100, MIN, 2)
     assert problem.manager is not None
-    assert problem.manager.full == 100
+    assert problem.manager.full == RAW_POINTS
+    assert [test.full for test in problem.tests] == [0, 100, 100]
 
 
 # --- problems without points -------------------------------------------------------------------------
