@@ -52,11 +52,13 @@ _ARGUMENT = re.compile(
 _FIELDS = {
     "column": "--expected-column",
     "contents_folder": "--contents-folder",
+    "most": "--references",
     "problems": "--problems",
     "references": "--validate-references",
     "repo": "--push-to-hub",
     "results": "--results",
     "reuse": "--reuse",
+    "scale": "--expected-scale",
 }
 
 

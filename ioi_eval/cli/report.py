@@ -44,8 +44,13 @@ def report(
         typer.Option(metavar="FILE", help="Cut-offs of more contests: TOML or JSON, a table a year."),
     ] = None,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where a comparison of several runs is written.")
-    ] = Path("runs/comparison"),
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where a comparison of several runs is written.",
+            show_default="runs/comparison",
+        ),
+    ] = None,
     allow_suspicious: AllowSuspicious = False,
 ) -> None:
     """Write the reports of runs again, also of unfinished ones, and compare runs.
@@ -58,6 +63,13 @@ def report(
     """
     contests = None if medals is None else read_contests(medals)
     options = msgspec.structs.replace(options, contests=contests)
+    if out is not None and len(folders) == 1 and folders[0].is_dir():
+        raise InputError(
+            "the report of one run is written into its own folder",
+            field="--out",
+            remedy="Leave it out, or name several runs to compare",
+        )
+    out = out or Path("runs/comparison")
     if as_json:
         done = report_sync(folders, options=options, out=out)
     else:

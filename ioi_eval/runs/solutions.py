@@ -104,6 +104,8 @@ async def validate(
     `solutions` is a file with a `column` of scores or verdicts. Raises InputError before anything is written.
     """
     _check_kind(solutions, problems)
+    if problems is None:
+        _refuse_columns(column, scale, reading or DumpOptions())
     folder = out or Path("runs") / f"validate-{run_name(source_name(solutions))}"
     # All tests: one that was left out could be taken for one that went wrong.
     options = msgspec.structs.replace(options or RunOptions(), all_tests=True)
@@ -139,6 +141,16 @@ def _check_kind(solutions: Source, problems: Source | None) -> None:
     if problems is not None and (suffix in ARCHIVES or isinstance(solutions, Problems)):
         remedy = "Leave problems=... out, or name a file of solutions"
         raise InputError("a package brings its own problems", where=source_name(solutions), remedy=remedy)
+
+
+def _refuse_columns(column: str | None, scale: str | None, reading: DumpOptions) -> None:
+    """Refuse what says how a file of solutions is read, where there is none."""
+    usual = DumpOptions()
+    of_rows = {name: getattr(reading, name) != getattr(usual, name) for name in reading.__struct_fields__}
+    given = {"column": column is not None, "scale": scale is not None, **of_rows}
+    if idle := next((name for name in given if given[name]), ""):
+        remedy = "Leave it out, or name a file of solutions and problems=..."
+        raise InputError("only a file of solutions has columns and rows", field=idle, remedy=remedy)
 
 
 # --- a file of solutions -----------------------------------------------------------------------------
@@ -180,6 +192,9 @@ def _of_packages(
 ) -> Iterator[_Plan]:
     where, wanted = source_name(source), selection.keys if selection else frozenset()
     with opened(source, choice, setup.store) as loaded:
+        if most != MOST and not isinstance(loaded, Loaded):
+            words = "only a benchmark's solutions are counted: all of a package are judged"
+            raise InputError(words, field="most", remedy="Leave it out")
         problems, left_out = with_references(loaded, most) if isinstance(loaded, Loaded) else (loaded, {})
         submissions, cases_of_all = of_packages(problems)
         if not cases_of_all:

@@ -90,7 +90,7 @@ def test_options(cli: CommandLine) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.sample("options[02]")
+@pytest.mark.sample("options[025]")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -99,6 +99,7 @@ def test_options(cli: CommandLine) -> None:
         (("--k", "0"), "--k"),
         (("--mode", "best"), "max_subtask"),
         (("elsewhere",), "error: elsewhere: there is no run in this folder"),
+        (("--out", "both"), "--out: the report of one run is written into its own folder"),
     ],
 )
 def test_bad_options_are_one_error(cli: CommandLine, options: tuple[str, ...], said: str) -> None:

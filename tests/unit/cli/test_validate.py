@@ -207,7 +207,7 @@ def test_what_cannot_be_judged_is_no_difference(cli: CommandLine, package: Path,
     assert [one["solution"] for one in validation(cli.folder / "run")["unjudged"]] == [old]
 
 
-@pytest.mark.sample("arguments[12]")
+@pytest.mark.sample("arguments[127]")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -217,6 +217,10 @@ def test_what_cannot_be_judged_is_no_difference(cli: CommandLine, package: Path,
         (["packages.zip", "--problems", "problems"], "a package brings its own problems"),
         (["official.jsonl", "--problems", "problems"], "no column that looks like"),
         (["official.jsonl", "--problems", "problems", "--expected-column", "x"], "no column 'x'"),
+        (["problems", "--expected-scale", "points"], "--expected-scale: only a file of solutions has"),
+        (["problems", "--code-column", "x"], "--code-column: only a file of solutions has columns and rows"),
+        (["problems", "--expected-column", "x"], "--expected-column: only a file of solutions has columns"),
+        (["problems", "--references", "9"], "--references: only a benchmark's solutions are counted"),
     ],
 )
 def test_bad_input_is_one_line(cli: CommandLine, problems: Path, arguments: list[str], message: str) -> None:
