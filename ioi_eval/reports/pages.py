@@ -54,7 +54,15 @@ from ioi_eval.reports.summary import result_of_row, uses_of
 from ioi_eval.rules.scoring import ending, submission_status
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.files import draft_of, read_value, refused
-from ioi_eval.store.folder import FAILURES, RESULTS, RUN, confinements, row_at
+from ioi_eval.store.folder import (
+    FAILURES,
+    RESULTS,
+    RUN,
+    confinements,
+    programs_asked_for,
+    read_info,
+    row_at,
+)
 from ioi_eval.store.resources import code_digest
 from ioi_eval.store.rows import as_number, bounded, model_of
 from ioi_eval.store.tasks import TASKS, Task
@@ -778,7 +786,8 @@ class Stamp(Value):
                 head = stream.read(piece)
                 stream.seek(size - piece)
                 ends = hashlib.sha256(head + stream.read(piece)).hexdigest()
-        others, base = hashlib.sha256(msgspec.json.encode(options)), hashlib.sha256()
+        asked_for = programs_asked_for(folder, read_info(folder))
+        others, base = hashlib.sha256(msgspec.json.encode((options, asked_for))), hashlib.sha256()
         for name in (RUN, FAILURES, VALIDATION, TASKS):
             path = folder / name
             content = path.read_bytes() if path.exists() else b""

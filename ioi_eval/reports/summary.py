@@ -49,6 +49,7 @@ from ioi_eval.store.folder import (
     RunInfo,
     is_doubtful,
     placed,
+    programs_asked_for,
     read_failures,
     read_info,
     refuse_twice,
@@ -589,10 +590,17 @@ class Pass:
                 " an older version took the two for equal. The command that made the run judges them again:"
                 f" {', '.join(keys)}."
             )
+        submissions = sum(model.submissions for model in models)
+        if (missing := (programs_asked_for(self._folder, self._info) or 0) - submissions) > 0:
+            warnings.append(
+                f"{counted(missing, 'program')} of {submissions + missing} that were asked for"
+                f" {'has' if missing == 1 else 'have'} no result: not written, or not yet."
+                " No number here counts them; the command that made the run goes on with them."
+            )
         return Summary(
             mode=self._options.mode,
             submission_limit=self._options.submissions,
-            submissions=sum(model.submissions for model in models),
+            submissions=submissions,
             scored=sum(model.scored for model in models),
             unscored=len(self._failures),
             problems=len(self._problems(tallies)),

@@ -421,5 +421,11 @@ def read_progress(folder: Path) -> Progress | None:
     return read_value(folder / PROGRESS, Progress)
 
 
+def programs_asked_for(folder: Path, info: RunInfo | None) -> int | None:
+    """Return how many programs a run has asked an author for, or None where it was a dump that was scored."""
+    progress = read_progress(folder) if info is not None and "author" in info.settings else None
+    return None if progress is None else progress.total
+
+
 def write_progress(folder: Path, progress: Progress) -> None:
     replace(folder / PROGRESS, [as_json(progress), b"\n"], durable=False)

@@ -177,6 +177,8 @@ def test_flags_win_and_nothing_is_asked_for_twice(cli: CommandLine, copies: Path
         last = instances(run)[-1]
         assert (last["instance_id"], last["sample"], last["resolved"]) == ("apps_7", 1, None)
         assert last["error"].startswith("HTTP 500: overloaded, ***")
+        missing = "1 program of 4 that were asked for has no result"
+        assert missing in (run / "report.md").read_text()
 
         model.broken = False
         second = cli(*words, "--json")
@@ -184,6 +186,7 @@ def test_flags_win_and_nothing_is_asked_for_twice(cli: CommandLine, copies: Path
         assert list(map(work, server.asked[4:])) == [(7, 11)]
         assert json.loads(second.stdout)["this_call"]["judged"] == 1
         assert [one["resolved"] for one in instances(run)] == [True] * 4
+        assert "no result" not in (run / "report.md").read_text()
 
     # The server is gone. Another time limit makes other problems, and leaves the programs as they are.
     write_config(cli, copies, nowhere, time_limit=7, **values)
