@@ -153,9 +153,9 @@ def _overview(run: Summary, *, apart: bool, pages: PagesOf) -> Iterator[Section]
     notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []
     of_verdicts = list[str]()
     if run.repeated:
-        of_verdicts.append(
-            f"{counted(run.repeated, 'submission')} repeat another program and share its result."
-        )
+        one, many = "repeats another program and shares its", "repeat another program and share its"
+        number = counted(run.repeated, "submission")
+        of_verdicts.append(f"{number} {one if run.repeated == 1 else many} result.")
     if run.measured_again:
         of_verdicts.append(
             f"{counted(run.measured_again, 'test')} took as long as the time limit or a little longer, and "

@@ -67,6 +67,9 @@ def test_repetitions_are_counted_and_told(tmp_path: Path) -> None:
     write_reports(run)
     told = "2 submissions repeat another program and share its result."
     assert told in (run / "report.md").read_text()
+    write_reports(run := written(tmp_path / "once", rows[:2]))
+    told = "1 submission repeats another program and shares its result."
+    assert told in (run / "report.md").read_text()
 
 
 def test_a_key_that_two_rows_have_is_refused(tmp_path: Path) -> None:
