@@ -14,8 +14,10 @@ const made = (name, more = {}, ...inner) => {
   return one;
 };
 const average = (values) => (values.length ? values.reduce((sum, one) => sum + one, 0) / values.length : null);
-const inPercent = (value, digits = 1) => (value === null ? "–" : (100 * value).toFixed(digits));
-const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(100 * value).toFixed(1)}`;
+// As the tables of the page: in the middle, as at 91.25, the even digit. Of such numbers only those with .25 are rounded up.
+const tenths = (percent) => (percent % 1 === 0.25 ? percent - 0.05 : percent).toFixed(1);
+const inPercent = (value) => (value === null ? "–" : tenths(100 * value));
+const signed = (value) => `${value < 0 ? "−" : "+"}${tenths(Math.abs(100 * value))}`;
 const several = (number, one) => `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`;
 
 function dice(seed) { // mulberry32, so that the same choice gets the same interval
@@ -398,7 +400,7 @@ class Board {
     const apart = low > 0 || high < 0;
     if (apart && found.chance < 0.05) {
       const [better, worse] = low > 0 ? [b, a] : [a, b];
-      return `The difference is real: ${better} is better than ${worse} by ${(100 * Math.abs(found.mean)).toFixed(1)} points of 100 in ${found.name} (${band}).`;
+      return `The difference is real: ${better} is better than ${worse} by ${tenths(100 * Math.abs(found.mean))} points of 100 in ${found.name} (${band}).`;
     }
     return `No difference is shown: ${b} has ${signed(found.mean)} points of 100 in ${found.name}, and chance alone explains as much (${band}${apart ? ", too few for it to hold" : ""}).`;
   }

@@ -86,6 +86,17 @@ def test_the_board_sorts_chooses_and_compares(folder: Path, browser: Any) -> Non
     assert find(browser, ".answer strong").text.startswith("There is no difference: ")
 
 
+def test_a_mean_is_rounded_alike_in_all_columns_that_are_chosen(recorded_run: Path, browser: Any) -> None:
+    """One of its shares is 0.9125."""
+    address, shown = (recorded_run / "report.html").as_uri(), []
+    for chosen in ("", "#board;by=difficulty"):
+        browser.get("about:blank")
+        browser.get(address + chosen)
+        cells = browser.find_elements("css selector", ".cells tbody td:nth-child(2)")
+        shown.append([cell.text for cell in cells])
+    assert shown[0] == shown[1] and "91.2" in shown[0]
+
+
 def test_two_models_are_compared_as_runs_are(recorded_run: Path, browser: Any) -> None:
     browser.get((recorded_run / "report.html").as_uri())
     scores = json.loads(find(browser, "table[data-board]").get_attribute("data-board"))["scores"][
