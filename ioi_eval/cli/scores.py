@@ -9,7 +9,7 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.model.values import Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, Summary, sections
-from ioi_eval.reports.comparison import Differences, entries, sections_of
+from ioi_eval.reports.comparison import Differences, entries, sections_of, unlike
 from ioi_eval.reports.comparison import warnings as comparison_warnings
 from ioi_eval.reports.document import Section, number, share, visible
 from ioi_eval.reports.sections import Entry
@@ -68,7 +68,7 @@ def show_scores(summary: Summary) -> None:
 def show_comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -> None:
     """A line for each model of each run, and what is said of them as a whole."""
     of, screen = entries(runs), _Screen()
-    for warning in comparison_warnings(runs):
+    for warning in (*comparison_warnings(runs), *unlike(runs)):
         screen.add("warnings", console.wrapped(bounded(console.as_called(warning), _WARNING)))
     screen.add("models", _leaderboard(of))
     if differ is not None:

@@ -97,7 +97,7 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
                     ],
                     align="lrrrrl",
                 ),
-                items=list(_differences(runs)),
+                items=list(unlike(runs)),
             ),
             *of_two,
             *([sections.board(of)] if len(of) > 1 else []),
@@ -122,8 +122,8 @@ def entries(runs: Sequence[ComparedRun]) -> list[Entry]:
     return [entry for run in runs for entry in sections.entries(run.summary, prefix=f"{run.name}: ")]
 
 
-def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    """Why numbers of these runs may not be comparable."""
+def unlike(runs: Sequence[ComparedRun]) -> Iterator[str]:
+    """Yield why numbers of these runs may not be comparable."""
     columns = [
         {problem.problem_id for model in run.summary.models for problem in model.problems} for run in runs
     ]

@@ -128,6 +128,18 @@ def test_runs_side_by_side(cli: CommandLine) -> None:
     assert (cli.folder / "b" / "report.html").exists()
 
 
+def test_runs_of_other_problems_are_told_apart(cli: CommandLine) -> None:
+    for name, problems in (("a", ("nile",)), ("b", ("nile", "tree"))):
+        of = map(problem, problems)
+        sent = [(one, submission(f"m-{one.id}", problem_id=one.id)) for one in of]
+        write_run(
+            cli.folder / name, [result_row(each, one, result(each, {}, problem=one)) for one, each in sent]
+        )
+    done = cli("report", "a", "b", "--out", "both")
+    assert done.returncode == 0, done.stderr
+    assert "Not of the same problems: 1 problem in all of these runs." in done.stdout.splitlines()
+
+
 @pytest.mark.once
 def test_open_starts_a_browser(cli: CommandLine) -> None:
     run(cli.folder / "run", m1=1)
