@@ -99,6 +99,7 @@ class ChatModel:
             try:
                 return await self._reply(body)
             except Fault as fault:
+                self._budget.spend(fault.usage)
                 pauses += fault.kind is FaultKind.PAUSE
                 attempts += fault.kind is not FaultKind.PAUSE
                 self._give_up(fault, attempts + pauses // _PAUSES)
@@ -248,10 +249,17 @@ class FaultKind(StrEnum):
 
 
 class Fault(Exception):
-    """No reply. `pause`: seconds that the server wants."""
+    """No reply. `pause`: seconds that the server wants; `usage`: what it says that it has used."""
 
-    def __init__(self, kind: FaultKind, reason: str, pause: float | None = None) -> None:
-        self.kind, self.reason, self.pause = kind, reason, pause
+    def __init__(
+        self,
+        kind: FaultKind,
+        reason: str,
+        pause: float | None = None,
+        *,
+        usage: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.kind, self.reason, self.pause, self.usage = kind, reason, pause, usage or {}
         super().__init__(reason)
 
 
@@ -351,7 +359,8 @@ def _reply(message: Mapping[str, Any], stop_reason: Any, usage: Any) -> Reply:
     content, reasoning = _plain(message.get("content")), _reasoning(message)
     stop = stop_reason if isinstance(stop_reason, str) else ""
     if stop == "error" or not (stop or content or reasoning):
-        raise Fault(FaultKind.LATER, "a reply that was broken off" if stop else "an empty reply")
+        reason = "a reply that was broken off" if stop else "an empty reply"
+        raise Fault(FaultKind.LATER, reason, usage=_dictionary(usage))
     return Reply(
         content=content,
         reasoning=reasoning,

@@ -259,6 +259,16 @@ async def test_a_budget_ends_the_asking() -> None:
     assert (len(server.asked), budget.tokens) == (2, 10)
 
 
+@pytest.mark.parametrize("stop", ["error", None])
+async def test_a_reply_that_is_asked_for_again_was_paid_for(stop: str | None) -> None:
+    budget = Spending(BudgetOptions(tokens=10))
+    broken = says("", stop=stop, usage={"prompt_tokens": 3, "completion_tokens": 7})
+    with model_server(broken, RIGHT) as server:
+        with pytest.raises(OutOfBudget, match="10 tokens"):
+            await written(server, budget=budget)
+        assert len(server.asked) == 1
+
+
 async def test_who_does_not_say_what_it_used_is_estimated() -> None:
     budget = Spending(BudgetOptions(tokens=100))
     with model_server(says("x" * 30)) as server:
