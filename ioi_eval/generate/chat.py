@@ -77,7 +77,7 @@ class ChatModel:
             self._failed += 1
             raise
         self._answered, self._failed = True, 0
-        given = len(ask.prompt) + sum(len(words) for _, words in ask.earlier)
+        given = len(self._options.system + ask.prompt) + sum(len(words) for _, words in ask.earlier)
         usage = self._budget.usage(reply.usage, given=given, written=len(reply.content + reply.reasoning))
         return Text(
             generation=reply.content,

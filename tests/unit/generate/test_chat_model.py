@@ -275,6 +275,9 @@ async def test_who_does_not_say_what_it_used_is_estimated() -> None:
         text = await written(server, budget=budget)
     assert text.usage == {"prompt_tokens": 3, "completion_tokens": 10, "estimated": True}
     assert budget.tokens == 13
+    with model_server(says("x" * 30)) as server:
+        text = await written(server, budget=budget, system="Be brief.")
+    assert text.usage["prompt_tokens"] == 6, "the system's words are given, too"
 
 
 async def test_cancelled_while_it_waits() -> None:
