@@ -250,6 +250,10 @@ def _check(config: Config, where: str) -> None:
         )
 
 
+# A header of HTTP with a value that is no variable's.
+_HEADER = re.compile(r"(authorization|(x-)?api-key): *((bearer|basic|token) +)?+\w", re.IGNORECASE)
+
+
 def _secret_in(command: str) -> str | None:
     """The name of what a shell would set or hand over, where it looks like a secret that is written out."""
     try:
@@ -261,7 +265,8 @@ def _secret_in(command: str) -> str | None:
         value = value if equals else after if name.startswith("-") else ""
         if value and not value.startswith(("$", "-")) and names_a_secret(name.lstrip("-")):
             return name
-    return None
+    header = _HEADER.search(command)
+    return header and header[1]
 
 
 def author_of(config: Config, variables: Mapping[str, str]) -> ModelOptions | AgentOptions:

@@ -105,6 +105,8 @@ def test_init_names_every_key_with_a_value_of_its_type(tmp_path: Path) -> None:
         ("command: MODEL_KEY=sk-secret agent", ["'command'", "MODEL_KEY", "$NAME"]),
         ("command: agent --api-key sk-secret", ["'command'", "--api-key"]),
         ("command: agent --token=sk-secret 'a", ["'command'", "--token"]),
+        ("command: \"agent -H 'Authorization: Bearer sk-secret'\"", ["'command'", "Authorization"]),
+        ("command: \"agent -H 'x-api-key: sk-secret'\"", ["'command'", "x-api-key"]),
         ("model: {name: sk-secret: 1}", ["is not YAML", "line 1"]),
         ("1: 2", ["unknown key '1'"]),
         ("sample_size: many", ["'sample_size'", "expected `int | null`"]),
@@ -145,10 +147,11 @@ def test_what_cannot_be_meant(tmp_path: Path, text: str, words: list[str]) -> No
         "KEY=$OPENAI_API_KEY agent",
         "agent --max-tokens 9 --token-file f",
         "a --token",
+        'agent -H "Authorization: Bearer $MODEL_KEY" -H "x-api-key: ${OTHER}"',
     ],
 )
 def test_commands_that_show_nothing(tmp_path: Path, command: str) -> None:
-    assert read(tmp_path, f"command: {command}").agent.command == command
+    assert read(tmp_path, f"command: {json.dumps(command)}").agent.command == command
 
 
 @pytest.mark.parametrize("url", ["http://me:sk-secret@host/v1", "https://host/v1?v=1&key=sk-secret"])
