@@ -57,7 +57,7 @@ from ioi_eval.runs.work import (
 )
 from ioi_eval.store import Store
 from ioi_eval.store.files import Lines, cut_torn_line, read_value, replace
-from ioi_eval.store.folder import CONTEST, RUNS, TURNS, decoded, read_rows
+from ioi_eval.store.folder import CONTEST, RUNS, TURNS, decoded, read_rows, write_stopped
 
 
 class _Begun(Value):
@@ -300,6 +300,7 @@ async def compete(
                             session = contest.session(names[talk.sample])
                             group.create_task(talk.go(session, room, unwritten))
         scoreboard = contest.scoreboard()
+        write_stopped(folder, unwritten)  # for the report, which is written now
     return Competed(
         out=str(folder),
         scoreboard=scoreboard,

@@ -58,6 +58,7 @@ from ioi_eval.store.folder import (
     FAILURES,
     RESULTS,
     RUN,
+    STOPPED,
     confinements,
     programs_asked_for,
     read_info,
@@ -788,7 +789,7 @@ class Stamp(Value):
                 ends = hashlib.sha256(head + stream.read(piece)).hexdigest()
         asked_for = programs_asked_for(folder, read_info(folder))
         others, base = hashlib.sha256(msgspec.json.encode((options, asked_for))), hashlib.sha256()
-        for name in (RUN, FAILURES, VALIDATION, TASKS):
+        for name in (RUN, FAILURES, STOPPED, VALIDATION, TASKS):
             path = folder / name
             content = path.read_bytes() if path.exists() else b""
             others.update(content)

@@ -52,6 +52,7 @@ from ioi_eval.store.folder import (
     programs_asked_for,
     read_failures,
     read_info,
+    read_stopped,
     refuse_twice,
     wrongly_shared,
 )
@@ -596,6 +597,12 @@ class Pass:
                 f"{counted(missing, 'program')} of {submissions + missing} that were asked for"
                 f" {'has' if missing == 1 else 'have'} no result: not written, or not yet."
                 " No number here counts them; the command that made the run goes on with them."
+            )
+        if stopped := read_stopped(self._folder):
+            why = "; ".join(f"{of}: {reason}" for of, reason in list(stopped.items())[:_MAX_EXAMPLES])
+            warnings.append(
+                f"Stopped early {counted(len(stopped), 'time')}, so that points there may be too low ({why})."
+                " The command that made the run goes on."
             )
         return Summary(
             mode=self._options.mode,

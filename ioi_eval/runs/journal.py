@@ -25,6 +25,7 @@ from ioi_eval.store.folder import (
     RESULTS,
     RUN,
     RUNS,
+    STOPPED,
     TURNS,
     FailureHead,
     Fingerprint,
@@ -53,6 +54,7 @@ _DERIVED = (
     ROWS_INDEX,
     CONTEST,
     RUNS,
+    STOPPED,
     TURNS,
 )
 

@@ -23,7 +23,7 @@ from ioi_eval.store.rows import PROGRAM_RULE, plain, whole, with_confinement
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 # Of a contest: its start, runs of participants on own inputs, replies of models.
-CONTEST, RUNS, TURNS = "contest.json", "runs.jsonl", "turns.jsonl"
+CONTEST, RUNS, TURNS, STOPPED = "contest.json", "runs.jsonl", "turns.jsonl", "stopped.json"
 EARLIER = "earlier.jsonl"  # results that no row of the run has any more
 _VERSION = 2
 _READABLE = (1, _VERSION)  # of version 1 are rows whose tests and confinement are written out
@@ -419,6 +419,15 @@ class Progress(Activity):
 def read_progress(folder: Path) -> Progress | None:
     """Read a run's progress; None where there is none, or where it cannot be read."""
     return read_value(folder / PROGRESS, Progress)
+
+
+def read_stopped(folder: Path) -> dict[str, str]:
+    """Return why a model stopped early in a contest, by participant and problem."""
+    return read_value(folder / STOPPED, dict[str, str]) or {}
+
+
+def write_stopped(folder: Path, reasons: Mapping[str, str]) -> None:
+    replace(folder / STOPPED, [as_json(reasons), b"\n"])
 
 
 def programs_asked_for(folder: Path, info: RunInfo | None) -> int | None:

@@ -107,10 +107,14 @@ async def test_it_goes_on_where_it_stopped_and_asks_for_nothing_twice(
 
     done = await competed(tmp_path, first, asked, Turns(number=4))
     assert "otter-32b/lanterns" in done.unwritten and len(asked) == 3
+    (warning,) = done.summary.warnings
+    assert warning.startswith(
+        "Stopped early 1 time, so that points there may be too low (otter-32b/lanterns: "
+    )
     before = [one.body["messages"] for one in asked]
     asked.clear()
     done = await competed(tmp_path, lambda one: program(5 + one.number), asked, Turns(number=4))
-    assert done.unwritten == {} and len(asked) == 2
+    assert done.unwritten == {} and done.summary.warnings == () and len(asked) == 2
     assert asked[0].body["messages"] == before[2]
     assert [row["attempt"] for row in read_rows(tmp_path)] == [1, 2, 3, 4]
     asked.clear()
