@@ -358,7 +358,9 @@ def what_was_done(call: RunSummary, seconds: float, *, unscored: int) -> str:
     text = f"Scored {counted(call.judged, 'submission')}"
     if call.repeated:
         text += f" ({call.repeated} equal to another one)"
-    text += f" in {seconds:.1f} s: {counted(call.tests, 'test')}, {call.tests / seconds:.0f} a second"
+    rate = call.tests / seconds
+    often = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"  # slow is not never
+    text += f" in {seconds:.1f} s: {counted(call.tests, 'test')}, {often} a second"
     were = "was" if call.skipped == 1 else "were"
     return f"{text}; {call.skipped} {were} scored by earlier calls" if call.skipped else text
 

@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from ioi_eval.cli import console
-from ioi_eval.cli.progress import RunProgress, crowded
+from ioi_eval.cli.progress import RunProgress, crowded, what_was_done
 from ioi_eval.cli.report import ReportCounts
 from ioi_eval.models import Verdict
 from ioi_eval.runs.events import (
@@ -17,6 +17,7 @@ from ioi_eval.runs.events import (
     ReportProgress,
     RunReported,
     RunStarted,
+    RunSummary,
     SubmissionFailed,
     SubmissionJudged,
 )
@@ -90,6 +91,12 @@ def test_what_failed_is_finished_too(monkeypatch: pytest.MonkeyPatch) -> None:
             assert "4/4 submissions" in terminal.lines()[-1] and "2 failed" in terminal.lines()[-1]
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(("tests", "rate"), [(30, "0.49"), (0, "0"), (7 * 61, "7"), (1234 * 61, "1230")])
+def test_how_many_tests_a_second_is_no_0_where_there_are_some(tests: int, rate: str) -> None:
+    said = what_was_done(RunSummary(judged=11, tests=tests), 61.2, unscored=0)
+    assert said.endswith(f", {rate} a second")
 
 
 @pytest.mark.parametrize("several", [False, True])
