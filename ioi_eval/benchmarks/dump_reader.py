@@ -28,6 +28,7 @@ from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 ABSENT = object()  # nothing there, not even null
+_CHAT = "messages"  # the column of replies that may as well hold what was asked
 _ANSWERS = "assistant"  # the role of messages that hold code
 
 
@@ -46,6 +47,9 @@ class Columns(Fields):
         self.line, self.columns, self.where = row.line, row.columns, policy.where
         self._named, self._origins = named, origins
         self._usual = usual_columns(tuple(row.columns))
+        if self._usual.get("generation") == _CHAT and _asks(row.columns[_CHAT]):
+            others = usual_columns(tuple(name for name in row.columns if name != _CHAT))
+            self._usual = {**self._usual, **others}
         for what, path in named.items():
             if value_at(row.columns, path) is ABSENT:
                 raise self.missing(f"`{path}`", what, (path,))
@@ -189,11 +193,18 @@ def _listed(value: Any) -> Any:
     return listed if are_messages or all(isinstance(each, str) for each in listed) else value
 
 
+def _asks(messages: Any) -> bool:
+    """Return True for a chat that the model is to go on with: its last message is not the model's."""
+    chat = _listed(plain(messages))
+    last = chat[-1] if isinstance(chat, list) and chat else None
+    return isinstance(last, dict) and last.get("role") != _ANSWERS
+
+
 def _are_answers(column: str, value: Any) -> bool:
     """Return True for a list of answers; one of messages is an answer itself."""
     if not isinstance(value, list):
         return False
-    if column == "messages":
+    if column == _CHAT:
         return bool(value) and all(isinstance(each, list) for each in value)
     return not value or not all(isinstance(each, dict) and "role" in each for each in value)
 

@@ -46,6 +46,29 @@ def test_usual_names_are_known(tmp_path: Path, problem: str, written: str) -> No
     assert mentioned([path]) == {"sum"}
 
 
+ASKED = [
+    {"role": "user", "content": "One"},
+    {"role": "assistant", "content": ""},
+    {"role": "user", "content": "More"},
+]
+
+
+@pytest.mark.parametrize("asked", [ASKED, ASKED[:1], json.dumps(ASKED)])
+def test_a_reply_beside_the_messages_that_asked_for_it(tmp_path: Path, asked: object) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "messages": asked, "response": ANSWER}])
+    dump = open_dump([path], problems=PROBLEMS)
+    assert [one.code for one in dump] == [CODE]
+    assert "reply <- response" in str(dump.info.understood)
+
+
+def test_messages_that_end_with_a_reply_count_before_other_columns(tmp_path: Path) -> None:
+    chat = [*ASKED, {"role": "assistant", "content": ANSWER}]
+    (one,) = read(
+        write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "messages": chat, "response": ""}])
+    )
+    assert one.code == CODE
+
+
 REPLY = f"{ANSWER}Done.\n"
 
 
