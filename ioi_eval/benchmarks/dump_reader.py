@@ -14,7 +14,7 @@ import msgspec
 
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
-from ioi_eval.benchmarks.shapes import USUAL, Shape, shape_of, usual_columns
+from ioi_eval.benchmarks.shapes import USUAL, Shape, replies_in, shape_of, usual_columns
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Fields, Strict, name_of, near
 from ioi_eval.model.languages import find as find_language
@@ -88,7 +88,7 @@ class Columns(Fields):
         if column in _TEXTS and any(isinstance(part, bytes) for part in parts):
             raise self.wrong(column, "bytes that are no text in UTF-8")
         value = None if found is ABSENT else plain(found)
-        return _listed(value) if column in _ANSWERED else value
+        return replies_in(_listed(value)) if column in _ANSWERED else value
 
     def words(self, column: str) -> str | None:
         """Return a text with anything in it but white space; None where there is none."""

@@ -23,7 +23,7 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "code": ("code", "solution_code", "code_list"),
         "generation": (
             *("generation", "messages", "completion", "solution", "response", "output", "content"),
-            *("generations", "completions", "output_list", "responses"),
+            *("generations", "completions", "output_list", "responses", "outputs"),
         ),
         "language": ("language", "lang"),
         MODEL_COLUMNS[0]: MODEL_COLUMNS,
@@ -78,6 +78,8 @@ def _fitting(names: tuple[str, ...]) -> tuple[Shape, ...]:
 def usual_columns(names: tuple[str, ...]) -> Mapping[str, str]:
     """Return the usual columns among the names, by what they hold."""
     found = {what: next((name for name in usual if name in names), None) for what, usual in USUAL.items()}
+    if found["generation"] == "outputs" and found["code"] is not None:
+        found["generation"] = None  # those of tests, which programs wrote
     return {what: name for what, name in found.items() if name is not None}
 
 
@@ -109,6 +111,7 @@ def heads() -> frozenset[str]:
 # --- rows that are made --------------------------------------------------------------------------------
 
 _SAMPLE = re.compile(r"[#/:]\d+\Z")
+_SERVED = ("choices", "output", "candidates")  # lists in answers of servers
 _PLUS = re.compile(r"(HumanEval|Mbpp)/\d+")
 _TOLD = ("problem_id", "year", "language", "subtask")  # what the metadata of a sample may say
 _OF_SUFFIX = {suffix: language.name for language in reversed(LANGUAGES) for suffix in language.suffixes}
@@ -160,6 +163,18 @@ def _replies(body: Mapping[str, Any]) -> list[str | None]:
     return [
         reply.get("content") if isinstance(reply, dict) else choice.get("text") for choice, reply in spoken
     ]
+
+
+def replies_in(answer: Any) -> Any:
+    """Return the replies in an answer of a server or of vLLM; anything else as it is."""
+    if not isinstance(answer, dict):
+        return answer
+    if "role" in answer:
+        return [answer]  # a chat of one message
+    if isinstance(text := answer.get("text", answer.get("content")), str):
+        return text
+    found = _replies(answer) if any(isinstance(answer.get(name), list) for name in _SERVED) else []
+    return (found[0] if len(found) == 1 else found) if found else answer
 
 
 def _text(parts: list[Any]) -> str:

@@ -69,6 +69,36 @@ def test_messages_that_end_with_a_reply_count_before_other_columns(tmp_path: Pat
     assert one.code == CODE
 
 
+CHAT = {"role": "assistant", "content": ANSWER}
+SERVED = {"object": "chat.completion", "choices": [{"index": 0, "message": CHAT, "finish_reason": "stop"}]}
+TEXT = {"index": 0, "text": ANSWER, "token_ids": [1], "finish_reason": "stop"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "number"),
+    [
+        ({"outputs": [TEXT]}, 1),
+        ({"outputs": [TEXT, TEXT]}, 2),
+        ({"outputs": [ANSWER, ANSWER]}, 2),
+        ({"response": SERVED}, 1),
+        ({"responses": [SERVED, SERVED]}, 2),
+        ({"completion": {**SERVED, "choices": SERVED["choices"] * 2}}, 2),
+        ({"output": CHAT}, 1),
+        ({"response": {"reasoning_content": "Hm.", "content": ANSWER}}, 1),
+        ({"completion": {"choices": [{"text": ANSWER}]}}, 1),
+        ({"response": {"id": "r", "output": [{"type": "message", "content": [TEXT]}]}}, 1),
+    ],
+)
+def test_answers_as_servers_give_them(tmp_path: Path, columns: dict[str, Any], number: int) -> None:
+    found = read(write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", **columns}]))
+    assert [one.code for one in found] == [CODE] * number
+
+
+def test_outputs_beside_programs_are_those_of_tests(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": [CODE], "outputs": ["1", "2"]}])
+    assert [one.code for one in read(path)] == [CODE]
+
+
 REPLY = f"{ANSWER}Done.\n"
 
 
