@@ -263,6 +263,18 @@ class Notation(Protocol):
     def header(self) -> str: ...
 
 
+_COMMENTS = {
+    "python": re.compile(r"(?:\s++|\#[^\n]*+)*+"),
+    "braces": re.compile(r"(?:\s++|//(?:[^\\\n]|\\.)*+|/\*(?:.*?\*/|.*))*+", re.S),
+}
+
+
+def _only_comments(code: str, language: Notation) -> bool:
+    """No program, in whatever language. Where the syntax is not known: False."""
+    comments = _COMMENTS.get(language.syntax)
+    return comments is not None and comments.fullmatch(code) is not None
+
+
 def _is_complete(code: str, language: Notation) -> bool:
     """Not cut off in the middle, as far as one can see."""
     if language.syntax == "python":
@@ -367,6 +379,9 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
     blocks, tags = list(_blocks(text, 0, len(text))), language.tags
     own = [block for block in blocks if block.tag in tags and not _blank(text, block.start, block.end)]
     if own:
+        if not first:  # models also fence a remark, such as "# as above"
+            while len(own) > 1 and _only_comments(own[-1].code(text), language):
+                own.pop()
         code = own[0 if first else -1].code(text)
         if first or own[-1].closed or _is_complete(code, language):
             return code

@@ -158,6 +158,24 @@ def test_the_code_is_not_touched_otherwise() -> None:
     assert extract(fenced(code), CPP) == code
 
 
+@pytest.mark.parametrize("fence", ["```\n", ""], ids=["closed", "cut off"])
+@pytest.mark.parametrize("remark", ["# as above", "\n  # 1 2\n\n# 3\n"])
+def test_remarks_in_a_block_of_python_are_no_program(remark: str, fence: str) -> None:
+    assert extract(f"{fenced(SCRIPT, 'python')}Example:\n```python\n{remark}\n{fence}", PYTHON) == SCRIPT
+
+
+@pytest.mark.parametrize("fence", ["```\n", ""], ids=["closed", "cut off"])
+@pytest.mark.parametrize("remark", ["// as \\\nabove", "/* O(n) */ // n\n", "/* O(n"])
+def test_remarks_in_a_block_of_cpp_are_no_program(remark: str, fence: str) -> None:
+    assert extract(f"{fenced(ADD)}Again:\n```cpp\n{remark}\n{fence}", CPP) == ADD
+
+
+def test_code_behind_remarks_is_a_program() -> None:
+    assert extract(fenced(ADD) + fenced("// better\n" + DRAFT), CPP) == "// better\n" + DRAFT
+    assert extract(fenced("pass\n", "py") + fenced("# a\nx = 1 # b\n", "py"), PYTHON) == "# a\nx = 1 # b\n"
+    assert extract(fenced("# a\n", "py"), PYTHON) == "# a\n"
+
+
 # --- cut off -----------------------------------------------------------------------------------------
 
 
