@@ -28,6 +28,7 @@ from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace as write
 from ioi_eval.store.memory import remembered
+from ioi_eval.store.rows import as_label
 from ioi_eval.store.tasks import People
 
 INLINE = 1 << 10  # bytes
@@ -288,7 +289,7 @@ class Benchmark(ABC):
             id=self.id_of(row),
             rows=(row.index,),
             year=int(date[:4]) if date else None,
-            difficulty=self.text_of(row, self.named.difficulty),
+            difficulty=as_label(self.text_of(row, self.named.difficulty)),
             tags=tuple(tag for column in self.named.tags if (tag := self.text_of(row, column))),
             date=date,
         )

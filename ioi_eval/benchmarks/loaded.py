@@ -41,6 +41,7 @@ from ioi_eval.problems import Problems
 from ioi_eval.problems.collection import NOT_SELECTED, LeftOut
 from ioi_eval.store import Store
 from ioi_eval.store.resources import installed
+from ioi_eval.store.rows import as_label
 from ioi_eval.store.tasks import People
 
 _T = TypeVar("_T")
@@ -111,7 +112,11 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
     Raise InputError for an id that no problem has, for difficulties, tags or years of which no problem has
     any, and for a word that is nearly one that problems have.
     """
-    found, difficulty, tags = list(candidates), _lower(options.difficulty), _lower(options.tags)
+    found, difficulty, tags = (
+        list(candidates),
+        _lower(map(as_label, options.difficulty)),
+        _lower(options.tags),
+    )
     begin, end = _day(options.date_from, "choice.date_from"), _day(options.date_to, "choice.date_to")
     tests: list[tuple[object, Test]] = [
         (difficulty, lambda candidate: candidate.difficulty.lower() in difficulty),

@@ -32,7 +32,7 @@ from ioi_eval.reports.records import Group, ModelSummary, ProblemSummary, Summar
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.rules.selection import Budget
-from ioi_eval.store.rows import bounded
+from ioi_eval.store.rows import as_number, bounded
 
 _LONG = 40  # rows
 _EASY_TO_HARD = ("introductory", "easy", "interview", "medium", "competition", "hard")
@@ -353,10 +353,10 @@ def _groups(head: str, found: Sequence[tuple[Entry, Group]], *, several: bool, b
     )
 
 
-def place(name: str) -> tuple[bool, int, int, str]:
+def place(name: str) -> tuple[bool, int, float, str]:
     """Difficulties that datasets have words for from easy to hard, numbers by size, nothing at the end."""
     place = _EASY_TO_HARD.index(name.lower()) if name.lower() in _EASY_TO_HARD else len(_EASY_TO_HARD)
-    return not name, place, int(name) if name.isascii() and name.isdigit() else 0, name
+    return not name, place, as_number(name) or 0, name
 
 
 # --- problems ----------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ from ioi_eval.store.folder import (
     refuse_twice,
     wrongly_shared,
 )
-from ioi_eval.store.rows import as_number, model_of, result_of
+from ioi_eval.store.rows import as_label, as_number, model_of, result_of
 from ioi_eval.store.tasks import Task, read_people, read_tasks
 
 # How many submissions curves are drawn at, and k of pass@k.
@@ -148,7 +148,7 @@ def traits_of(row: Mapping[str, Any]) -> Traits:
         tags = _tags_in(tags)
     listed = tags if isinstance(tags, list | tuple) else ()
     return Traits(
-        difficulty=str(difficulty) if isinstance(difficulty, str | int | float) else "",
+        difficulty=as_label(difficulty) if isinstance(difficulty, str | int | float) else "",
         tags=tuple(sorted({tag for tag in listed if isinstance(tag, str) and tag})),
         year=int(year) if year is not None else None,
     )

@@ -553,6 +553,12 @@ def plain(value: Any) -> Any:
     return plain(str(value))
 
 
+def as_label(value: Any) -> str:
+    """A word or a number as a text. Tables with gaps make floats of whole numbers."""
+    text = str(value)
+    return text.removesuffix(".0") if as_number(value) is not None else text
+
+
 def as_number(value: Any) -> float | None:
     """A finite number, also one that a table holds as a text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):

@@ -310,6 +310,19 @@ def test_a_column_of_tags_may_hold_a_list(tmp_path: Path) -> None:
     assert list(load(entry_in(entry), options, cache=tmp_path / "cache")) == ["5"]
 
 
+@pytest.mark.parametrize("asked", ["1900", "1900.0"])
+def test_a_difficulty_that_a_table_made_a_float(tmp_path: Path, asked: str) -> None:
+    entry = tmp_path / "sums.toml"
+    entry.write_text(f'{ENTRY}\ndifficulty = "rating"\n')
+    row = {"text": "Add.", "info": {"cases": PAIRS}}
+    of_two = [{**row, "number": 5, "rating": 1900.0}, {**row, "number": 6, "rating": None}]
+    options = BenchmarkOptions(
+        dataset=str(written(tmp_path / "rows.jsonl", *of_two)), difficulty=frozenset({asked})
+    )
+    [problem] = load(entry_in(entry), options, cache=tmp_path / "cache").values()
+    assert (problem.id, problem.difficulty) == ("5", "1900")
+
+
 def test_a_wrong_entry(tmp_path: Path) -> None:
     for text, said in (
         (ENTRY.replace("comparison", "comparisn"), "Did you mean 'comparison'"),

@@ -18,7 +18,7 @@ from ioi_eval.reports import ModelSummary
 from ioi_eval.reports.document import Meter, markdown
 from ioi_eval.reports.page import document
 from ioi_eval.reports.people import ContestYear, known_contests
-from ioi_eval.reports.sections import entries, models
+from ioi_eval.reports.sections import entries, models, place
 from ioi_eval.reports.sections import medals as sections_medals
 from ioi_eval.reports.summary import Traits, candidate_of, traits_of, uses_of
 from ioi_eval.rules.selection import Budget
@@ -151,11 +151,18 @@ def test_no_groups_where_no_row_says_any(tmp_path: Path) -> None:
         ({"tags": "[USACO], gold"}, Traits(tags=("[USACO]", "gold"))),
         ({"difficulty": ["x"], "tags": 3, "year": "soon"}, Traits()),
         ({"tags": [1, None, ""], "year": float("inf"), "difficulty": None}, Traits()),
-        ({"year": 2024.0}, Traits(year=2024)),
+        ({"year": 2024.0, "difficulty": 1900.0}, Traits(difficulty="1900", year=2024)),
+        ({"difficulty": "1900.0"}, Traits(difficulty="1900")),
+        ({"difficulty": "v2.0"}, Traits(difficulty="v2.0")),
     ],
 )
 def test_columns_are_read_defensively(columns: dict[str, Any], traits: Traits) -> None:
     assert traits_of(columns) == traits
+
+
+def test_difficulties_in_their_order() -> None:
+    names = ["", "10.5", "hard", "900", "easy", "1900", "2.5"]
+    assert sorted(names, key=place) == ["easy", "hard", "2.5", "10.5", "900", "1900", ""]
 
 
 def test_rows_of_one_problem_need_not_agree(tmp_path: Path) -> None:
