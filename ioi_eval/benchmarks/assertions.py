@@ -167,7 +167,9 @@ def _tests(body: list[ast.stmt], called: set[str], draws: bool) -> Iterator[tupl
     """Yield arguments and what is asserted of the result. Names that were given a value stand for it."""
     values: dict[str, ast.expr] = {}
     for node in _unrolled(body):
-        if isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try) and not draws:
+        if (
+            isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try) or _asserts(node)
+        ) and not draws:
             raise broken(f"{ast.unparse(node)[:60]!r} is no plain assertion")
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             values[node.targets[0].id] = _Names(values).visit(copy.deepcopy(node.value))
@@ -185,6 +187,13 @@ def _tests(body: list[ast.stmt], called: set[str], draws: bool) -> Iterator[tupl
                 raise broken(f"{ast.unparse(node)[:60]!r} asserts nothing of a call")
         elif isinstance(node, _CHANGING) and not draws and not values.keys().isdisjoint(_names(node)):
             raise broken(f"{ast.unparse(node)[:60]!r} may change what is asserted of")
+
+
+def _asserts(node: ast.stmt) -> bool:
+    """Return True for an assertion in other words: `pytest.raises(E, f, 1)`, `self.assertEqual(f(1), 2)`."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return False
+    return ast.unparse(node.value.func).rpartition(".")[2].lower().startswith(("assert", "raises", "fail"))
 
 
 _CHANGING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Expr)
