@@ -272,22 +272,21 @@ class RewardRow(Value):
             return self._of_cases(columns[0], options)  # CasesError: it has none
         raise InputError(
             "nothing says which tests there are",
-            row=self.number,
             remedy=f"Give a column {', '.join(CASES_COLUMNS)}, or problem_id together with problems",
         )
 
     @property
     def target(self) -> str | None:
         """The subtask that the row aims at."""
-        found = (self.values.get(name) for name in ("subtask", "target_subtask"))
-        return next((str(name) for name in found if name not in (None, "")), None)
+        found = (_word(self.values.get(name)) for name in ("subtask", "target_subtask"))
+        return next(filter(None, found), None)
 
     def language(self, problem: Problem, option: str) -> Language:
         """Return the language that the policy was asked for. A fence counts for nothing: it could choose."""
         info = _parsed(self.values.get("verification_info"))
         language = info.get("language") if isinstance(info, Mapping) else None
-        row = self.values.get("language") or language
-        spoken = choose_language(problem, row=str(row) if row else None, option=option, default="python")
+        row = _word(self.values.get("language")) or _word(language)
+        spoken = choose_language(problem, row=row, option=option, default="python")
         return find_language(spoken.language)
 
     def _of_cases(self, column: str, options: RewardOptions) -> Problem:
@@ -382,6 +381,12 @@ def _function(test: Mapping[str, Any]) -> str:
     if not (isinstance(name, str) and name.strip()):
         raise CasesError("a functional test must name its function in metadata.func_name")
     return name.strip()
+
+
+def _word(value: Any) -> str | None:
+    """Return a name in a table; None for its gaps, which may be NaN or an empty list."""
+    name = _plain(value)
+    return None if name in (None, "", [], {}) or name != name else str(name)
 
 
 def _plain(value: Any) -> Any:
