@@ -29,6 +29,7 @@ from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 ABSENT = object()  # nothing there, not even null
 _CHAT = "messages"  # the column of replies that may as well hold what was asked
+_DATASETS = "solution"  # one of replies that beside a prompt is the dataset's own
 _ANSWERS = "assistant"  # the role of messages that hold code
 
 
@@ -48,7 +49,7 @@ class Columns(Fields):
         self._named, self._origins = named, origins
         self._usual = usual_columns(tuple(row.columns))
         if self._usual.get("generation") == _CHAT and _asks(row.columns[_CHAT]):
-            others = usual_columns(tuple(name for name in row.columns if name != _CHAT))
+            others = usual_columns(tuple(name for name in row.columns if name not in (_CHAT, _DATASETS)))
             self._usual = {**self._usual, **others}
         for what, path in named.items():
             if value_at(row.columns, path) is ABSENT:

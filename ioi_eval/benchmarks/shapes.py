@@ -22,8 +22,8 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "problem_id": PROBLEM_COLUMNS,
         "code": ("code", "solution_code", "code_list"),
         "generation": (
-            *("generation", "messages", "completion", "solution", "response", "output", "content"),
-            *("generations", "completions", "output_list", "responses", "outputs"),
+            *("generation", "messages", "completion", "response", "generations", "completions", "responses"),
+            *("solution", "output", "content", "output_list", "outputs"),  # datasets have these, too
         ),
         "language": ("language", "lang"),
         MODEL_COLUMNS[0]: MODEL_COLUMNS,

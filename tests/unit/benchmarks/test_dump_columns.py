@@ -69,6 +69,21 @@ def test_messages_that_end_with_a_reply_count_before_other_columns(tmp_path: Pat
     assert one.code == CODE
 
 
+@pytest.mark.parametrize("written", ["response", "responses", "completions", "generations"])
+@pytest.mark.parametrize("more", [{}, {"messages": ASKED[:1]}], ids=["prompt", "messages"])
+def test_a_dataset_s_own_solution_beside_a_reply(tmp_path: Path, written: str, more: dict[str, Any]) -> None:
+    columns = {"solution": REFERENCE, written: [ANSWER] if written.endswith("s") else ANSWER, **more}
+    (one,) = read(write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", **columns}]))
+    assert one.code == CODE
+
+
+def test_a_dataset_s_own_solution_is_no_reply_to_messages(tmp_path: Path) -> None:
+    row = {"problem_id": "sum", "messages": ASKED[:1], "solution": REFERENCE}
+    (one,) = read(write_jsonl(tmp_path / "x.jsonl", [row]))
+    assert one.code is None
+
+
+REFERENCE = ANSWER.replace("main", "reference")
 CHAT = {"role": "assistant", "content": ANSWER}
 SERVED = {"object": "chat.completion", "choices": [{"index": 0, "message": CHAT, "finish_reason": "stop"}]}
 TEXT = {"index": 0, "text": ANSWER, "token_ids": [1], "finish_reason": "stop"}
