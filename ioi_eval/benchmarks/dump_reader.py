@@ -56,7 +56,8 @@ class Columns(Fields):
                 raise self.missing(f"`{path}`", what, (path,))
 
     def place(self, name: str) -> str:
-        return self.find(name) or name
+        own = self._origins.get(name, "")  # several words where it is no column
+        return own if own and " " not in own else self.find(name) or name
 
     def missing(self, column: str, what: str, names: Collection[str]) -> MissingColumn:
         """`names`: those that would do."""

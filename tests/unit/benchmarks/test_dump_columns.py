@@ -69,6 +69,10 @@ def test_messages_that_end_with_a_reply_count_before_other_columns(tmp_path: Pat
     assert one.code == CODE
 
 
+CHAT = {"role": "assistant", "content": ANSWER}
+SERVED = {"object": "chat.completion", "choices": [{"index": 0, "message": CHAT, "finish_reason": "stop"}]}
+
+
 @pytest.mark.parametrize("written", ["response", "responses", "completions", "generations"])
 @pytest.mark.parametrize("more", [{}, {"messages": ASKED[:1]}], ids=["prompt", "messages"])
 def test_a_dataset_s_own_solution_beside_a_reply(tmp_path: Path, written: str, more: dict[str, Any]) -> None:
@@ -83,9 +87,23 @@ def test_a_dataset_s_own_solution_is_no_reply_to_messages(tmp_path: Path) -> Non
     assert one.code is None
 
 
+@pytest.mark.parametrize(
+    ("columns", "field"),
+    [
+        ({"responses": [ANSWER, {"error": "x"}]}, "responses"),
+        ({"custom_id": "nile", "response": {"body": SERVED}}, "custom_id"),
+    ],
+)
+def test_a_fault_is_named_by_the_dump_s_own_column(
+    tmp_path: Path, columns: dict[str, Any], field: str
+) -> None:
+    named = {} if "custom_id" in columns else {"problem_id": "sum"}
+    with pytest.raises(InputError) as caught:
+        read(write_jsonl(tmp_path / "x.jsonl", [{**named, **columns}]))
+    assert caught.value.field == field
+
+
 REFERENCE = ANSWER.replace("main", "reference")
-CHAT = {"role": "assistant", "content": ANSWER}
-SERVED = {"object": "chat.completion", "choices": [{"index": 0, "message": CHAT, "finish_reason": "stop"}]}
 TEXT = {"index": 0, "text": ANSWER, "token_ids": [1], "finish_reason": "stop"}
 
 
