@@ -208,9 +208,13 @@ def _are_answers(column: str, value: Any) -> bool:
         return False
     if column == _CHAT:
         return bool(value) and all(isinstance(each, list) for each in value)
-    return not value or not all(isinstance(each, dict) and "role" in each for each in value)
+    if not value or not all(isinstance(each, dict) and "role" in each for each in value):
+        return True
+    # A model that answers itself: in columns of several answers each message is one.
+    return column in _SEVERAL and len(value) > 1 and all(each["role"] == _ANSWERS for each in value)
 
 
+_SEVERAL = ("generations", "completions", "responses", "output_list", "outputs")
 _ID_COLUMNS = ("uuid", "id")
 _ANSWERED = ("code", "generation")  # of a row whose list of them are submissions
 _TEXTS = frozenset({*_ANSWERED, "problem_id", "language", "subtask", MODEL_COLUMNS[0]})

@@ -115,6 +115,8 @@ TEXT = {"index": 0, "text": ANSWER, "token_ids": [1], "finish_reason": "stop"}
         ({"outputs": [ANSWER, ANSWER]}, 2),
         ({"response": SERVED}, 1),
         ({"responses": [SERVED, SERVED]}, 2),
+        ({"responses": [CHAT, CHAT, CHAT]}, 3),
+        ({"responses": [*ASKED, CHAT]}, 1),
         ({"completion": {**SERVED, "choices": SERVED["choices"] * 2}}, 2),
         ({"output": CHAT}, 1),
         ({"response": {"reasoning_content": "Hm.", "content": ANSWER}}, 1),
