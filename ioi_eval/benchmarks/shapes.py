@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import PurePath
 from types import MappingProxyType
@@ -111,7 +112,8 @@ def heads() -> frozenset[str]:
 # --- rows that are made --------------------------------------------------------------------------------
 
 _SAMPLE = re.compile(r"[#/:]\d+\Z")
-_SERVED = ("choices", "output", "candidates")  # lists in answers of servers
+_AS_JSON = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')  # no program begins so
+_SERVED = ("choices", "output", "candidates", "content")  # lists in answers of servers
 _PLUS = re.compile(r"(HumanEval|Mbpp)/\d+")
 _TOLD = ("problem_id", "year", "language", "subtask")  # what the metadata of a sample may say
 _OF_SUFFIX = {suffix: language.name for language in reversed(LANGUAGES) for suffix in language.suffixes}
@@ -165,15 +167,23 @@ def _replies(body: Mapping[str, Any]) -> list[str | None]:
     ]
 
 
+def _is_served(answer: Mapping[str, Any]) -> bool:
+    return any(isinstance(answer.get(name), list) for name in _SERVED)
+
+
 def replies_in(answer: Any) -> Any:
-    """Return the replies in an answer of a server or of vLLM; anything else as it is."""
+    """Return the replies in an answer of a server or of vLLM, also as JSON; anything else as it is."""
+    if isinstance(answer, str) and _AS_JSON.match(answer):
+        with suppress(ValueError, RecursionError):
+            held = json.loads(answer)
+            return replies_in(held) if _is_served(held) else answer
     if not isinstance(answer, dict):
         return answer
     if "role" in answer:
         return [answer]  # a chat of one message
     if isinstance(text := answer.get("text", answer.get("content")), str):
         return text
-    found = _replies(answer) if any(isinstance(answer.get(name), list) for name in _SERVED) else []
+    found = _replies(answer) if _is_served(answer) else []
     return (found[0] if len(found) == 1 else found) if found else answer
 
 

@@ -116,6 +116,10 @@ TEXT = {"index": 0, "text": ANSWER, "token_ids": [1], "finish_reason": "stop"}
         ({"response": SERVED}, 1),
         ({"responses": [SERVED, SERVED]}, 2),
         ({"responses": [CHAT, CHAT, CHAT]}, 3),
+        ({"response": json.dumps(SERVED)}, 1),
+        ({"response": json.dumps({"id": "c", **SERVED}, indent=1)}, 1),
+        ({"responses": [json.dumps(SERVED), json.dumps(SERVED)]}, 2),
+        ({"response": {"type": "message", "content": [TEXT]}}, 1),
         ({"responses": [*ASKED, CHAT]}, 1),
         ({"completion": {**SERVED, "choices": SERVED["choices"] * 2}}, 2),
         ({"output": CHAT}, 1),
@@ -127,6 +131,12 @@ TEXT = {"index": 0, "text": ANSWER, "token_ids": [1], "finish_reason": "stop"}
 def test_answers_as_servers_give_them(tmp_path: Path, columns: dict[str, Any], number: int) -> None:
     found = read(write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", **columns}]))
     assert [one.code for one in found] == [CODE] * number
+
+
+@pytest.mark.parametrize("text", ['{"id": 1, "text": ""}', '{"choices": [', '{"id": ' + "[" * 100_000])
+def test_other_texts_of_json_are_replies(tmp_path: Path, text: str) -> None:
+    (one,) = read(write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": text}]))
+    assert one.code == text
 
 
 def test_outputs_beside_programs_are_those_of_tests(tmp_path: Path) -> None:
