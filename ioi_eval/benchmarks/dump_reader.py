@@ -30,7 +30,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 ABSENT = object()  # nothing there, not even null
 _CHAT = "messages"  # the column of replies that may as well hold what was asked
 _DATASETS = "solution"  # one of replies that beside a prompt is the dataset's own
-_ANSWERS = "assistant"  # the role of messages that hold code
+_ANSWERS = ("assistant", "model")  # roles of messages that hold code; Gemma and Gemini have the latter
 
 
 class Columns(Fields):
@@ -122,7 +122,7 @@ class Columns(Fields):
             content = "".join(str(part.get("text") or "") for part in content)
         if not isinstance(role, str) or not isinstance(content, str | None):
             raise self.wrong(column, f"{self.shown(message)} is not a message", "Expected {role, content}")
-        return (content or "") if role == _ANSWERS else None
+        return (content or "") if role in _ANSWERS else None
 
     def name(self, column: str) -> str:
         """A name or a number that must be there."""
@@ -199,7 +199,7 @@ def _asks(messages: Any) -> bool:
     """Return True for a chat that the model is to go on with: its last message is not the model's."""
     chat = _listed(plain(messages))
     last = chat[-1] if isinstance(chat, list) and chat else None
-    return isinstance(last, dict) and last.get("role") != _ANSWERS
+    return isinstance(last, dict) and last.get("role") not in _ANSWERS
 
 
 def _are_answers(column: str, value: Any) -> bool:
@@ -211,7 +211,7 @@ def _are_answers(column: str, value: Any) -> bool:
     if not value or not all(isinstance(each, dict) and "role" in each for each in value):
         return True
     # A model that answers itself: in columns of several answers each message is one.
-    return column in _SEVERAL and len(value) > 1 and all(each["role"] == _ANSWERS for each in value)
+    return column in _SEVERAL and len(value) > 1 and all(each["role"] in _ANSWERS for each in value)
 
 
 _SEVERAL = ("generations", "completions", "responses", "output_list", "outputs")

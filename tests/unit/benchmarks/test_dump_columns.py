@@ -116,6 +116,7 @@ TEXT = {"index": 0, "text": ANSWER, "token_ids": [1], "finish_reason": "stop"}
         ({"response": SERVED}, 1),
         ({"responses": [SERVED, SERVED]}, 2),
         ({"responses": [CHAT, CHAT, CHAT]}, 3),
+        ({"messages": [ASKED[0], {**CHAT, "role": "model"}]}, 1),
         ({"response": json.dumps(SERVED)}, 1),
         ({"response": json.dumps({"id": "c", **SERVED}, indent=1)}, 1),
         ({"responses": [json.dumps(SERVED), json.dumps(SERVED)]}, 2),
