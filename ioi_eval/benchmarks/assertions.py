@@ -12,6 +12,7 @@ import builtins
 import copy
 import json
 import random
+import re
 import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -102,7 +103,8 @@ def read_assertions(source: str, function: str = "", *, drawn: str = "") -> Asse
     module = parsed(source)
     helpers = [node for node in module.body if _helps(node)]
     called = {"candidate", function} if function else {_function(module, helpers)}
-    found = [pair for body in _bodies(module) for pair in _tests(body, called, drawn in _DRAWN)]
+    others = _asserting(module)
+    found = [pair for body in _bodies(module) for pair in _tests(body, called, drawn in _DRAWN, others)]
     if drawn in _DRAWN:
         found += _DRAWN[drawn](random.Random(drawn))
     if not found:
@@ -135,8 +137,23 @@ def _bodies(module: ast.Module) -> Iterator[list[ast.stmt]]:
     """Yield the program's own statements, and those of `check` and of each function that tests."""
     yield module.body
     for node in ast.walk(module):
+        if isinstance(node, ast.AsyncFunctionDef):
+            raise broken(f"{node.name!r} is asynchronous")
         if isinstance(node, ast.FunctionDef) and not _helps(node):
+            if any(re.search(r"\b(skip|xfail)", ast.unparse(mark)) for mark in node.decorator_list):
+                raise broken(f"{node.name!r} may be skipped, or is to fail")
             yield node.body
+
+
+def _asserting(module: ast.Module) -> set[str]:
+    """Return the names of functions that are no tests, and assert something."""
+    return {
+        node.name
+        for node in ast.walk(module)
+        if isinstance(node, ast.FunctionDef)
+        and _helps(node)
+        and any(isinstance(part, ast.Assert) for part in ast.walk(node))
+    }
 
 
 def _function(module: ast.Module, helpers: list[ast.stmt]) -> str:
@@ -163,12 +180,17 @@ def _function(module: ast.Module, helpers: list[ast.stmt]) -> str:
     return common[0]
 
 
-def _tests(body: list[ast.stmt], called: set[str], draws: bool) -> Iterator[tuple[Any, ast.Assert]]:
-    """Yield arguments and what is asserted of the result. Names that were given a value stand for it."""
+def _tests(
+    body: list[ast.stmt], called: set[str], draws: bool, others: set[str]
+) -> Iterator[tuple[Any, ast.Assert]]:
+    """Yield arguments and what is asserted of the result. Names that were given a value stand for it.
+
+    `others`: functions that assert.
+    """
     values: dict[str, ast.expr] = {}
     for node in _unrolled(body):
         if (
-            isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try) or _asserts(node)
+            isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try) or _asserts(node, others)
         ) and not draws:
             raise broken(f"{ast.unparse(node)[:60]!r} is no plain assertion")
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -189,11 +211,12 @@ def _tests(body: list[ast.stmt], called: set[str], draws: bool) -> Iterator[tupl
             raise broken(f"{ast.unparse(node)[:60]!r} may change what is asserted of")
 
 
-def _asserts(node: ast.stmt) -> bool:
+def _asserts(node: ast.stmt, others: set[str]) -> bool:
     """Return True for an assertion in other words: `pytest.raises(E, f, 1)`, `self.assertEqual(f(1), 2)`."""
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
         return False
-    return ast.unparse(node.value.func).rpartition(".")[2].lower().startswith(("assert", "raises", "fail"))
+    name = ast.unparse(node.value.func).rpartition(".")[2]
+    return name in others or name.lower().startswith(("assert", "raises", "fail"))
 
 
 _CHANGING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Expr)

@@ -214,6 +214,21 @@ def test_what_is_no_plain_assertion_is_said() -> None:
         read_assertions("def check(candidate): pass", "f")
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("def g(x):\n    assert f(x) == 2\ndef test_a():\n    g(1)\n", "'g.1.' is no plain assertion"),
+        ("def test_a():\n    def g():\n        assert f(1) == 2\n    g()\n", "'g..' is no plain assertion"),
+        ("@pytest.mark.skip\ndef test_a():\n    assert f(1) == 2\n", "'test_a' may be skipped"),
+        ("@pytest.mark.xfail(strict=True)\ndef test_a():\n    assert f(1) == 2\n", "is to fail"),
+        ("async def test_a():\n    assert await f(1) == 2\n", "'test_a' is asynchronous"),
+    ],
+)
+def test_assertions_that_are_run_otherwise_are_said(source: str, said: str) -> None:
+    with pytest.raises(CasesError, match=said):
+        read_assertions(f"{source}def test_b():\n    assert f(5) == 6\n", "f")
+
+
 def test_names_that_an_expression_binds_stay() -> None:
     test = read_assertions("x = 5\nassert [y := f(x)] and all(x > 2 for x in f(5)), x\nassert True", "f")
     assert [case.output for case in test.cases] == ["assert [(y := out)] and all((x > 2 for x in out))"]
