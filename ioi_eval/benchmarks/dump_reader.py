@@ -48,9 +48,10 @@ class Columns(Fields):
         self.line, self.columns, self.where = row.line, row.columns, policy.where
         self._named, self._origins = named, origins
         self._usual = usual_columns(tuple(row.columns))
-        if self._usual.get("generation") == _CHAT and _asks(row.columns[_CHAT]):
-            others = usual_columns(tuple(name for name in row.columns if name not in (_CHAT, _DATASETS)))
-            self._usual = {**self._usual, **others}
+        if "generation" not in origins and _is_no_reply(self._usual.get("generation"), row.columns):
+            names = (name for name in row.columns if not _is_no_reply(name, row.columns))
+            other = usual_columns(tuple(name for name in names if name != _DATASETS)).get("generation")
+            self._usual = self._usual if other is None else {**self._usual, "generation": other}
         for what, path in named.items():
             if value_at(row.columns, path) is ABSENT:
                 raise self.missing(f"`{path}`", what, (path,))
@@ -193,6 +194,13 @@ def _listed(value: Any) -> Any:
     said = [message for chat in chats for message in chat]
     are_messages = all(isinstance(message, dict) and "role" in message for message in said)
     return listed if are_messages or all(isinstance(each, str) for each in listed) else value
+
+
+def _is_no_reply(name: str | None, columns: Mapping[str, Any]) -> bool:
+    """Return True for a column of replies where this row has none, or what the model was asked."""
+    if name not in USUAL["generation"]:
+        return False
+    return columns[name] is None or (name == _CHAT and _asks(columns[name]))
 
 
 def _asks(messages: Any) -> bool:

@@ -87,6 +87,16 @@ def test_a_dataset_s_own_solution_is_no_reply_to_messages(tmp_path: Path) -> Non
     assert one.code is None
 
 
+@pytest.mark.parametrize("gap", ["generation", "messages", "completion"])
+def test_a_gap_where_another_column_has_the_reply(tmp_path: Path, gap: str) -> None:
+    rows = [{"problem_id": "sum", gap: None, "response": ANSWER}, {"problem_id": "sum", gap: None}]
+    assert [one.code for one in read(write_jsonl(tmp_path / "x.jsonl", rows))] == [CODE, None]
+    several = [{"problem_id": "sum", gap: None, "response": [ANSWER, None], "completions": ANSWER}]
+    assert [one.code for one in read(write_jsonl(tmp_path / "z.jsonl", several))] == [CODE, None]
+    row = {"problem_id": "sum", gap: None, "response": None, "solution": REFERENCE}
+    assert [one.code for one in read(write_jsonl(tmp_path / "y.jsonl", [row]))] == [None]
+
+
 @pytest.mark.parametrize(
     ("columns", "field"),
     [
