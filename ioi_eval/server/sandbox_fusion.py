@@ -386,7 +386,7 @@ def _file(name: str, text: str) -> JobFile:
 
 def _milliseconds(name: str, seconds: float) -> int:
     if not 0 < seconds < 1e6:
-        raise _unprocessable(f"{name} must be a number of seconds above 0")
+        raise _unprocessable(f"{name} must be a number of seconds above 0 and below 1000000")
     return max(1, round(seconds * 1000))
 
 

@@ -133,6 +133,7 @@ except OSError as error: print(type(error).__name__)
         ({"language": "python"}, 422, "code"),
         ({"code": 1, "language": "python"}, 422, "code"),
         ({"code": "", "language": "python", "run_timeout": 0}, 422, "run_timeout"),
+        ({"code": "", "language": "python", "run_timeout": 1e6}, 422, "above 0 and below 1000000"),
         ({"code": "", "language": "python", "files": {"a": "?"}}, 422, "base64"),
         ({"code": "", "language": "python", "run_timeout": 61}, 400, "60000"),
     ],
