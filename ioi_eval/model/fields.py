@@ -190,9 +190,9 @@ def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def near(name: str, known: Iterable[str]) -> list[str]:
+def near(name: str, known: Iterable[str], alike: float = _NEAR) -> list[str]:
     """Return at most three names that are close to a name, the closest first."""
-    return get_close_matches(name, list(known), n=3, cutoff=_NEAR)
+    return get_close_matches(name, list(known), n=3, cutoff=alike)
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Faults, Fields, nearest, shown
+from ioi_eval.model.fields import Faults, Fields, near, nearest, shown
 from ioi_eval.model.languages import find, of_suffix
 from ioi_eval.model.values import (
     RAW_POINTS,
@@ -73,7 +73,17 @@ _NEW_MULTIPLIER = 2.0  # in younger versions
 _HUGE = 1 << 64  # nobody calls a problem by a number beyond
 _DOMJUDGE = "domjudge-problem.ini"
 _MOST_PASSES = 1000
-
+_DECIDING = (
+    *("problem_format_version", "type", "validation", "validator_flags", "limits", "grading", "constants"),
+)
+_OF_LIMITS = (  # in all versions, in drafts, and for tools of authors
+    *("time_limit", "time_multiplier", "time_multipliers", "time_safety_margin", "time_resolution"),
+    *("memory", "output", "code", "compilation_time", "compilation_memory"),
+    *("validation_time", "validation_memory", "validation_output", "validation_passes"),
+    *("generator_time", "generator_memory", "visualizer_time", "visualizer_memory"),
+)
+_UNKNOWN = "the format knows no such key"
+_MISSPELT = 0.75  # alike: a `validator`, but no `translations`
 
 # Calls that start another process, and comments, in which they are no calls.
 _CALLS = r"v?fork|posix_spawnp?|popen|system|os\.(?:fork|system|popen|spawn\w+)|subprocess\.\w+"
@@ -98,6 +108,7 @@ class Kattis(DeclaredFormat):
         new = isinstance(version, str) and version in _NEW_VERSIONS
         if not new:
             _check_legacy(header)
+        _check_keys(header, faults)
         scoring = "scoring" in _types(header)
         validation = _validation(folder, header, scoring=scoring, new=new)
         constants = Constants(header.inner("constants") if new else Fields({}, self.header, faults))
@@ -181,6 +192,21 @@ def _scores(
 
 
 # --- problem.yaml ------------------------------------------------------------------------------------
+
+
+def _check_keys(header: Fields, faults: Faults) -> None:
+    """Refuse a setting that would count nowhere, by its name or its place."""
+    for key in map(str, header.values):
+        if key in _OF_LIMITS:
+            header.fault(key, "it counts nowhere here", "Move it into limits")
+        elif key not in _DECIDING and (close := near(key, _DECIDING, _MISSPELT)):
+            header.fault(key, _UNKNOWN, nearest(key, close))
+    limits = header.inner("limits")
+    for key in map(str, limits.values):
+        if key not in _OF_LIMITS and near(key, _OF_LIMITS):
+            limits.fault(key, _UNKNOWN, nearest(key, _OF_LIMITS))
+        elif key not in _OF_LIMITS:
+            faults.note(f"{limits.place(key)}: {_UNKNOWN}, and it is passed over", Kattis.header)
 
 
 def _check_legacy(header: Fields) -> None:

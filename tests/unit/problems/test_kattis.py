@@ -278,6 +278,11 @@ def test_folders_that_are_no_program(tmp_path: Path, names: list[str], words: st
         ),
         ("limits: {memory: lots}", "limits.memory", "whole number"),
         ("limits: {output: -1}", "limits.output", "above 0"),
+        ("limits: {memory_limit: 64}", "limits.memory_limit", "or 'memory'"),
+        ("limits: {time_limits: 1}", "limits.time_limits", "Did you mean 'time_limit'"),
+        ("memory: 64", "memory", "Move it into limits"),
+        ("validator: custom", "validator", "Did you mean 'validation'"),
+        ("validator_flag: case_sensitive", "validator_flag", "Did you mean 'validator_flags'"),
         ("type: scoring\ngrading: {objective: min}", "grading.objective", "fewest points"),
     ],
 )
@@ -288,6 +293,14 @@ def test_a_wrong_field_is_named(tmp_path: Path, header: str, field: str, words: 
     assert (error.where, error.field) == ("p/problem.yaml", field)
     assert words in str(error)
     assert error.remedy
+
+
+def test_keys_that_decide_nothing_are_passed_over(tmp_path: Path) -> None:
+    header = "name: x\ntranslations: [de]\nlimits: {time_limit: 1, colour: red}\n"
+    package = read(write(tmp_path / "p", header=header), "p")
+    assert package.errors == ()
+    words = "limits.colour: the format knows no such key, and it is passed over"
+    assert package.notes == (f"p/problem.yaml: {words}",)
 
 
 @pytest.mark.parametrize(
