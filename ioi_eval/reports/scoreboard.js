@@ -75,7 +75,8 @@ class Replay {
   }
 }
 
-const digits = (value) => String(parseFloat(value.toFixed(2)));
+// As the board at the end: in the middle, as at 2.125, the even digit. Of such numbers JavaScript rounds only these otherwise.
+const digits = (value) => String(parseFloat((value % 0.5 === 0.125 ? value - 0.005 : value).toFixed(2)));
 const clock = (seconds) => {
   if (seconds === null) return "–";
   const whole = Math.floor(seconds), two = (value) => String(value).padStart(2, "0");

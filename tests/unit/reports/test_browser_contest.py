@@ -12,6 +12,7 @@ from support.cups import hold
 from test_html_page import HOSTILE
 
 from ioi_eval import report_sync
+from ioi_eval.reports.document import number
 from ioi_eval.runs.work import synchronous
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
@@ -85,6 +86,12 @@ def test_the_keyboard_replays_the_contest(cup: Path, browser: Any) -> None:
     assert board(browser) == FINAL
     assert find(browser, "table[data-replay] td a").get_attribute("href").startswith("file:")
     assert find(browser, ".tools .when").text == said(browser)
+
+
+def test_points_of_the_replay_are_rounded_as_on_the_board(cup: Path, browser: Any) -> None:
+    browser.get((cup / "report.html").as_uri())
+    points = [n / 16 for n in range(1000)] + [172.125, 1.005, 33.335, 99.995]
+    assert browser.execute_script("return arguments[0].map(digits)", points) == [*map(number, points)]
 
 
 def test_on_paper_and_without_a_script_it_is_the_final_board(cup: Path, browser: Any) -> None:
