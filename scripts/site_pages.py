@@ -54,7 +54,7 @@ def commands_page() -> str:
 
 def _help(*command: str) -> str:
     return subprocess.run(
-        [sys.executable, "-m", "ioi_eval.cli", *command, "--help-all" if command else "--help"],
+        [sys.executable, "-m", "ioi_eval", *command, "--help-all" if command else "--help"],
         env={**os.environ, "COLUMNS": "80"},
         capture_output=True,
         text=True,

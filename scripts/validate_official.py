@@ -109,7 +109,7 @@ def packages(
 def generated(package: Package, store: Store, kept: ExitStack) -> Package:
     """Return the package with the tests that its programs make; as it is, if it lacks more than these."""
     folder = kept.enter_context(tempfile.TemporaryDirectory(prefix="ioi-eval-generate-"))
-    command = (sys.executable, "-m", "ioi_eval.cli", "problems", package.where, "--generate", folder)
+    command = (sys.executable, "-m", "ioi_eval", "problems", package.where, "--generate", folder)
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:
         return package
     (whole,) = check_problems(Path(folder), cache=store.root / "packages")

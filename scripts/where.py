@@ -72,7 +72,7 @@ def inside(cache: str) -> None:
     os.environ.update(
         IOI_EVAL_CACHE=f"{cache}/kept", PYTHONDONTWRITEBYTECODE="1", HOME=cache, PYTHONPATH=str(tree)
     )
-    ours = [sys.executable, "-m", "ioi_eval.cli"]
+    ours = [sys.executable, "-m", "ioi_eval"]
     doctor = subprocess.run(
         [*ours, "doctor", "--json"], capture_output=True, text=True, cwd=tree, check=False
     )

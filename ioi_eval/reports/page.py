@@ -76,12 +76,12 @@ _MODES = {
     "(max_tokened_last).",
 }
 _UNSCORED = (
-    "The judge or its machine failed, not the submissions. They are listed below, and no score or average "
-    "counts them. Run the same command again to retry only them."
+    "The judge or its machine failed, not the submissions. What could not be judged is listed below, and no "
+    "score or average counts it. Run the same command again to retry only that."
 )
 _FINAL = (
-    "They are listed below, and no score or average counts them. Another try cannot help: these submissions "
-    "or their problems cannot be judged."
+    "What could not be judged is listed below, and no score or average counts it. Another try cannot help: "
+    "the fault lies in the submissions or their problems."
 )
 _ALL_PAGES = "A report with pages=all has one for each."
 _FEWER: Mapping[PagesOf, Sequence[str]] = {

@@ -100,7 +100,7 @@ def watched(process: subprocess.Popen[bytes]) -> tuple[int, int]:
 
 def run(folder: Path, out: str) -> tuple[float, float]:
     """MiB: its own, and with everything mapped."""
-    command = [sys.executable, "-m", "ioi_eval.cli", "score", "dump.jsonl", "--problems", "ioi"]
+    command = [sys.executable, "-m", "ioi_eval", "score", "dump.jsonl", "--problems", "ioi"]
     arguments = ["--data-dir", "copies", "--out", out, "--quiet", "--all-tests"]
     environment = {**os.environ, "IOI_EVAL_CACHE": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}
     with subprocess.Popen([*command, *arguments], cwd=folder, env=environment) as process:

@@ -68,7 +68,7 @@ class Proxy:
 async def worker(cache: Path, *options: str) -> AsyncIterator[tuple[int, int]]:
     """Its process and its port."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "ioi_eval.cli", "worker", "--port", "0", "--slots", "2", *options,
+        sys.executable, "-m", "ioi_eval", "worker", "--port", "0", "--slots", "2", *options,
         env={"PATH": "/usr/bin:/bin", "IOI_EVAL_CACHE": str(cache)}, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None

@@ -19,7 +19,7 @@ from typing import Any
 from ioi_eval import Results, load_problems
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
-CLI = (sys.executable, "-m", "ioi_eval.cli")
+CLI = (sys.executable, "-m", "ioi_eval")
 # Whatever ends us ends them.
 BUSY = ("setpriv", "--pdeathsig", "KILL", "/bin/sh", "-c", "while :; do :; done")
 Rows = dict[str, tuple[Any, ...]]

@@ -18,7 +18,7 @@ Verdicts = dict[tuple[str, str], str]
 
 def judge(out: Path) -> Verdicts:
     """All verdicts of one run, by solution and test."""
-    command = [sys.executable, "-m", "ioi_eval.cli", "validate", str(EXAMPLES), "--out", str(out), "--quiet"]
+    command = [sys.executable, "-m", "ioi_eval", "validate", str(EXAMPLES), "--out", str(out), "--quiet"]
     subprocess.run(command, check=True)
     return {(one.key, test.test_name): test.status for one in Results.open(out) for test in one.tests}
 

@@ -35,7 +35,7 @@ def distinct(count: int, first: int) -> Iterator[Submission]:
 @asynccontextmanager
 async def worker(cache: Path, *options: str) -> AsyncIterator[str]:
     """Its address."""
-    command = ("-m", "ioi_eval.cli", "worker", "--port", "0", *options)
+    command = ("-m", "ioi_eval", "worker", "--port", "0", *options)
     process = await asyncio.create_subprocess_exec(
         sys.executable, *command, env={"PATH": "/usr/bin:/bin", "IOI_EVAL_CACHE": str(cache)},
         stdout=asyncio.subprocess.PIPE,

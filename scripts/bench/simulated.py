@@ -223,7 +223,7 @@ class Connection(asyncio.Protocol):
 async def real_worker(cache: Path) -> AsyncIterator[str]:
     """The address of a real worker of one slot."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "ioi_eval.cli", "worker", "--port", "0", "--slots", "1",
+        sys.executable, "-m", "ioi_eval", "worker", "--port", "0", "--slots", "1",
         env={"PATH": "/usr/bin:/bin", "IOI_EVAL_CACHE": str(cache)}, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None

@@ -17,7 +17,7 @@ from pathlib import Path
 import aiohttp
 
 PROBLEMS = Path(__file__).parents[2] / "examples" / "problems"
-TOOL = (sys.executable, "-m", "ioi_eval.cli")
+TOOL = (sys.executable, "-m", "ioi_eval")
 TICKS = os.sysconf("SC_CLK_TCK")
 PATIENCE = 300  # seconds until a run has a row
 

@@ -49,7 +49,7 @@ def token(tmp_path: Path) -> Path:
 def ports(cli: CommandLine, token: Path) -> Iterator[list[int]]:
     """Of workers that answer."""
     command = cli.folder / "ioi-eval"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m ioi_eval.cli "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m ioi_eval "$@"\n')
     command.chmod(0o755)
     options = ["--ioi-eval", command, "--token-file", token, "--logs", cli.folder / "logs", "--cpus", "1"]
     started = slurm(cli, _DEPLOY / "launch", *options, "--mem", "1G", "--port", free_port(), _WORKERS)

@@ -82,7 +82,7 @@ class CommandLine:
             )
 
     def argv(self, *arguments: str | Path) -> list[str]:
-        return [sys.executable, "-m", "ioi_eval.cli", *map(str, arguments)]
+        return [sys.executable, "-m", "ioi_eval", *map(str, arguments)]
 
     def among_the_systems(self) -> CommandLine:
         """Return one whose calls find the system's programs, and not all that a user has of his own."""

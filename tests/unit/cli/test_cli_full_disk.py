@@ -21,7 +21,7 @@ def on_a_full_disk(folder: Path, *words: str | Path) -> subprocess.CompletedProc
     small = folder / "small"
     small.mkdir()
     space = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", _SMALL, small)
-    command = (sys.executable, "-m", "ioi_eval.cli", *words)
+    command = (sys.executable, "-m", "ioi_eval", *words)
     done = subprocess.run((*space, *command), capture_output=True, text=True, check=False)
     if "unshare" in done.stderr:
         pytest.skip("this user may not make namespaces")

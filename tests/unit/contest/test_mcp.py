@@ -272,7 +272,7 @@ async def test_a_client_starts_the_command(cli: CommandLine, tmp_path: Path) -> 
     serve = ["contest", "serve", LANTERNS, "--out", str(tmp_path / "cup")]
     parameters = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "ioi_eval.cli", *serve, "--stdio", "otter", "--submissions", "3"],
+        args=["-m", "ioi_eval", *serve, "--stdio", "otter", "--submissions", "3"],
         env={**os.environ, "IOI_EVAL_CACHE": str(cli.cache), "PYTHONPATH": ":".join(filter(None, sys.path))},
     )
     async with Client(parameters) as otter:
