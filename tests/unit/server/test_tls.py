@@ -34,6 +34,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
          "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+         "-addext", "keyUsage=keyCertSign,digitalSignature",
          "-keyout", key, "-out", certificate],
         check=True, capture_output=True,
     )  # fmt: skip
@@ -89,9 +90,12 @@ def test_a_key_with_a_password_is_refused_and_nobody_is_asked(files: tuple[Path,
 
 
 def signed(authority: tuple[Path, Path], folder: Path, name: str, days: str) -> Path:
-    """Return a certificate for the authority's own key, by another name or for other days."""
+    """Return a certificate for the authority's own key, by another name or for other days.
+
+    Python 3.13 asks for all extensions.
+    """
     asking, certificate, names = folder / "asking", folder / "certificate", folder / "names"
-    names.write_text(f"subjectAltName={name}\n")
+    names.write_text(f"subjectAltName={name}\nauthorityKeyIdentifier=keyid\n")
     subprocess.run(
         ["openssl", "req", "-new", "-key", authority[1], "-subj", "/CN=worker", "-out", asking],
         check=True, capture_output=True,
