@@ -309,6 +309,7 @@ _PACKAGES = {
 
 def main() -> NoReturn:
     """The entry point: errors that we raise on purpose become one line, all others are bugs and show."""
+    _open_streams()
     console.tell_what_is_logged()
     try:
         app(prog_name="ioi-eval")
@@ -319,6 +320,16 @@ def main() -> NoReturn:
             raise
         console.complain(words)
     sys.exit(console.BAD_INPUT)
+
+
+def _open_streams() -> None:
+    """Open the standard streams that somebody has closed: the next file would take a stream's number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r"))
 
 
 def _sentence(error: Exception) -> str | None:

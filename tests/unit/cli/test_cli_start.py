@@ -12,6 +12,7 @@ import pytest
 from support.command_line import CommandLine
 
 from ioi_eval.cli import COMMANDS, console, loaded
+from ioi_eval.store.resources import examples
 
 pytestmark = pytest.mark.once
 
@@ -44,6 +45,13 @@ def test_little_is_loaded_before_it_is_needed(arguments: str, shared_cache: Path
     modules = loaded_by(arguments, cache=shared_cache)
     assert "ioi_eval.cli" in modules
     assert HEAVY & modules == set()
+
+
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-"])
+def test_it_runs_where_streams_are_closed(usual_cache: Path, closed: str) -> None:
+    script = f"exec {sys.executable} -m ioi_eval problems {examples() / 'problems' / 'lanterns'} {closed}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_help_loads_no_command(shared_cache: Path) -> None:
