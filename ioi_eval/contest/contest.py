@@ -351,6 +351,7 @@ class Session:
     ) -> Submitted:
         attempts, same = self._own.problems[problem], identity(about, submission)
         async with self._turn(), attempts.turn:
+            self._refuse_late()  # the turn may have come after the end
             if same in attempts.by_code:
                 return self._told(about, attempts, attempts.by_code[same], repeats=True)
             at, limit = self._contest.seconds, self._rules.submissions
@@ -394,8 +395,7 @@ class Session:
         outputs: Mapping[str, str] | None = None,
     ) -> Submission:
         """Raise Refused for what cannot be meant, before it waits for anything."""
-        if self._contest.over:
-            raise Refused("the contest is over")
+        self._refuse_late()
         most, takes_files = self._rules.code_bytes, problem.task_type in _FILES
         if code is not None:
             _encoded(code, most, "code")
@@ -435,11 +435,14 @@ class Session:
         self._own.calls += 1
         try:
             async with self._own.room:
-                if self._contest.over or self._contest.closed:
-                    raise Refused("the contest is over")
+                self._refuse_late()
                 yield
         finally:
             self._own.calls -= 1
+
+    def _refuse_late(self) -> None:
+        if self._contest.over or self._contest.closed:
+            raise Refused("the contest is over")
 
     # --- what comes of it ---
 

@@ -236,6 +236,22 @@ async def test_time_and_pauses() -> None:
         assert session.standing().points == 200
 
 
+async def test_what_waits_until_the_contest_is_over_is_refused() -> None:
+    """The second call waits for the first one, whose judging takes longer than what is left."""
+    clock, record = Clock(), Kept()
+
+    def slow(test: FakeTest) -> float:
+        clock.now += 600
+        return 1.0
+
+    async with contest(Rules(seconds=600), record=record, clock=clock, engine=FakeEngine(slow)) as held:
+        session = held.session("otter")
+        calls = (session.submit("sum", code) for code in ("first", "second"))
+        first, second = await asyncio.gather(*calls, return_exceptions=True)
+    assert isinstance(first, Submitted) and isinstance(second, Refused) and "is over" in str(second)
+    assert [(row["code"], row["contest_seconds"]) for row in record.rows] == [("first", 0)]
+
+
 async def test_the_last_gain_is_the_last_one_that_brought_points() -> None:
     """The one who had the points earlier is ahead: later submissions that add nothing cost nothing."""
     clock = Clock()
