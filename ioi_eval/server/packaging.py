@@ -75,9 +75,6 @@ def install(folder: Path, *, compiler: Path | None = None, headers: Sequence[str
     info = _info()
     below = f"{info['language']}/{info['version']}"
     place = folder / below
-    if compiler is not None and not (compiler / "bin").is_dir():
-        remedy = "Name the folder that has a compiler's bin/ as compiler=FOLDER"
-        raise InputError("there is no bin/ in it", where=os.fspath(compiler), remedy=remedy)
     brought_before = place / _COMPILER if (place / _COMPILER).is_dir() else None
     try:
         with _precompiled(compiler or brought_before, headers) as precompiled:
@@ -146,6 +143,9 @@ def _files(info: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
 @contextmanager
 def _precompiled(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path]:
     """A folder with the big header for each standard. A compiler finds the one that it can take."""
+    if prefix is not None and not (prefix / "bin").is_dir():
+        remedy = "Name the folder that has a compiler's bin/ as compiler=FOLDER"
+        raise InputError("there is no bin/ in it", where=os.fspath(prefix), remedy=remedy)
     chosen: dict[str, Language] = {}
     for name in standards:
         language = find(name, field="headers")

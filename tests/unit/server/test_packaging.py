@@ -7,7 +7,10 @@ import json
 import os
 import re
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -155,6 +158,14 @@ def test_an_index(tmp_path: Path, compiler: Path, precompiler: Path) -> None:
     assert os.access(tmp_path / "installed" / "compiler" / "bin" / "our-compiler", os.X_OK)
     again = publish(tmp_path, "http://10.0.0.5:8000", compiler=compiler, headers=("gnu++20",))
     assert again == line, "the same bytes again"
+
+
+@pytest.mark.parametrize("write", [install, partial(publish, url="http://10.0.0.5:8000")])
+def test_a_folder_that_is_no_compilers(tmp_path: Path, write: Callable[..., Any]) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="there is no bin/ in it"):
+        write(tmp_path / "packages", compiler=tmp_path / "empty")
+    assert not (tmp_path / "packages" / "index").exists()
 
 
 async def test_a_server_runs_jobs_through_it(tmp_path: Path, store: Store, compiler: Path) -> None:
