@@ -52,6 +52,7 @@ _ARGUMENT = re.compile(
 _FIELDS = {
     "column": "--expected-column",
     "contents_folder": "--contents-folder",
+    "headers": "--headers",
     "most": "--references",
     "problems": "--problems",
     "references": "--validate-references",
@@ -59,6 +60,7 @@ _FIELDS = {
     "results": "--results",
     "reuse": "--reuse",
     "scale": "--expected-scale",
+    "url": "--url",
 }
 
 

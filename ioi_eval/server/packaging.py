@@ -12,6 +12,7 @@ import hashlib
 import io
 import logging
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -105,6 +106,9 @@ def publish(
     folder: Path, url: str, *, compiler: Path | None = None, headers: Sequence[str] = ()
 ) -> IndexLine:
     """Writes the archive into a folder that is served at `url`, and its line into the file `index` there."""
+    if not re.fullmatch(r"https?://[^\s,]+", url):  # a line of the index is cut at commas
+        remedy = "Give the URL at which DIR is served: http://10.0.0.5:8000"
+        raise InputError(f"servers cannot fetch from {url!r}", field="url", remedy=remedy)
     info = _info()
     name = f"{info['language']}-{info['version']}.pkg.tar.gz"
     try:

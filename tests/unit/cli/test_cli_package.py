@@ -28,6 +28,8 @@ def test_an_index(cli: CommandLine) -> None:
         (("--index", "www"), "Give the URL at which DIR is served"),
         (("www", "--url", "http://x"), "Add --index"),
         (("file/packages",), "cannot be written"),
+        (("--index", "www", "--url", "10.0.0.5:8000"), "error: --url: servers cannot fetch from"),
+        (("www", "--headers", "python"), "error: --headers: 'python' has no header to precompile"),
     ],
 )
 def test_what_does_not_go_together(cli: CommandLine, arguments: tuple[str, ...], words: str) -> None:

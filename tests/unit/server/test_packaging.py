@@ -168,6 +168,14 @@ def test_a_folder_that_is_no_compilers(tmp_path: Path, write: Callable[..., Any]
     assert not (tmp_path / "packages" / "index").exists()
 
 
+@pytest.mark.parametrize("url", ["10.0.0.5:8000", "http://", "http://x/a,b", "http://x/a b", "http://x\ny"])
+def test_an_address_that_no_server_reads(tmp_path: Path, url: str) -> None:
+    """A server cuts a line of the index at commas, and fetches what begins with a scheme."""
+    with pytest.raises(InputError, match="cannot fetch from"):
+        publish(tmp_path / "www", url)
+    assert not (tmp_path / "www").exists()
+
+
 async def test_a_server_runs_jobs_through_it(tmp_path: Path, store: Store, compiler: Path) -> None:
     install(tmp_path / "packages", compiler=compiler)
     engine = EmbeddedEngine(store=store, slots=1, packages=(tmp_path / "packages",))
