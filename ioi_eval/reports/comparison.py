@@ -360,18 +360,21 @@ def _square(problem: PairedProblem | None, most: float) -> Square:
 
 def ranks(before: Summary, after: Summary) -> Section | None:
     """Compare the ranks of models that are in both runs, in the order of each run's first table."""
-    orders = [[model.model for model in run.models] for run in (before, after)]
-    old, new = ([name for name in own if name in other] for own, other in (orders, orders[::-1]))
-    if len(new) < 2:
+    standings = [
+        {model.model: (-round(model.points, 6), -model.problems_solved) for model in run.models}
+        for run in (before, after)
+    ]
+    names = [name for name in standings[1] if name in standings[0]]
+    if len(names) < 2:
         return None
     rows: list[list[Cell]] = []
-    for place, name in enumerate(new):
-        risen = old.index(name) - place
-        change = f"{'up' if risen > 0 else 'down'} {abs(risen)}" if risen else NOTHING
-        rows.append([model_name(name), f"{old.index(name) + 1}", f"{place + 1}", change])
+    for name in names:
+        old, new = (1 + sum(own[other] < own[name] for other in names) for own in standings)
+        change = f"{'up' if new < old else 'down'} {abs(new - old)}" if new != old else "0"
+        rows.append([model_name(name), f"{old}", f"{new}", change])
     return Section(
         title="Ranks",
-        text=["By points, of the models that are in both runs."],
+        text=["By points, then solved problems, of the models that are in both runs; equals share a rank."],
         table=TableBlock(heads=["Model", "Before", "After", "Change"], rows=rows),
     )
 

@@ -89,6 +89,15 @@ def test_ranks_of_models_in_both_runs(tmp_path: Path) -> None:
     )
 
 
+def test_models_of_equal_points_share_a_rank(tmp_path: Path) -> None:
+    """The order of names is no rank: nobody rises by it."""
+    before = run(tmp_path / "old", {"m1": True, "m2": True, "m3": True})
+    after = run(tmp_path / "new", {"m1": False, "m2": True, "m3": True})
+    found = ranks(summary(before), summary(after))
+    assert found is not None
+    assert cells(found)[1:] == [["m2", "1", "1", "0"], ["m3", "1", "1", "0"], ["m1", "1", "3", "down 2"]]
+
+
 def test_no_run_is_no_comparison(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run is named"):
         report_sync([], out=tmp_path / "out")
