@@ -45,7 +45,9 @@ class Listing {
 const count = (rows) => rows.length.toLocaleString("en");
 
 function value(row, place) {
-  const text = row.cells[place].textContent.trim();
+  const text = row.cells[place].textContent.trim().replace(/^up /, "").replace(/^down /, "-");
+  const time = /^(\d+):(\d\d):(\d\d)$/.exec(text);
+  if (time) return time.slice(1).reduce((sum, part) => 60 * sum + Number(part), 0);
   const number = parseFloat(text.replaceAll(",", ""));
   return Number.isNaN(number) ? -Infinity : number;
 }

@@ -26,6 +26,7 @@ from ioi_eval.models import Verdict
 from ioi_eval.reports import named, summary, write_comparison, write_reports
 from ioi_eval.reports.document import ALL, problem_page, visible
 from ioi_eval.rules.metrics import interval
+from ioi_eval.runs import report_sync
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
 
@@ -382,6 +383,26 @@ def test_lists_sort_and_filter(folder: Path, browser: Any) -> None:
     find(browser, "input.filter").send_keys("\b" * 7)
     find(browser, "select[aria-label='Only of this verdict']").send_keys("CE")
     assert column(browser, 3) == ["CE"] * 6
+
+
+def test_changes_of_ranks_sort_as_numbers(tmp_path: Path, browser: Any) -> None:
+    folders = []
+    for name, models in (("before", "abcd"), ("after", "dbac")):
+        rows = []
+        for solved, model in enumerate(reversed(models), 1):
+            for number in range(4):
+                of = problem(f"p{number}")
+                one = submission(f"{model}-{number}", problem_id=of.id, row={"model": model})
+                wrong = {} if number < solved else {"1-a": Verdict.WA}
+                rows.append(result_row(one, of, result(one, wrong, problem=of)))
+        folders.append(write_run(tmp_path / name, rows))
+    report_sync(folders, out=tmp_path)
+    browser.get((tmp_path / "comparison.html").as_uri())
+    ranks = "[data-name=Ranks]"
+    for order in (["up 3", "0", "down 1", "down 2"], ["down 2", "down 1", "0", "up 3"]):
+        find(browser, f"{ranks} th:nth-child(4) button").click()
+        rows = browser.find_elements("css selector", f"{ranks} tbody tr")
+        assert [row.text.split(" ", 3)[3] for row in rows] == order
 
 
 def test_the_search_box_asks_the_list_of_submissions(folder: Path, browser: Any) -> None:

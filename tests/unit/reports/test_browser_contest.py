@@ -94,6 +94,18 @@ def test_points_of_the_replay_are_rounded_as_on_the_board(cup: Path, browser: An
     assert browser.execute_script("return arguments[0].map(digits)", points) == [*map(number, points)]
 
 
+def test_the_last_gain_is_sorted_as_a_time(tmp_path: Path, browser: Any) -> None:
+    """Minutes and seconds count, not the hours alone."""
+    steps = ((150, "otter"), (20, "heron"), (7300, "lynx"), (90, "crane"))
+    synchronous(hold)(tmp_path, [(at, name, "tide", "all") for at, name in sorted(steps)])
+    browser.get((tmp_path / "cup" / "report.html").as_uri())
+    gained = []
+    for _ in range(2):
+        find(browser, "table[data-replay] th:nth-child(5) button").click()
+        gained.append([row[4] for row in board(browser)])
+    assert gained[0] == ["2:01:40", "0:02:30", "0:01:30", "0:00:20"] and gained[1] == gained[0][::-1]
+
+
 def test_on_paper_and_without_a_script_it_is_the_final_board(cup: Path, browser: Any) -> None:
     browser.get((cup / "report.html").as_uri())
     reach(browser, ".replay")
