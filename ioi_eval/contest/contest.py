@@ -41,6 +41,7 @@ from ioi_eval.contest.rules import (
     with_samples_alone,
 )
 from ioi_eval.judge.judge import Judge
+from ioi_eval.model.doing import Doing, doing
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
 from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.values import Blob, NamedBlob, Problem, Submission, SubmissionResult, TaskType, Verdict
@@ -144,6 +145,7 @@ class Contest:
         self.languages = spoken if languages is None else spoken & {*languages}
         self._known: dict[str, _Participant] = {}
         self._complained: set[str] = set()  # why rows could not be kept: each is logged once
+        self.under_way = dict[Doing, None]()  # submissions that are judged, in the order in which they began
         self.closed = False  # nothing more is kept, so nothing more is answered
         for name in participants or ():
             self.session(name)
@@ -371,7 +373,12 @@ class Session:
             }
             key = f"{self.participant}/{problem}#{number}"
             submission = msgspec.structs.replace(submission, key=key, row=row)
-            result, compiler = await self._judged(about, submission, None)
+            with doing(key, problem) as now:
+                self._contest.under_way[now] = None
+                try:
+                    result, compiler = await self._judged(about, submission, None)
+                finally:
+                    del self._contest.under_way[now]
             if compiler:
                 submission = msgspec.structs.replace(submission, row={**row, COMPILER: compiler})
             self._keep("judged", result_row(submission, about, result))

@@ -40,9 +40,10 @@ from ioi_eval.model.values import Problem, Value, Verdict
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.rules.extraction import extract
 from ioi_eval.runs.authors import Asking, Requests, author_name, opened_author, refuse_lacking, settings_of
-from ioi_eval.runs.engine import AnyEngine
+from ioi_eval.runs.engine import AnyEngine, stop
 from ioi_eval.runs.events import OnEvent, ignore
 from ioi_eval.runs.journal import Journal
+from ioi_eval.runs.runner import submissions_now
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.sources import Source, no_problem, opened, source_name
 from ioi_eval.runs.work import (
@@ -57,7 +58,18 @@ from ioi_eval.runs.work import (
 )
 from ioi_eval.store import Store
 from ioi_eval.store.files import Lines, cut_torn_line, read_value, replace
-from ioi_eval.store.folder import CONTEST, RUNS, TURNS, decoded, read_rows, write_stopped
+from ioi_eval.store.folder import (
+    CONTEST,
+    RUNS,
+    TURNS,
+    Progress,
+    decoded,
+    read_rows,
+    write_progress,
+    write_stopped,
+)
+
+_TELLING, _ALIVE = 1.0, 10  # seconds between two looks at what is judged, and two signs of life
 
 
 class _Begun(Value):
@@ -134,11 +146,46 @@ async def open_contest(
                     describe = partial(describe_problems, work, setup, journal, limits.limited, untried=True)
                     await describe()
                     try:
-                        yield contest
+                        async with _showing(setup.folder, contest):
+                            yield contest
                     finally:
                         contest.closed = True
                         await describe()
         write_reports(setup.folder)
+
+
+@contextlib.asynccontextmanager
+async def _showing(folder: Path, contest: Contest) -> AsyncIterator[None]:
+    """Keep what `ioi-eval view` shows of a run that goes on, and that it has ended. Nothing else reads it."""
+    said = Progress()
+
+    def say(*, ended: bool = False) -> None:
+        nonlocal said
+        now = submissions_now(() if ended else contest.under_way)
+        new = Progress(
+            under_way=now.number,
+            building=now.building,
+            builds_waiting=now.builds_waiting,
+            submissions=now.longest,
+            at=now.at // _ALIVE * _ALIVE,
+            ended=ended,
+        )
+        if new != said:
+            said = new
+            with contextlib.suppress(InputError):  # a full disk ends no contest
+                write_progress(folder, new)
+
+    async def go_on() -> None:
+        while True:
+            say()
+            await asyncio.sleep(_TELLING)
+
+    telling = asyncio.create_task(go_on())
+    try:
+        yield
+    finally:
+        await stop(telling)
+        say(ended=True)
 
 
 class _Ledger:

@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 import pytest
 from support.engines import fake_profile
+from support.waits import until
 from support.warm_command import warm_command
 
 from ioi_eval import InputError, Results, load_problems
-from ioi_eval.contest import Feedback, NotJudged, Refused, Rules, open_contest
+from ioi_eval.contest import Feedback, NotJudged, Refused, Rules, hosting, open_contest
 from ioi_eval.runs import RunOptions
-from ioi_eval.store.folder import read_rows
+from ioi_eval.store.folder import read_progress, read_rows
 from ioi_eval.store.resources import examples
 from ioi_eval.store.tasks import read_tasks
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
@@ -181,6 +182,28 @@ async def test_a_call_under_way_at_the_end_counts_for_nothing(tmp_path: Path) ->
     assert (tmp_path / "failures.jsonl").read_text() == "" if (tmp_path / "failures.jsonl").exists() else True
     with pytest.raises(Refused, match="the contest is over"):
         await session.submit("lanterns", "right")
+
+
+async def test_a_view_shows_what_goes_on_and_that_it_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosting, "_TELLING", 0.0)
+    engine = FakeEngine(delay=3600)
+    async with open_contest(SOURCE, out=tmp_path, engine=engine) as contest:
+        call = asyncio.create_task(contest.session("otter").submit("lanterns", "right"))
+
+        def shown() -> bool:
+            there = read_progress(tmp_path)
+            return there is not None and there.under_way == 1
+
+        await until(shown)
+        there = read_progress(tmp_path)
+        assert there is not None and [one.key for one in there.submissions] == ["otter/lanterns#1"]
+        assert there.at is not None and not there.ended
+        call.cancel()
+    ended = read_progress(tmp_path)
+    assert ended is not None and ended.ended and ended.under_way == 0
+    await asyncio.gather(call, return_exceptions=True)
 
 
 SERVER = """
