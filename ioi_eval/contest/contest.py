@@ -354,8 +354,10 @@ class Session:
         attempts, same = self._own.problems[problem], identity(about, submission)
         async with self._turn(), attempts.turn:
             self._refuse_late()  # the turn may have come after the end
-            if same in attempts.by_code:
-                return self._told(about, attempts, attempts.by_code[same], repeats=True)
+            before, last = attempts.by_code.get(same), len(attempts.worths)
+            # Where the last submission counts, an earlier one again is a new one.
+            if before is not None and (before == last or self._rules.mode != scoring.Mode.MAX_TOKENED_LAST):
+                return self._told(about, attempts, before, repeats=True)
             at, limit = self._contest.seconds, self._rules.submissions
             if limit is not None and len(attempts.worths) >= limit:
                 raise Refused(f"all {limit} submissions for {problem} are used up")

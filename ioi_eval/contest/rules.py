@@ -120,6 +120,7 @@ class Rules(Value):
 
     def told(self) -> str:
         """Return the rules as a participant is told them."""
+        again = "The last code" if self.mode == Mode.MAX_TOKENED_LAST else "The same code"
         return "\n".join(
             [
                 "Take part in a programming contest: read statements, try programs, submit them for points.",
@@ -127,7 +128,7 @@ class Rules(Value):
                 f"Feedback on submissions: {self.feedback}.",
                 f"Submissions for each problem: {self.submissions or 'no limit'}.",
                 f"Runs on inputs of your own for each problem: {self.runs or 'no limit'}.",
-                "The same code again, and failures of the judge, cost nothing.",
+                f"{again} again, and failures of the judge, cost nothing.",
             ]
         )
 

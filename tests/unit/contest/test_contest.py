@@ -161,6 +161,19 @@ async def test_the_same_code_costs_nothing() -> None:
     assert [row["key"] for row in record.rows] == ["otter/sum#1", "heron/sum#1", "otter/sum#2"]
 
 
+async def test_an_earlier_code_again_is_the_last_one_where_the_last_one_counts() -> None:
+    record, rules = Kept(), Rules(submissions=3, mode=Mode.MAX_TOKENED_LAST)
+    async with contest(rules, record=record) as held:
+        session = held.session("otter")
+        for code in ("right", "wrong:1", "wrong:1"):
+            told = await session.submit("sum", code)
+        assert told.repeats and (told.number, told.best, told.left) == (2, 60, 1)
+        told = await session.submit("sum", "right")
+        assert not told.repeats and (told.number, told.best, told.left) == (3, 100, 0)
+        assert held.solved("otter", "sum") and "The last code again" in held.rules.told()
+    assert [row["code"] for row in record.rows] == ["right", "wrong:1", "right"]
+
+
 async def test_submissions_at_the_same_time_are_counted_one_by_one() -> None:
     record = Kept()
     async with contest(Rules(submissions=1), record=record) as held:
