@@ -38,6 +38,7 @@ from ioi_eval.model.options import Count, Said
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Problem, Value, Verdict
 from ioi_eval.reports import Results, Summary, write_reports
+from ioi_eval.reports.document import counted
 from ioi_eval.rules.extraction import extract
 from ioi_eval.runs.authors import Asking, Requests, author_name, opened_author, refuse_lacking, settings_of
 from ioi_eval.runs.engine import AnyEngine, stop
@@ -119,6 +120,8 @@ async def open_contest(
             settings={"contest": source_name(source), **settings},
         )
         with journal_of(work, setup) as journal:
+            if spoken is None:  # else replies are kept, whose programs come again
+                _refuse_to_lose(journal)
             async with judging(setup, problems.packages) as (judge, _):
                 if spoken is None:
                     await judge.keep_promises(problems.packages, languages)
@@ -152,6 +155,17 @@ async def open_contest(
                         contest.closed = True
                         await describe()
         write_reports(setup.folder)
+
+
+def _refuse_to_lose(journal: Journal) -> None:
+    """Raise InputError where results are of problems that are others now: nobody would submit again."""
+    if lost := [journal.row(key)["problem_id"] for key in journal.superseded]:
+        raise InputError(
+            f"{', '.join(sorted({*lost}))}: changed, or called otherwise, since the contest began, "
+            f"which would lose {counted(len(lost), 'submission')}",
+            where=str(journal.folder),
+            remedy="Put the problems back, choose another out=FOLDER, or discard all with fresh=True",
+        )
 
 
 @contextlib.asynccontextmanager

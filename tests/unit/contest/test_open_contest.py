@@ -126,6 +126,27 @@ async def test_rules_of_a_contest_that_has_begun_stay(tmp_path: Path) -> None:
         assert contest.session("otter").problems()[0].attempts == 0
 
 
+async def test_a_problem_that_has_changed_loses_no_submission(tmp_path: Path) -> None:
+    source, cup = tmp_path / "lanterns", tmp_path / "cup"
+    shutil.copytree(SOURCE, source)
+    async with open_contest(source, out=cup, engine=FakeEngine()) as contest:
+        await contest.session("otter").submit("lanterns", "right")
+    answer = next(source.glob("tests/*.out"))
+    before, rows = answer.read_text(), (cup / "results.jsonl").read_bytes()
+    answer.write_text("other\n")
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"lanterns: changed.* would lose 1 submission"):
+            async with open_contest(source, out=cup, engine=FakeEngine()):
+                pass
+    assert (cup / "results.jsonl").read_bytes() == rows
+    answer.write_text(before)
+    async with open_contest(source, out=cup, engine=FakeEngine()) as contest:
+        assert contest.session("otter").problems()[0].attempts == 1
+    answer.write_text("other\n")
+    async with open_contest(source, out=cup, engine=FakeEngine(), options=RunOptions(fresh=True)) as contest:
+        assert contest.session("otter").problems()[0].attempts == 0
+
+
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
