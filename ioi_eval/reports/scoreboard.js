@@ -84,3 +84,6 @@ const clock = (seconds) => {
 };
 
 for (const table of document.querySelectorAll("table[data-replay]")) new Replay(table);
+
+// On paper, all of its rows.
+for (const table of document.querySelectorAll("#scoreboard table")) addEventListener("beforeprint", () => listings.get(table).show(Infinity));

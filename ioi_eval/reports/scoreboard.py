@@ -128,6 +128,7 @@ def section(
     )
     return Section(
         title="Scoreboard",
+        anchor="scoreboard",  # style and script know it
         text=[
             "Problems have points, and in parentheses the attempts and the time of the last gain."
             if shown

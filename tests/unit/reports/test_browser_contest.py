@@ -125,6 +125,24 @@ def test_on_paper_and_without_a_script_it_is_the_final_board(cup: Path, browser:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+def test_on_paper_a_long_board_is_whole(tmp_path: Path, browser: Any, scripts: bool) -> None:
+    """On a screen it is folded up, and a part of its rows is there."""
+    synchronous(hold)(tmp_path, [(at, f"p{at}", "tide", "all") for at in range(1, 206)])
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
+    try:
+        browser.get((tmp_path / "cup" / "report.html").as_uri())
+        rows = "[...document.querySelectorAll('#scoreboard tbody tr')]"
+        shown = f"return {rows}.filter((row) => row.checkVisibility()).length"
+        assert browser.execute_script(shown) == 0
+        if scripts:
+            browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+        media(browser, "print")
+        assert browser.execute_script(shown) == 205
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
 @pytest.mark.parametrize("of", ["cup", "hostile"])
 def test_its_pages_have_no_faults(of: str, browser: Any, request: pytest.FixtureRequest) -> None:
     folder: Path = request.getfixturevalue(of)
