@@ -206,7 +206,8 @@ def languages_of(rules: Rules, participants: Collection[str] | None) -> set[str]
     rules.check()
     for name in participants or ():
         check_name(name)
-    return {find(name).name for name in rules.languages} or {language.name for language in LANGUAGES}
+    allowed = {find(name, field="languages").name for name in rules.languages}
+    return allowed or {language.name for language in LANGUAGES}
 
 
 def check_name(participant: str) -> None:

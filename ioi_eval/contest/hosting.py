@@ -32,6 +32,7 @@ from ioi_eval.generate.asks import (
     fingerprint,
     open_template,
 )
+from ioi_eval.judge.judge import Judge
 from ioi_eval.model.errors import InputError, JudgeFailure, ungrouped
 from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.options import Count, Said
@@ -128,8 +129,12 @@ async def open_contest(
                 else:
                     pairs = ((problem, spoken(problem)) for problem in problems.values())
                     await refuse_lacking(judge, problems.packages, [pair for pair in pairs if pair[1]])
+                there = await _languages_there(judge)
+                if rules.languages and not languages & there:
+                    what, remedy = f"{', '.join(rules.languages)}: not here", "Allow a language that is here"
+                    raise InputError(what, field="languages", remedy=f"{remedy}: {', '.join(sorted(there))}")
                 journal.begin()
-                limits, profile = time_limits(judge, setup, journal), await judge.profile()
+                limits = time_limits(judge, setup, journal)
                 with contextlib.closing(_Ledger(journal)) as ledger:
                     contest = Contest(
                         problems,
@@ -138,9 +143,7 @@ async def open_contest(
                         participants=participants,
                         record=ledger,
                         limited=limits.limited,
-                        languages=[
-                            language.name for language in LANGUAGES if language.command in profile.toolchains
-                        ],
+                        languages=there,
                         started=_begun(setup.folder, clock),
                         clock=clock,
                     )
@@ -155,6 +158,11 @@ async def open_contest(
                         contest.closed = True
                         await describe()
         write_reports(setup.folder)
+
+
+async def _languages_there(judge: Judge) -> set[str]:
+    toolchains = (await judge.profile()).toolchains
+    return {language.name for language in LANGUAGES if language.command in toolchains}
 
 
 def _refuse_to_lose(journal: Journal) -> None:

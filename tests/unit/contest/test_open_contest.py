@@ -126,6 +126,23 @@ async def test_rules_of_a_contest_that_has_begun_stay(tmp_path: Path) -> None:
         assert contest.session("otter").problems()[0].attempts == 0
 
 
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("haskell", r"field 'languages': haskell: not here. Allow a language that is here: .*c\+\+"),
+        ("welsh", "field 'languages': unknown language 'welsh'"),
+    ],
+)
+async def test_languages_that_are_not_here_open_nothing(tmp_path: Path, language: str, words: str) -> None:
+    profile = fake_profile()
+    toolchains = {name: tool for name, tool in profile.toolchains.items() if name != "ghc"}
+    engine = FakeEngine(profile=msgspec.structs.replace(profile, toolchains=toolchains))
+    with pytest.raises(InputError, match=words):
+        async with open_contest(SOURCE, Rules(languages=(language,)), out=tmp_path / "cup", engine=engine):
+            pass
+    assert not (tmp_path / "cup" / "contest.json").exists()
+
+
 async def test_a_problem_that_has_changed_loses_no_submission(tmp_path: Path) -> None:
     source, cup = tmp_path / "lanterns", tmp_path / "cup"
     shutil.copytree(SOURCE, source)
