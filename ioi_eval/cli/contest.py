@@ -132,7 +132,11 @@ def _read(path: Path) -> dict[str, str]:
             what = f"{words[0]!r} is there twice" if twice else "more than a name and a token"
             remedy = "Write each participant once: NAME, or NAME TOKEN"
             raise InputError(what, where=str(path), row=number, field="--participants", remedy=remedy)
-        named[words[0]] = words[1] if len(words) == 2 else ""
+        token = words[1] if len(words) == 2 else ""
+        if not token.isascii():  # clients encode others in different ways
+            what, remedy = f"the token of {words[0]!r} has letters beyond ASCII", "Choose another token"
+            raise InputError(what, where=str(path), row=number, field="--participants", remedy=remedy)
+        named[words[0]] = token
     if not named:
         remedy = "Write a name in each line"
         raise InputError("no participant in it", where=str(path), field="--participants", remedy=remedy)

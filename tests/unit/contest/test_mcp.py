@@ -392,6 +392,7 @@ def test_what_the_command_cannot_mean(
         (("--host", "300.1.2.3"), "otter", "--host: cannot listen on 300.1.2.3:0: the address is not known"),
         (("--host", "192.0.2.1"), "otter", "--host: cannot listen on 192.0.2.1:0: Cannot assign"),
         ((), "otter same\nheron same", "two participants have one token"),
+        ((), "heron x\notter t\u00f6ken", "line 2, --participants: the token of 'otter' has letters"),
     ],
 )
 def test_what_cannot_be_served_starts_no_clock(
