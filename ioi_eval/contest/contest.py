@@ -139,6 +139,7 @@ class Contest:
         self.problems, self.rules, self.participants = problems, rules or Rules(), participants
         self._record, self._limited, self._clock = record, limited, clock
         self.started = clock() if started is None else started
+        self._latest = 0.0
         self._judge = judge.but(in_order=True, echo=0)
         self._showing = self._judge.but(show=True, echo=self.rules.output_bytes, borderline=None)
         spoken = languages_of(self.rules, participants)
@@ -162,6 +163,7 @@ class Contest:
         worth = Worth.of(result_of(row), row.get(COMPILER) or "")
         attempts = self._participant(row[PARTICIPANT]).problems[row["problem_id"]]
         attempts.add(row["submission_sha256"], worth, row[AT], self.rules.mode)
+        self._latest = max(self._latest, row[AT])
 
     def restore_run(self, row: Mapping[str, Any]) -> None:
         """Take back a row that the record was given of a run."""
@@ -169,8 +171,9 @@ class Contest:
 
     @property
     def seconds(self) -> float:
-        """The seconds since the start."""
-        return self._clock() - self.started
+        """The seconds since the start. A clock that is set back makes them stand still."""
+        self._latest = max(self._latest, self._clock() - self.started)
+        return self._latest
 
     @property
     def over(self) -> bool:

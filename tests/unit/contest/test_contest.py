@@ -249,6 +249,21 @@ async def test_time_and_pauses() -> None:
         assert session.standing().points == 200
 
 
+async def test_a_clock_that_is_set_back_stands_still() -> None:
+    """Nobody waits for it without a rule, and the last attempt is the last one in time."""
+    clock, record, rules = Clock(), Kept(), Rules(mode=Mode.MAX_TOKENED_LAST)
+    async with contest(rules, clock=clock, record=record) as held:
+        clock.now += 100
+        await held.session("otter").submit("sum", "right")
+        clock.now -= 60
+        await held.session("otter").submit("sum", "wrong:1")
+    assert [row["contest_seconds"] for row in record.rows] == [100, 100]
+    async with contest(rules, clock=clock, record=record, started=clock.now - 40) as held:
+        for row in record.rows:
+            held.restore(row)
+        assert held.seconds == 100 and held.scoreboard()[0].points == 60
+
+
 async def test_what_waits_until_the_contest_is_over_is_refused() -> None:
     """The second call waits for the first one, whose judging takes longer than what is left."""
     clock, record = Clock(), Kept()
