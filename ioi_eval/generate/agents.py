@@ -20,6 +20,7 @@ from typing import Annotated
 
 from ioi_eval.generate.asks import Ask, GenerationFailed, Text
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.languages import find
 from ioi_eval.model.options import Said
 from ioi_eval.model.values import Value
 
@@ -27,7 +28,7 @@ STATEMENT, LOG, _VARIABLES = "problem.md", "agent.log", ".mcp.env"
 SOLUTIONS: Mapping[str, str] = {
     "python": "solution.py",
     "c++": "solution.cpp",
-}  # the first that is there counts
+}
 _LARGEST = 10 << 20  # bytes of a solution
 _LARGEST_LOG = 16 << 20  # bytes
 _KEEPER = Path(__file__).with_name("keeper.py")
@@ -99,7 +100,7 @@ class Agent:
             ended = "timeout"
         finally:
             await _end(keeper)
-        return await asyncio.to_thread(_left, folder, ended)
+        return await asyncio.to_thread(_left, folder, ended, find(ask.language).name)
 
 
 async def _end(keeper: asyncio.subprocess.Process) -> None:
@@ -138,8 +139,9 @@ def _lay_out(folder: Path, files: Mapping[str, str]) -> None:
         raise InputError(f"no folder for the agent: {error.strerror or error}", where=str(folder)) from error
 
 
-def _left(folder: Path, ended: str) -> Text:
-    for language, name in SOLUTIONS.items():
+def _left(folder: Path, ended: str, asked: str) -> Text:
+    """Read the solution that is there; of two, the one in the language that was asked for."""
+    for language, name in sorted(SOLUTIONS.items(), key=lambda pair: pair[0] != asked):
         if (code := _read(folder / name)) is not None:
             return Text(generation=code, code=code, language=language, stop_reason=ended)
     log = folder / LOG

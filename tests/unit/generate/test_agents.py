@@ -11,6 +11,7 @@ import textwrap
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from generate_helpers import ask
 from support.asks import GenerationFailed, Text
@@ -62,6 +63,16 @@ async def test_a_program_of_either_language(tmp_path: Path) -> None:
     assert (folder / LOG).read_text() == "hello\noops\n"
     text = await left(tmp_path / "b", "echo 'int main() {}' > solution.cpp; exit 3")
     assert (text.code, text.language, text.stop_reason) == ("int main() {}\n", "c++", "exit 3")
+
+
+@pytest.mark.parametrize(("asked", "counts"), [("python", "python"), ("c++", "c++"), ("c++17", "c++")])
+async def test_of_two_programs_the_one_that_was_asked_for_counts(
+    tmp_path: Path, asked: str, counts: str
+) -> None:
+    """An agent may try its idea in another language first."""
+    both = agent(tmp_path, "echo print > solution.py; echo main > solution.cpp")
+    text = await both.write(msgspec.structs.replace(ask(), language=asked))
+    assert text.language == counts
 
 
 async def test_nothing_that_was_there_before_counts(tmp_path: Path) -> None:
