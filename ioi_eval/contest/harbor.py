@@ -51,8 +51,8 @@ timeout_sec = {verifier_seconds}
 environment_mode = "separate"
 """
 _ASKED = """
-Write the whole program to {files}. It is judged on hidden tests when you are done; your score is the share of
-the points that it gets. The files that the problem hands out are in `/app`.
+Write the whole program to {files}. It is judged on hidden tests when you are done; your score
+is the share of the points that it gets. The files that the problem hands out are in `/app`.
 """
 
 
@@ -115,6 +115,9 @@ def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Sta
     if [problem_digest(loaded) for loaded in load_problems(copy).values()] != [problem_digest(problem)]:
         raise InputError("a copy of it is read as another problem", where=problem.source)
     files = [file for language, file in SOLUTIONS.items() if language in statement.languages]
+    asked = " or ".join(f"`/app/{file}`" for file in files)
+    if len(files) > 1:
+        asked += f" (of both, `{files[0]}` counts)"
     text = as_markdown(statement)
     seconds = problem.limits.wall_time or _TEST_SECONDS
     quoted = {
@@ -129,7 +132,7 @@ def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Sta
     config = _CONFIG.format_map({key: json.dumps(value, ensure_ascii=False) for key, value in quoted.items()})
     written: dict[str, str | bytes] = {
         "task.toml": config,
-        "instruction.md": text + _ASKED.format(files=" or ".join(f"`/app/{file}`" for file in files)),
+        "instruction.md": text + _ASKED.format(files=asked),
         "environment/files/problem.md": text,
         "tests/requirements.txt": f"ioi-eval=={version('ioi-eval')}\n",
         "tests/judged.json": json.dumps({"problem": problem.id, "files": files}),

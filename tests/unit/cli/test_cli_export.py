@@ -62,6 +62,7 @@ def test_a_task(task: Path) -> None:
     assert config["verifier"]["environment_mode"] == "separate"
     asked = (task / "instruction.md").read_text()
     assert "Print the sum of two numbers." in asked and "`/app/solution.cpp`" in asked
+    assert "of both, `solution.py` counts" in asked
     handed = {path.name for path in (task / "environment").rglob("*") if path.is_file()}
     assert handed == {"Dockerfile", "problem.md"}  # nothing of the tests
     assert (task / "tests" / "package" / "add" / "tests" / "1-1.in").exists()
@@ -76,6 +77,11 @@ def test_no_program_is_worth_nothing(cli: CommandLine, task: Path) -> None:
     assert rewarded(cli, task) == 0.0
     assert rewarded(cli, task, cpp=b" \n") == 0.0
     assert rewarded(cli, task, cpp=b"\xff\xfe") == 0.0
+
+
+def test_what_is_no_program_leaves_its_place_to_the_other(cli: CommandLine, task: Path) -> None:
+    assert rewarded(cli, task, py=b"", cpp=RIGHT) == 1.0
+    assert rewarded(cli, task, py=b"print(0)", cpp=RIGHT) == 0.0
 
 
 def test_a_link_is_no_program(cli: CommandLine, task: Path) -> None:
