@@ -278,3 +278,4 @@ def test_the_table_of_the_documents_is_of_these_attacks() -> None:
         assert rows[attack.name][-1] == ", ".join(attack.layers)
     text = SECURITY.read_text()
     assert not [layer for attack in ATTACKS for layer in attack.layers if f"`{layer}`" not in text]
+    assert {*re.findall(r"the (\d+) rows", text)} == {f"{len(PYTHON) + len(FUNCTIONS)}"}, "those in Python"
