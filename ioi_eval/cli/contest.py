@@ -87,7 +87,7 @@ def contest(
         remedy = "Give --participants FILE|N, or --stdio NAME"
         raise InputError("who takes part is not known", field="--participants", remedy=remedy)
     folder = out or Path("runs") / f"{run_name(source)}-contest"
-    names = _names(access)
+    names = _names(access, folder / TOKENS)
     opening = open_contest(
         source,
         rules,
@@ -101,15 +101,21 @@ def contest(
     asyncio.run(_serve(opening, folder, names, access.stdio, serving, quiet=output.quiet))
 
 
-def _names(access: _Access) -> dict[str, str]:
-    """Return the participants, each with the token that a file gives it, or an empty one."""
+def _names(access: _Access, earlier: Path) -> dict[str, str]:
+    """Return the participants, each with the token that a file gives it, or an empty one.
+
+    Where only their number is given, they are called as in an earlier call: `earlier` has its tokens.
+    """
     if access.stdio is not None:
         named = {access.stdio: ""}
     elif access.participants is not None and access.participants.isdecimal():
         number = int(access.participants)
         if not 1 <= number <= 100_000:
             raise InputError(f"{number} participants", field="--participants", remedy="Give 1 to 100000")
-        named = {f"p{place:0{len(access.participants)}}": "" for place in range(1, number + 1)}
+        before = _read(earlier) if earlier.exists() else {}
+        usual = len(access.participants)
+        digits = next((digits for digits in range(1, 7) if f"p{1:0{digits}}" in before), usual)
+        named = {f"p{place:0{digits}}": "" for place in range(1, number + 1)}
     else:
         named = _read(Path(access.participants or ""))
     return named

@@ -319,6 +319,20 @@ async def test_the_command_over_http_killed_and_started_again(warm: WarmCommand,
     assert files_with("chosen-token", cup) == [tokens]
 
 
+def test_more_participants_leave_the_others_their_names(warm: WarmCommand, cli: CommandLine) -> None:
+    found = []
+    for number in ("9", "10", "100"):
+        words = ["contest", "serve", LANTERNS, "--participants", number, "--out", "cup", "--port", "0"]
+        server = warm.start(words, cli.folder, cli.env)
+        assert "contest at" in server.stdout.readline()
+        server.send_signal(signal.SIGTERM)
+        server.communicate()
+        lines = (cli.folder / "cup" / "tokens.tsv").read_text().splitlines()
+        found.append(dict(line.split("\t") for line in lines))
+    assert found[0].items() < found[1].items() < found[2].items()
+    assert found[1].keys() - found[0].keys() == {"p10"} and "p100" in found[2] and len(found[2]) == 100
+
+
 async def test_the_operator_is_told_of_a_full_disk(warm: WarmCommand, cli: CommandLine) -> None:
     """Files that may not grow are as good as a full disk: the first row fits into results.jsonl, no other."""
     (cli.folder / "names").write_text("otter chosen-token\n")
