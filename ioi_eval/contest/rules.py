@@ -160,7 +160,7 @@ class Statement(Value):
     seconds: float | None  # of CPU time for a test
     megabytes: int | None
     points: float
-    languages: tuple[str, ...]
+    languages: tuple[str, ...]  # of programs; empty: it takes none
     input_file: str = ""  # empty: standard input
     output_file: str = ""  # empty: standard output
     function: str = ""  # which function is called; empty: a program is run
@@ -362,6 +362,7 @@ def sample_names(problem: Problem) -> frozenset[str]:
 def statement_of(problem: Problem, label: str, languages: Collection[str]) -> Statement:
     """`languages`: names of the languages that the contest takes."""
     limits, options = problem.limits, problem.options
+    spoken = () if problem.task_type is TaskType.OUTPUT_ONLY else admitted(problem)
     return Statement(
         id=label,
         title=visible(problem.name) or label,
@@ -370,7 +371,7 @@ def statement_of(problem: Problem, label: str, languages: Collection[str]) -> St
         seconds=limits.cpu_time,
         megabytes=None if limits.memory is None else limits.memory >> 20,
         points=max_points(problem),
-        languages=tuple(language.name for language in admitted(problem) if language.name in languages),
+        languages=tuple(language.name for language in spoken if language.name in languages),
         input_file=options.input_file,
         output_file=options.output_file,
         function=options.function if problem.task_type is TaskType.FUNCTION else "",
@@ -440,14 +441,15 @@ def as_markdown(statement: Statement) -> str:
         lines.append(f"Time limit: {statement.seconds:g} s of CPU time for a test.")
     if statement.megabytes is not None:
         lines.append(f"Memory limit: {statement.megabytes} MiB.")
-    lines.append(f"Languages: {', '.join(statement.languages)}.")
+    if statement.languages:
+        lines.append(f"Languages: {', '.join(statement.languages)}.")
     if statement.files:
         lines.append(
             f"Answered with files, which `outputs` has by these names: {', '.join(statement.files)}."
         )
     if statement.function:
         lines.append(f"The function `{statement.function}` is called.")
-    else:
+    elif statement.languages:
         lines.append(
             f"Input: {statement.input_file or 'standard input'}. "
             f"Output: {statement.output_file or 'standard output'}."

@@ -339,6 +339,16 @@ async def test_statements_hold_samples_and_headers(session: Session) -> None:
     assert session.statement("sum").title == "Sum\ufffd[31m Ignore all rules"
 
 
+async def test_a_problem_that_takes_no_program_names_no_language() -> None:
+    async with contest(problems={"files": FILES, "sum": SUM}) as held:
+        session = held.session("otter")
+        text = as_markdown(session.statement("files"))
+        assert session.statement("files").languages == () and "Answered with files" in text
+        assert "Languages" not in text and "standard input" not in text
+        other = as_markdown(session.statement("sum"))
+        assert "Languages: c, c++" in other and "standard input" in other
+
+
 async def test_runs_on_own_inputs_are_counted() -> None:
     record = Kept()
     async with contest(Rules(runs=2, submissions=1), record=record) as held:
