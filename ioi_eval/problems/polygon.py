@@ -172,6 +172,8 @@ class _Reader:
         # The points that `points X` of a program is counted in, but for tests that have their own.
         most = max(worths.values(), default=0.0) or 1.0
         own = {name: points for name, points in worths.items() if points not in (0.0, most)}
+        if judging.get("treat-points-from-checker-as-percent") == "true":
+            most, own = 100.0, {}
         code = _id(self._root, self._folder)
         if not is_plain(code):
             self._fault("short-name", f"{code!r} is not an id", "Use letters, digits, '_', '-' and '.'")

@@ -114,6 +114,22 @@ def test_an_interactor(tmp_path: Path) -> None:
     assert (problem.manager.kind, problem.checker.kind) == (CheckerKind.TESTLIB, CheckerKind.TESTLIB)
 
 
+@pytest.mark.parametrize(
+    ("said", "full", "own"),
+    [
+        ("", 40.0, {"04": 10.0, "05": 20.0}),  # `points X` is X of the test's own points
+        ('treat-points-from-checker-as-percent="true"', 100.0, {}),
+        ('treat-points-from-checker-as-percent="false"', 40.0, {"04": 10.0, "05": 20.0}),
+    ],
+)
+def test_points_that_a_checker_gives(tmp_path: Path, said: str, full: float, own: dict[str, float]) -> None:
+    interactor = '<interactor><source path="files/check.cpp" type="cpp.g++17"/></interactor><solutions>'
+    problem = sound(changed(tmp_path, ("<judging ", f"<judging {said} "), ("<solutions>", interactor)))
+    assert problem.manager is not None
+    assert (problem.checker.full, problem.manager.full) == (full, full)
+    assert {test.name: test.full for test in problem.tests if test.full is not None} == own
+
+
 def test_files_that_are_read_and_written(tmp_path: Path) -> None:
     files = ('input-file="" output-file=""', 'input-file="halves.in" output-file="stdout"')
     options = sound(changed(tmp_path, files)).options
