@@ -14,6 +14,7 @@ import json
 import random
 import re
 import string
+import symtable
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
@@ -117,11 +118,26 @@ def read_assertions(source: str, function: str = "", *, drawn: str = "") -> Asse
     else:
         answers = [ast.unparse(statement) for _, statement in found]
         text = "\n\n".join(map(ast.unparse, helpers))
+        _check_names("\n".join([text, *answers]))
         checker = python_checker(f"{READ_VALUES}HELPERS = {text!r}\n{_CHECKER}")
     pairs = zip(found, answers, strict=True)
     return Asserted(
         name, tuple(Case(as_arguments(given), expected) for (given, _), expected in pairs), checker
     )
+
+
+def _check_names(source: str) -> None:
+    """Raise CasesError for a name that nothing binds. To a checker, each program would be wrong for it."""
+    if "import *" in source:
+        return
+    tables = [top := symtable.symtable(source, "test", "exec")]
+    known = {"inp", "out", *dir(builtins)}
+    known |= {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported()}
+    for table in tables:
+        tables += table.get_children()
+        for name in table.get_symbols():
+            if name.is_referenced() and (table is top or name.is_global()) and name.get_name() not in known:
+                raise broken(f"nothing defines {name.get_name()!r}, of which the tests speak")
 
 
 def _helps(node: ast.stmt) -> bool:

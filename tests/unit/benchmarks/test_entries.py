@@ -229,6 +229,31 @@ def test_assertions_that_are_run_otherwise_are_said(source: str, said: str) -> N
         read_assertions(f"{source}def test_b():\n    assert f(5) == 6\n", "f")
 
 
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("def test_a():\n    import math\n    assert math.isclose(f(1), 2)\n", "math"),
+        ("from solution import f, MOD\ndef test_a():\n    assert f(1) % MOD == 2\n", "MOD"),
+        ("def g(x):\n    return x - f(2)\ndef test_a():\n    assert g(f(1)) == 2\n", "f"),
+        ("class Node:\n    pass\ndef test_a():\n    assert isinstance(f(1), Node)\n", "Node"),
+    ],
+)
+def test_names_that_nothing_defines_are_said(source: str, name: str) -> None:
+    """A checker that stumbles over them would call every program wrong."""
+    with pytest.raises(CasesError, match=f"nothing defines '{name}'"):
+        read_assertions(source, "f")
+
+
+def test_names_that_are_defined_stay() -> None:
+    read_assertions(
+        "import os.path\nfrom math import isclose as near\nMOST = 7\n"
+        "def g(x):\n    total = 0\n    for n in x:\n        total += near(n, MOST)\n    return total\n"
+        "assert g([n for n in [f(1)] if (m := n)]) < MOST and os.path and (lambda x: x)(f(1))\n",
+        "f",
+    )
+    read_assertions("from math import *\nassert isclose(f(1), 2)", "f")
+
+
 def test_names_that_an_expression_binds_stay() -> None:
     test = read_assertions("x = 5\nassert [y := f(x)] and all(x > 2 for x in f(5)), x\nassert True", "f")
     assert [case.output for case in test.cases] == ["assert [(y := out)] and all((x > 2 for x in out))"]
