@@ -68,6 +68,9 @@ else:
 """
 
 
+_TESTED = ("solution", "submission")  # modules that stand for the program
+
+
 class Asserted(NamedTuple):
     """Calls of a function, and how their results are judged."""
 
@@ -122,7 +125,9 @@ def read_assertions(source: str, function: str = "", *, drawn: str = "") -> Asse
         checker = python_checker(f"{READ_VALUES}HELPERS = {text!r}\n{_CHECKER}")
     pairs = zip(found, answers, strict=True)
     return Asserted(
-        name, tuple(Case(as_arguments(given), expected) for (given, _), expected in pairs), checker
+        _imported(module).get(name, name),
+        tuple(Case(as_arguments(given), expected) for (given, _), expected in pairs),
+        checker,
     )
 
 
@@ -145,8 +150,19 @@ def _helps(node: ast.stmt) -> bool:
     if isinstance(node, ast.FunctionDef):
         return node.name != "check" and not node.name.startswith("test")
     if isinstance(node, ast.ImportFrom):
-        return node.module not in ("solution", "submission")
+        return node.module not in _TESTED
     return isinstance(node, ast.Import | ast.Assign)
+
+
+def _imported(module: ast.Module) -> dict[str, str]:
+    """Return what the tests import from the program by another name: its own names."""
+    return {
+        alias.asname: alias.name
+        for node in module.body
+        if isinstance(node, ast.ImportFrom) and node.module in _TESTED
+        for alias in node.names
+        if alias.asname
+    }
 
 
 def _bodies(module: ast.Module) -> Iterator[list[ast.stmt]]:

@@ -254,6 +254,11 @@ def test_names_that_are_defined_stay() -> None:
     read_assertions("from math import *\nassert isclose(f(1), 2)", "f")
 
 
+def test_a_function_that_is_imported_by_another_name() -> None:
+    test = read_assertions("from solution import total as add\ndef test_a():\n    assert add([1]) == 1\n")
+    assert (test.function, test.cases) == ("total", (("([1],)", "1"),))
+
+
 def test_names_that_an_expression_binds_stay() -> None:
     test = read_assertions("x = 5\nassert [y := f(x)] and all(x > 2 for x in f(5)), x\nassert True", "f")
     assert [case.output for case in test.cases] == ["assert [(y := out)] and all((x > 2 for x in out))"]
