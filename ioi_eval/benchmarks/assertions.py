@@ -91,11 +91,20 @@ def python_checker(source: str) -> Checker:
 
 
 def parsed(source: str) -> ast.Module:
-    """Return a test's program as a tree. CasesError."""
+    """Return a test's program as a tree; of functions with one name the last one. CasesError."""
     try:
-        return ast.parse(source)
+        module = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise broken(f"the test is no Python ({error})") from error
+    for holder in ast.walk(module):
+        if isinstance(holder, ast.Module | ast.ClassDef):
+            last = {node.name: node for node in holder.body if isinstance(node, ast.FunctionDef)}
+            holder.body = [
+                node
+                for node in holder.body
+                if not isinstance(node, ast.FunctionDef) or last[node.name] is node
+            ]
+    return module
 
 
 def read_assertions(source: str, function: str = "", *, drawn: str = "") -> Asserted:

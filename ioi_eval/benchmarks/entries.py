@@ -224,7 +224,7 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
 class ListedBenchmark(Benchmark):
     """A benchmark made of an entry."""
 
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
 
     def __init__(self, entry: BenchmarkEntry) -> None:
         named = entry.columns

@@ -259,6 +259,15 @@ def test_a_function_that_is_imported_by_another_name() -> None:
     assert (test.function, test.cases) == ("total", (("([1],)", "1"),))
 
 
+def test_of_two_tests_of_one_name_the_last_is_run() -> None:
+    test = read_assertions(
+        "def test_a():\n    assert f(1) == 5\n"
+        "class TestB:\n    def test_a(self):\n        assert f(2) == 2\n"
+        "def test_a():\n    assert f(3) == 3\n"
+    )
+    assert sorted(case.input for case in test.cases) == ["(2,)", "(3,)"]
+
+
 def test_names_that_an_expression_binds_stay() -> None:
     test = read_assertions("x = 5\nassert [y := f(x)] and all(x > 2 for x in f(5)), x\nassert True", "f")
     assert [case.output for case in test.cases] == ["assert [(y := out)] and all((x > 2 for x in out))"]
