@@ -190,7 +190,6 @@ def _line(raw: msgspec.Raw) -> str:
 # --- values as Python writes them --------------------------------------------------------------------
 
 _NUMBERS = {"inf": math.inf, "nan": math.nan}
-_DICTIONARIES = ("Counter", "OrderedDict")
 
 
 def literal(node: ast.expr, *, arrays: bool = False) -> Any:
@@ -244,8 +243,17 @@ class _Plain(ast.NodeTransformer):
         return ast.Constant(_NUMBERS[node.id]) if node.id in _NUMBERS else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        if isinstance(node.func, ast.Name) and node.func.id in _DICTIONARIES and not node.keywords:
-            return self.visit(node.args[0]) if node.args else ast.Dict([], [])
+        match node:
+            case ast.Call(ast.Name("Counter" | "OrderedDict"), [], []):
+                return ast.Dict([], [])
+            case ast.Call(ast.Name("Counter" | "OrderedDict"), [ast.Dict() as shown], []):
+                return self.generic_visit(shown)
+            case ast.Call(ast.Name("OrderedDict"), [ast.List(pairs)], []):
+                items = [pair.elts for pair in pairs if isinstance(pair, ast.Tuple) and len(pair.elts) == 2]
+                if len(items) == len(pairs):
+                    return self.generic_visit(
+                        ast.Dict([key for key, _ in items], [value for _, value in items])
+                    )
         return node
 
 

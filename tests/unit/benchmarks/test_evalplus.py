@@ -215,6 +215,13 @@ def test_arguments_are_read_as_they_were_written(values: list[object]) -> None:
 def test_values_that_are_printed_like_calls() -> None:
     written = ast.parse("[Counter({'a': 2}), inf, -inf, set(), OrderedDict()]", mode="eval").body
     assert literal(written) == [{"a": 2}, float("inf"), -float("inf"), set(), {}]
+    assert literal(ast.parse("OrderedDict([('a', 2), ('b', Counter())])", mode="eval").body) == {
+        "a": 2,
+        "b": {},
+    }
+    for counted in ("Counter('aab')", "Counter([1, 1])", "OrderedDict(['ab'])", "OrderedDict(zip('a', 'b'))"):
+        with pytest.raises(CasesError, match="is no plain value"):
+            literal(ast.parse(counted, mode="eval").body)
 
 
 @pytest.mark.parametrize(
