@@ -42,6 +42,11 @@ READ_VALUES = """\
 import ast, json, sys
 sys.set_int_max_str_digits(0)
 
+def fixed(held):  # sets within a set and in keys cannot change
+    if isinstance(held, tuple):
+        return tuple(map(fixed, held))
+    return frozenset(held) if isinstance(held, set) else held
+
 def value(said):
     if isinstance(said, list):
         return [value(item) for item in said]
@@ -50,7 +55,8 @@ def value(said):
     (kind, held), = said.items()
     one = {"tuple": tuple, "set": set, "dict": dict, "float": float, "bytes": bytes.fromhex, "iterator": iter}
     several = {"complex": complex, "range": range}
-    made = map(tuple, map(value, held)) if kind == "dict" else value(held)
+    made = ((fixed(key), item) for key, item in map(value, held)) if kind == "dict" else value(held)
+    made = map(fixed, made) if kind == "set" else made
     return several[kind](*made) if kind in several else one[kind](made)
 
 given, wanted, got = [open(path).read() for path in sys.argv[1:4]]
@@ -440,7 +446,7 @@ class _Plus(Benchmark):
     language: ClassVar = "python"
     named = ColumnNames(statement="prompt")
     packages: ClassVar = ("numpy",)
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     _prefix: ClassVar[str]
     _solution: ClassVar[tuple[str, ...]]  # columns that are its beginning and its end
 

@@ -193,6 +193,16 @@ def test_problems_of_humaneval_that_draw(tmp_path: Path) -> None:
     assert sum(map(int, given.strip("()").split(","))) == int(wanted)
 
 
+async def test_sets_that_are_in_sets_and_keys(scorer: Scorer, tmp_path: Path) -> None:
+    tests = (
+        "assert f(1) == {frozenset('a'), ('b', frozenset())}",
+        "assert f(2) == {frozenset('a'): [{1}]}",
+    )
+    code = "def f(x):\n    a = frozenset('a')\n    return {a, ('b', frozenset())} if x < 2 else {a: [{1}]}"
+    problem = made(tmp_path, "mbpp", MBPP | {"test_list": tests})
+    assert set(await statuses(scorer, problem, code)) == {V.AC}
+
+
 def test_what_is_no_plain_assertion_is_said() -> None:
     for body, said in (
         ("assert f(1) == f(2)", "with several arguments"),
