@@ -251,11 +251,38 @@ def _tests(
             if len({ast.dump(ast.List(call.args, ast.Load())) for call in replaced.calls}) > 1:
                 raise broken(f"{ast.unparse(node)[:60]!r} calls the function with several arguments")
             if replaced.calls:
+                _check_use(statement)
                 yield [literal(_Folded().visit(item)) for item in replaced.calls[0].args], statement
             elif not isinstance(node.test, ast.Constant) and not draws:
                 raise broken(f"{ast.unparse(node)[:60]!r} asserts nothing of a call")
         elif isinstance(node, _CHANGING) and not draws and not values.keys().isdisjoint(_names(node)):
             raise broken(f"{ast.unparse(node)[:60]!r} may change what is asserted of")
+
+
+# What a result may be once it went through JSON.
+_KINDS = (int, float, complex, str, bytes, list, tuple, set, dict, range, type(iter("")))
+_OF_KINDS = frozenset(name for kind in _KINDS for name in dir(kind))
+
+
+def _check_use(statement: ast.Assert) -> None:
+    """Raise CasesError where JSON does not tell what is asked: an object, its identity, a dict's order."""
+    for node in ast.walk(statement):
+        match node:
+            case ast.Attribute(ast.Name("out"), name):
+                told = name in _OF_KINDS
+            case ast.Compare(ast.Name("out"), [ast.Is() | ast.IsNot()], [other]) | ast.Compare(
+                other, [ast.Is() | ast.IsNot()], [ast.Name("out")]
+            ):
+                told = isinstance(other, ast.Constant)
+            case ast.Call(ast.Name("out")) | ast.Call(
+                ast.Name("list" | "tuple" | "iter"),
+                [ast.Call(ast.Attribute(ast.Name("out"), "keys" | "values" | "items"))],
+            ):
+                told = False
+            case _:
+                told = True
+        if not told:
+            raise broken(f"{ast.unparse(node)[:60]!r} asks of a result what JSON does not tell")
 
 
 def _asserts(node: ast.stmt, others: set[str]) -> bool:

@@ -224,7 +224,7 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
 class ListedBenchmark(Benchmark):
     """A benchmark made of an entry."""
 
-    version: ClassVar[int] = 9
+    version: ClassVar[int] = 10
 
     def __init__(self, entry: BenchmarkEntry) -> None:
         named = entry.columns

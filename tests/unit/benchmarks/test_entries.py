@@ -217,6 +217,11 @@ def test_what_is_no_plain_assertion_is_said() -> None:
         ("x = [1]; x[0] = 2; assert f(x) == 3", "may change"),
         ("x = f(1); x.sort(); assert x == [1]", "may change"),
         ("x = [1]; assert f(x) is None; assert x == []", "asserts nothing of a call"),
+        ("assert f(1).val == 2", "asks of a result"),
+        ("assert len(f(1)(2)) == 3", "asks of a result"),
+        ("x = [1]; assert f(x) is not x", "asks of a result"),
+        ("assert list(f({1: 2}).keys()) == [1]", "asks of a result"),
+        ("assert next(iter(f({1: 2}).items())) == (1, 2)", "asks of a result"),
     ):
         with pytest.raises(CasesError, match=said):
             read_assertions(f"def check(candidate):\n    {body}\n", "f")
@@ -252,6 +257,15 @@ def test_names_that_nothing_defines_are_said(source: str, name: str) -> None:
     """A checker that stumbles over them would call every program wrong."""
     with pytest.raises(CasesError, match=f"nothing defines '{name}'"):
         read_assertions(source, "f")
+
+
+def test_what_is_asked_of_plain_results() -> None:
+    for asked in (
+        "f(1).upper() == 'A' and f(1) is not None and True is f(1)",
+        "sorted(f(1).keys()) == [1] and len(f(1).items()) == 1 and type(f(1)) is dict",
+        "f(1).real == 1 and next(f(1)) == 2 and isinstance(f(1), list)",
+    ):
+        assert len(read_assertions(f"assert {asked}", "f").cases) == 1
 
 
 def test_names_that_are_defined_stay() -> None:
