@@ -62,7 +62,7 @@ class GeneratedTest(NamedTuple):
     answer: str
     command: tuple[str, ...]  # the generator's name, and its arguments
     copied: str = ""  # the file that is the input, where there is no command; empty: it lies at its place
-    subtask: tuple[str, ...] = ()  # what validators are told of it, behind the input's name
+    subtask: tuple[str, ...] = ()  # what validators are told of it, behind the input's name if they get it
 
 
 class Making(NamedTuple):

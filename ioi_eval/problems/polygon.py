@@ -488,7 +488,8 @@ class _Reader:
             elif not words and not self._lies(given):
                 self._fault(field, f"{given} is not there, and nothing makes it", "Export the package again")
             else:
-                yield GeneratedTest(given, answer, () if self._lies(given) else words)
+                told = ("--testset", testset.get("name", ""), "--group", element.get("group", ""))
+                yield GeneratedTest(given, answer, () if self._lies(given) else words, subtask=told)
 
 
 def _words(test: Element) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ class _Producer:
                 files[test.input] = given
             for validator in making.validators:
                 what = f"the validator rejects {test.input}"
-                arguments = ("input.txt", *test.subtask) if making.named else ()
+                arguments = ("input.txt", *test.subtask) if making.named else test.subtask
                 await self._run(validator, arguments, given, what, read="input.txt" if making.named else "")
             if (self._folder / test.answer).is_file() and not test.command:
                 continue

@@ -166,6 +166,23 @@ async def test_tests_that_were_written_on_windows(tmp_path: Path, store: Store) 
     assert [(made / "tests" / name).read_bytes() for name in ("01", "01.a")] == [b"3\n1 2 3\n", b"6\n"]
 
 
+async def test_validators_that_look_at_the_group_of_a_test(tmp_path: Path, store: Store) -> None:
+    package = tmp_path / "stairs"
+    shutil.copytree(FOLDER / "stairs", package)
+    header = package / "problem.xml"
+    grouped = header.read_text().replace('<test method="manual"', '<test group="few" method="manual"')
+    header.write_text(grouped.replace("val.cpp", "val.py"))
+    asked = "sys.argv[1:] != ['--testset', 'tests', '--group', 'few' if len(sys.stdin.read()) < 9 else '']"
+    (package / "files/val.py").write_text(f"import sys\nsys.exit(3 * ({asked}))\n")
+    (package / "tests/01").write_text("1\n1\n")
+    header.write_text(header.read_text().replace('cmd="same 7"', 'cmd="gen 7"'))
+    (made,) = await generate(package, tmp_path / "made", store=store)
+    assert (made / "tests/01.a").read_text() == "1\n"
+    (package / "tests/01").write_text("5\n1 1 1 1 1\n")
+    with pytest.raises(InputError, match=r"the validator rejects tests/01"):
+        await generate(package, tmp_path / "more", store=store)
+
+
 REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
 
 
