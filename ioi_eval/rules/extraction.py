@@ -371,11 +371,13 @@ def extraction_of(repairs: Iterable[str]) -> Extraction:
 
 
 def _block_of(generation: str, language: Notation, *, first: bool) -> str | None:
-    """Without a block of code the whole text counts, if it is nothing but code: fences in comments are none.
+    """The whole text counts, if it is nothing but code: fences in its comments and strings are none.
 
     Line ends become those of Unix.
     """
     text = _without_reasoning(generation.replace("\r\n", "\n"))
+    if _is_program(text, language) and not text.lstrip().startswith("~~~"):  # which is Python, too
+        return text.strip("\n") + "\n"
     blocks, tags = list(_blocks(text, 0, len(text))), language.tags
     own = [block for block in blocks if block.tag in tags and not _blank(text, block.start, block.end)]
     if own:
@@ -388,8 +390,7 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
         # One that was cut off in the middle gives way to the last that was not.
         return next((block.code(text) for block in reversed(own) if block.closed), code)
     vague = (block.code(text) for block in blocks[:: 1 if first else -1] if block.tag in _VAGUE_TAGS)
-    found = next((code for code in vague if _may_be_code(code, language)), None)
-    return text.strip("\n") + "\n" if found is None and _is_program(text, language) else found
+    return next((code for code in vague if _may_be_code(code, language)), None)
 
 
 # --- repairs ------------------------------------------------------------------------------------------

@@ -387,6 +387,13 @@ def test_fences_in_the_comments_of_a_text_that_is_all_code() -> None:
     assert extract(code, CPP) == code
     script = '"""Adds.\n~~~~~\n"""\n' + SCRIPT
     assert extract(script, PYTHON) == script
+    for tag in ("", "python"):
+        example = f"    ```{tag}\n    print(add(1, 2))\n    ```\n"
+        script = f'def add(a, b):\n    """Adds.\n{example}    """\n    return a + b\n'
+        assert extract(script, PYTHON) == script
+        code = f"/*\n```{tag and 'cpp'}\nint main() {{ add(1, 2); }}\n```\n*/\n{ADD}"
+        assert extract(code, CPP) == code
+    assert extract("~~~python\n" + SCRIPT, PYTHON) == SCRIPT
 
 
 @given(st.text(alphabet="`~ \n<>/think{}#cp+;\"'\\*\r\x01R("))
