@@ -224,7 +224,7 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
 class ListedBenchmark(Benchmark):
     """A benchmark made of an entry."""
 
-    version: ClassVar[int] = 10
+    version: ClassVar[int] = 11
 
     def __init__(self, entry: BenchmarkEntry) -> None:
         named = entry.columns
@@ -388,8 +388,11 @@ def cases_of(value: Any, function: str = "") -> Cases:
         return read_cases(
             {"inputs": [given for given, _ in pairs], "outputs": [wanted for _, wanted in pairs]}
         )
-    own = (_decoded(value[0].get("metadata")) or {}).get("func_name") or value[0].get("fn_name")
-    function = str(own or function)
+    own = ((_decoded(case.get("metadata")) or {}).get("func_name") or case.get("fn_name") for case in value)
+    names = {str(name or function) for name in own}
+    if len(names) > 1:
+        raise broken(f"several functions in one problem: {', '.join(sorted(names))}")
+    [function] = names
     if not function:
         raise broken("they call a function, and nothing says which")
     if kind == "functional":

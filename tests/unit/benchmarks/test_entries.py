@@ -311,6 +311,7 @@ def test_forms_of_tests() -> None:
     for value, said in (
         ([{"input": "1", "output": "2", "testtype": "functional"}], "nothing says which"),
         ([PAIRS[0], call], "several kinds"),
+        ([call, call | {"fn_name": "g"}], "several functions in one problem: f, g"),
         ([1], "neither pairs"),
         ("neither", "no plain value"),
     ):
