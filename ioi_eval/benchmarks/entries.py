@@ -360,6 +360,11 @@ def _piped(value: Any, stream: str) -> Any:
     return value[stream] if isinstance(value, dict) and value.keys() == {stream} else value
 
 
+def _function(case: dict[str, Any]) -> Any:
+    told = _decoded(case.get("metadata"))
+    return (told.get("func_name") if isinstance(told, dict) else None) or case.get("fn_name")
+
+
 def cases_of(value: Any, function: str = "") -> Cases:
     """Return tests in any of the forms in use. CasesError.
 
@@ -388,8 +393,7 @@ def cases_of(value: Any, function: str = "") -> Cases:
         return read_cases(
             {"inputs": [given for given, _ in pairs], "outputs": [wanted for _, wanted in pairs]}
         )
-    own = ((_decoded(case.get("metadata")) or {}).get("func_name") or case.get("fn_name") for case in value)
-    names = {str(name or function) for name in own}
+    names = {str(_function(case) or function) for case in value}
     if len(names) > 1:
         raise broken(f"several functions in one problem: {', '.join(sorted(names))}")
     [function] = names

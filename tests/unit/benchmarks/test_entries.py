@@ -312,6 +312,7 @@ def test_forms_of_tests() -> None:
         ([{"input": "1", "output": "2", "testtype": "functional"}], "nothing says which"),
         ([PAIRS[0], call], "several kinds"),
         ([call, call | {"fn_name": "g"}], "several functions in one problem: f, g"),
+        ([{**PAIRS[0], "type": "function_call", "metadata": "[1]"}], "nothing says which"),
         ([1], "neither pairs"),
         ("neither", "no plain value"),
     ):
