@@ -46,6 +46,7 @@ from ioi_eval.store.rows import as_number
 
 SUFFIX = ".toml"
 _MB = 1 << 20
+_MOST_TIME = 500.0  # seconds; from there on a number is meant in milliseconds
 _Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
@@ -224,7 +225,7 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
 class ListedBenchmark(Benchmark):
     """A benchmark made of an entry."""
 
-    version: ClassVar[int] = 11
+    version: ClassVar[int] = 12
 
     def __init__(self, entry: BenchmarkEntry) -> None:
         named = entry.columns
@@ -297,8 +298,8 @@ class ListedBenchmark(Benchmark):
             candidate,
             finish,
             limits=Limits.contest(
-                self._number(row, named.time_limit, entry.time_limit),
-                int(self._number(row, named.memory_limit, entry.memory_limit) * _MB),
+                self._limit(row, named.time_limit, entry.time_limit, "seconds", most=_MOST_TIME),
+                int(self._limit(row, named.memory_limit, entry.memory_limit, "MiB", most=_MB) * _MB),
             ),
             checker=checker,
             cpp_standard=entry.cpp_standard,
@@ -331,11 +332,14 @@ class ListedBenchmark(Benchmark):
             value = {"inputs": given, "outputs": wanted, "fn_name": function or None}
         return cases_of(value, function)
 
-    def _number(self, row: Row, place: str, default: float) -> float:
+    def _limit(self, row: Row, place: str, default: float, unit: str, *, most: float) -> float:
+        """Return a limit. InputError from `most` on, where it is meant in another unit."""
         value = self.value_of(row, place)
         number = default if value is None else as_number(value)
         if number is None or number <= 0:
             raise row.wrong(place, f"{value!r} is not a number above 0")
+        if value is not None and number >= most:
+            raise row.wrong(place, f"{value} is too much; it counts {unit}")
         return number
 
 

@@ -320,6 +320,19 @@ def test_forms_of_tests() -> None:
             cases_of(value)
 
 
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ({"time_limit": 2000}, "2000 is too much; it counts seconds"),
+        ({"time_limit": "1.5", "memory_limit": 268435456}, "268435456 is too much; it counts MiB"),
+    ],
+)
+def test_limits_in_another_unit_are_refused(limit: dict[str, Any], said: str, tmp_path: Path) -> None:
+    row, *_ = ROWS["cf_div2_stepfun"]
+    with pytest.raises(InputError, match=said):
+        made(tmp_path, "cf_div2_stepfun", row | limit)
+
+
 async def test_files_of_evalplus(scorer: Scorer, tmp_path: Path) -> None:
     problem = made(tmp_path, "evalplus", EVALPLUS)
     assert [given for given, _ in contents(problem)] == [
