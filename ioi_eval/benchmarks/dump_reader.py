@@ -86,7 +86,8 @@ class Columns(Fields):
 
     def value(self, column: str) -> Any:
         """Return a column's values; None where there are none."""
-        found = value_at(self.columns, self.find(column) or column)
+        path = self.find(column)
+        found = ABSENT if path is None else value_at(self.columns, path)
         parts = found if isinstance(found, list) else [found]
         if column in _TEXTS and any(isinstance(part, bytes) for part in parts):
             raise self.wrong(column, "bytes that are no text in UTF-8")

@@ -81,6 +81,8 @@ def usual_columns(names: tuple[str, ...]) -> Mapping[str, str]:
     found = {what: next((name for name in usual if name in names), None) for what, usual in USUAL.items()}
     if found["generation"] == "outputs" and found["code"] is not None:
         found["generation"] = None  # those of tests, which programs wrote
+    if found["generation"] is not None and "test_list" in names:
+        found["code"] = None  # MBPP's own program
     return {what: name for what, name in found.items() if name is not None}
 
 

@@ -87,6 +87,17 @@ def test_a_dataset_s_own_solution_is_no_reply_to_messages(tmp_path: Path) -> Non
     assert one.code is None
 
 
+@pytest.mark.parametrize("written", ["generation", "completion", "response", "output", "responses"])
+def test_the_own_programs_of_mbpp_beside_replies(tmp_path: Path, written: str) -> None:
+    own = {"task_id": "sum", "text": "Add.", "code": "own\n", "test_list": ["assert f(1) == 1"]}
+    rows = [{**own, written: [ANSWER] if written.endswith("s") else ANSWER}, {**own, written: None}]
+    path = write_jsonl(tmp_path / "x.jsonl", rows)
+    assert [one.code for one in read(path)] == [CODE, None]
+    assert [one.code for one in read(path, code_column="code")] == ["own\n"] * 2
+    (one,) = read(write_jsonl(tmp_path / "y.jsonl", [own | {"code": CODE}]))
+    assert one.code == CODE
+
+
 @pytest.mark.parametrize("gap", ["generation", "messages", "completion"])
 def test_a_gap_where_another_column_has_the_reply(tmp_path: Path, gap: str) -> None:
     rows = [{"problem_id": "sum", gap: None, "response": ANSWER}, {"problem_id": "sum", gap: None}]
