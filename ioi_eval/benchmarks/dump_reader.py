@@ -63,7 +63,7 @@ class Columns(Fields):
     def missing(self, column: str, what: str, names: Collection[str]) -> MissingColumn:
         """`names`: those that would do."""
         there = [str(name) for name in self.columns]
-        close = [found for name in names for found in near(name, there)]
+        close = [found for name in names for found in near(name, there) if found not in names]
         option = _OPTIONS.get(what, "")
         if not option:
             meant = ""

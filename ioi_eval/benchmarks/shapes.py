@@ -17,6 +17,13 @@ from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.store.rows import MODEL_COLUMNS
 
 PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "ioi_id", "instance_id", "name", "problem")
+_OF_DATASETS = ("solution", "output", "content", "output_list", "outputs")  # of replies, and of datasets, too
+# Names of columns that nobody agrees on, and that can only be a model's.
+_OF_MODELS = re.compile(
+    r"(?:generated|gen|predicted|model|llm)_?(?:answer|code|completion|output|program|response|solution|text)s?"
+    r"|gen|predictions?",
+    re.I,
+)
 # The usual columns by what they hold; of each the first that a row has.
 USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -24,7 +31,7 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "code": ("code", "solution_code", "code_list"),
         "generation": (
             *("generation", "messages", "completion", "response", "generations", "completions", "responses"),
-            *("solution", "output", "content", "output_list", "outputs"),  # datasets have these, too
+            *_OF_DATASETS,
         ),
         "language": ("language", "lang"),
         MODEL_COLUMNS[0]: MODEL_COLUMNS,
@@ -81,6 +88,8 @@ def usual_columns(names: tuple[str, ...]) -> Mapping[str, str]:
     found = {what: next((name for name in usual if name in names), None) for what, usual in USUAL.items()}
     if found["generation"] == "outputs" and found["code"] is not None:
         found["generation"] = None  # those of tests, which programs wrote
+    if found["generation"] in _OF_DATASETS and any(map(_OF_MODELS.fullmatch, names)):
+        found["generation"] = None  # one of them has to be named
     if found["generation"] is not None and "test_list" in names:
         found["code"] = None  # MBPP's own program
     return {what: name for what, name in found.items() if name is not None}

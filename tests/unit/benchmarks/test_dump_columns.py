@@ -87,6 +87,19 @@ def test_a_dataset_s_own_solution_is_no_reply_to_messages(tmp_path: Path) -> Non
     assert one.code is None
 
 
+@pytest.mark.parametrize("own", ["solution", "output"])
+@pytest.mark.parametrize("written", ["generated_code", "model_output", "llm_response", "prediction", "gen"])
+def test_a_dataset_s_own_column_beside_one_of_an_unusual_name(tmp_path: Path, own: str, written: str) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", own: REFERENCE, written: ANSWER}])
+    with pytest.raises(
+        InputError, match=rf"missing column .* The columns are: .*{written}.*code_column="
+    ) as no:
+        read(path)
+    assert f"code_column={own}" not in str(no.value)
+    (one,) = read(path, code_column=written, always_extract=True)
+    assert one.code == CODE
+
+
 @pytest.mark.parametrize("written", ["generation", "completion", "response", "output", "responses"])
 def test_the_own_programs_of_mbpp_beside_replies(tmp_path: Path, written: str) -> None:
     own = {"task_id": "sum", "text": "Add.", "code": "own\n", "test_list": ["assert f(1) == 1"]}
