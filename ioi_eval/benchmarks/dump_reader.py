@@ -187,9 +187,22 @@ def value_at(columns: Mapping[str, Any], path: str) -> Any:
     return value_at(within, rest) if isinstance(within, dict) else ABSENT
 
 
+def _chat(value: Any) -> Any:
+    """Return a chat of ShareGPT, or a list of them, in the words of others; anything else as it is."""
+    if not isinstance(value, list):
+        return value
+    if not value or not all(isinstance(each, dict) and each.keys() >= {"from", "value"} for each in value):
+        return [_chat(each) for each in value]
+    said = ((each["from"], each["value"]) for each in value)
+    return [{"role": "assistant" if who == "gpt" else who, "content": words} for who, words in said]
+
+
 def _listed(value: Any) -> Any:
     """Return the chat, or the texts or chats, that a table has as one text; anything else as it is."""
-    if not isinstance(value, str) or not value.rstrip().endswith("]") or not (listed := list_in(value)):
+    value = _chat(value)
+    if not isinstance(value, str) or not value.rstrip().endswith("]"):
+        return value
+    if not (listed := _chat(list_in(value))):
         return value
     chats = listed if all(isinstance(each, list) for each in listed) else [listed]
     said = [message for chat in chats for message in chat]

@@ -31,7 +31,7 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "code": ("code", "solution_code", "code_list"),
         "generation": (
             *("generation", "messages", "completion", "response", "generations", "completions", "responses"),
-            *_OF_DATASETS,
+            *("conversations", *_OF_DATASETS),
         ),
         "language": ("language", "lang"),
         MODEL_COLUMNS[0]: MODEL_COLUMNS,

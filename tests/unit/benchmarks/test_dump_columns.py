@@ -69,6 +69,18 @@ def test_messages_that_end_with_a_reply_count_before_other_columns(tmp_path: Pat
     assert one.code == CODE
 
 
+@pytest.mark.parametrize("model", ["gpt", "assistant"])
+@pytest.mark.parametrize("as_text", [False, True])
+def test_chats_as_sharegpt_has_them(tmp_path: Path, model: str, as_text: bool) -> None:
+    chat = [{"from": "human", "value": REFERENCE}, {"from": model, "value": ANSWER}]
+    held = json.dumps(chat) if as_text else chat
+    rows = [{"problem_id": "sum", "conversations": held}, {"problem_id": "sum", "conversations": chat[:1]}]
+    path = write_jsonl(tmp_path / "x.jsonl", rows)
+    assert [one.code for one in read(path)] == [CODE, None]
+    several = {"problem_id": "sum", "responses": [chat, chat]}
+    assert len(read(write_jsonl(tmp_path / "y.jsonl", [several]))) == 2
+
+
 CHAT = {"role": "assistant", "content": ANSWER}
 SERVED = {"object": "chat.completion", "choices": [{"index": 0, "message": CHAT, "finish_reason": "stop"}]}
 
