@@ -225,7 +225,7 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
 class ListedBenchmark(Benchmark):
     """A benchmark made of an entry."""
 
-    version: ClassVar[int] = 12
+    version: ClassVar[int] = 13
 
     def __init__(self, entry: BenchmarkEntry) -> None:
         named = entry.columns

@@ -259,6 +259,14 @@ def test_names_that_nothing_defines_are_said(source: str, name: str) -> None:
         read_assertions(source, "f")
 
 
+def test_methods_of_the_program_s_own_classes_are_said() -> None:
+    """`add` is also what a set has, and MBPP's functions begin with capitals, too."""
+    for name, words in (("Bag", "Bag().add(1, 2) == 3"), ("Solution", "Solution().count([1], 2) == 3")):
+        with pytest.raises(CasesError, match="asks of a result"):
+            read_assertions(f"from solution import {name}\ndef test_a():\n    assert {words}\n")
+    assert read_assertions("assert Find_Max([1]) == 1").function == "Find_Max"
+
+
 def test_what_is_asked_of_plain_results() -> None:
     for asked in (
         "f(1).upper() == 'A' and f(1) is not None and True is f(1)",
