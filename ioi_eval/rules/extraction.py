@@ -376,9 +376,9 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
     Line ends become those of Unix.
     """
     text = _without_reasoning(generation.replace("\r\n", "\n"))
-    if _is_program(text, language) and not text.lstrip().startswith("~~~"):  # which is Python, too
-        return text.strip("\n") + "\n"
     blocks, tags = list(_blocks(text, 0, len(text))), language.tags
+    if _begins_as_code(text, blocks, language) and _is_program(text, language):
+        return text.strip("\n") + "\n"
     own = [block for block in blocks if block.tag in tags and not _blank(text, block.start, block.end)]
     if own:
         if not first:  # models also fence a remark, such as "# as above"
@@ -391,6 +391,14 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
         return next((block.code(text) for block in reversed(own) if block.closed), code)
     vague = (block.code(text) for block in blocks[:: 1 if first else -1] if block.tag in _VAGUE_TAGS)
     return next((code for code in vague if _may_be_code(code, language)), None)
+
+
+def _begins_as_code(text: str, blocks: list[_Block], language: Notation) -> bool:
+    """Return False for replies with blocks that say something first; a look at all would take longer."""
+    head = text[: blocks[0].start] if blocks else text
+    if language.syntax == "braces":
+        return not blocks or "//" in head or "/*" in head or _has_mark(head, language)
+    return not head.lstrip().startswith("~~~")  # which is Python, too
 
 
 # --- repairs ------------------------------------------------------------------------------------------
