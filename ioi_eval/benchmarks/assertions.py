@@ -150,7 +150,10 @@ def _check_names(source: str) -> None:
     """Raise CasesError for a name that nothing binds. To a checker, each program would be wrong for it."""
     if "import *" in source:
         return
-    tables = [top := symtable.symtable(source, "test", "exec")]
+    try:
+        tables = [top := symtable.symtable(source, "test", "exec")]
+    except (SyntaxError, RecursionError) as error:
+        raise broken(f"the test is no Python ({error})") from error
     known = {"inp", "out", *dir(builtins)}
     known |= {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported()}
     for table in tables:

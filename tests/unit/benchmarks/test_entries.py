@@ -276,6 +276,11 @@ def test_what_is_asked_of_plain_results() -> None:
         assert len(read_assertions(f"assert {asked}", "f").cases) == 1
 
 
+def test_helpers_that_no_python_runs_are_said() -> None:
+    with pytest.raises(CasesError, match="no Python"):
+        read_assertions("def g(x):\n    nonlocal y\n    return x\nassert g(f(1)) == 2\n", "f")
+
+
 def test_names_that_are_defined_stay() -> None:
     read_assertions(
         "import os.path\nfrom math import isclose as near\nMOST = 7\n"
