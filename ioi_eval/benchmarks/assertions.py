@@ -373,21 +373,21 @@ class _Folded(ast.NodeTransformer):
         self.generic_visit(node)
         try:
             left, right = ast.literal_eval(node.left), ast.literal_eval(node.right)
-        except (ValueError, TypeError):
+            numbers = isinstance(left, int | float) and isinstance(right, int | float)
+            match node.op:
+                case ast.Add() if type(left) is type(right) or numbers:
+                    value = left + right
+                case ast.Sub() if numbers:
+                    value = left - right
+                case ast.Mult() if numbers or min(_size(left), _size(right)) <= 10_000:
+                    value = left * right
+                case ast.Pow() if numbers and 0 <= right <= 1000 and abs(left) <= 1000:
+                    value = left**right
+                case _:
+                    return node
+            return ast.parse(repr(value), mode="eval").body
+        except (ValueError, TypeError, OverflowError):  # also of sums that are no plain values, or too large
             return node
-        numbers = isinstance(left, int | float) and isinstance(right, int | float)
-        match node.op:
-            case ast.Add() if type(left) is type(right) or numbers:
-                value = left + right
-            case ast.Sub() if numbers:
-                value = left - right
-            case ast.Mult() if numbers or min(_size(left), _size(right)) <= 10_000:
-                value = left * right
-            case ast.Pow() if numbers and 0 <= right <= 1000 and abs(left) <= 1000:
-                value = left**right
-            case _:
-                return node
-        return ast.parse(repr(value), mode="eval").body
 
 
 def _size(value: Any) -> float:

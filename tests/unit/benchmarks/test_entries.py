@@ -276,6 +276,12 @@ def test_what_is_asked_of_plain_results() -> None:
         assert len(read_assertions(f"assert {asked}", "f").cases) == 1
 
 
+def test_sums_that_python_refuses_are_said() -> None:
+    for given in ("999.9 ** 1000", "10 ** 400 + 0.5", "{} + {}", "{1} * 2", "1000 ** 1000 * 1000 ** 1000"):
+        with pytest.raises(CasesError, match="is no plain value"):
+            read_assertions(f"assert f({given}) == 1", "f")
+
+
 def test_helpers_that_no_python_runs_are_said() -> None:
     with pytest.raises(CasesError, match="no Python"):
         read_assertions("def g(x):\n    nonlocal y\n    return x\nassert g(f(1)) == 2\n", "f")
