@@ -243,8 +243,9 @@ def _inspect(row: FileRow, where: str) -> Iterator[FileRow]:
             field="error",
             remedy="Run `inspect eval-retry`, or leave such rows out",
         )
-    metadata = columns.get("metadata") or {}
-    copied = {name: metadata[name] for name in _TOLD if metadata.get(name) is not None}
+    metadata = columns.get("metadata")
+    told = metadata if isinstance(metadata, Mapping) else {}
+    copied = {name: told[name] for name in _TOLD if told.get(name) is not None}
     added = {**copied, "problem_id": _problem_of_sample(columns), "solution_number": columns["epoch"]}
     yield FileRow(row.line, {**added, **columns})
 
@@ -323,7 +324,7 @@ SHAPES = (
     ),
     Shape(
         "a log of inspect_ai",
-        (INSPECT, "epoch"),
+        (INSPECT, "epoch", "id"),
         columns={"problem_id": "id", "generation": "generation"},
         made=_inspect,
     ),

@@ -81,6 +81,15 @@ def test_chats_as_sharegpt_has_them(tmp_path: Path, model: str, as_text: bool) -
     assert len(read(write_jsonl(tmp_path / "y.jsonl", [several]))) == 2
 
 
+@pytest.mark.parametrize(
+    "more", [{}, {"id": "sum", "metadata": '{"problem_id": "sum"}'}], ids=["no-id", "text"]
+)
+def test_rows_that_only_look_like_a_log_of_inspect_ai(tmp_path: Path, more: dict[str, Any]) -> None:
+    row = {"problem_id": "sum", "generation": ANSWER, "inspect_ai": {"task": "t"}, "epoch": 1, **more}
+    (one,) = read(write_jsonl(tmp_path / "x.jsonl", [row]))
+    assert (one.problem_id, one.code) == ("sum", CODE)
+
+
 CHAT = {"role": "assistant", "content": ANSWER}
 SERVED = {"object": "chat.completion", "choices": [{"index": 0, "message": CHAT, "finish_reason": "stop"}]}
 
