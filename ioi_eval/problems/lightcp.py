@@ -171,7 +171,8 @@ def _program(folder: Path, header: Fields, kind: str, headers: tuple[Path, ...])
 def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
     names = set[str]()
     for case in cases:
-        name = PurePosixPath(case.input).with_suffix("").as_posix()
+        given = PurePosixPath(case.input)
+        name = given.with_suffix("").as_posix() if given.name else case.input  # which is no file
         if name in names:
             faults.add(
                 f"two cases are called {name!r}", f"{_TESTS}/{case.input}", remedy="Rename one's files"

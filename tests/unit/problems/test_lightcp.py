@@ -110,6 +110,12 @@ def test_the_header_of_testlib_beside_the_packages(tmp_path: Path) -> None:
             "limits differ",
         ),
         ("subtasks: [{n_cases: 3}]\n", "testdata/3.in", "missing file"),
+        (
+            "subtasks: [{cases: [{output: 1.out}]}]\n",
+            "config.yaml, field subtasks.0.cases.0.input",
+            "missing",
+        ),
+        ("subtasks: [{cases: [{input: /, output: 1.out}]}]\n", "testdata/", "missing file"),
         ("subtasks: [{cases: [{input: ../chk.cc, output: 1.out}]}]\n", "testdata/chk.cc", "missing file"),
     ],
 )
