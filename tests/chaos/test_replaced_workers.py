@@ -78,7 +78,7 @@ class Machine:
         worker = [
             sys.executable,
             "-m",
-            "ioi_eval.cli",
+            "ioi_eval",
             "worker",
             "--port",
             str(self.port),
