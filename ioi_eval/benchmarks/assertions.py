@@ -218,11 +218,14 @@ def _function(module: ast.Module, helpers: list[ast.stmt]) -> str:
     called = [
         [
             call.func.id
-            for call in ast.walk(node)
+            for call in ast.walk(_Names(values).visit(copy.deepcopy(part)))
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id not in own
         ]
-        for node in ast.walk(module)
-        if isinstance(node, ast.Assert)
+        for body in [*_bodies(module), *(node.body for node in helpers if isinstance(node, ast.FunctionDef))]
+        for node, values in _with_values(body)
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Assert)
     ]
     common = [name for name in (called[0] if called else ()) if all(name in names for names in called)]
     if not common:
@@ -237,15 +240,12 @@ def _tests(
 
     `others`: functions that assert.
     """
-    values: dict[str, ast.expr] = {}
-    for node in _unrolled(body):
+    for node, values in _with_values(body):
         if (
             isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try) or _asserts(node, others)
         ) and not draws:
             raise broken(f"{ast.unparse(node)[:60]!r} is no plain assertion")
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            values[node.targets[0].id] = _Names(values).visit(copy.deepcopy(node.value))
-        elif isinstance(node, ast.Assert):
+        if isinstance(node, ast.Assert):
             # Nobody is told the message, and names in it are often of what is not known here.
             replaced = Result(lambda name, _: name in called)
             statement = replaced.visit(_Names(values).visit(copy.deepcopy(ast.Assert(node.test, None))))
@@ -258,7 +258,9 @@ def _tests(
                 yield [literal(_Folded().visit(item)) for item in replaced.calls[0].args], statement
             elif not isinstance(node.test, ast.Constant) and not draws:
                 raise broken(f"{ast.unparse(node)[:60]!r} asserts nothing of a call")
-        elif isinstance(node, _CHANGING) and not draws and not values.keys().isdisjoint(_names(node)):
+        elif isinstance(node, _CHANGING) and not (
+            draws or _named(node) or values.keys().isdisjoint(_names(node))
+        ):
             raise broken(f"{ast.unparse(node)[:60]!r} may change what is asserted of")
 
 
@@ -301,6 +303,24 @@ _CHANGING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Expr)
 
 def _names(node: ast.AST) -> Iterator[str]:
     return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
+def _with_values(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, dict[str, ast.expr]]]:
+    """Yield the statements, each with the values that names have there."""
+    values: dict[str, ast.expr] = {}
+    for node in _unrolled(body):
+        yield node, values
+        if isinstance(node, ast.Assign) and (name := _named(node)):
+            values[name] = _Names(values).visit(copy.deepcopy(node.value))
+
+
+def _named(node: ast.stmt) -> str:
+    """Return the one name to which a statement gives a value, or nothing."""
+    match node:
+        case ast.Assign([ast.Name(name)]):
+            return name
+        case _:
+            return ""
 
 
 def _unrolled(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -267,6 +267,16 @@ def test_methods_of_the_program_s_own_classes_are_said() -> None:
     assert read_assertions("assert Find_Max([1]) == 1").function == "Find_Max"
 
 
+def test_a_function_that_assertions_know_by_its_result() -> None:
+    """As KodCode has it: the call stands in a line of its own, and the row does not name the function."""
+    source = "import solution\nfrom solution import f\ndef test_a():\n    r = f(1)\n    assert r == 2\n"
+    source += "def test_b():\n    xs = [3]\n    r = f(xs)\n    assert r == [4]\n    assert f(5) == 6\n"
+    read = read_assertions(source)
+    assert (read.function, [case.input for case in read.cases]) == ("f", ["(1,)", "([3],)", "(5,)"])
+    with pytest.raises(CasesError, match="no function that all assertions call"):
+        read_assertions(source + "def test_c():\n    r = g(1)\n    assert r == 2\n")
+
+
 def test_what_is_asked_of_plain_results() -> None:
     for asked in (
         "f(1).upper() == 'A' and f(1) is not None and True is f(1)",
