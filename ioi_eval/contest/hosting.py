@@ -130,8 +130,8 @@ async def open_contest(
                     pairs = ((problem, spoken(problem)) for problem in problems.values())
                     await refuse_lacking(judge, problems.packages, [pair for pair in pairs if pair[1]])
                 there = await _languages_there(judge)
-                if rules.languages and not languages & there:
-                    what, remedy = f"{', '.join(rules.languages)}: not here", "Allow a language that is here"
+                if rules.languages and (lacking := sorted(languages - there)):
+                    what, remedy = f"{', '.join(lacking)}: not here", "Allow languages that are here"
                     raise InputError(what, field="languages", remedy=f"{remedy}: {', '.join(sorted(there))}")
                 journal.begin()
                 limits = time_limits(judge, setup, journal)

@@ -127,18 +127,21 @@ async def test_rules_of_a_contest_that_has_begun_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "words"),
+    ("languages", "words"),
     [
-        ("haskell", r"field 'languages': haskell: not here. Allow a language that is here: .*c\+\+"),
-        ("welsh", "field 'languages': unknown language 'welsh'"),
+        (("haskell",), r"field 'languages': haskell: not here. Allow languages that are here: .*c\+\+"),
+        (("haskell", "c++", "pascal"), "haskell, pascal: not here"),
+        (("welsh",), "field 'languages': unknown language 'welsh'"),
     ],
 )
-async def test_languages_that_are_not_here_open_nothing(tmp_path: Path, language: str, words: str) -> None:
+async def test_languages_that_are_not_here_open_nothing(
+    tmp_path: Path, languages: tuple[str, ...], words: str
+) -> None:
     profile = fake_profile()
-    toolchains = {name: tool for name, tool in profile.toolchains.items() if name != "ghc"}
+    toolchains = {name: tool for name, tool in profile.toolchains.items() if name not in ("ghc", "fpc")}
     engine = FakeEngine(profile=msgspec.structs.replace(profile, toolchains=toolchains))
     with pytest.raises(InputError, match=words):
-        async with open_contest(SOURCE, Rules(languages=(language,)), out=tmp_path / "cup", engine=engine):
+        async with open_contest(SOURCE, Rules(languages=languages), out=tmp_path / "cup", engine=engine):
             pass
     assert not (tmp_path / "cup" / "contest.json").exists()
 
