@@ -60,6 +60,7 @@ _FIELDS = {
     "results": "--results",
     "reuse": "--reuse",
     "scale": "--expected-scale",
+    "share": "--no-share",
     "url": "--url",
 }
 

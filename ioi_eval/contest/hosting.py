@@ -107,7 +107,7 @@ async def open_contest(
     they may be in all that the rules allow. InputError where the engine lacks what they may count on.
     """
     # A contest cannot wait for an old compiler to come back: each row names its own.
-    mixing = msgspec.structs.replace(options or RunOptions(), accept_compiler=True)
+    mixing = msgspec.structs.replace(_heeded(options or RunOptions()), accept_compiler=True)
     rules, setup = rules or Rules(), RunSetup.of(out, engine, mixing, store, on_event)
     languages = languages_of(rules, participants)  # before anything is opened
     with opened(source, choice, setup.store) as problems:
@@ -158,6 +158,15 @@ async def open_contest(
                         contest.closed = True
                         await describe()
         write_reports(setup.folder)
+
+
+def _heeded(options: RunOptions) -> RunOptions:
+    """Return the options. InputError for those that a contest cannot follow."""
+    for field in ("reuse", "share", "client_processes"):
+        if getattr(options, field) != getattr(RunOptions(), field):
+            what = "submissions that are answered one by one do not go with it"
+            raise InputError(what, field=field, remedy="Leave it out")
+    return options
 
 
 async def _languages_there(judge: Judge) -> set[str]:

@@ -146,6 +146,23 @@ async def test_languages_that_are_not_here_open_nothing(
     assert not (tmp_path / "cup" / "contest.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("field", "options"),
+    [
+        ("reuse", RunOptions(reuse=("runs/other",))),
+        ("share", RunOptions(share=False)),
+        ("client_processes", RunOptions(client_processes=2, fresh=True)),
+    ],
+)
+async def test_options_that_a_contest_cannot_follow_open_nothing(
+    tmp_path: Path, field: str, options: RunOptions
+) -> None:
+    with pytest.raises(InputError, match=f"field '{field}': submissions that are answered one by one"):
+        async with open_contest(SOURCE, out=tmp_path / "cup", engine=FakeEngine(), options=options):
+            pass
+    assert not (tmp_path / "cup").exists()
+
+
 async def test_a_problem_that_has_changed_loses_no_submission(tmp_path: Path) -> None:
     source, cup = tmp_path / "lanterns", tmp_path / "cup"
     shutil.copytree(SOURCE, source)
