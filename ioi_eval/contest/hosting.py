@@ -36,6 +36,7 @@ from ioi_eval.judge.judge import Judge
 from ioi_eval.model.errors import InputError, JudgeFailure, ungrouped
 from ioi_eval.model.languages import LANGUAGES, find
 from ioi_eval.model.options import Count, Said
+from ioi_eval.model.quoting import as_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Problem, Value, Verdict
 from ioi_eval.reports import Results, Summary, write_reports
@@ -64,6 +65,7 @@ from ioi_eval.store.folder import (
     CONTEST,
     RUNS,
     TURNS,
+    ContestStart,
     Progress,
     decoded,
     read_rows,
@@ -72,12 +74,6 @@ from ioi_eval.store.folder import (
 )
 
 _TELLING, _ALIVE = 1.0, 10  # seconds between two looks at what is judged, and two signs of life
-
-
-class _Begun(Value):
-    """contest.json: when the contest began, in seconds since 1970."""
-
-    started: float
 
 
 @contextlib.asynccontextmanager
@@ -144,7 +140,7 @@ async def open_contest(
                         record=ledger,
                         limited=limits.limited,
                         languages=there,
-                        started=_begun(setup.folder, clock),
+                        started=_begun(setup.folder, clock, participants or ()),
                         clock=clock,
                     )
                     ledger.restore(contest)
@@ -246,14 +242,14 @@ class _Ledger:
         self._runs.close()
 
 
-def _begun(folder: Path, clock: Callable[[], float]) -> float:
-    """Return when the contest began: now, unless the folder says it."""
+def _begun(folder: Path, clock: Callable[[], float], participants: Collection[str]) -> float:
+    """Return when the contest began: now, unless the folder says it. Note who takes part, as of now."""
     path, remedy = folder / CONTEST, "Restore the file, or give fresh=True to start over"
-    begun = read_value(path, _Begun, "does not say when the contest began", remedy)
-    if begun is None:
-        begun = _Begun(started=clock())
-        replace(path, [msgspec.json.encode(begun), b"\n"])
-    return begun.started
+    begun = read_value(path, ContestStart, "does not say when the contest began", remedy)
+    known = ContestStart(started=clock() if begun is None else begun.started, participants=(*participants,))
+    if known != begun:
+        replace(path, [as_json(known), b"\n"])
+    return known.started
 
 
 # --- models in a contest: the program of each reply is submitted, and what is told of it comes next ----

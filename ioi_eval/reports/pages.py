@@ -55,6 +55,7 @@ from ioi_eval.rules.scoring import ending, submission_status
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.files import draft_of, read_value, refused
 from ioi_eval.store.folder import (
+    CONTEST,
     FAILURES,
     RESULTS,
     RUN,
@@ -789,7 +790,7 @@ class Stamp(Value):
                 ends = hashlib.sha256(head + stream.read(piece)).hexdigest()
         asked_for = programs_asked_for(folder, read_info(folder))
         others, base = hashlib.sha256(msgspec.json.encode((options, asked_for))), hashlib.sha256()
-        for name in (RUN, FAILURES, STOPPED, VALIDATION, TASKS):
+        for name in (RUN, CONTEST, FAILURES, STOPPED, VALIDATION, TASKS):
             path = folder / name
             content = path.read_bytes() if path.exists() else b""
             others.update(content)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -41,13 +41,15 @@ class Entrant(Value):
 
 
 class Scores:
-    """Takes a contest's rows, in any order."""
+    """Takes a contest's rows, in any order. `participants` have a place also without a row."""
 
-    def __init__(self, info: RunInfo) -> None:
+    def __init__(self, info: RunInfo, participants: Iterable[str] = ()) -> None:
         mode = info.fingerprint.options.get(_MODE)
         self._mode = Mode(mode) if mode in set(Mode) else None
         self.is_contest = self._mode is not None
-        self._found: dict[str, dict[str, list[tuple[float, float, SubmissionResult]]]] = {}
+        self._found: dict[str, dict[str, list[tuple[float, float, SubmissionResult]]]] = {
+            name: {} for name in participants if self.is_contest
+        }
 
     def add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         name, at, attempt = row.get("participant"), row.get("contest_seconds"), row.get("attempt")

@@ -52,6 +52,7 @@ from ioi_eval.store.folder import (
     programs_asked_for,
     read_failures,
     read_info,
+    read_participants,
     read_stopped,
     refuse_twice,
     wrongly_shared,
@@ -509,7 +510,7 @@ class Pass:
         self._folder, self._options, self._counts = folder, options, before or PassCounts()
         self._failures = read_failures(folder)  # what is left after the pass has no row
         self._tasks, self._info = read_tasks(folder), check_run(folder)
-        self._scores, self._doubtful = Scores(self._info), False
+        self._scores, self._doubtful = Scores(self._info, read_participants(folder)), False
 
     def go(
         self,

@@ -42,6 +42,13 @@ class RunInfo(Value, kw_only=True):
     confinements: Mapping[str, Mapping[str, Any]] = {}  # by the name that rows have
 
 
+class ContestStart(Value):
+    """contest.json: when the contest began, in seconds since 1970; who may take part, if that is known."""
+
+    started: float
+    participants: tuple[str, ...] = ()
+
+
 class ResultHead(msgspec.Struct):
     """The columns of a row that the journal itself needs."""
 
@@ -419,6 +426,12 @@ class Progress(Activity):
 def read_progress(folder: Path) -> Progress | None:
     """Read a run's progress; None where there is none, or where it cannot be read."""
     return read_value(folder / PROGRESS, Progress)
+
+
+def read_participants(folder: Path) -> tuple[str, ...]:
+    """Return who may take part in a contest, if that is known."""
+    start = read_value(folder / CONTEST, ContestStart)
+    return () if start is None else start.participants
 
 
 def read_stopped(folder: Path) -> dict[str, str]:

@@ -202,6 +202,18 @@ async def test_rules_that_cannot_be_meant_open_nothing(tmp_path: Path, rules: Ru
     assert words in str(refused.value) and not (tmp_path / "cup").exists()
 
 
+async def test_the_report_has_the_participants_of_the_board_that_was_shown(tmp_path: Path) -> None:
+    """Also who submitted nothing, until they take part no more."""
+    for names in (("owl", "otter", "heron"), ("otter", "heron")):
+        async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine(), participants=names) as contest:
+            await contest.session("heron").submit("lanterns", "right")
+            shown = [(place.participant, place.points) for place in contest.scoreboard()]
+        found = [(one.participant, one.points) for one in Results.open(tmp_path).summary().contest]
+        assert found == shown and {name for name, _ in found} == {*names}
+        board = (tmp_path / "report.md").read_text().split("\n## Scoreboard\n")[1].split("\n## ")[0]
+        assert all(name in board for name in names) and ("owl" in board) == ("owl" in names)
+
+
 async def test_a_broken_start_is_told(tmp_path: Path) -> None:
     async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine()):
         pass
