@@ -300,6 +300,7 @@ _SIGNS_OF_NO_ROOM = re.compile(
 _SIGNS_OF_A_CRASH = re.compile(
     rf"internal compiler error|terminated program|cannot execute|{_SIGNS_OF_NO_ROOM.pattern}"
 )
+_SIGNS_OF_A_LACK = re.compile("No such file or directory|Could not (?:find|load) module|Can't find unit")
 _TOO_LARGE = re.compile("File size limit exceeded|File too large|file truncated")
 _TEMPORARY_NAME = re.compile(r"/tmp/cc[A-Za-z0-9]{6}(?=\.)")
 _UNPRINTABLE = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -335,6 +336,11 @@ def lacked_room(ended: Ended) -> bool:
     A source can make it say so. That buys it a build alone, and that its outcome is not remembered.
     """
     return _SIGNS_OF_NO_ROOM.search(ended.stdout) is not None
+
+
+def lacks_library(words: str) -> bool:
+    """Return True where a compiler names a header or a module that it does not find: it may come yet."""
+    return _SIGNS_OF_A_LACK.search(words) is not None
 
 
 _STOPS = {"wall": Ending.IDLED, "hard": Ending.STOPPED}

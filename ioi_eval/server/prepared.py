@@ -26,6 +26,7 @@ from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Value
+from ioi_eval.rules.verdicts import lacks_library
 from ioi_eval.server.jobs import AWAY, PackagedEngine, staying
 from ioi_eval.store import Store
 from ioi_eval.store.memory import Shared, recalled, remembered
@@ -69,10 +70,11 @@ class KeptBuilds:
     def keep(self, key: str, stage: Stage, made: Mapping[str, str]) -> KeptBuild:
         """A time limit, or a compiler that broke, is not remembered: the next time may go better.
 
-        g++ whose compiler the kernel killed ends as it does for a faulty program. Words that may mean either
-        cost a build each time. Nor is remembered what takes the room of many others.
+        g++ whose compiler the kernel killed ends as it does for a faulty program. Words that may mean either,
+        or name a missing header, cost a build each time. Nor is what takes the room of many others.
         """
-        broke = stage.code == _REFUSED and _PASSES.search(stage.stdout + stage.stderr)
+        words = stage.stdout + stage.stderr
+        broke = stage.code == _REFUSED and (_PASSES.search(words) or lacks_library(words))
         if stage.code not in (0, _REFUSED) or broke:
             return KeptBuild(stage=stage)
         contents = {name: Blob.of(Path(path).read_bytes()) for name, path in made.items()}

@@ -73,7 +73,7 @@ from ioi_eval.model.options import BuildOptions
 from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import milliseconds, plan_limits
-from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, Ending, ending, lacked_room, log_of
+from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, Ending, ending, lacked_room, lacks_library, log_of
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin, no_room
 from ioi_eval.store.memory import Bounded, Notes, Shared, recalled, remembered
@@ -357,7 +357,8 @@ class Shelf:
             self._pin(key)
             found = recalled(self._store, key, _Record)
             outcome = found and _outcome(*found)
-            if outcome is not None:
+            # Earlier versions remembered also what may have been installed since.
+            if outcome is not None and not (isinstance(outcome, Rejected) and lacks_library(outcome.log)):
                 return outcome
             if found is not None:
                 self._store.remove(key)
@@ -641,7 +642,8 @@ class Builds:
                     self._shelf.note(key, built, made.content.at)
                 return outcome
             by_limits = end in _LASTING and not made.by_transport and not lacked_room(made.ended)
-            refused = Rejected(**told, lasting=by_limits or (lasting and end is Ending.REFUSED))
+            lasting = lasting and end is Ending.REFUSED and not lacks_library(told["log"])
+            refused = Rejected(**told, lasting=by_limits or lasting)
             if not refused.lasting:
                 return refused
             place = _under_limits(key, recipe) if by_limits else key

@@ -315,9 +315,10 @@ def test_only_what_would_be_so_again_is_kept(tmp_path: Path, code: int | None, l
         "g++: fatal error: Killed signal terminated program cc1plus",
         "cc1plus: out of memory allocating 65536 bytes",
         "/tmp/a.s: fatal error: error writing: No space left on device",
+        "main.cpp:1:10: fatal error: gmpxx.h: No such file or directory",
     ],
 )
-def test_a_compiler_that_was_killed_is_asked_again(tmp_path: Path, words: str) -> None:
+def test_a_compiler_that_was_killed_or_lacks_a_header_is_asked_again(tmp_path: Path, words: str) -> None:
     """It ends with the exit code of one that refuses."""
     kept = KeptBuilds(Store(tmp_path / "cache"))
     assert kept.keep("abcd", Stage(code=1, stderr=words), {}).stage.stderr == words

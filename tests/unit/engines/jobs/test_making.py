@@ -26,6 +26,7 @@ from support.engines import CPU_LIMIT, Built, Rejected, fake_profile
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded.box import VERSION
+from ioi_eval.engines.jobs.build import Shelf
 from ioi_eval.errors import JudgeFailure, ToolchainGone
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.judge.recipes import CHECKER
@@ -303,6 +304,33 @@ async def test_what_some_limits_refuse_others_may_take(tmp_path: Path) -> None:
             patient = Artifacts(artifacts.engine, BuildLimits(cpu_time=seconds))
             assert isinstance(await patient.submission(plain_problem(), submitted("code")), kind)
     assert len(refusing.jobs) == 1, "the second time it was known"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "graders/sum.cpp:1:10: fatal error: gmpxx.h: No such file or directory",
+        "submission.hs:1:1: error:\n    Could not find module Data.Vector",
+        "submission.hs:1:1: error:\n    Could not load module Data.Text",
+        "submission.pas(1,6) Fatal: Can't find unit gmp used by submission",
+    ],
+)
+async def test_what_a_machine_lacks_may_be_installed(tmp_path: Path, words: str) -> None:
+    """Toolchains are known by their own files, not by the libraries beside them."""
+    async with opened(tmp_path, unconfined(ended(code=1, log=words))) as artifacts:
+        refused = await artifacts.submission(plain_problem(), submitted("code"))
+    async with opened(tmp_path, unconfined(ended(made=True))) as artifacts:
+        built = await artifacts.submission(plain_problem(), submitted("code"))
+    assert isinstance(refused, Rejected) and refused.log == words
+    assert isinstance(built, Built)
+
+
+def test_what_an_earlier_version_remembered_of_a_lack_is_forgotten(tmp_path: Path) -> None:
+    shelf = Shelf(Store(tmp_path / "store"))
+    for key, log in (("lack", "gmpxx.h: No such file or directory"), ("fault", "x.cpp: error")):
+        shelf.keep(key, Rejected(log=log))
+    assert shelf.find("lack") is None and shelf.find("fault") is not None
+    shelf.close()
 
 
 # -----------------------------------------------------------------------------------------------------
