@@ -180,6 +180,11 @@ class Journal:
         """The row of a submission that was the same in all that a result depends on."""
         return self._known.find(identity, self._hash(problem))
 
+    def is_equal(self, key: str, identity: str, program: str) -> bool:
+        """Return True if a key's row is of that submission or that program."""
+        _, row = next(decoded(self.folder / RESULTS, ResultHead, self._done.offset(key)))
+        return identity == row.submission_sha256 or program == (row.program_sha256 or None)
+
     def find_program(self, identity: str) -> dict[str, Any] | None:
         """The same of a program. Its problem and limits are in its identity."""
         return self._known.find(identity)

@@ -303,6 +303,9 @@ class _Memory:
     def find(self, identity: str, problem: str) -> dict[str, Any] | None:
         return None
 
+    def is_equal(self, key: str, identity: str, program: str) -> bool:
+        return False
+
     def begin(self) -> None:
         pass
 

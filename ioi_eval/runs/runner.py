@@ -75,6 +75,8 @@ class Recording(Protocol):
 
     def find(self, identity: str, problem: str) -> dict[str, Any] | None: ...
 
+    def is_equal(self, key: str, identity: str, program: str) -> bool: ...
+
     def begin(self) -> None: ...
 
     def record(self, row: Mapping[str, Any], *, known: bool = False) -> None: ...
@@ -309,7 +311,7 @@ class _Run:
         except (JudgeFailure, EngineError, ProgramBroken) as error:
             self._fail(problem, submission, error)
             return
-        own = self._here(submission, result)
+        own = self._here(submission, claim.identity, result)
         self._record(problem, submission, own, repeated=bool(result.repeats))
         while claim.waiting:
             self._record(problem, claim.waiting.popleft(), repeating(own), repeated=True)
@@ -330,7 +332,7 @@ class _Run:
             await other.over.wait()
         row = self._journal.find(identity, submission.problem_id)
         if row is not None and (self._share or row["key"] == submission.key):  # here or in another run
-            known = self._here(submission, repeating(rows.result_of(row)))
+            known = self._here(submission, identity, repeating(rows.result_of(row)))
             self._record(problem, submission, known, repeated=True, known=True)
             await asyncio.sleep(0)
             return None
@@ -338,10 +340,13 @@ class _Run:
             self._claims[identity] = claim
         return claim
 
-    def _here(self, submission: Submission, result: SubmissionResult) -> SubmissionResult:
-        """Name another row only where it is one of this run."""
-        here = result.repeats in self._journal.done and result.repeats != submission.key
-        return result if here else msgspec.structs.replace(result, repeats="")
+    def _here(self, submission: Submission, identity: str, result: SubmissionResult) -> SubmissionResult:
+        """Name another row only where it is one of this run: other runs have other programs by its key."""
+        name = result.repeats
+        here = name in self._journal.done and name != submission.key
+        if here and self._journal.is_equal(name, identity, result.program_sha256):
+            return result
+        return msgspec.structs.replace(result, repeats="")
 
     def _record(
         self,

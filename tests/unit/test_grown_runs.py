@@ -305,6 +305,22 @@ async def test_results_of_another_run_are_taken_over(session: Session) -> None:
     assert session.results("second").keys() == {one["uuid"] for one in session.rows}
 
 
+async def test_a_row_is_not_named_after_another_program_of_its_key(session: Session) -> None:
+    """Keys of another run, and of a row before it was edited, say nothing here."""
+    session.rows = programs(range(2))
+    await session.score("first")
+    session.rows = [{**one, "uuid": f"r{1 - n}"} for n, one in enumerate(session.rows)]
+    call = await session.score("second", reuse=(str(session.folder / "first"),))
+    named = {key: one["repeats"] for key, one in session.results("second").items()}
+    assert (call.repeated, named) == (2, {"r1": None, "r0": None})
+
+    await session.score()
+    before, session.rows[0]["code"] = session.rows[0]["code"], "int main() { return 9; }"
+    session.rows.append({**session.rows[0], "uuid": "late", "code": before})
+    await session.score()
+    assert session.judged == ["r1"] and session.results()["late"]["repeats"] is None
+
+
 @pytest.mark.parametrize(
     ("reuse", "options", "says"),
     [
