@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import msgspec
 
@@ -167,7 +167,7 @@ class KnownResults:
     """Results that are known already: of this run, of its past, and of other runs."""
 
     def __init__(self) -> None:
-        self._files = list[KnownRows]()
+        self._files, self._streams = list[KnownRows](), list[BinaryIO]()
         self.compilers = set[str]()  # of other runs
         self.confinements = dict[str, Mapping[str, Any]]()  # of all runs, by what they are
 
@@ -186,10 +186,25 @@ class KnownResults:
                 remedy="Judge with the same options and version, or leave it out",
             )
         self.confinements |= info.confinements
-        file = self.file(folder / RESULTS)
-        for offset, row in decoded(folder / RESULTS, ResultHead):
-            file.note(offset, row, info.fingerprint.problems.get(row.problem_id, ""))
-            self.compilers.add(row.compiler)
+        file = self.file(self._held(folder / RESULTS))
+        try:
+            for offset, row in decoded(file.path, ResultHead):
+                file.note(offset, row, info.fingerprint.problems.get(row.problem_id, ""))
+                self.compilers.add(row.compiler)
+        except InputError as error:
+            raise error.but(where=str(folder / RESULTS)) from error
+
+    def _held(self, path: Path) -> Path:
+        """Return a path to the file as it is now, though its run may be begun anew meanwhile."""
+        with suppress(FileNotFoundError):
+            self._streams.append(path.open("rb"))
+            return Path(f"/proc/self/fd/{self._streams[-1].fileno()}")
+        return path
+
+    def close(self) -> None:
+        """Let go of the files of other runs."""
+        for stream in self._streams:
+            stream.close()
 
     def file(self, path: Path) -> KnownRows:
         """Return what is known of a file. Those that are named first are asked first."""

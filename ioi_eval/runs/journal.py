@@ -405,6 +405,7 @@ class Journal:
 
     def _leave(self) -> None:
         """A folder in which no run was begun is left as it was found."""
+        self._known.close()
         if self._old is None:
             self._lock.remove()
         if self._old is None and self._made:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 import time
 from collections.abc import Iterator, Mapping
@@ -57,6 +58,23 @@ def test_results_of_an_edited_problem_count_no_longer(of_two: Path) -> None:
     with Journal.open(of_two, MADE_OF) as journal:  # as it was: the results of then are known
         found = journal.find(of_problem("a2", "sum")["submission_sha256"], "sum")
         assert found is not None and found["key"] == "a2"
+
+
+@pytest.mark.parametrize("how", ["edited", "fresh", "removed"])
+def test_results_that_are_taken_over_stay_while_their_run_goes_on(
+    of_two: Path, tmp_path: Path, how: str
+) -> None:
+    """Another process may give up rows of that run, or all of them, meanwhile."""
+    with Journal.open(tmp_path / "mine", MADE_OF, reuse=[of_two]) as journal:
+        if how == "removed":
+            shutil.rmtree(of_two)
+        else:
+            made_of = EDITED if how == "edited" else MADE_OF
+            with Journal.open(of_two, made_of, fresh=how == "fresh") as other:
+                other.begin()
+        for key, problem in (("a1", "sum"), ("b1", "tree"), ("a2", "sum")):
+            found = journal.find(of_problem(key, problem)["submission_sha256"], problem)
+            assert found is not None and found["key"] == key
 
 
 @pytest.mark.parametrize("number", range(5))
