@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
+from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError, JudgeFailure, ModuleMissing, ToolMissing
 from ioi_eval.model.languages import find
 from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Verdict
@@ -36,8 +38,9 @@ class TimeLimits:
     """The limits of problems that have none: measured by `judge` when they are first asked for.
 
     `known` are measured limits by `identity`, so that a run that is continued goes on with the limits that
-    it began with; `on_measured` is told of each new one. `factor` is for the other problems: a limit that
-    was measured here knows the hardware.
+    it began with, as far as the problems are what they were; `others` are those of runs whose results are
+    taken over. `on_measured` is told of each new one. `factor` is for the other problems: a limit that was
+    measured here knows the hardware.
     """
 
     def __init__(
@@ -46,9 +49,10 @@ class TimeLimits:
         known: Mapping[str, MeasuredLimit] | None = None,
         on_measured: Callable[[str, MeasuredLimit], None] | None = None,
         *,
+        others: Mapping[str, MeasuredLimit] = MappingProxyType({}),
         factor: float = 1.0,
     ) -> None:
-        self._judge, self._known, self._factor = judge, dict(known or {}), factor
+        self._judge, self._known, self._others, self._factor = judge, dict(known or {}), others, factor
         self._tell = on_measured or (lambda key, found: None)
         self._failed: dict[str, JudgeFailure] = {}
         self._locks: dict[str, asyncio.Lock] = {}
@@ -63,9 +67,10 @@ class TimeLimits:
                 raise JudgeFailure(
                     failure.reason, phase=failure.phase, test=failure.test, remedy=failure.remedy
                 )
-            if key not in self._known:
+            if not _is_of(self._known.get(key), problem):
+                other = self._others.get(key)
                 try:
-                    measured = await self._measure(problem)
+                    measured = other if other and _is_of(other, problem) else await self._measure(problem)
                 except JudgeFailure as failed:
                     self._failed[key] = failed
                     raise
@@ -130,7 +135,13 @@ class TimeLimits:
             solution=solution_name,
             test=test,
             multiplier=multiplier,
+            made_of=problem_digest(problem),
         )
+
+
+def _is_of(limit: MeasuredLimit | None, problem: Problem) -> bool:
+    """Return True if a limit was measured on the problem as it is."""
+    return limit is not None and limit.made_of in ("", problem_digest(problem))
 
 
 def _times(solution: Solution, result: SubmissionResult) -> Iterator[tuple[float, str, str]]:

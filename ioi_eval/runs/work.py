@@ -399,6 +399,9 @@ async def judging_together(
 def time_limits(judge: Judge | Judges, setup: RunSetup, journal: Journal) -> TimeLimits:
     """Measured limits are remembered in the run's folder: a run that is continued keeps its limits."""
     limits = {} if setup.options.fresh else read_limits(setup.folder)
+    others = dict[str, MeasuredLimit]()
+    for folder in setup.options.reuse:  # the first that is named counts, as of results
+        others = {**read_limits(Path(folder)), **others}
 
     def remember(identity: str, limit: MeasuredLimit) -> None:
         limits[identity] = limit
@@ -406,7 +409,8 @@ def time_limits(judge: Judge | Judges, setup: RunSetup, journal: Journal) -> Tim
         write_limits(setup.folder, limits)
         setup.tell(LimitMeasured(limit=limit))
 
-    return TimeLimits(judge.but(trusts=True), limits, remember, factor=setup.options.timing.factor)
+    factor = setup.options.timing.factor
+    return TimeLimits(judge.but(trusts=True), limits, remember, others=others, factor=factor)
 
 
 # --- results of earlier calls that count no longer ---------------------------------------------------

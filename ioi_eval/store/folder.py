@@ -300,6 +300,7 @@ class MeasuredLimit(Value, kw_only=True):
     solution: str
     test: str
     multiplier: float  # 0: the package has a time limit
+    made_of: str = ""  # the problem's digest; empty: an earlier version measured
 
 
 def is_timed(problem: Problem) -> bool:

@@ -386,6 +386,37 @@ async def test_a_known_limit_is_not_measured_again(tmp_path: Path) -> None:
     assert limits_of(tmp_path, {"sum": other}) == {}
 
 
+async def test_an_edited_problem_is_measured_again() -> None:
+    """Only tests that a solution gets right count, and another checker or answer decides which those are."""
+    problem, known = unlimited(TIMES), dict[str, MeasuredLimit]()
+    await TimeLimits(Timed(), on_measured=known.__setitem__).limited(problem)
+    judge, measured = Timed(), dict(known)
+    tests = tuple(msgspec.structs.replace(test, answer=Blob.of("other")) for test in problem.tests)
+    edited = msgspec.structs.replace(problem, tests=tests)
+    limits = TimeLimits(judge, known, measured.__setitem__)
+    await limits.limited(edited)
+    assert len(judge.asked) == 2 and measured.keys() == known.keys() and measured != known
+    await limits.limited(edited)
+    older = {key: msgspec.structs.replace(limit, made_of="") for key, limit in known.items()}
+    await TimeLimits(judge, older).limited(edited)  # of a version that did not say
+    assert len(judge.asked) == 2
+
+
+async def test_a_run_that_takes_over_results_takes_over_their_limits(tmp_path: Path) -> None:
+    problem, first = unlimited(TIMES), dict[str, MeasuredLimit]()
+    await TimeLimits(Timed(), on_measured=first.__setitem__).limited(problem)
+    key, other = identity(problem), tmp_path / "other"
+    other.mkdir()
+    write_limits(other, {key: msgspec.structs.replace(first[key], cpu_time=3.0)})
+    judge: Any = Timed()
+    judge.but = lambda **changes: judge
+    options = RunOptions(reuse=(str(other),))
+    setup = RunSetup(tmp_path / "run", EngineChoice(), options, Store(tmp_path / "store"), ignore)
+    with Journal.open(setup.folder, Fingerprint(dump="d")) as journal:
+        assert (await time_limits(judge, setup, journal).limited(problem)).limits.cpu_time == 3.0
+    assert not judge.asked and read_limits(setup.folder) == read_limits(other)
+
+
 @pytest.mark.parametrize(("fresh", "measured_with"), [(False, 0), (True, 2)])
 async def test_a_run_that_starts_over_measures_its_limits_again(
     tmp_path: Path, fresh: bool, measured_with: int
