@@ -27,7 +27,7 @@ from ioi_eval.engines.contract import (
 )
 from ioi_eval.judge.classic import has_packages, judge_one_by_one, takes
 from ioi_eval.judge.grading import grades
-from ioi_eval.judge.needs import lacks, refuse_language, refuse_promises
+from ioi_eval.judge.needs import lacks, refuse_edited, refuse_language, refuse_promises
 from ioi_eval.judge.programs import Artifacts, ProblemPrograms, Terms, checker_name, is_empty, made, runs_code
 from ioi_eval.judge.sharing import Sharing, program_identity
 from ioi_eval.model.doing import TESTS, step
@@ -155,7 +155,9 @@ class Judge:
                 raise error
         if await self._is_classic():
             with step(TESTS):
-                return await judge_one_by_one(self._engine, problem, submission, self._options)
+                result = await judge_one_by_one(self._engine, problem, submission, self._options)
+                refuse_edited(problem)
+                return result
         for _ in range(_TRIES):
             with suppress(ToolchainGone):  # begun anew with what is there now: no mixed results
                 return await self._built_and_judged(terms, submission)
@@ -257,6 +259,7 @@ class _Judging:
         graded: Graded = NOTHING_GRADED
         if self.ours.grader is not None:
             graded = await grades(self.engine, terms.problem, results, self.ours, terms.options)
+        refuse_edited(terms.given)
         return submission_result(
             terms.problem,
             self.submission,

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from ioi_eval.engines.contract import Profile
 from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, linked_grader
-from ioi_eval.model.errors import InputError, JudgeFailure, ModuleMissing
+from ioi_eval.model.errors import FileEdited, InputError, JudgeFailure, ModuleMissing
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.languages import MODULES, Language, find, known_modules
 from ioi_eval.model.values import Checker, Manager, Problem, TaskType
@@ -35,6 +35,16 @@ def refuse_language(problem: Problem, language: Language) -> None:
             what = f"problem {problem.id} calls a function of a Python submission, not {language.name}"
             raise JudgeFailure(what, phase="preparing", final=True)
     linked_grader(problem, language)
+
+
+def refuse_edited(problem: Problem) -> None:
+    """Raise FileEdited where files of the problem have changed since it was read: results are of neither."""
+    programs = [program for program in (problem.checker, problem.manager, problem.grader) if program]
+    named = [*problem.grader_files, *problem.included, *(file for each in programs for file in each.sources)]
+    tests = (content for test in problem.tests for content in (test.input, test.answer) if content)
+    for content in (*tests, *(file.content for file in named)):
+        if content.is_stale:
+            raise FileEdited(content.path or "a file")
 
 
 def trusted_programs(problem: Problem) -> dict[str, Checker | Manager]:

@@ -93,6 +93,14 @@ class JudgeFailure(IoiEvalError):
         super().__init__(f"{text}. {remedy}" if remedy else text)
 
 
+class FileEdited(JudgeFailure):
+    """A file of the problem is no longer what it was when the problem was read."""
+
+    def __init__(self, name: str) -> None:
+        remedy = "Read the problem again: run the same command once more"
+        super().__init__(f"{name} was edited after the problem was read", phase="judging", remedy=remedy)
+
+
 class ToolMissing(JudgeFailure):
     """The engine lacks the compiler or the interpreter of a program."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -30,6 +31,7 @@ class Blob(Value):
     size: int
     path: str | None = None
     data: bytes | None = None
+    stamp: int = 0  # of a file that others may edit: when it had changed last, as it was hashed (ns)
 
     @classmethod
     def of(cls, content: bytes | str) -> Self:
@@ -40,8 +42,20 @@ class Blob(Value):
     def of_file(cls, path: Path) -> Self:
         """Refers to a file by its absolute path; reads it once, in pieces, for its hash."""
         with path.open("rb") as stream:
+            stamp = os.fstat(stream.fileno()).st_mtime_ns
             digest, size = hashlib.file_digest(stream, "sha256"), stream.tell()
-        return cls(sha256=digest.hexdigest(), size=size, path=str(path.absolute()))
+        return cls(sha256=digest.hexdigest(), size=size, path=str(path.absolute()), stamp=stamp)
+
+    @property
+    def is_stale(self) -> bool:
+        """Return True if its file has another content than when it was hashed, or is gone."""
+        if not self.stamp or self.path is None:
+            return False
+        try:
+            same = Path(self.path).stat().st_mtime_ns == self.stamp
+            return not same and Blob.of_file(Path(self.path)).sha256 != self.sha256
+        except OSError:
+            return True
 
     def read(self) -> bytes:
         if self.data is not None:

@@ -67,7 +67,7 @@ from ioi_eval.engines.jobs.headers import (
     trials,
 )
 from ioi_eval.engines.jobs.run import COMMAND, Carrier, Made, wait_for
-from ioi_eval.model.errors import BrokenReply, JudgeFailure, ToolchainGone
+from ioi_eval.model.errors import BrokenReply, FileEdited, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import Ahead, Job, JobFile, Stands, Toolchain
 from ioi_eval.model.options import BuildOptions
 from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines
@@ -608,6 +608,10 @@ class Builds:
             "confinement": made.confinement,
         }
         try:
+            # Nothing is kept under the hash of what a file was, and no refusal is of what it is now.
+            for source in recipe.sources:
+                if source.content.is_stale:
+                    raise FileEdited(source.name)
             if end is Ending.MACHINE:
                 words = " ".join((made.ended.stderr or made.ended.stdout).split())[:1000]
                 raise JudgeFailure(

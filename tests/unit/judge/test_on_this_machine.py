@@ -17,6 +17,7 @@ from support.waits import until
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store, score_sync
 from ioi_eval.errors import CheckerBroken, JudgeFailure
+from ioi_eval.model.errors import FileEdited
 from ioi_eval.model.job import Ended
 from ioi_eval.models import (
     Blob,
@@ -52,6 +53,30 @@ ONE = summing(tests=TESTS[1:2], subtasks=(subtask("s", 100, [1]),))
 async def statuses(scorer: Scorer, code: str, language: str = "c++", of: Problem = ONE) -> set[V]:
     result = await scorer.score(of, submission(code, language=language))
     return {test.status for test in result.tests}
+
+
+ASKS = '#include <cstdio>\nint n();\nint main() { printf("%d", n()); }\n'
+
+
+@pytest.mark.parametrize("name", ["grader.cpp", "answer"])
+async def test_what_is_edited_meanwhile_judges_nothing(scorer: Scorer, tmp_path: Path, name: str) -> None:
+    """Results would be of other files than the problem's hash says, and so would programs that are kept."""
+    files = {"grader.cpp": f"{ASKS}// {tmp_path}", "answer": "2\n"}
+
+    def read() -> Problem:
+        for file, text in files.items():
+            (tmp_path / file).write_text(text)
+        test = Test(name="t1", input=Blob.of(""), answer=Blob.of_file(tmp_path / "answer"))
+        grader = NamedBlob(name="graders/grader.cpp", content=Blob.of_file(tmp_path / "grader.cpp"))
+        options = TaskOptions(with_grader=True)
+        return replace(ONE, tests=(test,), grader_files=(grader,), options=options)
+
+    before, code = read(), "int n() { return 2; }"
+    (tmp_path / name).write_text(files[name].replace("2", "3").replace("n());", "n() + 1);"))
+    with pytest.raises(FileEdited, match=f"{name} was edited after"):
+        await statuses(scorer, code, of=before)
+    assert await statuses(scorer, code, of=read()) == {V.AC}
+    assert await statuses(scorer, code, of=before) == {V.AC}, "written again, and the same"
 
 
 FILLS = "for (int i = 0; i < 1 << 28; i += 4096) a[i] = 1;"
