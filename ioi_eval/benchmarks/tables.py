@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatch
@@ -30,6 +31,7 @@ from ioi_eval.store import Store
 from ioi_eval.store.rows import as_number
 
 _MOST_READ = 64 << 20  # bytes
+_END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream of Arrow
 
 
 class Table:
@@ -404,7 +406,18 @@ def _streamed(files: Sequence[Path], cache: Path) -> Path:
     stats = [(str(file), file.stat()) for file in files]
     parts = [f"{name} {found.st_size} {found.st_mtime_ns}" for name, found in stats]
     key = hashlib.sha256("\n".join([str(_VERSION), *parts]).encode()).hexdigest()
-    return Store(cache / "tables").put(f"{key}.arrow", lambda place: _write_arrow(files, place))
+    store, name = Store(cache / "tables"), f"{key}.arrow"
+    if (found := store.get(name)) is not None and not _is_whole(found):
+        store.remove(name)
+    return store.put(name, lambda place: _write_arrow(files, place))
+
+
+def _is_whole(made: Path) -> bool:
+    """Return False where a power cut took or cut off the end of an Arrow file."""
+    with made.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - len(_END)))
+        return stream.read() == _END
 
 
 def _write_arrow(files: Sequence[Path], place: Path) -> None:

@@ -62,6 +62,18 @@ def test_a_table_is_known_by_what_it_is_made_of(tmp_path: Path) -> None:
     assert opened(tmp_path, path).fingerprint != first
 
 
+@pytest.mark.parametrize("kept", [0, 0.5, -8, -1], ids=["none", "half", "no end", "zeros at the end"])
+def test_a_table_that_a_power_cut_damaged_is_made_again(tmp_path: Path, kept: float) -> None:
+    path = write_table(tmp_path / "x.parquet", [{"a": str(n) * 9000} for n in range(9)])
+    opened(tmp_path, path)
+    (made,) = (tmp_path / "cache").rglob("*.arrow")
+    whole = made.read_bytes()
+    left = whole[: int(len(whole) * kept) if kept >= 0 else int(kept)]
+    made.write_bytes(left + bytes(1000) if kept == -1 else left)
+    assert [one.value("a") for one in opened(tmp_path, path)] == [str(n) * 9000 for n in range(9)]
+    assert made.read_bytes() == whole
+
+
 @pytest.mark.parametrize("name", ["x.parquet", "x.jsonl"])
 def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text('{"a": ')
