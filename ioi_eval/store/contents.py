@@ -345,7 +345,8 @@ class Store:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # gone since it was listed
                 found = place.stat()
                 is_folder = stat.S_ISDIR(found.st_mode)
-                size = int((place / "size").read_text()) if is_folder else found.st_size
+                told = (place / "size").read_bytes() if is_folder else b""
+                size = int(told) if told.isdigit() else found.st_size  # nothing, after a power cut
                 yield _Entry(place, found.st_mtime_ns, size)
 
     def _place(self, key: str) -> Path:

@@ -321,6 +321,17 @@ def test_a_count_that_is_none_is_made_anew(tmp_path: Path, told: bytes) -> None:
     assert store.size() <= 100
 
 
+@pytest.mark.parametrize("told", [b"", bytes(2), b"-"])
+def test_a_folder_whose_size_a_power_cut_took_makes_room(tmp_path: Path, told: bytes) -> None:
+    store = Store(tmp_path, limit=100)
+    damaged = store.folder("damaged", lambda folder: None)
+    (damaged.parent / "size").write_bytes(told)
+    grow_old(damaged.parent)
+    for n in range(3):
+        store.put(f"large-{n}", bytes(60))
+    assert store.get("damaged") is None and store.size() == 60
+
+
 def test_what_is_used_while_room_is_made_stays(tmp_path: Path) -> None:
     class Busy(Store):
         def _entries(self) -> Iterator[Any]:
