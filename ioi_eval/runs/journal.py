@@ -185,6 +185,11 @@ class Journal:
         _, row = next(decoded(self.folder / RESULTS, ResultHead, self._done.offset(key)))
         return identity == row.submission_sha256 or program == (row.program_sha256 or None)
 
+    def repeating(self, judged: Set[str]) -> list[str]:
+        """Return the keys of the rows that count and name some of these keys as judged."""
+        rows = decoded(self.folder / RESULTS, ResultHead) if judged else ()
+        return [row.key for _, row in rows if row.repeats in judged and row.key in self._done]
+
     def find_program(self, identity: str) -> dict[str, Any] | None:
         """The same of a program. Its problem and limits are in its identity."""
         return self._known.find(identity)

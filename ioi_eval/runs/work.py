@@ -430,7 +430,7 @@ def superseded(
     reasons = Counter({Changed.PROBLEM: journal.edited.total(), Changed.SHARED: journal.wrongly_shared})
     reasons[Changed.COLUMNS] += journal.relabelled
     before = {*journal.done, *journal.superseded}
-    seen, programs = set(others), set[str]()
+    seen, programs, edited = set(others), set[str](), set[str]()
     for submission in submissions:
         seen.add(submission.key)
         problem = problems.get(submission.problem_id)
@@ -440,6 +440,7 @@ def superseded(
         if (reason := _changed(journal, problems, submission)) is not None:
             journal.supersede(submission.key)
             reasons[reason] += 1
+            edited |= {submission.key} if reason is Changed.PROGRAM else set()
             journal.edited[submission.problem_id] += reason is Changed.PROBLEM
     lost = sum(key not in seen and journal.identity(key) not in programs for key in before)
     if 2 * lost > len(before):
@@ -453,6 +454,10 @@ def superseded(
         if journal.problem(key) in problems:
             reasons[Changed.GONE] += key in journal.done
             journal.supersede(key)
+            edited.add(key)
+    for key in journal.repeating(edited):  # their rows name programs that are not there any more
+        reasons[Changed.COLUMNS] += 1
+        journal.supersede(key)
     found = {reason: number for reason, number in reasons.items() if number}
     return JudgedAgain(reasons=found, problems=tuple(sorted(journal.edited))) if found else None
 

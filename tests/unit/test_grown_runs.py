@@ -321,6 +321,18 @@ async def test_a_row_is_not_named_after_another_program_of_its_key(session: Sess
     assert session.judged == ["r1"] and session.results()["late"]["repeats"] is None
 
 
+@pytest.mark.parametrize("gone", [False, True])
+async def test_a_row_is_not_named_after_one_that_was_edited_since(session: Session, gone: bool) -> None:
+    session.rows = [*programs(range(3)), {**programs([0])[0], "uuid": "equal"}]
+    await session.score()
+    assert session.results()["equal"]["repeats"] == "r0"
+    session.rows[0]["code"] = "int main() { return 9; }"
+    del session.rows[: int(gone)]
+    await session.score()
+    assert session.judged == ([] if gone else ["r0"]) and session.results()["equal"]["repeats"] is None
+    assert session.told == {"gone" if gone else "program": 1, "columns": 1}
+
+
 @pytest.mark.parametrize(
     ("reuse", "options", "says"),
     [
