@@ -31,6 +31,16 @@ def test_what_shrinks_travels_packed() -> None:
     assert parcel.weight < len(TEXT) // 20
 
 
+def test_a_file_that_was_edited_does_not_travel_under_the_hash_that_it_had(tmp_path: Path) -> None:
+    (tmp_path / "1.out").write_text("3\n")
+    content = Blob.of_file(tmp_path / "1.out")
+    (tmp_path / "1.out").write_text("4\n")
+    with pytest.raises(JudgeFailure, match=r"1\.out was edited"):
+        pack(content)
+    (tmp_path / "1.out").write_text("3\n")
+    assert pack(content).content.read() == b"3\n"
+
+
 def test_a_weight_is_what_a_request_grows_by() -> None:
     assert pack(Blob.of("a\n\x00")).weight == len('"a\\n\\u0000"')
     assert pack(Blob.of(b"\xff" * 300)).weight == 400
