@@ -421,6 +421,7 @@ class TestColumns(msgspec.Struct):
     waited_time: float | list[float | None] | None = None
     memory: int | list[int | None] | None = None
     points: float | list[float | None] | None = None
+    processes: int | list[int | None] | None = None
 
     def results(self) -> list[TestResult]:
         """Return a result for each test. Raises ValueError where a list is not as long as the names."""
@@ -435,6 +436,7 @@ class TestColumns(msgspec.Struct):
             self._spread(self.waited_time),
             self._spread(self.memory),
             self._spread(self.points),
+            self._spread(self.processes),
         )
         return [
             TestResult(
@@ -448,6 +450,7 @@ class TestColumns(msgspec.Struct):
                 waited_time=waited_time,
                 memory=memory,
                 points=points,
+                processes=processes,
             )
             for (
                 name,
@@ -460,6 +463,7 @@ class TestColumns(msgspec.Struct):
                 waited_time,
                 memory,
                 points,
+                processes,
             ) in zip(*columns, strict=True)
         ]
 

@@ -77,6 +77,22 @@ def test_points_of_some_tests() -> None:
     assert whole(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
 
 
+def test_processes_of_tests_reach_the_table(tmp_path: Path) -> None:
+    started = row("a")
+    for name, number in (("2-a", 3), ("3-a", 5)):
+        for part in started["all_subtasks_results"]:
+            for test in part["test_results"]:
+                if test["test_name"] == name:
+                    test["processes"] = number
+    run = write_run(tmp_path / "run", [started, row("b")])
+    write_reports(run)
+    found = pq.read_table(run / "tests.parquet").to_pylist()
+    assert {(one["key"], one["test_name"]): one["processes"] for one in found if one["processes"]} == {
+        ("a", "2-a"): 3,
+        ("a", "3-a"): 5,
+    }
+
+
 def test_what_is_equal_stands_in_run_json_once(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [row("a"), row("b", {"3-a": Verdict.TLE})])
     lines = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
