@@ -174,6 +174,7 @@ def _count(usage: Mapping[str, Any], name: str) -> int:
 _SUFFIX = ".md.j2"
 _DEFAULT = "default"
 _HEADERS = (".h", ".hpp")
+_TAGS = {"c++": "cpp", "pypy": "python"}  # of fenced blocks, where models use another word than the name
 _FOLDER = Path(__file__).parent / "templates"
 # What a template that asks for what is not there, or for what cannot be done, ends in.
 _UNFILLED = (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
@@ -213,7 +214,7 @@ class Prompts:
             "statement": problem.statement.read().decode(errors="replace").strip(),
             "language": self._language.name,
             "file": self._file,
-            "tag": "python" if self._language.syntax == "python" else "cpp",
+            "tag": _TAGS.get(self._language.name, self._language.name),
             "seconds": limits.cpu_time,
             "megabytes": None if limits.memory is None else limits.memory >> 20,
             "starter_code": problem.starter_code.strip(),

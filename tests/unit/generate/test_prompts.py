@@ -9,6 +9,7 @@ import pytest
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Prompts, asks_of, fingerprint
+from ioi_eval.model.languages import LANGUAGES, Language
 from ioi_eval.models import Blob, Limits, Problem, Subtask, TaskOptions, TaskType
 
 pytestmark = pytest.mark.once
@@ -41,6 +42,14 @@ def test_every_template_says_what_is_asked_for(benchmark: str, file: str) -> Non
 @pytest.mark.parametrize("benchmark", BUILTIN)
 def test_without_limits(benchmark: str) -> None:
     assert "for each test" not in Prompts(benchmark=benchmark)(changed(limits=Limits()))
+
+
+@pytest.mark.parametrize("benchmark", BUILTIN)
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+def test_the_block_that_is_asked_for_is_one_that_is_read(language: Language, benchmark: str) -> None:
+    prompt = Prompts(benchmark=benchmark, language=language.name)(changed(starter_code="begin\n"))
+    tags = [line.removeprefix("```") for line in prompt.splitlines() if line.startswith("```")]
+    assert tags[-1] == "" and {*filter(None, tags)} <= language.tags, prompt
 
 
 def test_apps() -> None:
