@@ -5,12 +5,14 @@ For two runs also how much better the second is, and which verdicts of the same 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import sections
 from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlock, counted, number, share
@@ -24,7 +26,7 @@ from ioi_eval.rules.metrics import interval, mean
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.store.files import make_folder
 from ioi_eval.store.folder import changes, read_rows
-from ioi_eval.store.rows import model_of
+from ioi_eval.store.rows import PLACE, model_of
 
 _NAME, DIFFERENCES = "comparison", "differences.json"
 _NAMED = 5  # in a sentence
@@ -442,13 +444,13 @@ def differences(before: Path, after: Path) -> Differences:
     scores = _nested(), _nested()  # shares of points, by model and problem
     first = dict[tuple[str, str], JudgedRow]()
     for row in read_rows(before):
-        first[_same(row)] = found = _outcome(row)
+        first[_same(row, "before")] = found = _outcome(row)
         scores[0][model_of(row)][row["problem_id"]].append(found.share)
     confusion: defaultdict[Verdict, Counter[Verdict]] = defaultdict(Counter)
     won = _nested()
     changed, shared, only = list[Difference](), 0, 0
     for row in read_rows(after):
-        was, now = first.get(_same(row)), _outcome(row)
+        was, now = first.get(_same(row, "after")), _outcome(row)
         scores[1][model_of(row)][row["problem_id"]].append(now.share)
         if was is None:
             only += 1
@@ -489,8 +491,18 @@ def _nested() -> defaultdict[str, defaultdict[str, list[float]]]:
     return defaultdict(lambda: defaultdict(list))
 
 
-def _same(row: Mapping[str, Any]) -> tuple[str, str]:
-    return row["key"], row.get("submission_sha256") or ""
+def _same(row: Mapping[str, Any], run: str) -> tuple[str, str]:
+    """Return what only rows of the same submission have in common. `run`: which run the row is of.
+
+    What was judged elsewhere has no hash of its program. All that it says of it stands for that, and a place
+    in a file is no key.
+    """
+    if digest := row.get("submission_sha256"):
+        return row["key"], digest
+    if row["key"].startswith(PLACE):
+        return row["key"], run
+    said = [row["problem_id"], model_of(row), row.get("code"), row.get("generation")]
+    return row["key"], hashlib.sha256(as_json(said)).hexdigest()
 
 
 def _outcome(row: Mapping[str, Any]) -> JudgedRow:

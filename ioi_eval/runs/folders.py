@@ -31,7 +31,7 @@ from ioi_eval.runs.events import OnEvent, ReportFinished, ReportProgress, Report
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store.folder import Fingerprint, read_info
-from ioi_eval.store.rows import as_number, bounded, plain, result_of, whole
+from ioi_eval.store.rows import PLACE, as_number, bounded, plain, result_of, whole
 
 
 class Reported(Value):
@@ -216,7 +216,7 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
         raise _missing(columns, where, number, PROBLEM_COLUMNS)
     row["problem_id"] = str(problem)
     row["key"] = str(
-        next((columns[name] for name in _KEYS if columns.get(name) not in (None, "")), f"row {number}")
+        next((columns[name] for name in _KEYS if columns.get(name) not in (None, "")), f"{PLACE}{number}")
     )
     row |= {name: _UNSAID[name] for name in ("repairs", "confinement") if row[name] is None}
     row["code_compiles"] = {**_WORDS, **_BITS}.get(str(row["code_compiles"]).lower())

@@ -46,6 +46,7 @@ PASSED = (Verdict.AC, Verdict.SKIPPED)  # of a test that costs no points
 # which took some programs in Python for equal that were not.
 PROGRAM_RULE = "2:"
 MODEL_COLUMNS = ("model", "model_id", "model_name")
+PLACE = "row "  # begins the key of a row that was judged elsewhere and brings none; its place follows
 
 RESULT_COLUMNS = frozenset(
     {

@@ -124,6 +124,40 @@ def test_other_programs_of_one_key_are_not_the_same(tmp_path: Path) -> None:
     assert sentence(found) == "No submission is in both runs"
 
 
+def from_elsewhere(folder: Path, first: list[Any], second: list[Any]) -> Differences:
+    """Rows of two files that were judged elsewhere."""
+    for name, rows in (("first", first), ("second", second)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = report_sync([folder / "first.jsonl", folder / "second.jsonl"], out=folder / "runs" / "both")
+    assert done.differences is not None
+    return done.differences
+
+
+def test_places_of_rows_from_elsewhere_are_no_keys(tmp_path: Path) -> None:
+    rows = [{"problem_id": name, "model": "m", "passed": name == "a"} for name in "abc"]
+    found = from_elsewhere(tmp_path, rows, rows[::-1])
+    assert (found.shared, found.only_before, found.only_after, found.models) == (0, 3, 3, ())
+    assert [problem.difference for problem in found.paired[0].problems] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "columns, shared",
+    [
+        ({}, 1),
+        ({"problem_id": "b"}, 0),
+        ({"model": "n"}, 0),
+        ({"generation": "another"}, 0),
+        ({"code": "another"}, 0),
+        ({"passed": False}, 1),
+    ],
+)
+def test_rows_from_elsewhere_are_the_same_where_all_that_they_say_is(
+    tmp_path: Path, columns: dict[str, Any], shared: int
+) -> None:
+    row = {"id": 1, "problem_id": "a", "model": "m", "generation": "a program", "passed": True}
+    assert from_elsewhere(tmp_path, [row], [{**row, **columns}]).shared == shared
+
+
 def test_two_runs_are_compared_row_by_row_and_three_are_not(tmp_path: Path) -> None:
     folders = [run(tmp_path / name, {"a": {"1-a": Verdict.WA} if name == "y" else {}}) for name in "xyz"]
     done = report_sync(folders[:2], out=tmp_path / "out")
