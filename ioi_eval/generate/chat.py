@@ -233,6 +233,7 @@ _OF_ONE_PROMPT = frozenset({400, 403, 413, 422})  # or of all: seen by whether a
 _TOO_MUCH = re.compile(
     r"context.?(length|window|size)|too long|content.?(filter|management|policy)|moderation", re.IGNORECASE
 )
+_BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})  # ends of replies: by the server
 _UNPAID = "insufficient_quota"  # a 429 that no pause mends
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 
@@ -358,7 +359,7 @@ def _decoded(body: bytes) -> dict[str, Any]:
 def _reply(message: Mapping[str, Any], stop_reason: Any, usage: Any) -> Reply:
     content, reasoning = _plain(message.get("content")), _reasoning(message)
     stop = stop_reason if isinstance(stop_reason, str) else ""
-    if stop == "error" or not (stop or content or reasoning):
+    if stop in _BROKEN_OFF or not (stop or content or reasoning):
         reason = "a reply that was broken off" if stop else "an empty reply"
         raise Fault(FaultKind.LATER, reason, usage=_dictionary(usage))
     return Reply(

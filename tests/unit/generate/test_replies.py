@@ -71,6 +71,8 @@ def test_usage_that_is_none() -> None:
         (b'{"choices": ["a"]}', FaultKind.LATER, "without a message"),
         (choices({"content": ""}, None), FaultKind.LATER, "empty"),
         (choices({"content": "half"}, "error"), FaultKind.LATER, "broken off"),
+        (choices({"content": "half"}, "abort"), FaultKind.LATER, "broken off"),
+        (choices({"content": "half"}, "insufficient_system_resource"), FaultKind.LATER, "broken off"),
         (b"[" * 100_000, FaultKind.STRANGE, "no chat completion"),
         (b'{"choices": [{"message": {"content": "\\ud800"}}]}', FaultKind.STRANGE, "no chat completion"),
     ],
