@@ -231,7 +231,9 @@ _CLIPPED = 300  # characters of what a server said, in messages
 _LATER = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _OF_ONE_PROMPT = frozenset({400, 403, 413, 422})  # or of all: seen by whether any prompt is accepted
 _TOO_MUCH = re.compile(
-    r"context.?(length|window|size)|too long|content.?(filter|management|policy)|moderation", re.IGNORECASE
+    r"context.?(length|window|size)|too long|(input|prompt) tokens? (count\b.{,40} )?exceed"
+    r"|content.?(filter|management|policy)|moderation|invalid_prompt",
+    re.IGNORECASE,
 )
 _BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})  # ends of replies: by the server
 _UNPAID = "insufficient_quota"  # a 429 that no pause mends
@@ -302,8 +304,9 @@ def _refusal(status: int, headers: Mapping[str, str], body: bytes, now: float) -
         location = headers.get("location", "")
         return Fault(FaultKind.FINAL, f"HTTP {status}: it is to be asked at {location or 'another address'}")
     if status in _OF_ONE_PROMPT:
+        whole = body[:10_000].decode(errors="replace")  # its code may say what its words do not
         return Fault(
-            FaultKind.PROMPT if status == 413 or _TOO_MUCH.search(words) else FaultKind.REFUSED, reason
+            FaultKind.PROMPT if status == 413 or _TOO_MUCH.search(whole) else FaultKind.REFUSED, reason
         )
     return Fault(FaultKind.FINAL, reason)
 

@@ -98,6 +98,17 @@ def test_no_reply(body: bytes, kind: FaultKind, word: str) -> None:
             b'{"error": {"code": "content_filter", "message": "content management policy"}}',
             FaultKind.PROMPT,
         ),
+        (
+            400,
+            b'{"error": {"code": "context_length_exceeded", "message": "Input tokens exceed the limit"}}',
+            FaultKind.PROMPT,
+        ),
+        (
+            400,
+            b'[{"error": {"message": "The input token count (9) exceeds the maximum number of tokens"}}]',
+            FaultKind.PROMPT,
+        ),
+        (400, b'{"error": {"code": "invalid_prompt", "message": "Limited access"}}', FaultKind.PROMPT),
         (413, b"", FaultKind.PROMPT),
         (429, b"", FaultKind.LATER),
         (429, b'{"error": {"code": "insufficient_quota", "message": "pay"}}', FaultKind.FINAL),
