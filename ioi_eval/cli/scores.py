@@ -11,7 +11,7 @@ from ioi_eval.model.values import Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, Summary, sections
 from ioi_eval.reports.comparison import Differences, entries, sections_of, unlike
 from ioi_eval.reports.comparison import warnings as comparison_warnings
-from ioi_eval.reports.document import Section, number, share, visible
+from ioi_eval.reports.document import Section, number, percent, share, visible
 from ioi_eval.reports.sections import Entry
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.runs.references import Reference, ReferenceOptions, References, Reliability, conclusion
@@ -184,7 +184,7 @@ def _estimate(found: PassAtK) -> str:
 
 def _tests(part: float | None) -> list[str]:
     """Without subtasks, a share of the tests."""
-    return [_NOTHING if part is None else f"{part:.0%}", "tests"]
+    return [_NOTHING if part is None else f"{percent(part, 0)}%", "tests"]
 
 
 # --- problems ----------------------------------------------------------------------------------------

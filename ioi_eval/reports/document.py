@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.resources
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import jinja2
 
 _MAX_INLINE = 300  # characters
+_BINARY = 1e-9  # what adding binary fractions leaves
 _MAX_PADDED = 60  # a longer cell does not widen its column
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~&$#]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.")
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # control, direction, surrogates, line breaks
@@ -108,7 +110,13 @@ def number(value: float | None) -> str:
 
 
 def share(part: float | None, whole: float | None) -> str:
-    return NOTHING if part is None or not whole else f"{100 * part / whole:.1f} %"
+    return NOTHING if part is None or not whole else f"{percent(part / whole, 1)} %"
+
+
+def percent(part: float, digits: int) -> str:
+    """A share of 1 in percent. What is less than all is never rounded to 100."""
+    most = 100 - 0.1**digits if part < 1 - _BINARY else math.inf
+    return f"{min(100 * part, most):.{digits}f}"
 
 
 def between(low: float, high: float) -> str:

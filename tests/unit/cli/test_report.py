@@ -213,6 +213,20 @@ def test_rows_from_elsewhere_need_little(cli: CommandLine, row: dict[str, Any], 
 
 
 @pytest.mark.once
+def test_less_than_all_is_not_shown_as_all(cli: CommandLine) -> None:
+    tests = [{"test_name": f"{n}", "score": 1.0, "status": "AC", "feedback": ""} for n in range(3000)]
+    tests[-1] |= {"score": 0.0, "status": "WA"}
+    row = {"problem_id": "a", "points": 2999 / 3000, "all_subtasks_results": [], "test_results": tests}
+    row["all_subtasks_points"] = row["points"]
+    (cli.folder / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    done = cli("report", "rows.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "99%" in done.stdout and "100%" not in done.stdout
+    report = (cli.folder / "runs" / "rows" / "report.md").read_text()
+    assert "99.9 %" in report and report.count("100.0 %") == 1, "all compile"
+
+
+@pytest.mark.once
 def test_problems_of_two_years_from_elsewhere_are_two(cli: CommandLine) -> None:
     made = [{"problem_id": "a", "year": 2023, "passed": True}, {"problem_id": "a", "year": 2024, "points": 0}]
     made[1]["max_points"] = 100
