@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -87,6 +88,9 @@ def new(
     name = folder.absolute().name
     if not is_plain(name):
         raise InputError(f"{name!r} is no id", field="NAME", remedy="Use letters, digits, `_`, `-` and `.`")
+    if kind is PackageType.GRADER and ("." in name or name in sys.stdlib_module_names):
+        remedy = "Use a name without `.`, and none of a module that comes with Python"
+        raise InputError(f"graders/grader.py could not import {name!r}", field="NAME", remedy=remedy)
     try:
         whole = (Path(__file__).parent / "packages" / f"{kind}.txt").read_text(encoding="utf-8")
         _, *parts = _SECTION.split(whole.replace("@NAME@", name))

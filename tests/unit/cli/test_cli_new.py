@@ -44,3 +44,12 @@ def test_a_package_is_not_written_over_anything(cli: CommandLine) -> None:
     odd = cli("new", "two words")
     assert odd.returncode == 2 and "'two words' is no id" in odd.stderr
     assert not (cli.folder / "two words").exists()
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", ["lamps.v2", "time", "io"])
+def test_a_name_that_its_grader_could_not_import_is_refused(cli: CommandLine, name: str) -> None:
+    refused = cli("new", name, "--type", "grader")
+    assert refused.returncode == 2 and "graders/grader.py could not import" in refused.stderr
+    assert not (cli.folder / name).exists()
+    assert cli("new", name, "--type", "batch").returncode == 0
