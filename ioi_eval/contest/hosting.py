@@ -356,7 +356,10 @@ async def compete(
     async with holding as contest:
         spending = Spending(budget)
         number_of = allowed.number if isinstance(author, ModelOptions) else 1
-        refused = {label: requests.refusal(problem) for label, problem in contest.problems.items()}
+        agent = isinstance(author, AgentOptions)
+        refused = {
+            label: requests.refusal(problem, files=agent) for label, problem in contest.problems.items()
+        }
         asked = fingerprint((), called, settings_of(author))
         with contextlib.closing(_Kept(folder / TURNS, spending, names, number_of, asked)) as kept:
             room = asyncio.Semaphore(wanted.concurrency)

@@ -37,7 +37,7 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.secret import Secret
-from ioi_eval.model.values import LanguageFrom, Problem, Submission, Value
+from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
 from ioi_eval.problems import Problems
 from ioi_eval.reports import Summary, write_reports
 from ioi_eval.rules.extraction import extract
@@ -200,6 +200,10 @@ class _Asked(NamedTuple):
     refused: Mapping[str, str]  # by label: why no program in the problem's language could be judged
 
 
+def _takes_files(problem: Problem) -> bool:
+    return problem.task_type is TaskType.OUTPUT_ONLY
+
+
 class Requests:
     """The language and the prompt in which an author is asked for a problem's program."""
 
@@ -213,10 +217,15 @@ class Requests:
         """Return the language that an author is asked for; replies are read as that."""
         return choose_language(problem, option=self._option, default=self._default)
 
-    def refusal(self, problem: Problem) -> str:
-        """Return why no program in the problem's language could be judged. InputError: in no language."""
+    def refusal(self, problem: Problem, *, files: bool = False) -> str:
+        """Return why no program in the problem's language could be judged. InputError: in no language.
+
+        `files`: the author may hand in files, too.
+        """
         if problem.unusable:
             return problem.unusable
+        if _takes_files(problem):
+            return "" if files else f"problem {problem.id} asks for files, not for a program"
         try:
             refuse_language(problem, find(self.language(problem).language))
         except JudgeFailure as failure:
@@ -253,7 +262,8 @@ def _asked(source: Source, problems: Problems, asking: Asking, *, agent: bool) -
         else:
             usable.append((problem, requests.language(problem).language))
     if not usable and (wrong := [refused[label] for label in refused if not problems[label].unusable]):
-        raise InputError(wrong[0], where=source_name(source), field="language", remedy="Choose another one")
+        field = "choice" if all(map(_takes_files, problems.values())) else "language"
+        raise InputError(wrong[0], where=source_name(source), field=field, remedy="Choose another one")
     return _Asked(asks_of(usable, requests.prompt, samples=asking.samples), refused)
 
 
@@ -323,6 +333,9 @@ async def _submissions(
         # In the place of programs that nobody could judge: why not is to be found where all failures are.
         problem, spoken = problems[label], language(problems[label])
         key = key_of(problem, 0)
+        if _takes_files(problem) and not problem.unusable:  # none of them is judged: nothing is worth 0
+            unwritten[key] = asked.refused[label]
+            continue
         yield Submission(
             key=key,
             problem_id=label,

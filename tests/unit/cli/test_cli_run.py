@@ -313,6 +313,24 @@ def test_a_model_is_not_asked_for_what_no_program_in_the_language_can_solve(
 # --- packages ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("turns", [(), ("--turns", "2")])
+def test_nobody_is_asked_for_a_program_where_files_are_the_answer(
+    cli: CommandLine, turns: tuple[str, ...]
+) -> None:
+    cli("new", "problems/files", "--type", "output-only")
+    cli("new", "problems/sum")
+    with model_server(says(f"```cpp\n{RIGHT}```\n")) as server:
+        words = ("run", "-m", "otter", "--base-url", server.url, "--out", "run", *turns)
+        alone = cli(*words, "--problems", "problems/files")
+        assert server.asked == [], alone.stderr
+        if not turns:
+            assert alone.returncode == 2 and "files asks for files, not for a program" in alone.stderr
+        done = cli(*words, "--problems", "problems", "--fresh")
+    assert done.returncode == 3 and {"# sum" in asked.prompt for asked in server.asked} == {True}
+    assert "files asks for files, not for a program" in done.stderr
+    assert {row["problem_id"] for row in results(cli.folder / "run").values()} == {"sum"}
+
+
 def test_packages_bring_their_statements(cli: CommandLine) -> None:
     """Those that have one; the first so many, or those that are named."""
     for name in ("add", "sum", "more"):
