@@ -387,7 +387,8 @@ def _instances(
     failures = read_failures(out)
     several = len({ask.number for ask in asked.asks}) > 1
     for ask in asked.asks:
-        name = {"instance_id": ask.problem_id, **({"sample": ask.number} if several else {})}
+        label = problems.label(problems.find(ask.problem_id, ask.year))
+        name = {"instance_id": label, **({"sample": ask.number} if several else {})}
         if ask.key in results:
             result = result_of(results[ask.key])
             points = {"points": result.points} if result.subtasks else {}
@@ -396,7 +397,7 @@ def _instances(
             failure = failures.get(ask.key, {}).get("reason")
             yield {**name, "resolved": None, "error": str(failure or unwritten.get(ask.key, "not judged"))}
     for label, reason in asked.refused.items():
-        yield {"instance_id": problems[label].id, "resolved": False, "error": reason}
+        yield {"instance_id": label, "resolved": False, "error": reason}
 
 
 def _place(instance: Mapping[str, Any]) -> list[tuple[str, int]]:

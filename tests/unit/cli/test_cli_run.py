@@ -331,6 +331,18 @@ def test_nobody_is_asked_for_a_program_where_files_are_the_answer(
     assert {row["problem_id"] for row in results(cli.folder / "run").values()} == {"sum"}
 
 
+def test_instances_of_two_years_are_told_apart(cli: CommandLine) -> None:
+    for year in (2023, 2024):
+        package = write_package(cli.folder / "problems" / f"{year}")
+        header = json.loads((package / "problem.json").read_text())
+        (package / "problem.json").write_text(json.dumps({**header, "code": "add", "year": year}))
+        (package / "statement.md").write_text("Add two numbers.")
+    done = cli("run", "-b", "problems", "--command", "true", "--out", "run", "--allow-suspicious")
+    assert done.returncode == 0, done.stderr
+    names = [one["instance_id"] for one in instances(cli.folder / "run")]
+    assert names == sorted({row["problem_id"] for row in results(cli.folder / "run").values()})
+
+
 def test_packages_bring_their_statements(cli: CommandLine) -> None:
     """Those that have one; the first so many, or those that are named."""
     for name in ("add", "sum", "more"):
