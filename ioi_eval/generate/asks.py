@@ -222,7 +222,7 @@ class Prompts:
             "input_file": problem.options.input_file,
             "output_file": problem.options.output_file,
             "headers": headers,
-            "with_grader": problem.options.with_grader or problem.task_type is TaskType.COMMUNICATION,
+            "with_grader": problem.options.with_grader,
         }
         return filled(self._template, words, self._where)
 

@@ -62,6 +62,13 @@ def test_apps() -> None:
     assert "standard input" not in prompt(function)
 
 
+@pytest.mark.parametrize("benchmark", ["", "ioi"])
+@pytest.mark.parametrize("stub", [True, False])
+def test_a_program_that_talks_to_a_manager_alone_has_a_main(benchmark: str, stub: bool) -> None:
+    talking = changed(task_type=TaskType.COMMUNICATION, options=TaskOptions(with_grader=stub))
+    assert ("write no `main`" in Prompts(benchmark=benchmark)(talking)) == stub
+
+
 def test_subtasks() -> None:
     subtasks = (Subtask(name="00-samples", points=0, tests=()), Subtask(name="01-small", points=40, tests=()))
     prompt = Prompts(benchmark="ioi", language="c++")(changed(subtasks=subtasks))
