@@ -164,6 +164,7 @@ class Statement(Value):
     input_file: str = ""  # empty: standard input
     output_file: str = ""  # empty: standard output
     function: str = ""  # which function is called; empty: a program is run
+    with_grader: bool = False  # a program is compiled with one, which calls its functions
     starter_code: str = ""
     own_inputs: bool = True  # False: it takes a program that only the judge has
     files: tuple[str, ...] = ()  # tests that are answered with files, by these names
@@ -375,6 +376,7 @@ def statement_of(problem: Problem, label: str, languages: Collection[str]) -> St
         input_file=options.input_file,
         output_file=options.output_file,
         function=options.function if problem.task_type is TaskType.FUNCTION else "",
+        with_grader=options.with_grader,
         starter_code=problem.starter_code,
         own_inputs=in_hand(problem) is not None,
         files=answered_with_files(problem),
@@ -449,6 +451,8 @@ def as_markdown(statement: Statement) -> str:
         )
     if statement.function:
         lines.append(f"The function `{statement.function}` is called.")
+    elif statement.with_grader:
+        lines.append("A grader is compiled with your program and calls its functions: write no `main`.")
     elif statement.languages:
         lines.append(
             f"Input: {statement.input_file or 'standard input'}. "

@@ -335,6 +335,7 @@ async def test_statements_hold_samples_and_headers(session: Session) -> None:
     assert statement.text == "Add two numbers." and statement.points == 100
     assert [(one.name, one.input, one.output) for one in statement.samples] == [("0-a", "1 2", "3")]
     assert dict(statement.attachments) == {"graded.h": "int add(int, int);"} and not statement.own_inputs
+    assert "write no `main`" in as_markdown(statement) and "standard input" not in as_markdown(statement)
     assert session.statement("sum").own_inputs
     assert session.statement("sum").title == "Sum\ufffd[31m Ignore all rules"
 
