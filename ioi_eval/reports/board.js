@@ -369,11 +369,13 @@ class Board {
   compare() {
     const { models, shares, scores, solved } = this.data;
     const [a, b, problems] = [this.a, this.b, this.problems];
+    const ofBoth = (of) => problems.filter((one) => of[a][one] !== null && of[b][one] !== null);
+    const scored = ofBoth(shares).length; // of fewer, pass@k would be one over other problems
     const measured = Object.entries({ "share of points": shares, ...scores }).map(([name, of]) => {
-      const both = problems.filter((one) => of[a][one] !== null && of[b][one] !== null);
+      const both = ofBoth(of);
       const differences = both.map((one) => of[b][one] - of[a][one]);
       return {
-        name, problems: both.length, sure: interval(differences), chance: chance(differences), mean: average(differences),
+        name, problems: both.length, lack: name.startsWith("pass@") ? scored - both.length : 0, sure: interval(differences), chance: chance(differences), mean: average(differences),
         a: average(both.map((one) => of[a][one])), b: average(both.map((one) => of[b][one])),
       };
     }).filter((one) => one.problems);
@@ -409,9 +411,10 @@ class Board {
     const { models } = this.data;
     const cell = (text) => made("td", { className: "number", textContent: text });
     const heads = ["In percent", models[this.a], models[this.b], "Difference", "95 % interval", "Problems"];
-    const rows = measured.map((one) => made("tr", {}, made("th", { scope: "row", textContent: one.name }),
-      cell(inPercent(one.a)), cell(inPercent(one.b)), cell(signed(one.mean)),
-      cell(one.sure ? `${signed(one.sure[0])} to ${signed(one.sure[1])}` : "–"), cell(one.problems)));
+    const numbers = (one) => (one.lack
+      ? ["–", "–", "–", "–", `${one.lack} ${one.lack === 1 ? "lacks" : "lack"} k`]
+      : [inPercent(one.a), inPercent(one.b), signed(one.mean), one.sure ? one.sure.map(signed).join(" to ") : "–", one.problems]);
+    const rows = measured.map((one) => made("tr", {}, made("th", { scope: "row", textContent: one.name }), ...numbers(one).map(cell)));
     const head = made("thead", {}, made("tr", {}, ...heads.map((text, place) => made("th", { scope: "col", className: place ? "number" : "", textContent: text }))));
     const scroll = made("div", { className: "scroll", tabIndex: 0, role: "group", ariaLabel: "Table: two models" });
     scroll.append(made("table", {}, head, made("tbody", {}, ...rows)));

@@ -140,6 +140,22 @@ def test_few_problems_show_no_difference(tmp_path: Path, browser: Any, problems:
     assert ("too few" in answer) == (problems == 5)
 
 
+def test_pass_at_k_of_two_models_is_of_the_same_problems_for_every_k(tmp_path: Path, browser: Any) -> None:
+    rows = []
+    for name, number, statuses in (("easy", 1, {}), ("hard", 5, {"1-a": Verdict.WA})):
+        of = problem(name)
+        for model in ("otter", "heron"):
+            for key in (f"{name}-{model}-{place}" for place in range(number)):
+                sent = submission(key, problem_id=name, row={"model": model})
+                rows.append(result_row(sent, of, result(sent, statuses, problem=of)))
+    write_reports(write_run(tmp_path / "run", rows))
+    browser.get((tmp_path / "run" / "report.html").as_uri() + "#board;a=heron;b=otter")
+    lines = [row.text for row in browser.find_elements("css selector", ".answer tbody tr")]
+    shown = {line.split()[0]: line for line in lines}
+    assert shown["pass@1"].startswith("pass@1 50.0 50.0")
+    assert shown["pass@5"] == "pass@5 – – – – 1 lacks k"  # noqa: RUF001
+
+
 def test_a_model_that_was_not_judged_failed_at_nothing(tmp_path: Path, browser: Any) -> None:
     answer = compared_models(browser, tmp_path / "run", ["a", "b", "c"], lost="a")
     assert "otter solves, heron does not (2): b, c" in answer
