@@ -67,7 +67,7 @@ from ioi_eval.store.folder import (
 )
 from ioi_eval.store.resources import code_digest
 from ioi_eval.store.rows import as_number, bounded, model_of
-from ioi_eval.store.tasks import TASKS, Task
+from ioi_eval.store.tasks import PEOPLE, TASKS, Task
 
 # Submissions of a run; of more, only the best of each model for each problem has colours, and where these are
 # more than the second number, only the best of each problem.
@@ -790,7 +790,7 @@ class Stamp(Value):
                 ends = hashlib.sha256(head + stream.read(piece)).hexdigest()
         asked_for = programs_asked_for(folder, read_info(folder))
         others, base = hashlib.sha256(msgspec.json.encode((options, asked_for))), hashlib.sha256()
-        for name in (RUN, CONTEST, FAILURES, STOPPED, VALIDATION, TASKS):
+        for name in (RUN, CONTEST, FAILURES, STOPPED, VALIDATION, PEOPLE, TASKS):
             path = folder / name
             content = path.read_bytes() if path.exists() else b""
             others.update(content)

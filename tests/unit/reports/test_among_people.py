@@ -11,6 +11,7 @@ from run_samples import SUM, result, submission, write_run
 from support.runs import result_row, summary
 
 from ioi_eval.models import Verdict
+from ioi_eval.reports import write_reports
 from ioi_eval.reports.people import standing
 from ioi_eval.reports.records import ProblemSummary
 from ioi_eval.store.tasks import ContestResults, People, write_people
@@ -92,3 +93,13 @@ def test_the_report_says_it(tmp_path: Path) -> None:
     model = summary(folder).models[0]
     assert model.standing is not None and model.standing.percentile == 50
     assert json.loads((folder / "people.json").read_text())["source"] == "the contest's table"
+
+
+def test_a_report_says_it_when_results_of_people_come_later(tmp_path: Path) -> None:
+    sent = submission("a")
+    folder = write_run(tmp_path / "run", [result_row(sent, SUM, result(sent))])
+    write_people(folder, People(source="the contest's table", missing="no network"))
+    assert "no network" in str(write_reports(folder).models[0].standing)
+    write_people(folder, People(source="the contest's table", contests=(contest("x", "sum"),)))
+    assert "no network" not in str(write_reports(folder).models[0].standing)
+    assert "no network" not in (folder / "report.md").read_text()
