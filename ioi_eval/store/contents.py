@@ -37,7 +37,7 @@ from typing import Self
 import msgspec
 import platformdirs
 
-from ioi_eval.model.errors import InputError
+from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.values import Blob
 
 Content = bytes | Path | Callable[[Path], None]
@@ -85,10 +85,15 @@ def _check_ours(folder: Path, found: os.stat_result, *, others: int, remedy: str
     raise InputError(f"it {what} (owner {owner}, mode {mode:04o})", where=str(folder), remedy=remedy)
 
 
-def no_room(root: Path, error: OSError) -> str:
-    """Return the sentence for a cache that takes nothing."""
-    remedy = "Make room there, or name another folder in IOI_EVAL_CACHE"
-    return f"nothing can be kept in the cache {root} ({error.strerror or error}). {remedy}"
+@contextlib.contextmanager
+def kept_in(store: Store, raised: Callable[[str], IoiEvalError]) -> Iterator[None]:
+    """Raise an error of ours with a sentence where the store takes nothing."""
+    try:
+        yield
+    except OSError as error:
+        remedy = "Make room there, or name another folder in IOI_EVAL_CACHE"
+        problem = f"nothing can be kept in the cache {store.root} ({error.strerror or error})"
+        raise raised(f"{problem}. {remedy}") from error
 
 
 class Pin(contextlib.AbstractContextManager["Pin"]):
@@ -207,10 +212,15 @@ class Store:
     async def turn(self, key: str) -> AsyncIterator[None]:
         """Let processes make an entry one after the other: all but the first find it there.
 
-        Nobody waits for ever: who is ahead may be stopped, or make what cannot be kept.
+        Nobody waits for ever: who is ahead may be stopped, or make what cannot be kept. Nobody waits either
+        where no file can be made to wait at.
         """
         path, clock = self._pins / f"{self._place(key).name}.turn", asyncio.get_running_loop().time
-        descriptor, ends = _opened(path), clock() + _PATIENCE
+        try:
+            descriptor, ends = _opened(path), clock() + _PATIENCE
+        except OSError:
+            yield
+            return
         try:
             while (others := _is_others(descriptor)) and clock() < ends:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(_LOOK)

@@ -18,7 +18,7 @@ from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.job import Toolchain
 from ioi_eval.store import Store
 from ioi_eval.store.compiling import PROCTOR, WAITING, proctor_arguments, sources_digest, waiting_arguments
-from ioi_eval.store.contents import no_room
+from ioi_eval.store.contents import kept_in
 from ioi_eval.store.resources import proctor_sources, shipped
 
 _log, _package = logging.getLogger(__name__), logging.getLogger("ioi_eval")
@@ -102,15 +102,15 @@ async def _built_once(
     key: str, compiler: Toolchain, arguments: tuple[str, ...], sources: Path, store: Store, why: str
 ) -> Binary:
     """`why`: the reason why the one that came with the package cannot be used."""
-    with store.pin(key):
+    with kept_in(store, EngineUnavailable):
+        pin = store.pin(key)
+    with pin:
         if (found := store.get(key)) is None:
             async with store.turn(key):  # several processes may begin at once where nothing is built yet
                 if (found := store.get(key)) is None:
                     output = await _build(compiler, arguments, sources)
-                    try:
+                    with kept_in(store, EngineUnavailable):
                         found = store.put(key, output, executable=True)
-                    except OSError as error:
-                        raise EngineUnavailable(no_room(store.root, error)) from error
         return Binary(found.read_bytes(), f"built here by {compiler.name}: {why}")
 
 

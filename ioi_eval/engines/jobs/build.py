@@ -75,7 +75,7 @@ from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import milliseconds, plan_limits
 from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, Ending, ending, lacked_room, lacks_library, log_of
 from ioi_eval.store import Store
-from ioi_eval.store.contents import Pin, no_room
+from ioi_eval.store.contents import Pin, kept_in
 from ioi_eval.store.memory import Bounded, Notes, Shared, recalled, remembered
 
 # --- the script --------------------------------------------------------------------------------------
@@ -309,6 +309,7 @@ def _built(recipe: Recipe, tool: Toolchain, stdout: str, nonce: str) -> Built | 
 _ARTIFACT = "artifact"
 _COMPARED = 64 << 20  # bytes of an artifact that is hashed each time it is found; only headers are larger
 _STAYING = "staying.txt"  # programs that stay with workers: too many for a folder each
+_not_kept = partial(JudgeFailure, phase="compiling")
 _PINS = 128  # a descriptor each; many times as many artifacts as jobs use at the same time
 
 
@@ -368,10 +369,8 @@ class Shelf:
         """Remember an outcome, and a copy of what was made: that is what the returned outcome refers to."""
         outcome = self.bounded(outcome)
         self._pin(key)
-        try:
+        with kept_in(self._store, _not_kept):
             kept = _outcome(*remembered(self._store, key, _Record, lambda folder: _filled(folder, outcome)))
-        except OSError as error:
-            raise JudgeFailure(no_room(self._store.root, error), phase="compiling") from error
         assert kept is not None, "what the store has just taken is whole"
         return kept
 
@@ -411,7 +410,7 @@ class Shelf:
             self._pins.clear()
 
     def _pin(self, key: str) -> None:
-        with self._lock:
+        with self._lock, kept_in(self._store, _not_kept):
             if self._pins.get(key) is None:
                 self._pins.keep(key, self._store.pin(key))
 

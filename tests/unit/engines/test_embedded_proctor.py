@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from ioi_eval.engines.embedded.proctor import Binary, proctor_binary, proctor_ke
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Toolchain
-from ioi_eval.store import resources
+from ioi_eval.store import contents, resources
 from ioi_eval.store.compiling import BINARIES, PROCTOR, SOURCES, WAITING, sources_digest
 
 LOADABLE = Path(_ctypes.__file__).read_bytes()
@@ -84,15 +85,21 @@ async def test_of_several_that_begin_at_once_one_builds(sources: Path, tmp_path:
     assert (tmp_path / "count").read_text() == "x\n"
 
 
+@pytest.mark.parametrize(("where", "step"), [(shutil, "copyfile"), (contents, "_opened")])
 async def test_a_cache_without_room_is_named(
-    sources: Path, own_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sources: Path,
+    own_store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    where: ModuleType,
+    step: str,
 ) -> None:
     quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
 
     def full(*entry: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(shutil, "copyfile", full)
+    monkeypatch.setattr(where, step, full)
     words = f"cache {own_store.root} \\(No space left on device\\). Make room there"
     with pytest.raises(EngineUnavailable, match=words):
         await proctor_binary(quick, sources, own_store, tmp_path)

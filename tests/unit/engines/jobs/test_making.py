@@ -31,6 +31,7 @@ from ioi_eval.errors import JudgeFailure, ToolchainGone
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.judge.recipes import CHECKER
 from ioi_eval.models import Blob, BuildLimits, Job, JobResult, Profile, Stage, StageStatus, Toolchain
+from ioi_eval.store import contents
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
@@ -229,6 +230,24 @@ async def test_a_cache_without_room_is_no_verdict(tmp_path: Path, monkeypatch: p
             JudgeFailure, match=r"compiling: nothing can be kept in the cache .*No space left"
         ):
             await artifacts.submission(plain_problem(), submitted("code"))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE, errno.EROFS])
+async def test_a_cache_in_which_no_file_can_be_made_is_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """As where inodes, descriptors or rights are used up."""
+
+    def full(path: Path) -> int:
+        raise OSError(number, os.strerror(number), path)
+
+    async with opened(tmp_path, Server(GOOD)) as artifacts:
+        monkeypatch.setattr(contents, "_opened", full)
+        words = f"compiling: nothing can be kept in the cache .*{os.strerror(number)}"
+        with pytest.raises(JudgeFailure, match=words):
+            await artifacts.submission(plain_problem(), submitted("code"))
+        with pytest.raises(JudgeFailure, match=words):
+            await artifacts.trusted(checked_problem(), CHECKER)
 
 
 async def test_what_is_trusted_is_built_as_ever(tmp_path: Path) -> None:
