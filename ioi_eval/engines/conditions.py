@@ -18,10 +18,12 @@ import msgspec
 from ioi_eval.engines.contract import QUICK_LINKER, Built, Condition, Rejected
 from ioi_eval.engines.embedded.boxes import (
     IN_MEMORY,
+    RIGHTS_REMEDY,
     ROOM_NEEDED,
     Disk,
     choose_base,
     is_in_memory,
+    lacking_rights,
     why_not_in_memory,
 )
 from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, Binary, proctor_binary, waiting_library
@@ -261,10 +263,13 @@ def boxes_folder(chosen: Path | None = None) -> list[Condition]:
 def machine() -> list[Condition]:
     cores = len(os.sched_getaffinity(0))
     detail = f"{cores} of {os.cpu_count()}" if cores != os.cpu_count() else str(cores)
-    return [
+    found = [
         Condition(name="cores", ok=True, detail=detail),
         Condition(name="kernel", ok=True, detail=f"{platform.release()} {platform.machine()}"),
     ]
+    if lacking := lacking_rights():
+        found.append(Condition(name="capabilities", ok=False, detail=lacking, remedy=RIGHTS_REMEDY))
+    return found
 
 
 async def confinement(found: Toolchain | None, store: Store) -> list[Condition]:

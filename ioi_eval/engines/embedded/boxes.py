@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import secrets
 import stat
 import tempfile
@@ -154,6 +155,8 @@ class Boxes:
     def open(self) -> None:
         base = self._base or choose_base(self._slots)
         try:
+            if self._entered and (lacking := lacking_rights()):
+                raise EngineUnavailable(f"{lacking}. {RIGHTS_REMEDY}")
             if os.geteuid() == 0 and self._entered and not everybody_may_enter(base):
                 raise EngineUnavailable(
                     f"{base} cannot hold boxes: started as root, they run under other uids, which may not"
@@ -371,8 +374,7 @@ class Uids:
 
     def reserve(self, number: int) -> tuple[int | None, ...]:
         """A uid per slot; None for each where the boxes stay what we are."""
-        # Root of a user namespace may not have other uids to give.
-        if os.geteuid() != 0 or not all(_covers(Path("/proc/self", name)) for name in ("uid_map", "gid_map")):
+        if not _gives_uids():
             return (None,) * number
         folder = _folder()
         free = (uid for uid in range(_FIRST, _LAST + 1) if self._holds(folder / str(uid)))
@@ -396,6 +398,29 @@ def _folder() -> Path:
         with contextlib.suppress(OSError):
             return private_folder(place, _LOCKS)
     raise EngineUnavailable(f"root can write none of {', '.join(map(str, _PLACES))}, where uids are reserved")
+
+
+# What root needs for that, and to clear up behind others: the bits of CapEff.
+_RIGHTS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7}
+RIGHTS_REMEDY = "Give it these (in a container: cap_add), or start the judge as an ordinary user"
+
+
+def lacking_rights(status: Path = Path("/proc/self/status")) -> str:
+    """Return what we lack as a root that is to run programs as other users; empty where that is nothing."""
+    with contextlib.suppress(OSError):  # without /proc nobody knows
+        held = re.search(r"^CapEff:\s*(\w+)$", status.read_text(), re.MULTILINE) if _gives_uids() else None
+        lacking = [name for name, bit in _RIGHTS.items() if held and not int(held[1], 16) >> bit & 1]
+        if lacking:
+            return (
+                "started as root, programs run as other users, and this root lacks capabilities for that:"
+                f" {', '.join(lacking)}"
+            )
+    return ""
+
+
+def _gives_uids() -> bool:
+    """Return True if boxes run as other users: we are root, and of no user namespace without other uids."""
+    return os.geteuid() == 0 and all(_covers(Path("/proc/self", name)) for name in ("uid_map", "gid_map"))
 
 
 def _covers(path: Path) -> bool:

@@ -94,3 +94,36 @@ def test_no_uid_is_given_twice_while_somebody_has_it(tmp_path: Path, monkeypatch
         assert theirs <= set(three.reserve(2 + len(theirs))), "the kernel gives back what the dead held"
         for uids in (one, two, three):
             uids.release()
+
+
+OPENING = """
+from ioi_eval.engines.conditions import machine
+from ioi_eval.engines.embedded.boxes import Boxes
+from ioi_eval.errors import EngineUnavailable
+print(*(found.detail for found in machine() if found.ok is False))
+try:
+    Boxes().open()
+except EngineUnavailable as error:
+    print(error)
+"""
+
+
+def test_a_root_that_cannot_become_others_is_refused() -> None:
+    """As in a container that drops capabilities: where KILL is gone, a program that goes on is not ended."""
+    program = (sys.executable, "-c", OPENING)
+    cut = subprocess.run(
+        ("setpriv", "--bounding-set=-kill,-setuid", *program), capture_output=True, text=True, check=True
+    )
+    told, refused = cut.stdout.splitlines()
+    assert told.endswith("this root lacks capabilities for that: KILL, SETUID")
+    assert refused == f"{told}. {boxes.RIGHTS_REMEDY}"
+
+
+def test_what_root_has_is_read_from_the_kernel(tmp_path: Path) -> None:
+    status = tmp_path / "status"
+    status.write_text("Name:\tx\nCapPrm:\t00000000000000eb\nCapEff:\t00000000000000eb\nCapBnd:\t0\n")
+    assert boxes.lacking_rights(status) == ""
+    status.write_text("CapEff:\t0000000000000000\n")
+    lacking = "CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETUID"
+    assert boxes.lacking_rights(status).endswith(f"lacks capabilities for that: {lacking}")
+    assert boxes.lacking_rights(tmp_path / "none") == ""
