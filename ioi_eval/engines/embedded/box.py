@@ -227,6 +227,11 @@ def make_folder(folder: Path, mode: int) -> None:
     folder.chmod(mode)
 
 
+def is_noexec(place: Path) -> bool:
+    """Return True if nothing that lies there can be started."""
+    return bool(os.statvfs(place).f_flag & os.ST_NOEXEC)
+
+
 def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:
     target = box / file.name
     for place in reversed(PurePosixPath(file.name).parents[:-1]):
@@ -247,7 +252,8 @@ def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:
         needed = 0o5 if file.executable else 0o4
         # What is too large to be copied for each job is shown to users who may not change it.
         shown = not file.copied or (uid is not None and file.content.size >= _LARGE)
-        if shown and (mode & needed == needed or (uid is None and not file.executable)):
+        starts = not (file.executable and is_noexec(Path(source)))
+        if shown and starts and (mode & needed == needed or (uid is None and not file.executable)):
             return BoxFile(name=file.name, path=source)
         shutil.copyfile(source, target)
     else:

@@ -9,6 +9,7 @@ import pytest
 from engine_helpers import file, path_file
 
 from ioi_eval.engines.contract import check_names
+from ioi_eval.engines.embedded import box as embedded
 from ioi_eval.engines.embedded.box import BoxFile, fill, room_for_files, take_out, unlink
 from ioi_eval.errors import EngineOverloaded, JobRejected
 
@@ -85,6 +86,19 @@ def test_a_program_by_path_is_copied_where_it_could_not_start(
     if copied:
         assert (box / "tool").stat().st_mode & 0o777 == 0o755
         assert host.stat().st_mode & 0o777 == mode
+
+
+def test_a_program_is_copied_from_where_none_may_start(
+    box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from a cache in a home that is mounted noexec."""
+    monkeypatch.setattr(embedded, "is_noexec", lambda place: place.is_relative_to(tmp_path))
+    host = tmp_path / "host"
+    host.write_text("x")
+    host.chmod(0o755)
+    files = [path_file("tool", host, executable=True), path_file("text", host)]
+    assert fill(box, files, None, Lock()) == (BoxFile(name="text", path=str(host)),)
+    assert (box / "tool").read_text() == "x" and (box / "tool").stat().st_mode & 0o777 == 0o755
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another uid")
