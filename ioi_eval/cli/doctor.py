@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -26,7 +24,7 @@ from ioi_eval.cli.options import (
     open_store,
     problems_option,
 )
-from ioi_eval.engines.conditions import conditions
+from ioi_eval.engines.conditions import conditions, place_to_try
 from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.embedded.proctor import proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
@@ -188,10 +186,10 @@ async def _look(choice: EngineChoice) -> ClusterFindings:
 
 async def _packed_proctor() -> bytes | None:
     """For servers to try; None where there is no compiler here."""
-    with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
+    with place_to_try() as folder:
         compiler = await asyncio.to_thread(find_compiler)
         try:
-            binary = await proctor_binary(compiler, graders() / "proctor", open_store(), Path(folder))
+            binary = await proctor_binary(compiler, graders() / "proctor", open_store(), folder)
         except EngineUnavailable:
             return None
         return await asyncio.to_thread(gzip.compress, binary.content)

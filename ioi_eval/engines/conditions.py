@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.contract import QUICK_LINKER, Built, Condition, Rejected
+from ioi_eval.engines.embedded.box import is_noexec
 from ioi_eval.engines.embedded.boxes import (
-    IN_MEMORY,
+    NOEXEC_REMEDY,
     RIGHTS_REMEDY,
     ROOM_NEEDED,
     Disk,
@@ -28,6 +29,7 @@ from ioi_eval.engines.embedded.boxes import (
 )
 from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, Binary, proctor_binary, waiting_library
 from ioi_eval.engines.embedded.toolchains import (
+    IN_MEMORY,
     STAGE_PATH,
     Interpreter,
     find_compiler,
@@ -59,7 +61,7 @@ async def conditions(
 ) -> list[Condition]:
     """All of them, what others depend on first. What confines is built where it is not yet."""
     found = await asyncio.to_thread(find_compiler)
-    with _private() as folder:
+    with place_to_try(boxes) as folder:
         binary = await _proctor(found, store, folder)
         waits = await waiting_python(found, python, store, folder)
         confines = await asyncio.to_thread(_probe, binary, folder)
@@ -257,6 +259,8 @@ def boxes_folder(chosen: Path | None = None) -> list[Condition]:
         if disk.held:
             remedy = f"Wait until the other engines end. {remedy}"
     ok = None if reason or slots < wanted else True
+    if is_noexec(base):
+        ok, detail, remedy = False, f"{detail}; {base} is mounted noexec", NOEXEC_REMEDY
     return [Condition(name="folder for boxes", ok=ok, detail=detail, remedy=remedy)]
 
 
@@ -274,13 +278,15 @@ def machine() -> list[Condition]:
 
 async def confinement(found: Toolchain | None, store: Store) -> list[Condition]:
     """Return the proctor's report after it confined itself here."""
-    with _private() as folder:
+    with place_to_try() as folder:
         return await asyncio.to_thread(_probe, await _proctor(found, store, folder), folder)
 
 
 @contextmanager
-def _private() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
+def place_to_try(boxes: Path | None = None) -> Iterator[Path]:
+    """Give a private folder where boxes lie: elsewhere programs may not be started."""
+    base = boxes or choose_base(len(os.sched_getaffinity(0)))
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-", dir=base) as folder:
         yield Path(folder)
 
 

@@ -21,13 +21,13 @@ from pathlib import Path
 
 import msgspec
 
-from ioi_eval.engines.embedded.box import BY_PATH, make_folder
-from ioi_eval.engines.embedded.toolchains import everybody_may_enter
+from ioi_eval.engines.embedded.box import BY_PATH, is_noexec, make_folder
+from ioi_eval.engines.embedded.toolchains import IN_MEMORY, everybody_may_enter
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.store import private_folder
 
-IN_MEMORY = Path("/dev/shm")
 ROOM_NEEDED = 256 << 20  # bytes for each slot; containers often have a shared memory of 64 MB
+NOEXEC_REMEDY = f"Name a folder in TMPDIR where programs may start, or give {IN_MEMORY} room without noexec"
 _OWNER = "owner"
 _DIGITS = 20  # of a number of bytes
 _PAUSE = 0.01  # seconds
@@ -44,7 +44,7 @@ def why_not_in_memory(slots: int, folder: Path = IN_MEMORY) -> str | None:
     """Return why boxes of so many slots cannot lie in that folder; None where they can."""
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"{folder} is not there or cannot be written"
-    if os.statvfs(folder).f_flag & os.ST_NOEXEC:
+    if is_noexec(folder):
         return f"{folder} is mounted noexec"
     disk = Disk.look(folder)
     if disk.slots(slots) == slots:
@@ -162,6 +162,8 @@ class Boxes:
                     f"{base} cannot hold boxes: started as root, they run under other uids, which may not"
                     " pass through it. Give another folder or add the right with chmod o+x"
                 )
+            if self._entered and is_noexec(base):
+                raise EngineUnavailable(f"{base} cannot hold boxes: it is mounted noexec. {NOEXEC_REMEDY}")
             sweep(base)
             while not self._take(base):
                 pass  # a sweeper was faster than our lock

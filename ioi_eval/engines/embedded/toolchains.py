@@ -27,6 +27,7 @@ from pwd import getpwall
 import msgspec
 
 from ioi_eval.engines.contract import LINKING, MACHINE, QUICK_LINKER, TRIAL, WORKS
+from ioi_eval.engines.embedded.box import is_noexec
 from ioi_eval.engines.environment import CALLER, PYTHON
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.job import Toolchain
@@ -35,6 +36,7 @@ from ioi_eval.model.values import Value
 
 STAGE_PATH = "/usr/local/bin:/usr/bin:/bin"
 SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64")  # as graders/proctor/room.cpp has them
+IN_MEMORY = Path("/dev/shm")
 _ASK_SECONDS = 20.0
 
 
@@ -149,7 +151,8 @@ def quick_linker(compiler: Toolchain) -> str:
     if platform.machine() != MACHINE or path is None or not seen_in_a_box(path):
         return ""
     try:
-        with tempfile.TemporaryDirectory(prefix="ioi-eval-") as folder:
+        place = IN_MEMORY if is_noexec(Path(tempfile.gettempdir())) else None
+        with tempfile.TemporaryDirectory(prefix="ioi-eval-", dir=place) as folder:
             if not _links(compiler, Path(folder)):
                 return ""
         version = _first(r"(\S+)$", ask([str(path), "--version"]))

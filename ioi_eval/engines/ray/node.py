@@ -179,7 +179,7 @@ class Node:
     async def _opened(self) -> tuple[JobEngine, Depot]:
         async with self._opening:
             if self._open is None:
-                boxes = Boxes(Path(tempfile.gettempdir()))
+                boxes = Boxes(Path(tempfile.gettempdir()), entered=False)
                 self._held.callback(boxes.close)
                 await asyncio.to_thread(boxes.open)
                 free = shutil.disk_usage(boxes.folder).free

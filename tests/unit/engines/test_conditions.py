@@ -14,8 +14,8 @@ from ioi_eval import Store
 from ioi_eval.engines import conditions as doctor
 from ioi_eval.engines.conditions import conditions, described
 from ioi_eval.engines.contract import Condition
-from ioi_eval.engines.embedded.boxes import IN_MEMORY, Disk, is_in_memory
-from ioi_eval.engines.embedded.toolchains import find_compiler
+from ioi_eval.engines.embedded.boxes import Disk, is_in_memory
+from ioi_eval.engines.embedded.toolchains import IN_MEMORY, find_compiler
 from ioi_eval.models import Toolchain
 
 WHOLE: dict[str, Any] = {
@@ -152,8 +152,22 @@ def test_boxes_folder(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "why_not_in_memory", lambda _slots: "/dev/shm is mounted noexec")
     monkeypatch.setattr(doctor, "choose_base", lambda _slots: Path("/proc"))  # wherever it is, not in memory
     monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=1 << 40))
+    monkeypatch.setattr(doctor, "is_noexec", lambda _base: False)
     [disk] = doctor.boxes_folder()
     assert disk.ok is None and "noexec" in disk.detail and disk.remedy
+    monkeypatch.setattr(doctor, "is_noexec", lambda _base: True)
+    [unfit] = doctor.boxes_folder()
+    assert unfit.ok is False and unfit.detail.endswith("; /proc is mounted noexec")
+    assert "TMPDIR" in unfit.remedy
+
+
+async def test_what_confines_is_tried_where_boxes_lie(
+    base: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not where temporary files go, which is often mounted noexec."""
+    monkeypatch.setattr(doctor, "choose_base", lambda _slots: base)
+    with doctor.place_to_try() as folder:
+        assert folder.parent == base
 
 
 def test_slots_that_lack_room_are_told(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,6 +129,16 @@ def test_root_needs_a_base_that_others_may_enter(base: Path) -> None:
         Boxes(base).open()
 
 
+def test_boxes_do_not_lie_where_no_program_may_start(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders, "is_noexec", lambda place: place == base)
+    with pytest.raises(EngineUnavailable, match=r"it is mounted noexec\. Name a folder in TMPDIR"):
+        Boxes(base).open()
+    assert why_not_in_memory(1, base) == f"{base} is mounted noexec"
+    mere_files = Boxes(base, entered=False)
+    mere_files.open()
+    mere_files.close()
+
+
 def test_memory_is_refused_with_a_reason(base: Path) -> None:
     assert why_not_in_memory(1, base) is None
     assert "cannot be written" in (why_not_in_memory(1, base / "missing") or "")

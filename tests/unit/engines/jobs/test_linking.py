@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -256,6 +257,14 @@ def test_a_machine_without_room_for_a_trial_has_none(tmp_path: Path, monkeypatch
     found = linking()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     assert quick_linker(found) == ""
+
+
+def test_a_trial_is_made_where_programs_may_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Temporary files often go where none may."""
+    tool, calls = noting(tmp_path, linking())
+    monkeypatch.setattr(toolchains, "is_noexec", lambda place: place == Path(tempfile.gettempdir()))
+    quick_linker(tool)
+    assert "-o /dev/shm/ioi-eval-" in calls.read_text()
 
 
 def test_machines_of_another_kind_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
