@@ -67,6 +67,12 @@ def _files(path: Path) -> list[Path]:
         return found
     if not path.exists():
         raise InputError("no such file or folder", where=str(path), remedy="Name the dump's file or folder")
+    if not path.is_file():
+        raise InputError(
+            "it is a pipe or a device, and a dump is read more than once",
+            where=str(path),
+            remedy="Name - in its place, and let the rows come on standard input",
+        )
     if not is_dump(path):
         raise InputError(
             f"cannot tell the format from the suffix {path.suffix!r}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -80,3 +81,10 @@ def test_the_problems_are_asked_for_first() -> None:
 def test_it_is_named_once() -> None:
     with pytest.raises(InputError, match="twice"), received(["-", "-"], io.BytesIO(LINES)):
         pass
+
+
+def test_a_pipe_with_a_name_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "rows.jsonl"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match=r"rows\.jsonl: it is a pipe .* Name - in its place"):
+        open_dump([pipe], problems=PROBLEMS)
