@@ -19,12 +19,11 @@ from ioi_eval.engines.contract import QUICK_LINKER, Built, Condition, Rejected
 from ioi_eval.engines.embedded.box import is_noexec
 from ioi_eval.engines.embedded.boxes import (
     NOEXEC_REMEDY,
-    RIGHTS_REMEDY,
     ROOM_NEEDED,
     Disk,
     choose_base,
     is_in_memory,
-    lacking_rights,
+    lacks,
     why_not_in_memory,
 )
 from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, Binary, proctor_binary, waiting_library
@@ -267,13 +266,11 @@ def boxes_folder(chosen: Path | None = None) -> list[Condition]:
 def machine() -> list[Condition]:
     cores = len(os.sched_getaffinity(0))
     detail = f"{cores} of {os.cpu_count()}" if cores != os.cpu_count() else str(cores)
-    found = [
+    return [
         Condition(name="cores", ok=True, detail=detail),
         Condition(name="kernel", ok=True, detail=f"{platform.release()} {platform.machine()}"),
+        *(Condition(name=lack.name, ok=False, detail=lack.detail, remedy=lack.remedy) for lack in lacks()),
     ]
-    if lacking := lacking_rights():
-        found.append(Condition(name="capabilities", ok=False, detail=lacking, remedy=RIGHTS_REMEDY))
-    return found
 
 
 async def confinement(found: Toolchain | None, store: Store) -> list[Condition]:

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import os
 import re
+import resource
 import secrets
 import stat
 import tempfile
@@ -18,6 +19,7 @@ import time
 from collections.abc import Iterator
 from itertools import count, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -130,7 +132,10 @@ def _has_locked(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
 
 def is_in_memory(folder: Path) -> bool:
     """Return True if a folder lies in a file system of memory, wherever that is mounted."""
-    mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # without /proc nobody knows
+        return False
     kinds = {Path(words[1]): words[2] for words in map(str.split, mounts)}
     place = folder.resolve()
     return next(
@@ -155,8 +160,8 @@ class Boxes:
     def open(self) -> None:
         base = self._base or choose_base(self._slots)
         try:
-            if self._entered and (lacking := lacking_rights()):
-                raise EngineUnavailable(f"{lacking}. {RIGHTS_REMEDY}")
+            for lack in lacks() if self._entered else ():
+                raise EngineUnavailable(f"{lack.name}: {lack.detail}. {lack.remedy}")
             if os.geteuid() == 0 and self._entered and not everybody_may_enter(base):
                 raise EngineUnavailable(
                     f"{base} cannot hold boxes: started as root, they run under other uids, which may not"
@@ -404,20 +409,14 @@ def _folder() -> Path:
 
 # What root needs for that, and to clear up behind others: the bits of CapEff.
 _RIGHTS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7}
-RIGHTS_REMEDY = "Give it these (in a container: cap_add), or start the judge as an ordinary user"
 
 
-def lacking_rights(status: Path = Path("/proc/self/status")) -> str:
-    """Return what we lack as a root that is to run programs as other users; empty where that is nothing."""
-    with contextlib.suppress(OSError):  # without /proc nobody knows
-        held = re.search(r"^CapEff:\s*(\w+)$", status.read_text(), re.MULTILINE) if _gives_uids() else None
-        lacking = [name for name, bit in _RIGHTS.items() if held and not int(held[1], 16) >> bit & 1]
-        if lacking:
-            return (
-                "started as root, programs run as other users, and this root lacks capabilities for that:"
-                f" {', '.join(lacking)}"
-            )
-    return ""
+def lacking_rights(status: Path) -> tuple[str, ...]:
+    """Return what we lack as a root that is to run programs as other users."""
+    if not _gives_uids():
+        return ()
+    held = re.search(r"^CapEff:\s*(\w+)$", status.read_text(), re.MULTILINE)
+    return tuple(name for name, bit in _RIGHTS.items() if held and not int(held[1], 16) >> bit & 1)
 
 
 def _gives_uids() -> bool:
@@ -432,3 +431,32 @@ def _covers(path: Path) -> bool:
         return True  # a kernel without user namespaces
     ranges = (tuple(map(int, line.split())) for line in lines)
     return any(first <= _FIRST and first + number > _LAST for first, _outside, number in ranges)
+
+
+# --- what no box can be made without -----------------------------------------------------------------
+
+
+_SELF = Path("/proc/self")
+_FEWEST_FILES = 96  # open ones: the numbers of those that a box holds begin at 64
+
+
+class Unfit(NamedTuple):
+    """What this process lacks to make boxes, whatever their folder, and how it gets that."""
+
+    name: str
+    detail: str
+    remedy: str
+
+
+def lacks() -> Iterator[Unfit]:
+    if not (_SELF / "fd").is_dir():
+        detail = "it is not mounted, and boxes are made and watched by it"
+        yield Unfit("/proc", detail, "Mount it: mount -t proc proc /proc")
+    elif lacking := lacking_rights(_SELF / "status"):
+        detail = "started as root, programs run as other users, and this root lacks capabilities for that"
+        remedy = "Give it these (in a container: cap_add), or start the judge as an ordinary user"
+        yield Unfit("capabilities", f"{detail}: {', '.join(lacking)}", remedy)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= most < _FEWEST_FILES:  # -1: without a limit
+        detail = f"this shell allows {most} at a time, and a box takes {_FEWEST_FILES}"
+        yield Unfit("open files", detail, "Start from a shell with a larger ulimit -Hn")

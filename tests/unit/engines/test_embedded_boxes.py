@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from engine_helpers import file
 
+from ioi_eval.engines import conditions
 from ioi_eval.engines.embedded import boxes as folders
 from ioi_eval.engines.embedded.box import fill
 from ioi_eval.engines.embedded.boxes import ROOM_NEEDED, Boxes, Disk, sweep, why_not_in_memory
@@ -137,6 +138,26 @@ def test_boxes_do_not_lie_where_no_program_may_start(base: Path, monkeypatch: py
     mere_files = Boxes(base, entered=False)
     mere_files.open()
     mere_files.close()
+
+
+def test_without_proc_or_open_files_there_are_no_boxes(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders, "_SELF", base / "self")
+    with pytest.raises(EngineUnavailable, match=r"/proc: it is not mounted.* mount -t proc proc /proc"):
+        Boxes(base).open()
+    (base / "self" / "fd").mkdir(parents=True)
+    (base / "self" / "status").touch()
+    monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, 64))
+    with pytest.raises(EngineUnavailable, match=r"open files: this shell allows 64 at a time.* ulimit -Hn"):
+        Boxes(base).open()
+    [*told] = (found for found in conditions.machine() if not found.ok)
+    assert [(found.name, found.remedy[:5]) for found in told] == [("open files", "Start")]
+    monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, -1))
+    assert [*folders.lacks()] == []
+
+
+def test_a_folder_is_of_no_known_kind_without_proc(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: (base / "none").read_bytes())
+    assert folders.is_in_memory(base) is False
 
 
 def test_memory_is_refused_with_a_reason(base: Path) -> None:
