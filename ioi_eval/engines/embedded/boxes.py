@@ -371,6 +371,8 @@ def _open_folder(name: str | Path, parent: int | None = None) -> int:
 _FIRST, _LAST = 60578, 61183
 _PLACES = (Path("/run"), Path("/var/lib"))  # root's alone; the first that can be written
 _LOCKS = "ioi-eval-uids"
+_NO_PLACE = f"root can write none of {', '.join(map(str, _PLACES))}, where uids are reserved"
+_PLACE_REMEDY = "Make one writable (in a container: --tmpfs /run), or start the judge as an ordinary user"
 
 
 class Uids:
@@ -403,8 +405,10 @@ class Uids:
 def _folder() -> Path:
     for place in _PLACES:
         with contextlib.suppress(OSError):
-            return private_folder(place, _LOCKS)
-    raise EngineUnavailable(f"root can write none of {', '.join(map(str, _PLACES))}, where uids are reserved")
+            folder = private_folder(place, _LOCKS)
+            if os.access(folder, os.W_OK):  # it may be older than a mount that only reads
+                return folder
+    raise EngineUnavailable(f"{_NO_PLACE}. {_PLACE_REMEDY}")
 
 
 # What root needs for that, and to clear up behind others: the bits of CapEff.
@@ -456,6 +460,11 @@ def lacks() -> Iterator[Unfit]:
         detail = "started as root, programs run as other users, and this root lacks capabilities for that"
         remedy = "Give it these (in a container: cap_add), or start the judge as an ordinary user"
         yield Unfit("capabilities", f"{detail}: {', '.join(lacking)}", remedy)
+    elif _gives_uids():
+        try:
+            _folder()
+        except EngineUnavailable:
+            yield Unfit("uids", _NO_PLACE, _PLACE_REMEDY)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= most < _FEWEST_FILES:  # -1: without a limit
         detail = f"this shell allows {most} at a time, and a box takes {_FEWEST_FILES}"

@@ -126,3 +126,18 @@ def test_what_root_has_is_read_from_the_kernel(tmp_path: Path) -> None:
     status.write_text("CapEff:\t0000000000000000\n")
     lacking = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")
     assert boxes.lacking_rights(status) == lacking
+
+
+READ_ONLY = """
+mount -t tmpfs -o ro run /run && mount -t tmpfs lib /var/lib && mkdir -m 700 /var/lib/ioi-eval-uids &&
+mount -o remount,ro /var/lib && exec "$@"
+"""
+
+
+def test_a_root_that_can_reserve_no_uids_is_refused() -> None:
+    """As in a container with a read-only root folder, also where an earlier one has left the place."""
+    program = ("sh", "-c", READ_ONLY, "-", sys.executable, "-c", OPENING)
+    done = subprocess.run(("unshare", "--mount", *program), capture_output=True, text=True, check=True)
+    told, refused = done.stdout.splitlines()
+    assert told == "root can write none of /run, /var/lib, where uids are reserved"
+    assert refused.startswith(f"uids: {told}. Make one writable")
