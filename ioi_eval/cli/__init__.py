@@ -298,6 +298,7 @@ def keep_retries_quiet() -> None:
 # A path below a folder that nobody lets us enter, or longer than paths are: already asking for it fails.
 _UNREACHABLE = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_NO_TEMPORARY = "No usable temporary directory"  # as `tempfile` says it
 # Those who install the package without its dependencies may do without these.
 _PACKAGES = {
     **dict.fromkeys(("httpx", "jinja2", "latex2mathml", "markdown_it"), "ioi-eval"),
@@ -344,6 +345,8 @@ def _sentence(error: Exception) -> str | None:
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         package = _PACKAGES.get(error.name.partition(".")[0])
         return package and f"{error.name} is not installed. Install it: pip install {package}"
+    if isinstance(error, FileNotFoundError) and str(error.strerror).startswith(_NO_TEMPORARY):
+        return f"{error.strerror}. Make one of them writable, or name a folder in TMPDIR"
     if isinstance(error, OSError) and error.errno in _UNREACHABLE and error.filename is not None:
         return f"{error.filename}: cannot be reached ({error.strerror}). Name another place"
     if isinstance(error, OSError) and error.errno in _FULL:

@@ -41,3 +41,18 @@ def test_examples_that_find_no_room(tmp_path: Path) -> None:
     done = on_a_full_disk(tmp_path, "examples", "here")
     assert (done.returncode, done.stderr) == (2, "error: here: cannot be written: No space left on device\n")
     assert done.stdout.split() == ["fill"]
+
+
+_NOWHERE = 'for disk in /tmp /var/tmp; do mount -t tmpfs -o ro disk "$disk" || exit; done; cd /tmp; exec "$@"'
+
+
+def test_no_folder_for_temporary_files() -> None:
+    space = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", _NOWHERE, "-")
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/proc", "PYTHONPATH": ":".join(sys.path)}
+    command = (*space, sys.executable, "-m", "ioi_eval", "doctor")
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if "unshare" in done.stderr:
+        pytest.skip("this user may not make namespaces")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith("error: No usable temporary directory found in ['/tmp', '/var/tmp',")
+    assert done.stderr.endswith(". Make one of them writable, or name a folder in TMPDIR\n")
