@@ -198,7 +198,7 @@ _ROOM = 78  # of 80 columns; the page is indented
 _ALL = "--help-all"
 _EXAMPLES = 4  # of a page that shows some of the options
 _LOG_FORMAT = "--log-format"
-_TOLD = (IoiEvalError, ModuleNotFoundError, OSError)  # those that we raise on purpose are among them
+_TOLD = (IoiEvalError, ModuleNotFoundError, OSError, RuntimeError)  # among them those raised on purpose
 # What typer raises for words that it cannot read. Its name depends on typer's version.
 _Unreadable = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 
@@ -298,6 +298,7 @@ def keep_retries_quiet() -> None:
 # A path below a folder that nobody lets us enter, or longer than paths are: already asking for it fails.
 _UNREACHABLE = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_NO_THREAD = "can't start new thread"  # as Python says it
 _NO_TEMPORARY = "No usable temporary directory"  # as `tempfile` says it
 # Those who install the package without its dependencies may do without these.
 _PACKAGES = {
@@ -316,11 +317,18 @@ def main() -> NoReturn:
         app(prog_name="ioi-eval")
     except BadRows as error:
         console.complain_of_rows(error)
-    except _TOLD as error:
-        if (words := _sentence(error)) is None:
+    except (*_TOLD, ExceptionGroup) as error:
+        if (words := _sentence(_alone(error))) is None:
             raise
         console.complain(words)
     sys.exit(console.BAD_INPUT)
+
+
+def _alone(error: Exception) -> Exception:
+    """Return the error that ended work side by side, if it is one."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        [error] = error.exceptions
+    return error
 
 
 def _open_streams() -> None:
@@ -345,6 +353,8 @@ def _sentence(error: Exception) -> str | None:
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         package = _PACKAGES.get(error.name.partition(".")[0])
         return package and f"{error.name} is not installed. Install it: pip install {package}"
+    if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
+        return f"{error}: this user, or the container, may have too few processes. Allow more (ulimit -u)"
     if isinstance(error, FileNotFoundError) and str(error.strerror).startswith(_NO_TEMPORARY):
         return f"{error.strerror}. Make one of them writable, or name a folder in TMPDIR"
     if isinstance(error, OSError) and error.errno in _UNREACHABLE and error.filename is not None:

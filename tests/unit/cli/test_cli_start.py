@@ -54,6 +54,29 @@ def test_it_runs_where_streams_are_closed(usual_cache: Path, closed: str) -> Non
     assert (done.returncode, done.stderr) == (0, "")
 
 
+NO_THREADS = """
+import asyncio, errno, sys, threading
+from ioi_eval.cli import main
+def refuse(self):
+    raise RuntimeError("can't start new thread")
+async def beside(call):
+    async with asyncio.TaskGroup() as group:
+        group.create_task(call)
+if sys.argv.pop():
+    run, asyncio.run = asyncio.run, lambda call: run(beside(call))
+threading.Thread.start = refuse
+main()
+"""
+
+
+@pytest.mark.parametrize("beside", ["", "beside others"])
+def test_a_user_that_may_start_no_threads_is_told(usual_cache: Path, beside: str) -> None:
+    command = [sys.executable, "-c", NO_THREADS, "doctor", beside]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith("error: can't start new thread: this user, or the container, may have too")
+
+
 def test_help_loads_no_command(shared_cache: Path) -> None:
     ours = {name for name in loaded_by("--help", cache=shared_cache) if name.startswith("ioi_eval.")}
     assert ours <= {"ioi_eval.cli", "ioi_eval.cli.console", "ioi_eval.model", "ioi_eval.model.errors"}
