@@ -35,6 +35,7 @@ from ioi_eval.engines.embedded.toolchains import (
     find_python,
     interpreters,
     quick_linker,
+    seen_in_a_box,
     toolchains,
 )
 from ioi_eval.engines.jobs.build import Shelf
@@ -60,6 +61,8 @@ async def conditions(
 ) -> list[Condition]:
     """All of them, what others depend on first. What confines is built where it is not yet."""
     found = await asyncio.to_thread(find_compiler)
+    if found is not None and not seen_in_a_box(Path(found.path)):
+        found = None  # as for an engine
     with place_to_try(boxes) as folder:
         binary = await _proctor(found, store, folder)
         waits = await waiting_python(found, python, store, folder)
@@ -110,7 +113,8 @@ def compiler(found: Toolchain | None, brought: bool = False) -> list[Condition]:
     outside = shutil.which("g++")
     detail = f"no g++ in {STAGE_PATH}"
     if outside:
-        detail += f"; {outside} cannot be seen from inside a box"
+        seen = seen_in_a_box(Path(outside))
+        detail += f"; {outside} {'is no GCC that starts' if seen else 'cannot be seen from inside a box'}"
     if brought:
         detail += ", so neither submissions nor checkers in C++ can be built"
     ok = None if brought else False

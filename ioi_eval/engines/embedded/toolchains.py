@@ -47,9 +47,9 @@ def seen_in_a_box(path: Path) -> bool:
 
 
 def find_command(name: str, folders: Iterable[str] = tuple(STAGE_PATH.split(":"))) -> Path | None:
-    """The first of that name which everybody may start."""
-    candidates = (Path(folder) / name for folder in folders)
-    return next((path for path in candidates if everybody_may_start(path)), None)
+    """The first of that name which everybody may start and a box sees, else the first without the latter."""
+    candidates = [path for folder in folders if everybody_may_start(path := Path(folder) / name)]
+    return next(filter(seen_in_a_box, candidates), candidates[0] if candidates else None)
 
 
 def everybody_may_start(path: Path) -> bool:

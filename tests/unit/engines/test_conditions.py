@@ -53,6 +53,19 @@ async def test_without_a_compiler(store: Store, monkeypatch: pytest.MonkeyPatch)
     assert brought.ok is None and "submissions" in brought.detail
 
 
+async def test_a_compiler_that_no_box_sees_is_none(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = compiler_in_shell(tmp_path, "exit 1")
+    monkeypatch.setattr(doctor, "find_compiler", lambda: outside)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    [told] = [found for found in await conditions(store) if found.name == "C++ compiler"]
+    assert told.ok is False and told.detail.endswith(f"; {tmp_path}/g++ cannot be seen from inside a box")
+    monkeypatch.setattr(doctor, "seen_in_a_box", lambda path: True)
+    [other] = doctor.compiler(None)
+    assert other.detail.endswith(f"; {tmp_path}/g++ is no GCC that starts")
+
+
 async def test_which_binaries_are_in_use(
     here: dict[str, Condition], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,18 @@ def test_takes_the_first_that_everybody_may_start(base: Path) -> None:
     assert find_command("other", folders) is None
 
 
+def test_one_that_a_box_sees_comes_before_one_that_it_does_not(base: Path) -> None:
+    """As where /usr/local/bin/node leads to /opt, and /usr/bin has one, too."""
+    for name in ("first", "second"):
+        (base / name).mkdir()
+    (base / "first" / "tool").symlink_to(program(base / "opt" / "tool"))
+    (base / "second" / "tool").symlink_to("/usr/bin/env")
+    folders = [str(base / name) for name in ("first", "second")]
+    assert find_command("tool", folders) == base / "second" / "tool"
+    (base / "second" / "tool").unlink()
+    assert find_command("tool", folders) == base / "first" / "tool"
+
+
 def test_a_link_is_as_good_as_what_it_leads_to(base: Path) -> None:
     program(base / "hidden" / "tool")
     (base / "hidden").chmod(0o700)
