@@ -173,7 +173,9 @@ class Process:
         number, call, name = next(self._numbers), _Call(), ""
         if problem is not None and (name := f"{problem_digest(problem)} {problem.source}") not in self._known:
             self._known.add(name)
-            bare = msgspec.structs.replace(problem, solutions=(), statement=None, document="")
+            # Where a manager breaks, a right solution tells who is to blame.
+            solutions = problem.solutions if problem.manager is not None else ()
+            bare = msgspec.structs.replace(problem, solutions=solutions, statement=None, document="")
             self.send(Learn(name=name, problem=bare))
         if not self.alive:
             raise _Elsewhere

@@ -18,6 +18,7 @@ from ioi_eval import InputError, Store, load_problems, score_dump
 from ioi_eval.engines.contract import Change, JobsWait, OnServer, ServerChanged, Servers, ignore
 from ioi_eval.engines.registry import Opening
 from ioi_eval.model.errors import EngineUnavailable
+from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.values import ServerState
 from ioi_eval.runs import EngineChoice, Event, RunOptions, ServersFound, ServersNow
 from ioi_eval.runs import processes as module
@@ -59,6 +60,12 @@ class Fake(FakeEngine):
             slots=len(named.urls) if named is not None else 2,
         )
         self.named, self.refuses = named, False
+
+    async def execute(self, job: Job) -> JobResult:
+        """Managers break on what a submission says."""
+        result = await super().execute(job)
+        said = result.run.stdout.replace('"failure"', '"provoked":true,"failure"')
+        return msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, stdout=said))
 
     async def __aenter__(self) -> Self:
         if self.refuses:
@@ -153,6 +160,20 @@ async def test_rows_are_those_of_one_process(tmp_path: Path, spawned: Processes)
     last = [event for event in events if isinstance(event, ServersNow)][-1]
     assert [one.url for one in last.servers] == ["http://a:2000", "http://b:2000"]
     assert all(task.done() for task in spawned.tasks)
+
+
+async def test_a_right_solution_tells_who_breaks_a_manager(tmp_path: Path, spawned: Processes) -> None:
+    (tmp_path / "dump.jsonl").write_text('{"id": "0", "problem_id": "cairn", "code": "broken"}\n')
+    for name, engine, number in (("alone", Fake(), 1), ("together", TWO, 2)):
+        call = await score_dump(
+            tmp_path / "dump.jsonl",
+            examples() / "problems",
+            out=tmp_path / name,
+            engine=engine,
+            options=RunOptions(client_processes=number),
+            store=Store(tmp_path / "store"),
+        )
+        assert call.failures == {} and (call.call.judged, call.call.failed) == (1, 0), name
 
 
 async def test_jobs_at_a_time_are_shared_out_and_none_is_lost(tmp_path: Path, spawned: Processes) -> None:
