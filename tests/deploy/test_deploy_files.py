@@ -17,7 +17,7 @@ import yaml
 from missing import lacks
 from support.servers import EndpointReport, findings
 
-from ioi_eval import discovery
+from ioi_eval import Store, discovery
 from ioi_eval.cli import loaded
 from ioi_eval.engines.piston.discovery import PORT
 from ioi_eval.server.log import Metrics
@@ -224,9 +224,22 @@ def test_the_parts_of_the_cluster_fit_together() -> None:
     (container,) = pod["spec"]["containers"]
     paths = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
     given = {each["name"]: each.get("value") for each in container["env"]}
-    assert (given["TMPDIR"], given["IOI_EVAL_CACHE"]) == (paths["boxes"], paths["cache"])
+    assert (given["TMPDIR"], given["IOI_EVAL_CACHE"]) == (paths["boxes"], f"{paths['cache']}/ioi-eval")
     assert container["args"][container["args"].index("--contents-folder") + 1] == paths["contents"]
     assert {each["name"] for each in pod["spec"]["volumes"]} == paths.keys()
+
+
+@pytest.mark.parametrize("file", ["base/worker.yaml", "client/job.yaml"])
+def test_a_pod_can_keep_its_cache_in_a_folder_of_the_kubelets(tmp_path: Path, file: str) -> None:
+    """That one is root's and open to all, whoever the pod is: it must be a folder in it."""
+    every = yaml.safe_load_all((KUBERNETES / file).read_text())
+    [pod] = [each["spec"]["template"]["spec"] for each in every if each["kind"] in ("Deployment", "Job")]
+    (container,) = pod["containers"]
+    [mount] = [each["mountPath"] for each in container["volumeMounts"] if each["name"] == "cache"]
+    [cache] = [each["value"] for each in container["env"] if each["name"] == "IOI_EVAL_CACHE"]
+    tmp_path.chmod(0o2777)
+    store = Store(tmp_path / Path(cache).relative_to(mount))
+    assert store.root.stat().st_uid == os.geteuid()
 
 
 def test_a_pod_is_looked_after_and_has_nothing_to_steal() -> None:
