@@ -239,7 +239,10 @@ def without_lines(ended: Ended) -> str:
 # --- how many tests a job may carry: by their number, their bytes, their time ------------------------
 
 
-BODY_REMEDY = "Raise the limit of body_parser.json in src/index.js on the server to 512mb"
+BODY_REMEDY = (
+    "Raise the limit of body_parser.json in src/index.js of a Piston, --max-body of a worker, or the limit of"
+    " a gateway before them (client_max_body_size of nginx) to 512mb"
+)
 _REQUEST = 4096  # bytes of a request and its plan that belong to no file and no test
 _PLANNED = 256  # bytes of a plan for each test
 _MEMORY = "run_memory_limit"
@@ -290,7 +293,8 @@ class Fitting:
                 raise JudgeFailure(
                     f"a single test may take {needed / 1000:g} s, the server gives a job {time / 1000:g} s",
                     phase=f"judging problem {problem.id}",
-                    remedy=f"Raise {variable} on the server to {needed} or more; 60000 suits most problems",
+                    remedy=f"Raise {variable} on the server to {needed} or more, on a worker --run-timeout to"
+                    f" {needed / 1000:g}; 60 s suit most problems",
                 )
         self._most = min(options.max_tests, profile.max_files)
         if (time := least(profile.max_run_time, profile.max_run_cpu_time)) is not None:

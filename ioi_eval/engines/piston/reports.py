@@ -104,25 +104,26 @@ class _Want(Value):
     enough: int
     unit: str  # s, bytes or nothing
     remedy: str
+    option: str = ""  # of a worker, which reads none of Piston's variables
 
 
 _WANTS = (
     _Want(field="max_run_time", name="run time", least=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_RUN_TIMEOUT=600000 on the server"),
+          remedy="Set PISTON_RUN_TIMEOUT=600000 on the server", option="--run-timeout 600"),
     _Want(field="max_run_cpu_time", name="run CPU time", least=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_RUN_CPU_TIME=600000 on the server"),
+          remedy="Set PISTON_RUN_CPU_TIME=600000 on the server", option="--run-timeout 600"),
     _Want(field="max_compile_time", name="compile time", least=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_COMPILE_TIMEOUT=300000 on the server"),
+          remedy="Set PISTON_COMPILE_TIMEOUT=300000 on the server", option="--compile-timeout 300"),
     _Want(field="max_compile_cpu_time", name="compile CPU time", least=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_COMPILE_CPU_TIME=120000 on the server"),
+          remedy="Set PISTON_COMPILE_CPU_TIME=120000 on the server", option="--compile-timeout 300"),
     _Want(field="max_run_memory", name="memory", least=512 << 20, enough=4 << 30, unit="bytes",
           remedy="Set PISTON_RUN_MEMORY_LIMIT=-1 on the server"),
     _Want(field="max_compile_memory", name="compile memory", least=_BUILD, enough=_BUILD, unit="bytes",
           remedy="Set PISTON_COMPILE_MEMORY_LIMIT=-1 on the server"),
     _Want(field="max_body", name="request body", least=1 << 20, enough=32 << 20, unit="bytes",
-          remedy=_RECEIVES),
+          remedy=_RECEIVES, option="--max-body 512mb"),
     _Want(field="max_output", name="output", least=64_000, enough=4 << 20, unit="bytes",
-          remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server"),
+          remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server", option="--max-output 64mb"),
     _Want(field="max_file", name="file size", least=8 << 20, enough=64 << 20, unit="bytes",
           remedy="Set PISTON_MAX_FILE_SIZE=1073741824 on the server"),
     _Want(field="max_processes", name="processes", least=16, enough=64, unit="",
@@ -199,7 +200,10 @@ def _limits(report: EndpointReport) -> Iterator[Condition]:
                 _BUILD if want.field == "max_run_memory" and report.runtime == "bash" else want.least
             )
             detail = f"only up to {_amount(limit, want.unit)}"
-            yield Condition(name=want.name, ok=False if bad else None, detail=detail, remedy=want.remedy)
+            own = f"Start the worker with {want.option}" if report.is_ours and want.option else ""
+            yield Condition(
+                name=want.name, ok=False if bad else None, detail=detail, remedy=own or want.remedy
+            )
 
 
 def _amount(number: int, unit: str) -> str:
