@@ -156,7 +156,7 @@ class Judge:
         if await self._is_classic():
             with step(TESTS):
                 result = await judge_one_by_one(self._engine, problem, submission, self._options)
-                refuse_edited(problem)
+                refuse_edited(problem, {test.test_name for test in result.tests})
                 return result
         for _ in range(_TRIES):
             with suppress(ToolchainGone):  # begun anew with what is there now: no mixed results
@@ -259,7 +259,7 @@ class _Judging:
         graded: Graded = NOTHING_GRADED
         if self.ours.grader is not None:
             graded = await grades(self.engine, terms.problem, results, self.ours, terms.options)
-        refuse_edited(terms.given)
+        refuse_edited(terms.given, results)
         return submission_result(
             terms.problem,
             self.submission,

@@ -37,12 +37,16 @@ def refuse_language(problem: Problem, language: Language) -> None:
     linked_grader(problem, language)
 
 
-def refuse_edited(problem: Problem) -> None:
-    """Raise FileEdited where files of the problem have changed since it was read: results are of neither."""
+def refuse_edited(problem: Problem, tests: Collection[str]) -> None:
+    """Raise FileEdited where files of the problem have changed since it was read: results are of neither.
+
+    `tests`: those that the results are of. Nobody looks at the files of others, which may be thousands.
+    """
     programs = [program for program in (problem.checker, problem.manager, problem.grader) if program]
     named = [*problem.grader_files, *problem.included, *(file for each in programs for file in each.sources)]
-    tests = (content for test in problem.tests for content in (test.input, test.answer) if content)
-    for content in (*tests, *(file.content for file in named)):
+    asked = (test for test in problem.tests if test.name in tests)
+    contents = (content for test in asked for content in (test.input, test.answer) if content)
+    for content in (*contents, *(file.content for file in named)):
         if content.is_stale:
             raise FileEdited(content.path or "a file")
 

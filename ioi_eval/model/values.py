@@ -52,7 +52,7 @@ class Blob(Value):
         if not self.stamp or self.path is None:
             return False
         try:
-            same = Path(self.path).stat().st_mtime_ns == self.stamp
+            same = os.stat(self.path).st_mtime_ns == self.stamp  # noqa: PTH116 - of each test of each result
             return not same and Blob.of_file(Path(self.path)).sha256 != self.sha256
         except OSError:
             return True
