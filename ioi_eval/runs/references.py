@@ -17,6 +17,8 @@ from typing import Annotated, Any
 import msgspec
 
 from ioi_eval.benchmarks.loaded import Loaded
+from ioi_eval.engines.contract import Profile
+from ioi_eval.judge import Judge
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Count, Said
@@ -25,6 +27,7 @@ from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports.document import counted
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.scoring import submission_status
+from ioi_eval.rules.verdicts import lacks_library
 from ioi_eval.runs.events import Event, ReferencesStarted
 from ioi_eval.runs.runner import Judging, judge_all
 from ioi_eval.runs.work import RunSetup, Timing, judging_together
@@ -105,13 +108,14 @@ async def judge_references(
     workers: int | Callable[[], int],
     fresh: bool = False,
     timing: Timing | None = None,
+    here: Profile | None = None,
     prepare: Callable[[Problem], Awaitable[object]] | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> References:
     """Judges at most `most` solutions of each problem, given by label, that are called right.
 
-    What became of one is remembered in `store` for as long as its problem and the timing stay as they are;
-    `fresh` judges it again.
+    What became of one is remembered in `store` for as long as its problem, the timing, and the compiler or
+    interpreter `here` stay as they are; `fresh` judges it again.
     """
     timing = timing or Timing()
 
@@ -120,7 +124,8 @@ async def judge_references(
 
     asked = [_Solutions.of(label, problem, solutions, most) for label, problem in problems.items()]
     submissions = {submission.key: submission for ask in asked for submission in ask.submissions()}
-    memory = _Memory(store, _places(submissions.values(), fingerprint(problems), timing), fresh=fresh)
+    places = _places(submissions.values(), fingerprint(problems), timing, here)
+    memory = _Memory(store, places, fresh=fresh)
     if submissions.keys() - memory.done:
         wanted = list(submissions.values())
         await judge_all(
@@ -189,6 +194,7 @@ async def check_references(
             workers=workers,
             fresh=setup.options.fresh,
             timing=setup.options.timing,
+            here=await judge.profile() if isinstance(judge, Judge) else None,
             prepare=judge.prepare,
             on_event=setup.tell,
         )
@@ -275,13 +281,18 @@ def reliability(references: Iterable[Reference]) -> Reliability:
 
 
 def _places(
-    submissions: Iterable[Submission], fingerprints: Mapping[str, str], timing: Timing
+    submissions: Iterable[Submission],
+    fingerprints: Mapping[str, str],
+    timing: Timing,
+    here: Profile | None,
 ) -> dict[str, str]:
     """Return the key in the store of each submission's outcome."""
     found, begin = dict[str, str](), ["reference", _VERSION, version("ioi-eval")]
     for submission in submissions:
         own = [fingerprints[submission.problem_id], submission.language, submission.code]
-        made_of = [*begin, *own, *sorted(timing.matter.items())]
+        tools = find_language(submission.language).tools if here is not None else ()
+        by = sorted(tool.identity for name in tools if here is not None for tool in here.offered(name))
+        made_of = [*begin, *own, *sorted(timing.matter.items()), *by]
         found[submission.key] = hashlib.sha256(msgspec.json.encode(made_of)).hexdigest()
     return found
 
@@ -324,6 +335,8 @@ class _Memory:
         )
         place = self._places[row["key"]]
         self._store.remove(place)
+        if not result.compiles and lacks_library(result.compile_output):
+            return
         remembered(self._store, place, Reference, lambda _: found)
 
     def fail(self, row: Mapping[str, Any]) -> None:

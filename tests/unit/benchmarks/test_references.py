@@ -6,13 +6,15 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 from hub_rows import ADD, apps, code_contests, livecodebench, loaded
 from support.datasets import LeftOut, Loaded
+from support.runs import submission_result
 
 from ioi_eval import Scorer, Store
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.models import Problem, Submission, SubmissionResult
+from ioi_eval.models import Problem, Profile, Submission, SubmissionResult
 from ioi_eval.models import Verdict as V
 from ioi_eval.reports.records import write_json
 from ioi_eval.runs import Timing
@@ -58,6 +60,7 @@ async def judged(
     most: int = 3,
     fresh: bool = False,
     timing: Timing | None = None,
+    here: Profile | None = None,
 ) -> dict[str, ProblemReferences]:
     store = Store(folder / "references")
     found = await judge_references(
@@ -69,6 +72,7 @@ async def judged(
         workers=2,
         fresh=fresh,
         timing=timing,
+        here=here,
     )
     assert found.most == most
     return {one.problem: one for one in found.problems}
@@ -127,6 +131,30 @@ async def test_a_time_factor_is_theirs_too(scorer: Scorer, tmp_path: Path) -> No
         await judged(judge, problems, tmp_path, timing=Timing(factor=factor))
     once, more = judge.limits
     assert once is not None and more == 2.5 * once
+
+
+async def test_another_interpreter_says_something_else(scorer: Scorer, tmp_path: Path) -> None:
+    """A solution in a Python of long ago makes its problem unreliable only where no such Python is."""
+    problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(scorer.judge)
+    here = await scorer.judge.profile()
+    other = msgspec.structs.replace(here.toolchains["python3"], identity="another")
+    there = msgspec.structs.replace(here, toolchains={**here.toolchains, "python3": other})
+    for profile in (here, here, there):
+        await judged(judge, problems, tmp_path, here=profile)
+    assert len(judge.codes) == 2
+
+
+async def test_what_lacked_a_library_is_judged_again(tmp_path: Path) -> None:
+    class Lacking:
+        async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
+            words = "gmpxx.h: No such file or directory"
+            return submission_result(problem, submission, {}, compiles=False, compile_output=words)
+
+    problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(Lacking())
+    for _ in range(2):
+        found = await judged(judge, problems, tmp_path)
+        assert found["apps_0"].reliability is Reliability.UNRELIABLE
+    assert len(judge.codes) == 2
 
 
 async def test_a_problem_that_changed_is_judged_again(scorer: Scorer, tmp_path: Path) -> None:
