@@ -46,7 +46,7 @@ from ioi_eval.model.values import (
     TestResult,
     Verdict,
 )
-from ioi_eval.rules.expectations import must_be_right
+from ioi_eval.rules.expectations import right_solution
 from ioi_eval.rules.grading import NOTHING_GRADED, Graded
 from ioi_eval.rules.limits import RUNS, is_open, settled
 from ioi_eval.rules.plan import is_by_file, refuse_impossible, share
@@ -364,8 +364,7 @@ class Partner:
     async def _instead_of(self, batch: Batch) -> Batch | None:
         """The batch with that solution in the submission's place; None where there is none that compiles."""
         problem = self._problem
-        right = (each for each in problem.solutions if must_be_right(each.expected) and not each.exceptions)
-        if (solution := next((each for each in right if each.code), None)) is None:
+        if (solution := right_solution(problem)) is None:
             return None
         terms = Terms(problem, find(solution.language), self._options)
         own = Submission(

@@ -206,6 +206,12 @@ def must_be_right(word: str) -> bool:
     return agrees(word, 1.0, {Verdict.AC}, full=True) and not agrees(word, 0.0, failed, full=False)
 
 
+def right_solution(problem: Problem) -> Solution | None:
+    """Return the first program of the package that must be right on all tests."""
+    right = (each for each in problem.solutions if must_be_right(each.expected) and not each.exceptions)
+    return next((each for each in right if each.code), None)
+
+
 def measured_limit(slowest: float, multiplier: float) -> float:
     """The time limit of a package that leaves it to its accepted solutions: whole seconds, at least one."""
     return max(1.0, float(int(slowest * multiplier + 0.5)))

@@ -29,6 +29,7 @@ from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError, Ju
 from ioi_eval.model.languages import Language
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import Problem, ServerState, Submission, SubmissionResult
+from ioi_eval.rules.expectations import right_solution
 from ioi_eval.runs.engine import stop
 from ioi_eval.runs.events import OnEvent, ServersFound, ServersNow
 from ioi_eval.runs.process import (
@@ -174,8 +175,9 @@ class Process:
         if problem is not None and (name := f"{problem_digest(problem)} {problem.source}") not in self._known:
             self._known.add(name)
             # Where a manager breaks, a right solution tells who is to blame.
-            solutions = problem.solutions if problem.manager is not None else ()
-            bare = msgspec.structs.replace(problem, solutions=solutions, statement=None, document="")
+            right = right_solution(problem) if problem.manager is not None else None
+            told = () if right is None else (right,)
+            bare = msgspec.structs.replace(problem, solutions=told, statement=None, document="")
             self.send(Learn(name=name, problem=bare))
         if not self.alive:
             raise _Elsewhere

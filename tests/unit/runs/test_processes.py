@@ -27,6 +27,7 @@ from ioi_eval.runs.process import (
     Channel,
     FromProcess,
     Lack,
+    Learn,
     Named,
     Open,
     from_process,
@@ -394,3 +395,15 @@ async def test_what_is_lacking_is_asked_of_another_process_where_one_has_no_serv
     assert await asking == ()
     for process in processes:
         await process.close()
+
+
+async def test_a_process_is_told_the_solution_that_stands_in_where_a_manager_breaks() -> None:
+    """Without it, what one process blames on a submission would be unscored by several."""
+    process = Process(channel := Silent(), lambda *_: None)  # type: ignore[arg-type]
+    for name, told in (("cairn", 1), ("lanterns", 0)):
+        problem = load_problems(examples() / "problems" / name)[name]
+        with process.call(problem):
+            (learn,) = [message for message in channel.sent if isinstance(message, Learn)][-1:]
+        assert len(learn.problem.solutions) == told
+        assert all(solution.expected == "correct" for solution in learn.problem.solutions)
+    await process.close()
