@@ -12,7 +12,7 @@ from typing import Any, Self, dataclass_transform
 
 import msgspec
 
-from ioi_eval.model.errors import InputError
+from ioi_eval.model.errors import FileEdited, InputError
 
 
 # Subclasses inherit frozen at run time; keywords only is what type checkers hold callers to.
@@ -58,10 +58,14 @@ class Blob(Value):
             return True
 
     def read(self) -> bytes:
+        """Raises FileEdited where that is not the content any more: others keep it by the hash."""
         if self.data is not None:
             return self.data
         assert self.path is not None, "a blob has data or a path"
-        return Path(self.path).read_bytes()
+        content = Path(self.path).read_bytes()
+        if self.is_stale:
+            raise FileEdited(self.path)
+        return content
 
     def beginning(self, size: int) -> str:
         """Return so many bytes as text, and hold no more of them: a test may be larger than memory."""

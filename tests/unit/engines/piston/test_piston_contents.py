@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
+import msgspec
 import pytest
 from aiohttp import web
 from piston_loopback import QUICK, Loopback
@@ -222,7 +223,7 @@ async def test_a_test_that_changed_on_disk_is_nobodys_content(
 ) -> None:
     test = tmp_path / "test"
     test.write_bytes(NOISE)
-    content = Blob.of_file(test)
+    content = msgspec.structs.replace(Blob.of_file(test), stamp=0)  # a client that does not look itself
     test.write_bytes(NOISE[::-1])
     asked = Job(
         files=(
