@@ -304,7 +304,8 @@ def _refusal(status: int, headers: Mapping[str, str], body: bytes, now: float) -
         location = headers.get("location", "")
         return Fault(FaultKind.FINAL, f"HTTP {status}: it is to be asked at {location or 'another address'}")
     if status in _OF_ONE_PROMPT:
-        whole = body[:10_000].decode(errors="replace")  # its code may say what its words do not
+        is_page = body.lstrip()[:1] == b"<"  # else its code may say what its words do not
+        whole = words if is_page else body[:10_000].decode(errors="replace")
         return Fault(
             FaultKind.PROMPT if status == 413 or _TOO_MUCH.search(whole) else FaultKind.REFUSED, reason
         )

@@ -109,6 +109,7 @@ def test_no_reply(body: bytes, kind: FaultKind, word: str) -> None:
             FaultKind.PROMPT,
         ),
         (400, b'{"error": {"code": "invalid_prompt", "message": "Limited access"}}', FaultKind.PROMPT),
+        (403, b"<html><title>Forbidden</title><meta name='content-policy'>", FaultKind.REFUSED),
         (413, b"", FaultKind.PROMPT),
         (429, b"", FaultKind.LATER),
         (429, b'{"error": {"code": "insufficient_quota", "message": "pay"}}', FaultKind.FINAL),
