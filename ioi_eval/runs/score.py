@@ -33,7 +33,7 @@ from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import bare_name, is_dump, other_files
 from ioi_eval.judge import Judge
 from ioi_eval.model.errors import BadRows, InputError
-from ioi_eval.model.values import Submission, Value
+from ioi_eval.model.values import Submission, TaskType, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
@@ -407,7 +407,13 @@ def forecast_dump(
                     with_time_factor(loaded[submission.problem_id], setup.options.timing.factor)
                     for submission in new
                 ]
-                limits = [(problem.limits.cpu_time, len(problem.tests)) for problem in asked]
+                limits = [
+                    (
+                        0.0 if problem.task_type is TaskType.OUTPUT_ONLY else problem.limits.cpu_time,
+                        len(problem.tests),
+                    )
+                    for problem in asked
+                ]
                 most = [None if limit is None else limit * tests for limit, tests in limits]
                 return Forecast(
                     out=str(setup.folder),

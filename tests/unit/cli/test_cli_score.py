@@ -205,6 +205,16 @@ def test_a_dry_run_judges_nothing(cli: CommandLine, problems: Path) -> None:
 
 
 @pytest.mark.once
+def test_files_that_are_answers_take_no_time(cli: CommandLine) -> None:
+    cli("new", "packages/files", "--type", "output-only")
+    write_package(cli.folder / "packages" / "add")
+    rows = [row(name, RIGHT, problem_id=name) for name in ("add", "files")]
+    dump = write_dump(cli.folder / "d.jsonl", rows)
+    done = cli("score", dump, "--problems", "packages", "--out", "run", "--dry-run")
+    assert "At most 0.1 minutes of CPU" in done.stdout, "four tests of 2 s"
+
+
+@pytest.mark.once
 @pytest.mark.once
 def test_a_sample_of_packages_leaves_rows_of_others_out(cli: CommandLine) -> None:
     """As a sample of a benchmark does. A problem that no package has is a mistake all the same."""
