@@ -20,20 +20,39 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
-from ioi_eval.store.folder import read_rows
+from ioi_eval.store.folder import EARLIER, FAILURES, REJECTED, RESULTS, RUN, RUNS, TURNS, read_rows
 
 SUFFIXES = (".parquet", ".jsonl")
+_OWN = {
+    RESULTS,
+    FAILURES,
+    EARLIER,
+    REJECTED,
+    TURNS,
+    RUNS,
+    "tests.parquet",
+    "generations.jsonl",
+    "instances.jsonl",
+}
 _BATCH = 500  # rows in memory, and in a row group
 
 
-def check_results_path(path: Path) -> None:
-    """Raises InputError where rows could not be written at the end of a run."""
+def check_results_path(path: Path, dumps: Iterable[str] = ()) -> None:
+    """Raises InputError where rows could not be written at the end of a run, or would replace its sources."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
             f"cannot tell the format from the suffix {path.suffix!r}",
             where=str(path),
             field="results",
             remedy=f"Expected one of {', '.join(SUFFIXES)}",
+        )
+    is_own = path.name in _OWN and (path.parent / RUN).exists()
+    if is_own or (path.exists() and any(Path(dump).exists() and path.samefile(dump) for dump in dumps)):
+        raise InputError(
+            f"is a file of {'a run' if is_own else 'the dump'}, and would be replaced",
+            where=str(path),
+            field="results",
+            remedy="Name another one",
         )
     with _part(path):
         pass

@@ -155,6 +155,8 @@ def score(
     call retries only them, or bad rows were skipped; 4: everything is scored, but nine of ten submissions of
     a model have no program or fail with the same line; 130: interrupted.
     """
+    if export.results is not None:
+        check_results_path(export.results, dumps)
     asked = ReferenceOptions(**references) if validate_references or references else None
     choice = engine.choice()
     with received(dumps, sys.stdin.buffer) as named:

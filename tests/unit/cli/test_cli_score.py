@@ -205,6 +205,19 @@ def test_a_dry_run_judges_nothing(cli: CommandLine, problems: Path) -> None:
 
 
 @pytest.mark.once
+@pytest.mark.parametrize("name", ["d.jsonl", "link.jsonl", "run/results.jsonl", "run/tests.parquet"])
+def test_results_replace_no_file_that_they_are_made_of(cli: CommandLine, problems: Path, name: str) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", ROWS[:1])
+    (cli.folder / "link.jsonl").symlink_to(dump)
+    asked = ("score", dump, "--problems", problems, "--out", "run")
+    assert cli(*asked).returncode == 0
+    before = (cli.folder / name).read_bytes()
+    refused = cli(*asked, "--results", name)
+    assert refused.returncode == 2 and f"{name}, --results: " in refused.stderr, refused.stderr
+    assert (cli.folder / name).read_bytes() == before and (cli.folder / "link.jsonl").is_symlink()
+
+
+@pytest.mark.once
 def test_files_that_are_answers_take_no_time(cli: CommandLine) -> None:
     cli("new", "packages/files", "--type", "output-only")
     write_package(cli.folder / "packages" / "add")
