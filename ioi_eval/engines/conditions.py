@@ -330,20 +330,21 @@ def described(report: Mapping[str, Any]) -> list[Condition]:
         remedy="" if confined else _NOTHING_CONFINES,
     )
     lacking = [
-        Condition(name="not in force", ok=None, detail=sentence, remedy=_remedy(sentence))
+        Condition(name="not in force", ok=None, detail=sentence, remedy=_remedy(sentence, confined=confined))
         for sentence in report.get("missing", ())
     ]
     return [whole, *lacking]
 
 
-def _remedy(sentence: str) -> str:
-    """Judging works without the layer, so this is advice."""
+def _remedy(sentence: str, *, confined: bool) -> str:
+    """Judging works without one layer, so this is advice, where another confines."""
+    begin = "Judging works without it" if confined else "Judging takes this or the other"
     if "own /proc" in sentence:
-        return "Judging works without it; show /proc unmasked (procMount: Unmasked, systempaths=unconfined)"
+        return f"{begin}; show /proc unmasked (procMount: Unmasked, systempaths=unconfined)"
     if "namespace" in sentence:
-        return "Judging works without it; an administrator may allow user namespaces (sysctl, AppArmor)"
+        return f"{begin}; an administrator may allow user namespaces (sysctl, AppArmor)"
     if "landlock" in sentence.lower():
-        return "Judging works without it; a kernel of 5.13 or newer, started with lsm=landlock,..., has it"
+        return f"{begin}; a kernel of 5.13 or newer, started with lsm=landlock,..., has it"
     return "Judging works without it"
 
 

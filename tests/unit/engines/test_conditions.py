@@ -139,6 +139,9 @@ def test_layers_that_the_kernel_refused() -> None:
     assert whole.ok is False and whole.remedy
     assert [condition.detail for condition in lacking] == missing
     assert all(condition.ok is None and condition.remedy for condition in lacking)
+    assert not any("works without it" in condition.remedy for condition in lacking)
+    [_, alone] = described({**WHOLE, "landlock": 0, "missing": missing[1:]})
+    assert alone.remedy.startswith("Judging works without it; a kernel of 5.13")
 
 
 def test_a_covered_proc_has_a_remedy_of_its_own() -> None:
