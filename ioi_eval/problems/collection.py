@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache as once
@@ -270,6 +272,8 @@ def _id(folder: Path, where: str) -> str | None:
 def _read(folder: Path, where: str) -> Package:
     found = format_of(folder)
     assert found is not None, "only what has a format is taken for a package"
+    if closed := tuple(_closed(folder, where)):
+        return Package(where=where, errors=closed)
     package = found.read_package(folder, where)
     problem = package.problem
     if problem is None:
@@ -289,6 +293,19 @@ def _read(folder: Path, where: str) -> Package:
 
 
 _NAMED = 5  # tests
+
+
+def _closed(folder: Path, where: str) -> Iterator[InputError]:
+    """Yield the folders that cannot be read: for who looks into one it is empty, and has no tests."""
+    refused = list[OSError]()
+    for place, folders, _ in os.walk(folder, onerror=refused.append):
+        folders[:] = (name for name in folders if not name.startswith("."))
+        if not os.access(place, os.X_OK):
+            refused.append(PermissionError(errno.EACCES, os.strerror(errno.EACCES), place))
+    for error in refused:
+        name = os.path.relpath(error.filename, folder)
+        remedy = "Give your user the rights to read it (chmod -R u+rX), or copy the package"
+        yield InputError(f"cannot be read ({error.strerror})", where=f"{where}/{name}", remedy=remedy)
 
 
 def _in_no_subtask(problem: Problem) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -102,7 +103,8 @@ class PackageFormat(ABC):
         try:
             problem = self.read(folder, where, faults)
         except OSError as error:
-            faults.add(f"cannot be read ({error.strerror or error})", str(error.filename or ""))
+            name = os.path.relpath(error.filename, folder) if error.filename else ""
+            faults.add(f"cannot be read ({error.strerror or error})", name)
         if faults.errors:
             return Package(where=where, format=self.name, errors=tuple(faults.errors))
         return Package(where=where, format=self.name, problem=problem, notes=tuple(faults.notes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections import Counter
@@ -139,6 +140,29 @@ def test_checking_says_everything_about_every_package(write_package: Write, cach
     assert good.errors == ()
     assert good.problem is not None
     assert "not a zip" in str(torn.errors[0])
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["not listed", "listed and not entered"])
+def test_a_folder_that_cannot_be_read_is_not_an_empty_one(
+    write_package: Write, cache: Path, monkeypatch: pytest.MonkeyPatch, listed: bool
+) -> None:
+    """As of packages that root has copied. Without their subtasks they would be worth other points."""
+    package = write_package()
+    closed, scandir, access = str(package / "subtasks"), os.scandir, os.access
+
+    def scanned(place: str) -> Any:
+        if str(place) == closed and not listed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), place)
+        return scandir(place)
+
+    (package / "subtasks").mkdir(exist_ok=True)
+    assert load_problems(package, cache=cache)["sum"].tests
+    monkeypatch.setattr(os, "scandir", scanned)
+    monkeypatch.setattr(os, "access", lambda place, mode: str(place) != closed and access(place, mode))
+    with pytest.raises(InputError, match=r"subtasks: cannot be read \(Permission denied\)\. Give your user"):
+        load_problems(package, cache=cache)
+    [found] = check_problems(package, cache=cache)
+    assert found.problem is None and [error.where for error in found.errors] == [closed]
 
 
 def test_what_a_zip_holds_stays_in_the_cache_until_it_is_closed(write_package: Write, cache: Path) -> None:
