@@ -114,7 +114,7 @@ def share(part: float | None, whole: float | None) -> str:
 
 
 def percent(part: float, digits: int) -> str:
-    """A share of 1 in percent. What is less than all is never rounded to 100."""
+    """Return a share of 1 in percent; less than all is never rounded to 100."""
     most = 100 - 0.1**digits if part < 1 - _BINARY else math.inf
     return f"{min(100 * part, most):.{digits}f}"
 

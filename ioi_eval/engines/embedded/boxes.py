@@ -372,7 +372,7 @@ _FIRST, _LAST = 60578, 61183
 _PLACES = (Path("/run"), Path("/var/lib"))  # root's alone; the first that can be written
 _LOCKS = "ioi-eval-uids"
 _NO_PLACE = f"root can write none of {', '.join(map(str, _PLACES))}, where uids are reserved"
-_PLACE_REMEDY = "Make one writable (in a container: --tmpfs /run), or start the judge as an ordinary user"
+_PLACE_REMEDY = "Make one writable (in a container: a tmpfs at /run), or start the judge as an ordinary user"
 
 
 class Uids:
