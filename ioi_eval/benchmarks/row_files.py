@@ -21,7 +21,7 @@ from ioi_eval.benchmarks import parquet
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Twice, distinct
 from ioi_eval.model.nesting import NestedTooDeep, Nesting, shallow
-from ioi_eval.store.files import readable
+from ioi_eval.store.files import MAY_READ, closed_folders, readable
 
 _CHUNK = 1 << 20  # bytes or characters
 _LONGEST_FIELD = (1 << 31) - 1  # characters in a field of a .csv; the csv module stops at 131072 otherwise
@@ -59,6 +59,9 @@ def _below(folder: Path) -> Iterator[Path]:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
+        for error in closed_folders(path):
+            where, problem = str(error.filename), f"cannot be read ({error.strerror})"
+            raise InputError(problem, where=where, remedy=MAY_READ)
         found = [file for file in _below(path) if is_dump(file)]
         if not found:
             raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -27,7 +26,7 @@ from ioi_eval.problems.polygon import Polygon
 from ioi_eval.problems.statements import attachments_of, document_of, statement_of
 from ioi_eval.problems.tps import Tps
 from ioi_eval.store import private_folder
-from ioi_eval.store.files import readable
+from ioi_eval.store.files import MAY_READ, closed_folders, readable
 from ioi_eval.store.resources import installed
 
 NOT_SELECTED = "not selected"
@@ -296,16 +295,9 @@ _NAMED = 5  # tests
 
 
 def _closed(folder: Path, where: str) -> Iterator[InputError]:
-    """Yield the folders that cannot be read: for who looks into one it is empty, and has no tests."""
-    refused = list[OSError]()
-    for place, folders, _ in os.walk(folder, onerror=refused.append):
-        folders[:] = (name for name in folders if not name.startswith("."))
-        if not os.access(place, os.X_OK):
-            refused.append(PermissionError(errno.EACCES, os.strerror(errno.EACCES), place))
-    for error in refused:
-        name = os.path.relpath(error.filename, folder)
-        remedy = "Give your user the rights to read it (chmod -R u+rX), or copy the package"
-        yield InputError(f"cannot be read ({error.strerror})", where=f"{where}/{name}", remedy=remedy)
+    for error in closed_folders(folder):
+        name = Path(where, os.path.relpath(error.filename, folder))
+        yield InputError(f"cannot be read ({error.strerror})", where=str(name), remedy=MAY_READ)
 
 
 def _in_no_subtask(problem: Problem) -> list[str]:

@@ -45,6 +45,19 @@ def readable(where: Path | str, remedy: str = "") -> Iterator[None]:
         raise InputError(f"cannot be read ({why(error)})", where=str(where), remedy=remedy) from error
 
 
+MAY_READ = "Give your user the rights to read it (chmod -R u+rX), or read a copy"
+
+
+def closed_folders(folder: Path) -> list[OSError]:
+    """Return why folders in it, all but hidden ones, cannot be read: for who looks into one it is empty."""
+    refused = list[OSError]()
+    for place, folders, _ in os.walk(folder, onerror=refused.append):
+        folders[:] = (name for name in folders if not name.startswith("."))
+        if not os.access(place, os.X_OK):
+            refused.append(PermissionError(errno.EACCES, os.strerror(errno.EACCES), place))
+    return refused
+
+
 def make_folder(folder: Path) -> bool:
     """Make a folder; return True if it was missing."""
     if folder.is_dir():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import datetime
+import errno
 import gzip
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -260,6 +262,28 @@ def test_folders_are_searched(tmp_path: Path) -> None:
     assert dump_files([tmp_path]) == wanted
     assert other_files([tmp_path, wanted[0]]) == [tmp_path / "README.md"]
     assert dump_files([str(tmp_path / "d.CSV"), tmp_path / "b"]) == [wanted[2], wanted[1]]
+
+
+def test_a_folder_that_cannot_be_read_is_not_an_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a part of the dump is missing in every number."""
+    for name in ("open", "closed"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "dump.jsonl").write_text("{}\n")
+    (tmp_path / ".hidden").mkdir()
+    closed, scandir = [str(tmp_path / ".hidden")], os.scandir
+
+    def scanned(place: str) -> Any:
+        if str(place) in closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), place)
+        return scandir(place)
+
+    monkeypatch.setattr(os, "scandir", scanned)
+    assert len(dump_files([tmp_path])) == 2
+    closed.append(str(tmp_path / "closed"))
+    with pytest.raises(InputError, match=r"/closed: cannot be read \(Permission denied\)\. Give your user"):
+        dump_files([tmp_path])
 
 
 def test_paths_that_are_no_dumps(tmp_path: Path) -> None:
