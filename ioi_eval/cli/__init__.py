@@ -357,6 +357,8 @@ def _sentence(error: Exception) -> str | None:
         return f"{error}: this user, or the container, may have too few processes. Allow more (ulimit -u)"
     if isinstance(error, FileNotFoundError) and str(error.strerror).startswith(_NO_TEMPORARY):
         return f"{error.strerror}. Make one of them writable, or name a folder in TMPDIR"
+    if isinstance(error, OSError) and error.errno == errno.EFBIG:
+        return "a file would be larger than this shell allows. Start from one where ulimit -f is unlimited"
     if isinstance(error, OSError) and error.errno in _UNREACHABLE and error.filename is not None:
         return f"{error.filename}: cannot be reached ({error.strerror}). Name another place"
     if isinstance(error, OSError) and error.errno in _FULL:

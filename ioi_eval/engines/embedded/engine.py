@@ -54,6 +54,7 @@ _INHERITED = {
     "-Hv": resource.RLIMIT_AS,
     "-Hd": resource.RLIMIT_DATA,
     "-Ht": resource.RLIMIT_CPU,
+    "-Hf": resource.RLIMIT_FSIZE,
 }
 
 

@@ -56,3 +56,10 @@ def test_no_folder_for_temporary_files() -> None:
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert done.stderr.startswith("error: No usable temporary directory found in ['/tmp', '/var/tmp',")
     assert done.stderr.endswith(". Make one of them writable, or name a folder in TMPDIR\n")
+
+
+def test_a_shell_that_allows_small_files_alone(usual_cache: Path) -> None:
+    script = f"ulimit -f 100; exec {sys.executable} -m ioi_eval doctor"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    told = "error: a file would be larger than this shell allows. Start from one where ulimit -f is"
+    assert (done.returncode, done.stderr) == (2, f"{told} unlimited\n")

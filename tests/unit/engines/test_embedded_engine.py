@@ -336,7 +336,7 @@ async def test_limits_of_the_shell_are_told_once(
     store: Store, place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Programs have them, too: a right one that recurses deeply would crash, and nobody would know why."""
-    own = {resource.RLIMIT_STACK: 8 << 20}
+    own = {resource.RLIMIT_STACK: 8 << 20, resource.RLIMIT_FSIZE: 3 << 20}
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (1, own.get(kind, resource.RLIM_INFINITY)))
     engine_module._tell_of_limits.cache_clear()
     for _ in range(2):
@@ -344,4 +344,5 @@ async def test_limits_of_the_shell_are_told_once(
             pass
     [told] = [line for line in caplog.messages if "hard limits" in line]
     assert "ulimit -Hs" in told and "-Hv" not in told
+    assert "ulimit -Hf" in told, "what prints more would be OLE"
     engine_module._tell_of_limits.cache_clear()
