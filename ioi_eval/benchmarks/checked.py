@@ -242,6 +242,7 @@ class OJBench(Benchmark):
     about: ClassVar = "232 problems of NOI and ICPC, with checkers and interactors"
     ids: ClassVar = r"loj-[0-9]+|[ns]werc20[0-9]{2}_[A-Z]"
     dataset: ClassVar = "He-Ren/OJBench_testdata"
+    version: ClassVar[int] = 2
     split: ClassVar = "train"
     columns: ClassVar = ("id", "prompt", "dataset", "language", "difficulty", _FOLDER)
     named = ColumnNames(difficulty="difficulty", tags=("dataset",))
