@@ -131,6 +131,10 @@ class Judge:
         if problem.unusable:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
         refuse_impossible(problem)
+        if not isinstance(submission.code, str | None):  # a frame's NaN, bytes, a path
+            what = f"a program is a text, not {type(submission.code).__name__}"
+            remedy = "Give a str, or None where there is no program"
+            raise InputError(what, where=f"submission {submission.key}", field="code", remedy=remedy)
         unspoken = ""
         if submission.language_from is LanguageFrom.REPLY and submission.code is not None:
             unspoken = await self._not_spoken(problem, submission)

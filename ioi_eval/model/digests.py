@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, Problem, Test
 
 _T = TypeVar("_T")
@@ -71,7 +72,11 @@ def problem_digest(problem: Problem) -> str:
 def _of_problem(same: Same[Problem]) -> str:
     problem = same.value
     matter = {name: _content(value) for name, value in _fields(problem) if name not in _APART}
-    return _hash({**matter, "tests": _of_tests(Same(problem.tests))})
+    try:
+        return _hash({**matter, "tests": _of_tests(Same(problem.tests))})
+    except (TypeError, UnicodeEncodeError) as error:  # made in Python, of what a frame holds
+        remedy = "Give Python's own int, float and str, without halves of surrogate pairs"
+        raise InputError(str(error), where=problem.source or problem.id, remedy=remedy) from error
 
 
 @lru_cache(256)  # a problem's copies have the same tests, of which there may be thousands

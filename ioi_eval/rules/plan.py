@@ -94,6 +94,8 @@ def groups(problem: Problem, *, all_tests: bool = False) -> tuple[PlanGroup, ...
 
 # --- what can be judged ------------------------------------------------------------------------------
 
+# Limits are below: what a plan can say, and 30 years are as good as none.
+_MOST = {"cpu_time": 1e9, "wall_time": 1e9, "memory": 1 << 50, "output": 1 << 50}
 MANAGED = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})  # a manager answers the submission
 
 
@@ -114,11 +116,14 @@ def refuse_impossible(problem: Problem) -> None:
 def _look_through(same: Same[Problem]) -> None:
     problem = same.value
     where = problem.source or problem.id
-    for field in ("cpu_time", "wall_time", "memory", "output"):
+    _refuse_types(problem, where)
+    for field, most in _MOST.items():
         value = getattr(problem.limits, field)
-        if value is not None and not 0 < value < math.inf:
-            remedy = "Give a number above 0, or None for no limit"
-            raise InputError(f"{value} is no limit", where=where, field=f"limits.{field}", remedy=remedy)
+        if value is not None and (type(value) not in (int, float) or not 0 < value < most):
+            remedy = f"Give an int or a float above 0 and below {most:g}, or None for no limit"
+            raise InputError(f"{value!r} is no limit", where=where, field=f"limits.{field}", remedy=remedy)
+    for part in (problem.options, problem.checker, *problem.subtasks, *problem.tests):
+        _refuse_types(part, where)
     for subtask in problem.subtasks:
         if not 0 <= subtask.points < math.inf:
             what = f"subtask {subtask.name!r} has {subtask.points} points"
@@ -133,6 +138,20 @@ def _look_through(same: Same[Problem]) -> None:
             what = f"test {test.name!r} has no answer, and there is no checker: outputs are compared with it"
             raise InputError(what, where=where, field=test.name, remedy="Add an answer, or a checker")
         seen.add(test.name)
+
+
+def _refuse_types(part: Value, where: str) -> None:
+    """Raise InputError for a field of another type than its own, as Python takes from a frame's columns."""
+    given = msgspec.structs.asdict(part)
+    name, remedy = type(part).__name__, "Give Python's own int, float and str, members of enums, and values"
+    try:
+        read = msgspec.convert(given, type(part))
+    except msgspec.ValidationError as error:
+        raise InputError(str(error), where=where, field=name, remedy=remedy) from error
+    for field, value in given.items():
+        if isinstance(value, str) and type(value) is not type(getattr(read, field)):
+            what = f"{value!r} of the type {type(value).__name__}"
+            raise InputError(what, where=where, field=f"{name}.{field}", remedy=remedy)
 
 
 # --- which tests -------------------------------------------------------------------------------------

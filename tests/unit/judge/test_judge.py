@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy
 import pytest
 from judge_samples import problem, some_tests, submission, subtask
 from support.engines import Fault
@@ -53,6 +54,11 @@ NAN, INF = float("nan"), float("inf")
 UNANSWERED = Test(name="t0", input=Blob.of("1"))
 
 
+def made(value: Any) -> Any:
+    """A value of a type that a type checker refuses."""
+    return value
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
@@ -61,13 +67,23 @@ UNANSWERED = Test(name="t0", input=Blob.of("1"))
         *(
             ({"limits": Limits(**{field: value})}, f"limits.{field}", f"{value} is no limit")
             for field in ("cpu_time", "wall_time", "memory", "output")
-            for value in (0, -1, NAN, INF)
+            for value in (0, -1, NAN, INF, 2**62)
         ),
         ({"limits": Limits.contest(NAN, 1 << 20)}, "limits.cpu_time", "nan is no limit"),
         *(
             ({"subtasks": (subtask("s", points, [0]),)}, "s", f"'s' has {points} points")
             for points in (-10, NAN, INF)
         ),
+        *(
+            ({"limits": Limits(cpu_time=value)}, "limits.cpu_time", "is no limit")
+            for value in (numpy.float64(1), made("1"))
+        ),
+        ({"limits": None}, "Problem", "got `null` - at `"),
+        ({"tests": (Test(name=made(1), input=Blob.of("1")),)}, "Test", "Expected `str`, got `int`"),
+        ({"tests": (Test(name="1", input=made("1")),)}, "Test", "got `str` - at `"),
+        ({"subtasks": (subtask("s", made(numpy.int64(1)), [0]),)}, "Subtask", "Expected `float`, got `numpy"),
+        ({"task_type": "Batch"}, "Problem.task_type", "'Batch' of the type str"),
+        ({"checker": Checker(kind=made("tokens"))}, "Checker.kind", "'tokens' of the type str"),
     ],
 )
 async def test_what_cannot_be_judged_is_refused(
@@ -80,6 +96,16 @@ async def test_what_cannot_be_judged_is_refused(
         with pytest.raises(InputError, match=words) as caught:
             await scorer.score(wrong, submission())
     assert caught.value.field == (field or wrong.tests[0].name)
+
+
+@pytest.mark.parametrize("code", [b"print()", NAN, Path("a.py")])
+async def test_a_program_that_is_no_text_is_refused(code: Any) -> None:
+    """A frame's empty cell is NaN: neither a program nor the word that there is none."""
+    engine = FakeEngine({0: 1.0})
+    async with scoring(engine) as scorer:
+        with pytest.raises(InputError, match=r"a program is a text, not .*Give a str") as caught:
+            await scorer.score(problem(1), msgspec.structs.replace(submission(), code=code))
+    assert caught.value.field == "code"
 
 
 async def test_an_answer_may_be_missing_where_a_checker_judges() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy
 import pytest
 
 from ioi_eval.model.digests import problem_digest
+from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, Limits, Problem, Subtask, TaskOptions, Test
 
 pytestmark = pytest.mark.once
@@ -26,6 +30,13 @@ def test_runs_of_older_versions_know_the_problem() -> None:
 def test_a_younger_field_counts_when_it_says_something() -> None:
     more = Problem(**{**_fields(SUM), "options": TaskOptions(prelude="#define main program")})
     assert problem_digest(more) != problem_digest(SUM)
+
+
+@pytest.mark.parametrize("field", [{"year": numpy.int64(2024)}, {"cpp_standard": "\ud800"}])
+def test_what_cannot_be_written_names_the_problem(field: dict[str, Any]) -> None:
+    """Columns of a frame are numpy's. A run that could not say what it is of ended in a traceback."""
+    with pytest.raises(InputError, match=r"^sum: .*Python's own int"):
+        problem_digest(Problem(**{**_fields(SUM), **field}))
 
 
 def _fields(problem: Problem) -> dict[str, object]:
