@@ -472,7 +472,7 @@ _MAX_CODE, _MAX_COLOURED = 200_000, 50_000  # characters of a program that are s
 @cache
 def _pygments(language: str) -> tuple[Any, Any]:
     """The two that make HTML of a language; they hold nothing of what they were given."""
-    from pygments.formatters import HtmlFormatter
+    from pygments.formatters.html import HtmlFormatter  # not of the package: it replaces itself
     from pygments.lexers import get_lexer_by_name
 
     return get_lexer_by_name(language, stripnl=False), HtmlFormatter(nowrap=True)

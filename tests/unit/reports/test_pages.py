@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from types import ModuleType
 
 import msgspec
+import pygments.formatters
 import pytest
 from run_samples import SUM, problem, result, submission, write_run
 from support.runs import plain, result_row
@@ -24,6 +26,7 @@ from ioi_eval.reports.document import (
     ALL,
     Code,
     TableBlock,
+    _pygments,
     attempts_script,
     compared,
     numbered,
@@ -391,6 +394,15 @@ def test_other_options_and_a_lost_file_make_a_report_anew(tmp_path: Path) -> Non
     (folder / "report.html").unlink()
     again = write_reports(folder)
     assert (folder / "report.html").exists() and write_reports(folder) == again
+
+
+def test_a_thread_may_meet_pygments_while_another_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its package replaces itself when it is loaded. Who waits for that gets the first one."""
+    first = ModuleType("pygments.formatters")
+    first.__path__ = list(pygments.formatters.__path__)
+    monkeypatch.setitem(sys.modules, "pygments.formatters", first)
+    _pygments.cache_clear()
+    assert "<span" in str(numbered(Code(text="int main() {}", lexer="cpp")))
 
 
 def test_lines_of_code_have_one_number_each() -> None:
