@@ -24,6 +24,7 @@ import msgspec
 from ioi_eval.benchmarks.benchmark import Benchmark
 from ioi_eval.benchmarks.dump_reader import (
     ABSENT,
+    Columns,
     DumpOptions,
     DumpRows,
     Finder,
@@ -34,6 +35,7 @@ from ioi_eval.benchmarks.dump_reader import (
 from ioi_eval.benchmarks.hub import RowFile, fetch, hub_name
 from ioi_eval.benchmarks.loaded import benchmarks
 from ioi_eval.benchmarks.row_files import (
+    FileRow,
     column_names,
     dump_files,
     is_dump,
@@ -44,6 +46,7 @@ from ioi_eval.benchmarks.row_files import (
 )
 from ioi_eval.benchmarks.shapes import heads, problems_in
 from ioi_eval.model.errors import BadRows, FailedRequest, InputError, MissingColumn
+from ioi_eval.model.fields import Strict
 from ioi_eval.model.languages import Language
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
@@ -747,8 +750,23 @@ def as_files(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
                         row=number,
                         remedy='Expected {"problem_id": ..., ...}',
                     )
+                if any(isinstance(value, bytes) for value in row.values()):
+                    row = {name: _text(value) for name, value in row.items()}
+                    columns = Columns(FileRow(number, row), Strict(_MEMORY), {})
+                    for what in ("code", "generation"):  # raises where it is no text
+                        columns.value(what)
                 file.write(msgspec.json.encode(plain(row)) + b"\n")
         yield [RowFile(path, _MEMORY)]
+
+
+def _text(value: Any) -> Any:
+    """Return bytes, also in a list, as the text that some writers mean; others as they are."""
+    if isinstance(value, list):
+        return [_text(part) for part in value]
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        return value
 
 
 def _rows(dumps: Any) -> Iterable[Any]:

@@ -530,8 +530,8 @@ def bounded(text: str, limit: int) -> str:
 def plain(value: Any) -> Any:
     """Return a value as it is after JSON, so that a row read back equals the row that was written.
 
-    Columns of tables hold more than JSON can: dates, bytes, arrays, numbers that are not numbers. Halves of
-    surrogate pairs, which models do write, become U+FFFD: most readers refuse them.
+    Columns of tables hold more than JSON can: dates, bytes (which may be a text), arrays, numbers that are
+    not numbers. Halves of surrogate pairs, which models do write, become U+FFFD: most readers refuse them.
     """
     if isinstance(value, str):
         return (
@@ -550,7 +550,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict | Mapping):
         return {plain(str(name)): plain(item) for name, item in value.items()}
     if isinstance(value, bytes | bytearray | memoryview):
-        return base64.b64encode(value).decode()
+        try:
+            return bytes(value).decode()
+        except UnicodeDecodeError:  # an image
+            return base64.b64encode(value).decode()
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if (to_list := getattr(value, "tolist", None)) is not None:  # arrays and their scalars
