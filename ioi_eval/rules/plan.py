@@ -117,17 +117,23 @@ def _look_through(same: Same[Problem]) -> None:
     problem = same.value
     where = problem.source or problem.id
     _refuse_types(problem, where)
+    for part in (problem.options, problem.checker, *problem.subtasks, *problem.tests):
+        _refuse_types(part, where)
     for field, most in _MOST.items():
         value = getattr(problem.limits, field)
         if value is not None and (type(value) not in (int, float) or not 0 < value < most):
             remedy = f"Give an int or a float above 0 and below {most:g}, or None for no limit"
             raise InputError(f"{value!r} is no limit", where=where, field=f"limits.{field}", remedy=remedy)
-    for part in (problem.options, problem.checker, *problem.subtasks, *problem.tests):
-        _refuse_types(part, where)
+    for field in ("absolute", "relative"):  # a frame's empty cell is NaN, which would compare as text
+        value = getattr(problem.checker, field)
+        if value is not None and not 0 <= value < math.inf:
+            what, remedy = f"{value!r} is no tolerance", "Give a number of at least 0, or None for none"
+            raise InputError(what, where=where, field=f"checker.{field}", remedy=remedy)
     for subtask in problem.subtasks:
-        if not 0 <= subtask.points < math.inf:
-            what = f"subtask {subtask.name!r} has {subtask.points} points"
-            raise InputError(what, where=where, field=subtask.name, remedy="Give a number of at least 0")
+        for field in ("points", "threshold"):
+            if not 0 <= (value := getattr(subtask, field)) < math.inf:
+                what = f"subtask {subtask.name!r} has {value} {field}"
+                raise InputError(what, where=where, field=subtask.name, remedy="Give a number of at least 0")
     seen = set[str]()
     compared = needs_answers(problem.task_type, problem.checker)
     for test in problem.tests:

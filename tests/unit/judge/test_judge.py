@@ -78,6 +78,19 @@ def made(value: Any) -> Any:
             ({"limits": Limits(cpu_time=value)}, "limits.cpu_time", "is no limit")
             for value in (numpy.float64(1), made("1"))
         ),
+        *(
+            ({"checker": Checker(kind=CheckerKind.TOKENS, **{field: value})}, f"checker.{field}", words)
+            for field in ("absolute", "relative")
+            for value, words in ((NAN, "nan is no tolerance"), (INF, "inf is"), (-1e-9, "-1e-09 is"))
+        ),
+        *(
+            (
+                {"subtasks": (msgspec.structs.replace(subtask("s", 1, [0]), threshold=value),)},
+                "s",
+                f"'s' has {value} threshold",
+            )
+            for value in (NAN, INF, -1)
+        ),
         ({"limits": None}, "Problem", "got `null` - at `"),
         ({"tests": (Test(name=made(1), input=Blob.of("1")),)}, "Test", "Expected `str`, got `int`"),
         ({"tests": (Test(name="1", input=made("1")),)}, "Test", "got `str` - at `"),
