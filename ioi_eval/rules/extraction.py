@@ -286,11 +286,15 @@ def _is_program(text: str, language: Notation) -> bool:
     """Return True for nothing but code of the language."""
     if language.syntax == "python":
         tree = parse(text)
-        # A number, a name or a string alone parses as well.
-        return tree is not None and any(
-            not isinstance(part, ast.Expr) or isinstance(part.value, ast.Call) for part in tree.body
-        )
+        return tree is not None and any(_does_something(part) for part in tree.body)
     return language.syntax == "braces" and _has_mark(text, language) and _braces_only(text)
+
+
+def _does_something(statement: ast.stmt) -> bool:
+    """Return False for what is no program alone: a number, a name, a string, or `Output: 5`."""
+    if isinstance(statement, ast.AnnAssign):  # a variable without a value
+        return statement.value is not None
+    return not isinstance(statement, ast.Expr) or isinstance(statement.value, ast.Call)
 
 
 def _may_be_code(text: str, language: Notation) -> bool:

@@ -309,6 +309,16 @@ def test_blocks_of_other_languages_are_no_code(tag: str) -> None:
     assert extract(fenced(ADD, tag), CPP) is None
 
 
+@pytest.mark.parametrize(
+    "shown", ["Output: 5", "Input: 3\nOutput: 5", "Expected: -1", "Output: (2, 3)", "answer: [1, 2]"]
+)
+def test_a_labelled_value_behind_python_without_a_tag_is_no_code(shown: str) -> None:
+    """It parses as a variable with an annotation."""
+    assert extract(fenced(SCRIPT, "") + "It prints:\n" + fenced(shown, ""), PYTHON) == SCRIPT
+    assert extract(fenced(shown, ""), PYTHON) is None
+    assert extract(fenced("best: int = 5", "") + "Here.\n", PYTHON) == "best: int = 5\n"
+
+
 def test_output_in_a_fence_is_no_code() -> None:
     assert extract("It prints\n" + fenced("3\n", "") + "I give up.\n", CPP) is None
     assert extract("It prints\n" + fenced("3\n", "") + "I give up.\n", PYTHON) is None
