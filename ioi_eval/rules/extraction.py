@@ -7,6 +7,7 @@ option, named in the rows that they changed.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator
@@ -291,10 +292,20 @@ def _is_program(text: str, language: Notation) -> bool:
 
 
 def _does_something(statement: ast.stmt) -> bool:
-    """Return False for what is no program alone: a number, a name, a string, or `Output: 5`."""
-    if isinstance(statement, ast.AnnAssign):  # a variable without a value
-        return statement.value is not None
-    return not isinstance(statement, ast.Expr) or isinstance(statement.value, ast.Call)
+    """Return False for what is no program alone: a value, a call of nothing known, `Output: 5`, `n = 5`."""
+    match statement:
+        case ast.AnnAssign():  # without a value it is a label and what is labelled
+            return statement.value is not None
+        case ast.Assign():
+            return any(
+                isinstance(part, ast.Call | ast.Lambda | ast.Name) for part in ast.walk(statement.value)
+            )
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name))):  # `O(n)`
+            return hasattr(builtins, name)
+        case ast.Expr():
+            return isinstance(statement.value, ast.Call)
+        case _:
+            return not isinstance(statement, ast.Return | ast.Pass)
 
 
 def _may_be_code(text: str, language: Notation) -> bool:

@@ -319,6 +319,16 @@ def test_a_labelled_value_behind_python_without_a_tag_is_no_code(shown: str) -> 
     assert extract(fenced("best: int = 5", "") + "Here.\n", PYTHON) == "best: int = 5\n"
 
 
+@pytest.mark.parametrize(
+    "shown", ["n = 5\nnums = [1, 2]", "dp[0] = 1", "O(n)", "O(n**2)", "gcd(a, b)", "return best", "pass"]
+)
+def test_an_example_behind_python_without_a_tag_is_no_code(shown: str) -> None:
+    """It parses, and no program that is nothing else can print."""
+    assert extract(fenced(SCRIPT, "") + "Here:\n" + fenced(shown, ""), PYTHON) == SCRIPT
+    assert extract(fenced(shown, ""), PYTHON) is None
+    assert extract(fenced(shown, "python"), PYTHON) == shown + "\n"
+
+
 def test_output_in_a_fence_is_no_code() -> None:
     assert extract("It prints\n" + fenced("3\n", "") + "I give up.\n", CPP) is None
     assert extract("It prints\n" + fenced("3\n", "") + "I give up.\n", PYTHON) is None
