@@ -354,7 +354,7 @@ _PASCAL = Language(
     default_standard="fpc",
     finds_sources=True,
     control="begin\nend.\n",
-    marks=("begin",),
+    marks=("begin", "Begin", "BEGIN"),
 )
 
 # Without a clock that interrupts (-V0): programs may have none. It would switch between threads of its own.
@@ -370,7 +370,7 @@ _HASKELL = Language(
     control="main :: IO ()\nmain = return ()\n",
     threads=4,
     address_space=False,
-    marks=("main =", "main ::"),
+    marks=("main =", "main=", "main ::"),
 )
 
 # The artifact is the source, byte for byte, as Python's is; several sources become one that has them all.

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from written import ADD, CPP, DRAFT, PYTHON, SCRIPT, fenced
 
+from ioi_eval.model.languages import find
 from ioi_eval.rules.extraction import extract
 
 pytestmark = pytest.mark.once
@@ -298,6 +299,18 @@ def test_python_without_a_tag() -> None:
     assert (
         extract(fenced(SCRIPT, "") + "prints\n" + fenced("3\n", "") + fenced("Yes\n", ""), PYTHON) == SCRIPT
     )
+
+
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        ("pascal", "PROGRAM Sum;\nBEGIN\n  WriteLn(1);\nEND.\n"),
+        ("pascal", "Program Sum;\nBegin\n  WriteLn(1);\nEnd.\n"),
+        ("haskell", "main=interact$show.sum.map read.words\n"),
+    ],
+)
+def test_other_spellings_without_a_tag(language: str, code: str) -> None:
+    assert extract(fenced(code, "") + "prints\n" + fenced("1\n", ""), find(language)) == code
 
 
 def test_a_tagged_block_wins_over_later_ones_without() -> None:
