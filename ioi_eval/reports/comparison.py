@@ -494,8 +494,8 @@ def _nested() -> defaultdict[str, defaultdict[str, list[float]]]:
 def _same(row: Mapping[str, Any], run: str) -> tuple[str, str]:
     """Return what only rows of the same submission have in common. `run`: which run the row is of.
 
-    What was judged elsewhere has no hash of its program. All that it says of it stands for that, and a place
-    in a file is no key.
+    A row that was judged elsewhere has no hash of its program. Its key, problem, model and columns of code
+    stand for the hash. A row without a key equals none.
     """
     if digest := row.get("submission_sha256"):
         return row["key"], digest

@@ -114,8 +114,8 @@ async def judge_references(
 ) -> References:
     """Judges at most `most` solutions of each problem, given by label, that are called right.
 
-    What became of one is remembered in `store` for as long as its problem, the timing, and the compiler or
-    interpreter `here` stay as they are; `fresh` judges it again.
+    `store` keeps each outcome for its problem, the timing, and the compiler or interpreter `here`: where one
+    of them differs the solution is judged again. `fresh` judges all again.
     """
     timing = timing or Timing()
 

@@ -50,7 +50,7 @@ def test_rows_arrive_as_they_are(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bytes_are_the_texts_that_they_are_in_a_file(kind: str) -> None:
-    """Of a column of bytes, as pandas reads it from Parquet, base64 would be judged: 0 points for all."""
+    """Pandas reads such columns from Parquet. Programs in base64 would all get 0 points."""
     rows = [{"problem_id": b"sum", "code": "// ä".encode(), "generations": [b"x"], "image": b"\xff"}]
     with as_files(KINDS[kind](rows * 2)) as [place]:
         row, _ = read_rows(place.path)  # type: ignore[union-attr]

@@ -445,7 +445,7 @@ _FEWEST_FILES = 96  # open ones: the numbers of those that a box holds begin at 
 
 
 class Unfit(NamedTuple):
-    """What this process lacks to make boxes, whatever their folder, and how it gets that."""
+    """Something that this process lacks to make boxes in any folder, and the remedy."""
 
     name: str
     detail: str
