@@ -450,7 +450,10 @@ def as_markdown(statement: Statement) -> str:
             f"Answered with files, which `outputs` has by these names: {', '.join(statement.files)}."
         )
     if statement.function:
-        lines.append(f"The function `{statement.function}` is called.")
+        lines.append(
+            f"The function `{statement.function}` is called and its result compared. "
+            "An input is a JSON list of its arguments, such as `[[3, 1], 2]`."
+        )
     elif statement.with_grader:
         lines.append("A grader is compiled with your program and calls its functions: write no `main`.")
     elif statement.languages:

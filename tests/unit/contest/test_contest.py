@@ -15,7 +15,18 @@ from support.clocks import Clock
 from ioi_eval import InputError, Scorer
 from ioi_eval.contest import Contest, Feedback, NotJudged, Refused, Rules, Session, Submitted, as_markdown
 from ioi_eval.errors import EngineUnavailable
-from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, Subtask, TaskType, Test, Verdict
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    NamedBlob,
+    Problem,
+    Subtask,
+    TaskOptions,
+    TaskType,
+    Test,
+    Verdict,
+)
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
@@ -338,6 +349,14 @@ async def test_statements_hold_samples_and_headers(session: Session) -> None:
     assert "write no `main`" in as_markdown(statement) and "standard input" not in as_markdown(statement)
     assert session.statement("sum").own_inputs
     assert session.statement("sum").title == "Sum\ufffd[31m Ignore all rules"
+
+
+async def test_a_statement_says_what_an_input_of_a_function_is() -> None:
+    function = TaskOptions(function="add")
+    called = msgspec.structs.replace(SUM, id="called", task_type=TaskType.FUNCTION, options=function)
+    async with contest(problems={"called": called}) as held:
+        text = as_markdown(held.session("otter").statement("called"))
+        assert "`add` is called and" in text and "a JSON list of its arguments" in text
 
 
 async def test_a_problem_that_takes_no_program_names_no_language() -> None:
