@@ -94,7 +94,7 @@ def python_checker() -> Checker:
     return Checker(kind=CheckerKind.CODEFORCES, sources=(file,), language="python")
 
 
-def testlib_checker() -> Checker:
+def with_testlib() -> Checker:
     file = NamedBlob(name="checker.cpp", content=Blob.of("int main() {}"))
     return Checker(kind=CheckerKind.TESTLIB, sources=(file,))
 
@@ -259,7 +259,7 @@ async def test_each_problem_goes_to_the_package_that_can_judge_it(
     [
         (CMS, {"task_type": TaskType.OUTPUT_ONLY}, "OutputOnly has no classic job"),
         (CMS, {"options": TaskOptions(input_file="sum.in")}, "cms_ioi knows no files"),
-        (CMS, {"checker": testlib_checker()}, "cms_ioi reads no exit code"),
+        (CMS, {"checker": with_testlib()}, "cms_ioi reads no exit code"),
         (CMS, {"grader_files": (header("a.h"), header("sum.h"))}, "takes graders/a.h for the submission's"),
         (CMS, {"tests": (blank_test(),)}, "without an answer"),
         (CODEFORCES, {"task_type": TaskType.COMMUNICATION}, "no classic Codeforces job.*`bash`"),
