@@ -105,6 +105,14 @@ class Journal:
 
         `reuse`: folders of other runs whose results are taken over. `any_compiler`: mix results of several.
         """
+        reuse = tuple(reuse)
+        if fresh and any(_is_same(other, folder) for other in reuse):
+            raise InputError(
+                "these are the run's own results, which are to be discarded",
+                where=str(folder),
+                field="reuse",
+                remedy="Leave out fresh or reuse, or choose another out=FOLDER",
+            )
         made = make_folder(folder)
         lock = Lock(folder / _LOCK).__enter__()
         journal = cls(folder, _info(fingerprint, settings or {}), lock)
@@ -433,6 +441,10 @@ def _info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
         fingerprint=msgspec.structs.replace(fingerprint, options=plain(fingerprint.options)),
         settings=plain(settings),
     )
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
 
 
 def _tool(compiler: str) -> str:

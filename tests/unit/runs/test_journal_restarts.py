@@ -16,6 +16,7 @@ import pytest
 from journal_rows import MADE_OF, failure, keys, row
 from run_samples import in_any_order
 
+from ioi_eval.errors import InputError
 from ioi_eval.runs.journal import Journal
 from ioi_eval.store.folder import Fingerprint, decoded, read_failures, read_info, read_rows
 
@@ -106,6 +107,18 @@ def test_fresh_gives_up_the_old_run_with_the_first_new_row(scored: Path) -> None
         journal.record(row("a2"))
         assert keys(scored) == ["a2"] and journal.done == {"a2"}
     assert not (scored / "report.md").exists() and (scored / "notes.txt").exists()
+
+
+def test_fresh_takes_over_no_results_of_its_own(scored: Path, tmp_path: Path) -> None:
+    """They would count again under another name. Beside others they are told before anything is changed."""
+    before = (scored / "results.jsonl").read_bytes()
+    (tmp_path / "link").symlink_to(scored)
+    for own in (scored, tmp_path / "link"):
+        with pytest.raises(InputError, match="'reuse': these are the run's own results"):
+            Journal.open(scored, MADE_OF, fresh=True, reuse=[own])
+    assert (scored / "results.jsonl").read_bytes() == before
+    with Journal.open(scored, MADE_OF, reuse=[scored]) as journal:
+        assert journal.done == {"a1", "a2", "a3"}
 
 
 def test_fresh_without_a_row_leaves_the_old_run(scored: Path) -> None:
