@@ -248,7 +248,9 @@ class Journal:
                 self._failed[failure.key] = offset, failure.problem_id
 
     def _compare(self, old: Fingerprint) -> None:
-        """Other options matter only where there are results that theirs would be mixed with."""
+        """Other options matter only where there are results that theirs would be mixed with, or a contest
+        that has begun: its clock runs, and runs on own inputs are used up.
+        """
         new = self._info.fingerprint
         if not (found := changes(old, new)):
             # A run may grow by problems: those that only the older one knows stay known.
@@ -262,7 +264,7 @@ class Journal:
             for key in self._done.keys_of(edited):
                 self.edited[self._done.problem(key)] += 1
                 self.supersede(key)
-        elif self._done:
+        elif self._done or (self.folder / CONTEST).exists():
             raise InputError(
                 f"the folder holds another run. Changed: {'; '.join(found)}",
                 where=str(self.folder),

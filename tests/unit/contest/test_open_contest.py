@@ -126,6 +126,20 @@ async def test_rules_of_a_contest_that_has_begun_stay(tmp_path: Path) -> None:
         assert contest.session("otter").problems()[0].attempts == 0
 
 
+async def test_rules_stay_also_before_the_first_submission(tmp_path: Path) -> None:
+    """The clock runs since it was opened, and runs on own inputs are used up: a new start lost both."""
+    tide, clock = str(examples() / "problems" / "tide"), iter(range(1000, 2000))
+    async with open_contest(
+        tide, Rules(runs=9), out=tmp_path, engine=FakeEngine(outcome), clock=lambda: next(clock)
+    ) as contest:
+        await contest.session("otter").run("tide", "right")
+    kept = {name: (tmp_path / name).read_bytes() for name in ("contest.json", "runs.jsonl", "run.json")}
+    with pytest.raises(InputError, match="contest_runs: 9 -> 10"):
+        async with open_contest(tide, Rules(runs=10), out=tmp_path, engine=FakeEngine(outcome)):
+            pass
+    assert {name: (tmp_path / name).read_bytes() for name in kept} == kept
+
+
 @pytest.mark.parametrize(
     ("languages", "words"),
     [
