@@ -131,7 +131,8 @@ async def judge_all(
         )
     this = _Run(judge, problems, journal, limited, share, outputs, on_event or (lambda event: None))
     needed, source = this.survey(submissions, expected), _Source(submissions)
-    with ungrouped(InputError):
+    # What the caller has to mend comes before what something else raised, as `on_event` may.
+    with ungrouped(Exception), ungrouped(InputError):
         if check is not None:
             await check(this.languages)
         if prepare is not None:
