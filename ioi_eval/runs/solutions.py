@@ -134,13 +134,14 @@ validate_sync = synchronous(validate)
 
 
 def _check_kind(solutions: Source, problems: Source | None) -> None:
+    name = source_name(solutions)
     suffix = "" if isinstance(solutions, Problems) else Path(solutions).suffix.lower()
-    if problems is None and is_dump(Path(source_name(solutions))):
+    if problems is None and is_dump(Path(name)):
         remedy = "Name the problem packages with problems=SOURCE"
         raise InputError("a file of solutions brings no problems", where=str(solutions), remedy=remedy)
     if problems is not None and (suffix in ARCHIVES or isinstance(solutions, Problems)):
         remedy = "Leave problems=... out, or name a file of solutions"
-        raise InputError("a package brings its own problems", where=source_name(solutions), remedy=remedy)
+        raise InputError("a package brings its own problems", where=name, remedy=remedy)
 
 
 def _refuse_columns(column: str | None, scale: str | None, reading: DumpOptions) -> None:

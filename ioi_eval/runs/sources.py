@@ -41,6 +41,7 @@ def opened(
     mentioned: Callable[[], Collection[str] | None] = lambda: None,
 ) -> Iterator[Problems]:
     """The problems of a source, for as long as they are used. Those that are loaded stay open."""
+    check_kind(source)
     if not isinstance(source, Problems):
         with closing(open_source(str(source), options or BenchmarkOptions(), store, mentioned)) as problems:
             yield problems
@@ -54,8 +55,19 @@ def opened(
         )
 
 
+def check_kind(source: object) -> None:
+    """Raise InputError for what is no source, such as problems in a dict."""
+    if not isinstance(source, Source):
+        raise InputError(
+            f"{type(source).__name__} is no source of problems",
+            field="problems",
+            remedy="Give a path, a benchmark's name, or ioi_eval.sources.Problems([problem, ...])",
+        )
+
+
 def source_name(source: Source) -> str:
     """For the reader of a report."""
+    check_kind(source)
     return f"{counted(len(source), 'problem')}, loaded" if isinstance(source, Problems) else str(source)
 
 
@@ -123,6 +135,7 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
     """Return the benchmark; None for a folder or a zip. A folder of its name is written as ./name."""
     if source is None or isinstance(source, Problems):
         return None
+    check_kind(source)
     source, path = str(source), Path(source)
     if source in {benchmark.name for benchmark in benchmarks()}:
         return find_benchmark(source)

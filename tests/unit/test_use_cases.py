@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,20 @@ async def test_problems_that_are_loaded_are_not_chosen_again(tmp_path: Path) -> 
         )
     with pytest.raises(InputError, match="brings its own problems"):
         await validate(problems, "packages", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("make", [dict, list, lambda problems: None])
+async def test_what_is_no_source_of_problems_is_named(tmp_path: Path, make: Callable[[Any], Any]) -> None:
+    source = make(load_problems(examples() / "problems" / "lanterns", cache=tmp_path / "cache"))
+    author = AgentOptions(command="true")
+    for call in (
+        lambda out: score_dump(dump(tmp_path, "a"), source, out=out),
+        lambda out: validate(source, out=out),
+        lambda out: run(source, author, out=out),
+    ):
+        with pytest.raises(InputError, match=f"'problems': {type(source).__name__} is no source of problems"):
+            await call(tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
