@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -135,7 +135,7 @@ def _compete(
         console.show_json(done)
     elif not output.quiet:
         show_scores(done.summary)
-    _say_unwritten(done.unwritten)
+    _say_unwritten(done.unwritten, done.unasked)
     if not output.silent:
         console.show(console.report_line(done.out))
     if done.unwritten:
@@ -150,7 +150,7 @@ def _show(outcome: GeneratedRun, seconds: float, output: OutputOptions) -> None:
         console.show(what_was_done(outcome.call, seconds, unscored=len(outcome.failures)))
         show_scores(outcome.summary)
         console.show(_resolved(outcome))
-    _say_unwritten(outcome.unwritten)
+    _say_unwritten(outcome.unwritten, outcome.unasked)
     say_failures(outcome.failures, outcome.out)
     say_unscored(outcome.summary.models)
     if not output.silent:
@@ -171,11 +171,11 @@ def _resolved(outcome: GeneratedRun) -> str:
     return text + "".join(f"; {number} cannot be judged ({reason})" for reason, number in unusable.items())
 
 
-def _say_unwritten(unwritten: Mapping[str, str]) -> None:
+def _say_unwritten(unwritten: Mapping[str, str], unasked: Collection[str]) -> None:
     for key, reason in list(unwritten.items())[:_SHOWN]:
         console.tell(visible(f"not written: {key}: {reason}"))
-    if number := len(unwritten):
-        console.tell(
-            f"{counted(number, 'program')} not written; "
-            f"the same command asks only for {'it' if number == 1 else 'them'} again"
-        )
+    if not (number := len(unwritten)):
+        return
+    them = "it" if number == 1 else f"{number - len(unasked):,} of them" if unasked else "them"
+    again = "no other try helps" if number == len(unasked) else f"the same command asks only for {them} again"
+    console.tell(f"{counted(number, 'program')} not written; {again}")

@@ -299,6 +299,7 @@ class Competed(Value):
     scoreboard: tuple[Place, ...]
     summary: Summary
     unwritten: Mapping[str, str]  # why a model stopped early, by participant and problem
+    unasked: tuple[str, ...] = ()  # those of them that no call asks for
 
 
 async def compete(
@@ -383,6 +384,7 @@ async def compete(
         scoreboard=scoreboard,
         summary=Results.open(folder).summary(),
         unwritten=unwritten,
+        unasked=tuple(key for key in unwritten if refused[key.partition("/")[2]]),
     )
 
 

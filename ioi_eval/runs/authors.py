@@ -75,6 +75,7 @@ class GeneratedRun(Value):
     instances: tuple[Mapping[str, Any], ...]  # a line for each program that was asked for
     failures: Mapping[str, str]  # submissions that could not be judged, by key
     unwritten: Mapping[str, str]  # why there is no program, by key
+    unasked: tuple[str, ...] = ()  # those of them that no call asks for
 
     def as_json(self) -> dict[str, Any]:
         call = {"out": self.out, "this_call": self.call, "instances": self.instances}
@@ -179,6 +180,7 @@ async def _generated(call: _Call, problems: Problems, rejudge: bool) -> Generate
         instances=found,
         failures={key: str(row["reason"]) for key, row in read_failures(setup.folder).items()},
         unwritten=unwritten,
+        unasked=tuple(unwritten.keys() - {ask.key for ask in asks}),
     )
 
 

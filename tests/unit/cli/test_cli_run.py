@@ -328,6 +328,7 @@ def test_nobody_is_asked_for_a_program_where_files_are_the_answer(
         done = cli(*words, "--problems", "problems", "--fresh")
     assert done.returncode == 3 and {"# sum" in asked.prompt for asked in server.asked} == {True}
     assert "files asks for files, not for a program" in done.stderr
+    assert "1 program not written; no other try helps" in done.stderr and "asks only" not in done.stderr
     assert {row["problem_id"] for row in results(cli.folder / "run").values()} == {"sum"}
 
 
