@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import binascii
 import gzip
+import math
 import shlex
 import zlib
 from collections.abc import Mapping, Sequence
@@ -234,19 +235,21 @@ def _check_limits(recipe: Recipe, profile: Profile) -> None:
     limits, wall = recipe.limits, recipe.limits.wall_time
     if profile.shell() == OWN:
         needed = hard_stop(wall) if wall is not None and profile.strict else wall
-        variables = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME"
+        variables, option = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME", "--compile-timeout"
         on_time = (profile.max_compile_time, needed, variables)
         on_cpu = (profile.max_compile_time, limits.cpu_time, variables)
     else:
-        needed = None if wall is None else hard_stop(wall) + DELIVERY_SECONDS
+        needed, option = None if wall is None else hard_stop(wall) + DELIVERY_SECONDS, "--run-timeout"
         on_time = (profile.max_run_time, needed, "PISTON_RUN_TIMEOUT")
         on_cpu = (profile.max_run_cpu_time, limits.cpu_time, "PISTON_RUN_CPU_TIME")
     for most, wanted, variable in (on_time, on_cpu):
         if most is not None and (wanted is None or most < wanted * 1000):
+            seconds = wanted or 60
             raise JudgeFailure(
                 f"the server stopped the build of a {recipe.kind} after {most / 1000:g} s at the latest",
                 phase="compiling",
-                remedy=f"Raise {variable} on it to {round((wanted or 60) * 1000)} or more",
+                remedy=f"Raise {variable} on it to {round(seconds * 1000)} or more, on a worker {option} to"
+                f" {math.ceil(seconds)}",
             )
 
 
@@ -714,7 +717,8 @@ def _cut_off(run: Stage, length: int) -> BrokenReply | JudgeFailure:
         return JudgeFailure(
             "a build job ran out of time before it had handed over what it made",
             phase="compiling",
-            remedy="Raise PISTON_RUN_TIMEOUT and PISTON_RUN_CPU_TIME on the server",
+            remedy="Raise PISTON_RUN_TIMEOUT and PISTON_RUN_CPU_TIME on the server,"
+            " on a worker --run-timeout",
         )
     return _too_large("artifact", length)
 
@@ -724,5 +728,5 @@ def _too_large(kind: str, length: int) -> JudgeFailure:
     return failure(
         f"the {kind} of a build job takes {length} bytes of output or more; the server lets fewer through",
         phase="compiling",
-        remedy=f"Raise {_OUTPUT_LIMIT} on the server to {ENOUGH} or more",
+        remedy=f"Raise {_OUTPUT_LIMIT} on the server to {ENOUGH} or more, on a worker --max-output to 64mb",
     )

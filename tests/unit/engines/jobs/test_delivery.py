@@ -87,7 +87,7 @@ def test_what_a_compiler_prints_is_taken_for_nothing_but_its_log(tmp_path: Path)
 )
 def test_the_limit_on_output_is_named(tmp_path: Path, kept: int, ended: dict[str, object]) -> None:
     cut = Stage(stdout=handed_over(tmp_path).stdout[:kept], **ended)  # type: ignore[arg-type]
-    with pytest.raises(JudgeFailure, match="PISTON_OUTPUT_MAX_SIZE"):
+    with pytest.raises(JudgeFailure, match=r"PISTON_OUTPUT_MAX_SIZE.*, on a worker --max-output to 64mb$"):
         read_delivery(cut)
 
 

@@ -396,12 +396,12 @@ async def test_a_compiler_that_cannot_build_the_control_is_at_fault(
         (
             JobResult(compile=CUT, run=CUT),
             {"max_compile_time": 60_000, "strict": True},
-            "PISTON_COMPILE_TIMEOUT.* 300000",
+            "PISTON_COMPILE_TIMEOUT.* 300000 or more, on a worker --compile-timeout to 300$",
         ),
         (
             JobResult(run=CUT),
             {"max_run_time": 60_000, "runtimes": ("bash",)},
-            "PISTON_RUN_TIMEOUT on it to 330000",
+            "PISTON_RUN_TIMEOUT on it to 330000 or more, on a worker --run-timeout to 330$",
         ),
         (JobResult(run=CUT), {"max_run_time": 3000, "runtimes": ("bash",)}, "PISTON_RUN_TIMEOUT"),
         (JobResult(run=CUT), {"max_run_cpu_time": 3000, "runtimes": ("bash",)}, "PISTON_RUN_CPU_TIME"),
