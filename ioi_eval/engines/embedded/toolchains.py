@@ -120,7 +120,8 @@ def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, To
         }
 
 
-def find_compiler(name: str = "g++") -> Toolchain | None:
+def find_compiler(name: str = "g++", *, beside: tuple[str, ...] = ()) -> Toolchain | None:
+    """Find a compiler. `beside`: further libraries that are linked into programs."""
     path = find_command(name)
     if path is None:
         return None
@@ -128,7 +129,7 @@ def find_compiler(name: str = "g++") -> Toolchain | None:
     version = re.search(r"^gcc version (.*)$", words, re.MULTILINE)
     if version is None:
         return None  # something else under that name, or it does not start
-    named = (ask([str(path), f"-print-file-name={name}"]).strip() for name in _LIBRARIES)
+    named = (ask([str(path), f"-print-file-name={name}"]).strip() for name in (*_LIBRARIES, *beside))
     real = path.resolve()
     digest = _digest(words, [real, *(Path(name) for name in named if Path(name).is_absolute())])
     target = _first(r"^Target: (\S+)", words)
@@ -177,9 +178,9 @@ def find_java() -> Toolchain | None:
     return find_asked("java", "-version", version=r'version "([^"]+)"')
 
 
-def find_linked(name: str, *question: str) -> Toolchain | None:
+def find_linked(name: str, *question: str, beside: tuple[str, ...] = ()) -> Toolchain | None:
     """Find a compiler whose programs the C compiler links: that one is part of its identity."""
-    found, linker = find_asked(name, *question), find_compiler("gcc")
+    found, linker = find_asked(name, *question), find_compiler("gcc", beside=beside)
     if found is None or linker is None or find_command("cc") is None:
         return None
     return msgspec.structs.replace(found, identity=f"{found.identity} {linker.identity}")
@@ -187,7 +188,7 @@ def find_linked(name: str, *question: str) -> Toolchain | None:
 
 def find_haskell() -> Toolchain | None:
     """Debian's keeps the list of its libraries outside of /usr: builds are shown it, and nothing else is."""
-    found, place = find_linked("ghc", "--version"), Path("/var/lib/ghc")
+    found, place = find_linked("ghc", "--version", beside=("libgmp.a",)), Path("/var/lib/ghc")
     shown = (str(place),) if place.is_dir() else ()
     return None if found is None else msgspec.structs.replace(found, read=shown)
 
@@ -253,12 +254,19 @@ _PARTS = ("bin", "lib", "lib64", "pyvenv.cfg")  # of a prefix: what lies beside 
 _COVERED = ("/tmp", "/box", "/job", "/proc", "/dev/fd")  # a box has its own there
 # -I: neither the environment nor the folder of the caller changes what it answers.
 _QUESTION = """
-import importlib.util, sys
+import importlib.util, os, sys
 print(sys.version.split()[0].rstrip("+"), sys.implementation.name)
 print(sys.version.replace("\\n", " "))
 print(sys.executable, sys.prefix, sys.base_prefix, sep="\\n")
-print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name)))
+print(*(name for name in sys.argv[2:] if importlib.util.find_spec(name)))
+names = (name for place in sys.path if os.path.isdir(place) for name in os.listdir(place))
+notes = (name.rpartition(".") for name in names if name.endswith(("dist-info", "egg-info")))
+known = sys.argv[1].split(",")
+print(*sorted({note for note, _, _ in notes if note.partition("-")[0].lower().replace("_", "-") in known}))
 """
+_KNOWN = ",".join(
+    name.lower().replace("_", "-") for name in MODULES.values()
+)  # as folders of notes are named
 
 
 class Interpreter(Value):
@@ -402,8 +410,8 @@ def _environment_of(path: Path) -> Path | None:
 
 def examine(path: Path) -> Interpreter | None:
     """Return an interpreter; None for what does not answer as a Python does."""
-    lines = ask([str(path), "-I", "-c", _QUESTION, *MODULES]).splitlines()
-    if len(lines) != 6 or not re.fullmatch(r"\d+\.\S+ \w+", lines[0]):
+    lines = ask([str(path), "-I", "-c", _QUESTION, _KNOWN, *MODULES]).splitlines()
+    if len(lines) != 7 or not re.fullmatch(r"\d+\.\S+ \w+", lines[0]):
         return None
     (version, kind), words, (executable, prefix, base) = lines[0].split(), lines[1], lines[2:5]
     # A script in between starts another one than its own name says.
@@ -413,11 +421,16 @@ def examine(path: Path) -> Interpreter | None:
         path=str(path),
         version=version,
         prefix=prefix,
-        identity=" ".join([words, os.path.realpath(path), *([prefix] if read else []), f"({lines[5]})"]),
+        identity=" ".join([words, os.path.realpath(path), *([prefix] if read else []), *_with(*lines[5:])]),
         modules=tuple(lines[5].split()),
         read=read,
         why_not=_why_not(path, kind, read),
     )
+
+
+def _with(modules: str, versions: str) -> tuple[str, ...]:
+    """Return what of an identity is its packages', of which not all note a version."""
+    return (f"({modules})", *([f"[{versions}]"] if versions else []))
 
 
 def _to_read(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]:

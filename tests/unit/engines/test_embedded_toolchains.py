@@ -11,6 +11,7 @@ from ioi_eval.engines.embedded.toolchains import (
     everybody_may_start,
     find_command,
     find_compiler,
+    find_haskell,
     find_java,
     find_linked,
     find_python,
@@ -74,6 +75,20 @@ def test_a_rust_is_also_what_links_its_programs(on_path: Path) -> None:
     assert first.version == "1.63.0" and first.identity != second.identity
 
 
+def test_a_haskell_is_also_the_numbers_that_it_links(on_path: Path) -> None:
+    program(on_path / "bin" / "ghc", "#!/bin/sh\necho 'version 9.0.2'\n")
+    fake_compiler(on_path)
+    for name in ("gcc", "cc"):
+        (on_path / "bin" / name).symlink_to("g++")
+    found = set[str]()
+    for library in ("one", "another"):
+        (on_path / "libgmp.a").write_text(library)
+        haskell, linker = find_haskell(), find_compiler("gcc")
+        assert haskell is not None and linker is not None
+        found |= {haskell.identity, linker.identity}
+    assert len(found) == 3
+
+
 def test_takes_the_first_that_everybody_may_start(base: Path) -> None:
     program(base / "no" / "tool", mode=0o750)
     program(base / "hidden" / "tool")
@@ -113,7 +128,7 @@ def fake_compiler(base: Path, version: str = "13.1.0", library: str = "one") -> 
     text = f"""#!/bin/sh
 case $1 in
 -v) echo "Target: vax-dec-ultrix" >&2; echo "gcc version {version} (Home)" >&2;;
--print-file-name=libc.a) echo {base}/libc.a;;
+-print-file-name=lib[cg]*.a) echo "{base}/${{1#*=}}";;
 *) echo "${{1#*=}}";;
 esac
 """

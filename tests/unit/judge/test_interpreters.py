@@ -273,6 +273,25 @@ def test_what_must_be_seen_of_it(python: Path) -> None:
     assert str(prefix) not in found.read
 
 
+def test_it_is_another_one_with_another_version_of_a_package(python: Path) -> None:
+    """Its solutions of a benchmark are judged again then: what runs them is part of what they are kept by."""
+    (packages,) = python.parent.parent.glob("lib/python3*/site-packages")
+    found = list[str]()
+    for version in ("3.1", "3.2", ""):
+        note = packages / f"networkx-{version}.dist-info"
+        if version:
+            note.mkdir()
+        interpreter = examine(python)
+        assert interpreter is not None
+        found.append(interpreter.identity)
+        if version:
+            note.rmdir()
+    assert len({*found}) == 3 and "networkx-3.2" in found[1]
+    (packages / "other-1.0.dist-info").mkdir()
+    other = examine(python)
+    assert other is not None and other.identity == found[2], "no program is known to import it"
+
+
 def test_an_environment_in_the_folder_of_a_link(python: Path, outside: Path) -> None:
     (outside / "bin").mkdir()
     link = outside / "bin" / "python3"
