@@ -259,14 +259,14 @@ print(sys.version.split()[0].rstrip("+"), sys.implementation.name)
 print(sys.version.replace("\\n", " "))
 print(sys.executable, sys.prefix, sys.base_prefix, sep="\\n")
 print(*(name for name in sys.argv[2:] if importlib.util.find_spec(name)))
-names = (name for place in sys.path if os.path.isdir(place) for name in os.listdir(place))
+lying = (next(os.walk(place), ("", [], [])) for place in sys.path)  # nothing, where it cannot be read
+names = (name for _, folders, files in lying for name in folders + files)
 notes = (name.rpartition(".") for name in names if name.endswith(("dist-info", "egg-info")))
 known = sys.argv[1].split(",")
 print(*sorted({note for note, _, _ in notes if note.partition("-")[0].lower().replace("_", "-") in known}))
 """
-_KNOWN = ",".join(
-    name.lower().replace("_", "-") for name in MODULES.values()
-)  # as folders of notes are named
+# As the folders are called in which packages note their versions.
+_KNOWN = ",".join(name.lower().replace("_", "-") for name in MODULES.values())
 
 
 class Interpreter(Value):
