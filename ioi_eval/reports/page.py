@@ -382,7 +382,12 @@ def write_reports(
         sweep_drafts(place / name, idle=_GIVEN_UP)
     made_of = MadeOf.read(place / FOLDER)
     is_whole = all((place / name).is_file() for name in (REPORT, PAGE))
-    is_same = is_whole and made_of is not None and made_of.stamp == stamp
+    is_same = (
+        is_whole
+        and made_of is not None
+        and made_of.stamp == stamp
+        and _has_the_rows_of(place, folder / RESULTS, made_of)
+    )
     last = read_value(place / SUMMARY, Summary) if is_same else None
     if last is None:
         return _written(folder, stamp, options or ReportOptions(), place, Counted(on_progress))
@@ -390,6 +395,14 @@ def write_reports(
         with writing_tests(folder) as table:
             summary(folder, options, table.add)
     return last
+
+
+def _has_the_rows_of(place: Path, rows: Path, made_of: MadeOf) -> bool:
+    """Return False where rows were edited by hand: these may have the same size, and the same ends."""
+    with contextlib.suppress(FileNotFoundError):
+        if rows.stat().st_mtime_ns >= MadeOf.written_at(place / FOLDER):
+            return _covered(rows, ())[0] == made_of.covered
+    return True
 
 
 def _written(

@@ -829,6 +829,11 @@ class MadeOf(Value):
         """Return what the report covers; None where there is no report, or one that does not say."""
         return read_value(folder / _NAME, cls)
 
+    @staticmethod
+    def written_at(folder: Path) -> int:
+        """Return when the file was written, in nanoseconds as its file system counts them."""
+        return (folder / _NAME).stat().st_mtime_ns
+
     def write(self, folder: Path) -> None:
         (folder / _NAME).write_bytes(msgspec.json.encode(self, order="deterministic"))
 

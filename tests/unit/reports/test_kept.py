@@ -225,6 +225,17 @@ def changed_early(folder: Path) -> None:
     )
 
 
+def test_rows_that_were_edited_at_the_same_size_are_reported(tmp_path: Path, read: list[int]) -> None:
+    """As with an editor, in the middle of the file: its ends are the same, too."""
+    grown(tmp_path / "run")
+    write_reports(tmp_path / "run")
+    stamp = pages.Stamp.of(tmp_path / "run", ReportOptions())
+    changed_early(tmp_path / "run")
+    assert pages.Stamp.of(tmp_path / "run", ReportOptions()) == stamp
+    same_as_anew(tmp_path / "run")
+    assert "nodel" in (tmp_path / "run" / "report.md").read_text()
+
+
 def flipped(name: str, where: float) -> Callable[[Path], None]:
     def flip(folder: Path) -> None:
         content = bytearray((folder / name).read_bytes())
