@@ -89,7 +89,7 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whose(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {"key": row["key"], "problem_id": row["problem_id"], "model": model_of(row)}
+    return {"key": row["key"], "problem_id": row.get("problem_id", ""), "model": model_of(row)}
 
 
 def _frame(rows: Iterable[Mapping[str, Any]], first: tuple[str, ...]) -> pandas.DataFrame:

@@ -145,7 +145,7 @@ def placed(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The same with the offset of each row, and with tests as they are written: results are made of them."""
     confined = confinements(folder)
-    for place, row in decoded(folder / RESULTS, dict[str, Any], start, wanted):
+    for place, row in decoded(folder / RESULTS, dict[str, Any], start, wanted, keyed=True):
         named = row.get("confinement")
         if isinstance(named, str) and named not in confined:  # of a row that was written meanwhile
             confined = confinements(folder)
@@ -195,19 +195,30 @@ def confinements(folder: Path) -> Mapping[str, Mapping[str, Any]]:
 
 def read_failures(folder: Path) -> dict[str, dict[str, Any]]:
     """The last failure of every submission, by key. Some may have a row of results since."""
-    return {row["key"]: row for _, row in decoded(folder / FAILURES, dict[str, Any])}
+    return {row["key"]: row for _, row in decoded(folder / FAILURES, dict[str, Any], keyed=True)}
 
 
 def decoded(
-    path: Path, kind: type[_Head], start: int = 0, wanted: Callable[[ResultHead], bool] | None = None
+    path: Path,
+    kind: type[_Head],
+    start: int = 0,
+    wanted: Callable[[ResultHead], bool] | None = None,
+    *,
+    keyed: bool = False,
 ) -> Iterator[tuple[int, _Head]]:
-    """Offset and value of every line from `start` on; a line that is not JSON is an error that names it."""
+    """Offset and value of every line from `start` on; a line that is not JSON is an error that names it.
+
+    `keyed`: so is one without a key.
+    """
     decoder, heads = msgspec.json.Decoder(kind), msgspec.json.Decoder(ResultHead)
     for offset, line in lines(path, start):
         try:
             text = shallow(line)
-            if wanted is None or wanted(heads.decode(text)):
-                yield offset, decoder.decode(text)
+            if wanted is not None and not wanted(heads.decode(text)):
+                continue
+            value = decoder.decode(text)
+            if keyed and not (isinstance(value, dict) and isinstance(value.get("key"), str)):
+                raise msgspec.ValidationError("it has no text as `key`")
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise InputError(
                 f"broken line: {error}",
@@ -215,6 +226,7 @@ def decoded(
                 row=sum(before <= offset for before, _ in lines(path)),
                 remedy="Delete that line and run again: its submission is judged again",
             ) from error
+        yield offset, value
 
 
 # --- what a run was made of --------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from support.runs import failure_row, result_row
 from ioi_eval import Results
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
+from ioi_eval.reports import write_reports
 
 pytestmark = pytest.mark.once
 
@@ -81,6 +82,18 @@ def test_frames_of_nothing_have_their_columns(tmp_path: Path) -> None:
 def test_a_folder_without_a_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run in this folder"):
         Results.open(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["results.jsonl", "failures.jsonl"])
+@pytest.mark.parametrize("broken", ['{"problem_id": "sum"}', '{"key": ["a"]}', "[1]"])
+def test_a_row_without_a_key_is_named(some: Results, name: str, broken: str) -> None:
+    """As edited by hand: the call that scores names such a line, too."""
+    path = some.folder / name
+    path.write_text(path.read_text() + broken + "\n")
+    for call in (some.to_frame, some.summary, lambda: write_reports(some.folder)):
+        with pytest.raises(InputError, match="broken line") as caught:
+            call()
+        assert (caught.value.where, caught.value.row) == (str(path), 3)
 
 
 def test_pandas_is_loaded_for_frames_only(some: Results) -> None:
