@@ -144,7 +144,7 @@ def _header(row: Row, files: Sequence[NamedBlob], faults: Faults) -> Fields:
     found = next((file.content.read() for file in files if file.name == CONFIG), b"{}")
     try:
         config = msgspec.json.decode(shallow(found), type=dict[str, Any])
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         problem = f"{CONFIG} is not a JSON object ({error})"
         raise row.wrong("grader_files", problem) from error
     params = {name: value for name, value in config.items() if name.startswith(_PARAMETERS)}
@@ -428,5 +428,5 @@ def _decoded(text: bytes | memoryview, kind: type[_T]) -> _T:
         for start in range(0, len(text), _PIECE):
             nesting.feed(bytes(text[start : start + _PIECE]))
         return msgspec.json.decode(text, type=kind)
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise broken(str(error)) from error

@@ -65,7 +65,7 @@ class Generations:
             self._offsets[self._row(offset, line)["uuid"]] = offset
         try:
             asked = msgspec.json.decode(self._asked.read_bytes(), type=dict[str, str])
-        except (FileNotFoundError, msgspec.MsgspecError):
+        except (FileNotFoundError, ValueError):
             asked = {}
         if self._offsets and asked.get("fingerprint", "") != self._fingerprint:
             raise InputError(
@@ -79,7 +79,7 @@ class Generations:
             row = msgspec.json.decode(shallow(line), type=dict[str, Any])
             if not isinstance(row["uuid"], str):
                 raise TypeError("uuid is no text")
-        except (msgspec.MsgspecError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             problem = f"the line at byte {offset} is no generation: {error}"
             raise InputError(problem, where=str(self.path), remedy="Take the line out") from error
         return row

@@ -407,7 +407,7 @@ class PistonClient(ClusterClient):
                 reply = msgspec.json.decode(answer.body)
             except EngineError as error:
                 raise JudgeFailure(str(error), phase=_ASKING) from error
-            except msgspec.DecodeError as error:
+            except ValueError as error:
                 raise JudgeFailure(f"{url} does not answer as Piston does", phase=_ASKING) from error
             if answer.status != HTTPStatus.OK:
                 words = reply.get("message", reply) if isinstance(reply, Mapping) else reply

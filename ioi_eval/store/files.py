@@ -102,7 +102,7 @@ def read_value(
     """
     try:
         return decode(path.read_bytes(), type=kind)
-    except (msgspec.MsgspecError, OSError) as error:
+    except (ValueError, OSError) as error:  # of msgspec, and where it is no UTF-8
         if isinstance(error, FileNotFoundError) or not fault:
             return None
         raise InputError(f"{fault}: {error}", where=str(path), remedy=remedy) from error

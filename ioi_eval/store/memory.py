@@ -39,7 +39,7 @@ def recalled(store: Store, key: str, kind: type[T]) -> tuple[T, Path] | None:
         decoder = msgspec.msgpack.Decoder(kind)
     try:
         return decoder.decode((folder / _RECORD).read_bytes()), folder
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError):  # of msgspec, and where it is no UTF-8
         store.remove(key)
         return None
 

@@ -142,7 +142,7 @@ def names_of(packages: Iterable[LanguagePackage]) -> tuple[str, ...]:
 def _info(place: Path) -> _Info:
     try:
         info = msgspec.json.decode(shallow((place / INFO).read_bytes()), type=_Info)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError) as error:
         raise EngineUnavailable(f"{place}/{INFO} cannot be used: {error}") from error
     if parse_version(info.version) is None:
         raise EngineUnavailable(f"{place}/{INFO}: {info.version!r} is no version")

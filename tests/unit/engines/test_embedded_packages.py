@@ -83,6 +83,7 @@ def test_what_is_not_installed_is_passed_over(seen: Path) -> None:
         (lambda place: (place / "run").unlink(), "no file `run`"),
         (lambda place: (place / "pkg-info.json").unlink(), "pkg-info.json cannot be used"),
         (lambda place: (place / "pkg-info.json").write_text("{}"), "pkg-info.json cannot be used"),
+        (lambda place: (place / "pkg-info.json").write_bytes(b'{"language": "\xe9"}'), "cannot be used"),
         (
             lambda place: (place / "pkg-info.json").write_text('{"language": "x", "version": "new"}'),
             "'new' is no version",

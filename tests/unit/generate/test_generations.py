@@ -116,7 +116,9 @@ def test_fresh_gives_up_old_rows_only_for_new_ones(tmp_path: Path) -> None:
     assert kept(tmp_path, made_of="y") == {"c": "text of c"}
 
 
-@pytest.mark.parametrize("line", [b"nonsense\n", b"[]\n", b"{}\n", b'{"uuid": 7}\n', b"\n"])
+@pytest.mark.parametrize(
+    "line", [b"nonsense\n", b"[]\n", b"{}\n", b'{"uuid": 7}\n', b'{"uuid": "\xe9"}\n', b"\n"]
+)
 def test_a_line_that_is_no_row(tmp_path: Path, line: bytes) -> None:
     keep(tmp_path, "a")
     with (tmp_path / "generations.jsonl").open("ab") as stream:

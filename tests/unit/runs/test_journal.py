@@ -197,7 +197,9 @@ def test_a_foreign_file_is_never_touched(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["results.jsonl"]
 
 
-@pytest.mark.parametrize("content", [b"{", b"[]", b'{"fingerprint":{"dump":"a"},"version":99}'])
+@pytest.mark.parametrize(
+    "content", [b"{", b"[]", b'{"fingerprint":{"dump":"\xe9"}}', b'{"fingerprint":{"dump":"a"},"version":99}']
+)
 def test_a_run_json_that_is_none(folder: Path, content: bytes) -> None:
     folder.mkdir(parents=True)
     (folder / "run.json").write_bytes(content)

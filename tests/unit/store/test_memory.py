@@ -149,7 +149,7 @@ def test_a_record_is_made_once_and_found_again(tmp_path: Path) -> None:
     assert recalled(store, "none", Blob) is None
 
 
-@pytest.mark.parametrize("rest", [b"half", b"", None])
+@pytest.mark.parametrize("rest", [b"half", b"\x81\xa6sha256\xa1\xe9", b"", None])
 def test_a_record_that_cannot_be_read_is_made_anew(tmp_path: Path, rest: bytes | None) -> None:
     store = Store(tmp_path / "cache")
     _, folder = remembered(store, "abcd", Blob, lambda _: Blob.of("old"))
