@@ -13,6 +13,8 @@ import json
 import mmap
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from functools import cached_property
@@ -372,12 +374,28 @@ def _arrow_files(source: TableSource, cache: Path) -> list[Path]:
         try:
             if not kind:
                 return _of_hub(source, cache)
-            files, folder = list(source.files), str(cache / "tables" / "datasets")
-            return _cached(datasets.load_dataset(kind, data_files=files, split="train", cache_dir=folder))
+            return _of_files(kind, source.files, cache / "tables")
         except datasets.exceptions.DatasetGenerationError as error:
             raise _cannot_load(source, error) from error
     except (*network_errors(), ValueError, RuntimeError, pyarrow.ArrowException) as error:
         raise _cannot_load(source, error) from error
+
+
+def _of_files(kind: str, files: Sequence[str], tables: Path) -> list[Path]:
+    """Make the table, or find it as it was made. What a power cut has damaged is made again."""
+    import datasets
+
+    def load(folder: Path) -> list[Path]:
+        loaded = datasets.load_dataset(kind, data_files=list(files), split="train", cache_dir=str(folder))
+        return _cached(loaded)
+
+    try:
+        return load(tables / "datasets")
+    except (ValueError, RuntimeError, datasets.exceptions.DatasetGenerationError):
+        with tempfile.TemporaryDirectory(dir=tables) as aside:
+            load(Path(aside))  # else the files themselves are at fault
+        shutil.rmtree(tables / "datasets" / kind)
+        return load(tables / "datasets")
 
 
 def _where(source: TableSource) -> str:

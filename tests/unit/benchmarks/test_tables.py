@@ -62,6 +62,18 @@ def test_a_table_is_known_by_what_it_is_made_of(tmp_path: Path) -> None:
     assert opened(tmp_path, path).fingerprint != first
 
 
+@pytest.mark.parametrize("name", ["*.arrow", "dataset_info.json"])
+def test_a_table_of_lines_that_a_power_cut_damaged_is_made_again(tmp_path: Path, name: str) -> None:
+    """As where a file system gives back zeros. The file of lines is not at fault, and not named."""
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"a": 1}\n')
+    opened(tmp_path, path)
+    (made,) = (tmp_path / "cache" / "tables" / "datasets").rglob(name)
+    made.write_bytes(bytes(made.stat().st_size))
+    assert [one.value("a") for one in opened(tmp_path, path)] == [1]
+    assert not [*(tmp_path / "cache" / "tables").glob("tmp*")]
+
+
 @pytest.mark.parametrize("kept", [0, 0.5, -8, -1], ids=["none", "half", "no end", "zeros at the end"])
 def test_a_table_that_a_power_cut_damaged_is_made_again(tmp_path: Path, kept: float) -> None:
     path = write_table(tmp_path / "x.parquet", [{"a": str(n) * 9000} for n in range(9)])
