@@ -10,7 +10,8 @@ import ast
 import builtins
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Protocol, TypeVar
@@ -60,6 +61,15 @@ _TAG = re.compile(r"[\s{.]*+([\w+#.-]*+)")
 _BEHIND = re.compile(r"(?:\s++|<[^<>\n]++>|[*}])*+")
 _QUOTED = re.compile(r"(?:[ \t]*+>[^\n]*+(?:\n|\Z))*+")
 _DOCUMENTS = ("markdown", "md")  # blocks whose own text has fences
+# A fence behind the mark of a remark, as in " * ```", belongs to what the program says of itself.
+_REMARK = re.compile(r"[ \t]*+(?://[/!]?|/?\*++|\#++|--)[ \t]*+")
+_DOCUMENTING = re.compile(
+    r"""(?P<mark>\"{3}|'{3}|/\*)|(?://|\#)[^\n]*+|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?"""
+)
+_DOCUMENTED = {  # what ends a docstring or a comment
+    mark: re.compile(f"(?=({re.escape(end)}))")
+    for mark, end in (('"""', '"""'), ("'''", "'''"), ("/*", "*/"))
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +152,9 @@ def _closed(text: str, line: _Line, block: _Block) -> _Block | None:
         return None
     if _blank(text, line.start, line.first[0]):
         return replace(block, end=max(line.start, block.start), closed=True)
-    # "}```": nothing of a program's own ends in three backticks.
-    return replace(block, end=line.first[0], closed=True) if fence == block.fence else None
+    # "}```": nothing of a program's own ends in three backticks, but for remarks.
+    remark = _REMARK.fullmatch(text, line.start, line.first[0])
+    return replace(block, end=line.first[0], closed=True) if fence == block.fence and not remark else None
 
 
 def _reopened(text: str, line: _Line, block: _Block) -> _Block | None:
@@ -164,17 +175,42 @@ def _blocks(text: str, begin: int, stop: int, *, nested: bool = False) -> Iterat
             yield block
 
 
+def _behind_documentation(text: str, known: int, place: int, ends: Mapping[str, Sequence[int]]) -> int:
+    """Return `place`, or the end of the docstring or of the comment that it is in.
+
+    `known`: a place before it in neither. `ends`: all places behind such an end, of each kind.
+    """
+    while known < place:
+        found = _DOCUMENTING.search(text, known, place)
+        if found is None:
+            return place
+        known, mark = found.end(), found["mark"]
+        if mark is not None and (behind := bisect_left(ends[mark], known + len(mark))) < len(ends[mark]):
+            known = ends[mark][behind]
+    return known
+
+
 def _flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
     block: _Block | None = None
+    ends = {
+        mark: [found.end(1) for found in end.finditer(text, begin, stop)] for mark, end in _DOCUMENTED.items()
+    }
+    known = begin  # of the block's text, where no docstring is open
     for line in _fence_lines(text, begin, stop):
         if block is None:
             block = _opened(text, line)
-        elif closed := _closed(text, line, block):
+            known = line.end
+            continue
+        if line.first[0] - line.start > (block.indent or 0):
+            known = _behind_documentation(text, known, line.start, ends)
+            if known > line.start:
+                continue
+        if closed := _closed(text, line, block):
             yield closed
             block = None
         elif opened := _reopened(text, line, block):
             yield replace(block, end=line.start)
-            block = opened
+            block, known = opened, line.end
     if block is not None:
         yield replace(block, end=stop)
 

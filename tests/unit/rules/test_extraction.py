@@ -149,6 +149,30 @@ def test_a_fence_before_no_tag_is_text_of_the_block() -> None:
     assert extract(fenced(code, "py"), PYTHON) == code
 
 
+@pytest.mark.parametrize("tag", ["", "python"])
+@pytest.mark.parametrize("outer", ["", "python"])
+@pytest.mark.parametrize("quote", ['"""', "'''"])
+def test_fences_in_a_docstring_are_text_of_the_block(quote: str, outer: str, tag: str) -> None:
+    example = f"    It's so:\n\n    ```{tag}\n    print(add(1, 2))\n    ```\n"
+    code = f"def add(a, b):  # not {quote}\n    {quote}Adds.\n{example}    {quote}\n    return a + b\n"
+    assert extract("So:\n" + fenced(code, outer) + "Done.\n", PYTHON) == code
+    assert extract("1. So:\n" + textwrap.indent(fenced(code, outer), "   "), PYTHON) == code
+    # Nor does a docstring without its end hide the end of the block.
+    assert extract(f"```python\nx = 1\n{quote}\n  ```\nDone.\n", PYTHON) == f"x = 1\n{quote}\n"
+
+
+@pytest.mark.parametrize(
+    ("remark", "tag"),
+    [("/*\n{}*/\n", "  "), ("/**\n{} */\n", " * "), ("{}", "// "), ("{}", "/// "), ("/*\n{}*/\n", "\t")],
+)
+def test_fences_in_remarks_are_text_of_the_block(remark: str, tag: str) -> None:
+    lines = "".join(f"{tag}{line}\n" for line in ("As in", "```", "1 2", "```"))
+    code = remark.format(lines) + ADD
+    assert extract(fenced(DRAFT) + "So:\n" + fenced(code) + "Done.\n", CPP) == code
+    script = "# ```\n# 1 2\n# ```\n" + SCRIPT
+    assert extract("So:\n" + fenced(script, "py") + "Done.\n", PYTHON) == script
+
+
 def test_empty_blocks_are_no_code() -> None:
     assert extract(fenced(ADD) + fenced("") + fenced("  \n\n"), CPP) == ADD
     assert extract(fenced(""), CPP) is None
@@ -468,6 +492,8 @@ def hostile(unit: int) -> dict[str, str]:
         "braces": "#include <a>\nint main()" + "{" * (2 * unit) + "}" * (2 * unit) + "two words and more",
         "statements": "#include <a>\nint main() {}" + ";a" * (2 * unit),
         "words": "#include <a>\nint main() {}" + "a b c int " * unit,
+        "docstrings": "```java\n" + '"""/*\n ```x y\n' * (unit // 4),
+        "open docstrings": "```java\n" + " ```\n```java\n/*\n" * (unit // 4),
     }
 
 
