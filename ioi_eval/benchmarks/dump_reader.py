@@ -14,7 +14,7 @@ import msgspec
 
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
-from ioi_eval.benchmarks.shapes import USUAL, Shape, replies_in, shape_of, usual_columns
+from ioi_eval.benchmarks.shapes import USUAL, Shape, replies_in, shape_of, text_of, usual_columns
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Fields, Strict, name_of, near
 from ioi_eval.model.languages import find as find_language
@@ -31,6 +31,7 @@ ABSENT = object()  # nothing there, not even null
 _CHAT = "messages"  # the column of replies that may as well hold what was asked
 _DATASETS = "solution"  # one of replies that beside a prompt is the dataset's own
 _ANSWERS = ("assistant", "model")  # roles of messages that hold code; Gemma and Gemini have the latter
+_ASIDE = ("analysis", "commentary")  # channels of gpt-oss that are no answer
 
 
 class Columns(Fields):
@@ -92,7 +93,7 @@ class Columns(Fields):
         if column in _TEXTS and any(isinstance(part, bytes) for part in parts):
             raise self.wrong(column, "bytes that are no text in UTF-8")
         value = None if found is ABSENT else plain(found)
-        return replies_in(_listed(value)) if column in _ANSWERED else value
+        return replies_in(_listed(value), several=path in _SEVERAL) if column in _ANSWERED else value
 
     def words(self, column: str) -> str | None:
         """Return a text with anything in it but white space; None where there is none."""
@@ -117,14 +118,14 @@ class Columns(Fields):
 
     def _content(self, message: Any, column: str) -> str | None:
         """The text of an assistant's message; None of others'. A text may be in parts."""
-        role, content = (
-            (message.get(name) for name in ("role", "content")) if isinstance(message, dict) else (None, None)
-        )
+        held = message if isinstance(message, dict) else {}
+        role, content = held.get("role"), held.get("content", held.get("parts"))  # Gemini has `parts`
         if isinstance(content, list) and all(isinstance(part, dict) for part in content):
-            content = "".join(str(part.get("text") or "") for part in content)
+            content = text_of(content)
         if not isinstance(role, str) or not isinstance(content, str | None):
             raise self.wrong(column, f"{self.shown(message)} is not a message", "Expected {role, content}")
-        return (content or "") if role in _ANSWERS else None
+        answers = role in _ANSWERS and held.get("channel") not in _ASIDE
+        return (content or "") if answers else None
 
     def name(self, column: str) -> str:
         """A name or a number that must be there."""

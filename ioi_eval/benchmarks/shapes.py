@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import PurePath
@@ -125,6 +125,9 @@ def heads() -> frozenset[str]:
 _SAMPLE = re.compile(r"[#/:]\d+\Z")
 _AS_JSON = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')  # no program begins so
 _SERVED = ("choices", "output", "candidates", "content")  # lists in answers of servers
+# Types of an answer's parts: what a model thought, and all.
+_THOUGHTS = frozenset({"reasoning", "redacted_thinking", "thinking", "thought"})
+_PARTS = _THOUGHTS | {"function_call", "output_text", "refusal", "text", "tool_call", "tool_use"}
 _PLUS = re.compile(r"(HumanEval|Mbpp)/\d+")
 _TOLD = ("problem_id", "year", "language", "subtask")  # what the metadata of a sample may say
 _OF_SUFFIX = {suffix: language.name for language in reversed(LANGUAGES) for suffix in language.suffixes}
@@ -162,32 +165,37 @@ def _batch(row: FileRow, where: str) -> Iterator[FileRow]:
 def _replies(body: Mapping[str, Any]) -> list[str | None]:
     """The replies in an answer; none in that of a failure."""
     if isinstance(output := body.get("output"), list):
-        messages = [item for item in output if isinstance(item, dict) and item.get("type") == "message"]
-        return [_text([part for message in messages for part in _listed(message.get("content"))])]
+        return [text_of(_spoken(output))]
     if isinstance(content := body.get("content"), list):
-        return [_text(content)]
+        return [text_of(content)]
     if isinstance(candidates := body.get("candidates"), list):
         found = [
             candidate.get("content") if isinstance(candidate, dict) else None for candidate in candidates
         ]
-        return [_text(_listed(item.get("parts"))) if isinstance(item, dict) else None for item in found]
+        return [text_of(_listed(item.get("parts"))) if isinstance(item, dict) else None for item in found]
     choices = [choice if isinstance(choice, dict) else {} for choice in _listed(body.get("choices") or [])]
     spoken = [(choice, choice.get("message")) for choice in choices]
-    return [
+    said = [
         reply.get("content") if isinstance(reply, dict) else choice.get("text") for choice, reply in spoken
     ]
+    return [text_of(each) if isinstance(each, list) else each for each in said]
 
 
 def _is_served(answer: Mapping[str, Any]) -> bool:
     return any(isinstance(answer.get(name), list) for name in _SERVED)
 
 
-def replies_in(answer: Any) -> Any:
-    """Return the replies in an answer of a server or of vLLM, also as JSON; anything else as it is."""
+def replies_in(answer: Any, *, several: bool = False) -> Any:
+    """Return the replies in an answer of a server or of vLLM, also as JSON; anything else as it is.
+
+    `several`: a list is rather one of answers than one of an answer's parts.
+    """
     if isinstance(answer, str) and _AS_JSON.match(answer):
         with suppress(ValueError, RecursionError):
             held = json.loads(answer)
             return replies_in(held) if _is_served(held) else answer
+    if _are_parts(answer, several):
+        return text_of(_spoken(answer))
     if not isinstance(answer, dict):
         return answer
     if "role" in answer:
@@ -198,10 +206,31 @@ def replies_in(answer: Any) -> Any:
     return (found[0] if len(found) == 1 else found) if found else answer
 
 
-def _text(parts: list[Any]) -> str:
+def _are_parts(answer: Any, several: bool) -> bool:
+    """Return True for the parts of one answer, as servers have them."""
+    if not isinstance(answer, list) or not all(isinstance(part, dict) for part in answer):
+        return False
+    types = [part.get("type") for part in answer]
+    return any(each in _PARTS for each in types) and not (several and set(types) == {"text"})
+
+
+def _spoken(items: list[Any]) -> Iterator[Any]:
+    """Yield the parts of an answer: items, or what the model's messages among them hold."""
+    for item in items:
+        if not isinstance(item, dict) or item.get("type") != "message":
+            yield item
+        elif item.get("role", "assistant") == "assistant":
+            yield from _listed(item.get("content"))
+
+
+def text_of(parts: Iterable[Any]) -> str:
     """Return the text of an answer's parts; what a model thought is none of it."""
-    spoken = (part for part in parts if isinstance(part, dict) and not part.get("thought"))
-    return "".join(str(part.get("text") or "") for part in spoken)
+    said = (
+        part.get("text")
+        for part in parts
+        if isinstance(part, dict) and not part.get("thought") and part.get("type") not in _THOUGHTS
+    )
+    return "".join(str((text.get("value") if isinstance(text, dict) else text) or "") for text in said)
 
 
 def _harness(row: FileRow, where: str) -> Iterator[FileRow]:

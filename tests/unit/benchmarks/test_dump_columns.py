@@ -189,6 +189,38 @@ def test_answers_as_servers_give_them(tmp_path: Path, columns: dict[str, Any], n
     assert [one.code for one in found] == [CODE] * number
 
 
+DRAFT = {"type": "reasoning", "text": ANSWER.replace("main", "draft")}
+PART = {"type": "text", "text": ANSWER}
+ITEM = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": ANSWER}]}
+THOUGHT = {"type": "thinking", "thinking": [PART]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "number"),
+    [
+        ({"generation": [DRAFT, PART]}, 1),
+        ({"responses": [DRAFT, PART]}, 1),
+        ({"responses": [PART, PART]}, 2),
+        ({"responses": [[DRAFT, PART], [THOUGHT, PART]]}, 2),
+        ({"output": [{"type": "reasoning", "summary": [PART]}, ITEM]}, 1),
+        ({"response": {"choices": [{"message": {"content": [THOUGHT, PART, {"text": ""}]}}]}}, 1),
+        ({"response": {"content": [PART, DRAFT]}}, 1),
+        ({"messages": [*ASKED, {"role": "assistant", "content": [PART, DRAFT]}]}, 1),
+        ({"messages": [{"role": "assistant", "content": [{"text": {"value": ANSWER}}]}]}, 1),
+        ({"messages": [{"role": "model", "parts": [{"text": ANSWER}, {**PART, "thought": True}]}]}, 1),
+        ({"messages": [CHAT, {"role": "assistant", "channel": "analysis", "content": "Hm."}]}, 1),
+    ],
+)
+def test_an_answer_in_parts_is_one_and_its_thoughts_are_none_of_it(
+    tmp_path: Path, columns: dict[str, Any], number: int
+) -> None:
+    found = read(write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", **columns}]))
+    assert [one.code for one in found] == [CODE] * number
+    silent = json.loads(json.dumps(columns).replace(json.dumps(ANSWER), '"No."'))
+    found = read(write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", **silent}]))
+    assert [one.code for one in found] == [None] * number
+
+
 @pytest.mark.parametrize("text", ['{"id": 1, "text": ""}', '{"choices": [', '{"id": ' + "[" * 100_000])
 def test_other_texts_of_json_are_replies(tmp_path: Path, text: str) -> None:
     (one,) = read(write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": text}]))
