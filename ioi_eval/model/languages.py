@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 
 import msgspec
@@ -170,7 +171,7 @@ _C = Language(
     name="c",
     aliases=("c", "gnuc", "gcc", "ansic"),
     dialects=_spelled(
-        ("c", "gnuc", "gnu", "gcc"),
+        ("c", "gnuc", "gnu", "gcc", "gnugccc"),
         {
             "gnu89": ("89", "90"),
             "gnu99": ("99", "9x"),
@@ -198,7 +199,7 @@ _CPP = Language(
     aliases=("c++", "cpp", "cc", "cxx", "cplusplus", "gnuc++", "gnug++", "g++", "msc++"),
     dialects=(
         *_spelled(
-            ("c++", "cpp", "cxx", "gnu++", "gnuc++", "gnug++", "g++"),
+            ("c++", "cpp", "cxx", "gnu++", "gnuc++", "gnug++", "g++", "clang++"),
             {
                 "gnu++98": ("98",),
                 "gnu++03": ("03",),
@@ -210,7 +211,7 @@ _CPP = Language(
                 "gnu++26": ("26", "2c"),
             },
         ),
-        *(("clang++17diagnostics", "gnu++17"), ("clang++20diagnostics", "gnu++20"), ("msc++2017", "gnu++17")),
+        ("msc++2017", "gnu++17"),
     ),
     suffixes=(".cpp", ".cc", ".cxx", ".c++"),
     command="g++",
@@ -234,7 +235,10 @@ _CPP = Language(
 # Threads: programs that recurse deeply start one, because only a thread's stack can be made larger.
 _PYTHON = Language(
     name="python",
-    aliases=("python", "python3", "py", "py3", "cpython3", *(f"python3.{minor}" for minor in range(6, 20))),
+    aliases=(
+        *("python", "python3", "py", "py3", "cpython", "cpython3"),
+        *(f"{stem}3.{minor}" for stem in ("python", "cpython") for minor in range(6, 20)),
+    ),
     suffixes=(".py",),
     command="python3",
     remedy="apt-get install python3",
@@ -261,7 +265,10 @@ _PYPY = msgspec.structs.replace(
 # The heap starts small and grows to the memory limit; what the machine itself needs is counted like all else.
 _JAVA = Language(
     name="java",
-    aliases=("java", "openjdk", "java1.8", *(f"java{n}" for n in range(6, 40))),
+    aliases=(
+        *("java", "openjdk", "java1.8"),
+        *(f"{stem}{n}" for stem in ("java", "jdk", "openjdk") for n in range(6, 40)),
+    ),
     suffixes=(".java",),
     command="java",
     remedy="apt-get install default-jdk-headless",
@@ -323,7 +330,7 @@ _RUST = Language(
 
 _GO = Language(
     name="go",
-    aliases=("go", "golang", *(f"go1.{minor}" for minor in range(10, 50))),
+    aliases=("go", "golang", *(f"{stem}1.{minor}" for stem in ("go", "golang") for minor in range(10, 50))),
     suffixes=(".go",),
     command="go",
     tells=("version",),
@@ -378,7 +385,14 @@ _HASKELL = Language(
 _ALONE = ("--preserve-symlinks", "--preserve-symlinks-main", "--openssl-config=/dev/null")
 _JAVASCRIPT = Language(
     name="javascript",
-    aliases=("javascript", "js", "node", "node.js", "nodejs", *(f"node.js{n}" for n in _NODE)),
+    aliases=(
+        "javascript",
+        "js",
+        "node",
+        "node.js",
+        "nodejs",
+        *(f"{stem}{n}" for stem in ("node.js", "nodejs") for n in _NODE),
+    ),
     suffixes=(".js",),
     command="node",
     remedy="apt-get install nodejs",
@@ -443,20 +457,54 @@ def find(name: str, *, where: str = "", row: int | None = None, field: str = "la
     """The language that people call `name`. A name such as C++17 fixes the standard of the one returned.
 
     Judges put the compiler's version and width behind it: `GNU C++20 (64)` is `gnuc++20`, `Java 17 64bit` and
-    `Java 17.0.2` are `java17`, `Go 1.19.5` is `go1.19`.
+    `Java 17.0.2` are `java17`, `Go 1.19.5` is `go1.19`, `GNU G++17 7.3.0` is `gnug++17`. Parentheses may tell
+    more: the implementation in `Python (PyPy 3.10)`, the standard in `Rust 1.75.0 (2021)`.
     """
-    plain = re.sub(r"[\s_-]+", "", name.lower().partition("(")[0])
-    plain = re.sub(r"(?:32|64)bits?$", "", plain)
-    plain = re.sub(r"(\d\.\d+)\.\d+$", r"\1", plain).removesuffix(".0")
-    for language in LANGUAGES:
-        if plain in language.aliases:
-            return language
-        for alias, standard in language.dialects:
-            if plain == alias:
-                return msgspec.structs.replace(language, standard=standard)
-    *others, last = (f"{language.name} (also {', '.join(language.aliases[1:4])})" for language in LANGUAGES)
-    remedy = f"Known are {', '.join(others)} and {last}"
-    raise InputError(f"unknown language {name!r}", where=where, row=row, field=field, remedy=remedy)
+    outer, _, inner = name.lower().partition("(")
+    found, inner = _called(outer), inner.partition(")")[0]
+    if found is _PYTHON and re.match(r"\s*2\b", inner):
+        found = None
+    if found is None:
+        *others, last = (
+            f"{language.name} (also {', '.join(language.aliases[1:4])})" for language in LANGUAGES
+        )
+        remedy = f"Known are {', '.join(others)} and {last}"
+        raise InputError(f"unknown language {name!r}", where=where, row=row, field=field, remedy=remedy)
+    told = _called(inner) or _called(found.name + inner)
+    if told is not None and (
+        found.name in told.more_tags or (told.name == found.name and told.standard and not found.standard)
+    ):
+        return told
+    return found
+
+
+_LONGEST_NAME = 100  # characters
+_VERSION = r"v?\d+(?:\.\d+)*"
+# The version of a compiler: behind its own name, or that of a language and its version.
+_COMPILERS = re.compile(rf"(g\+\+)(?:-{_VERSION}|\s+\d+\.[\d.]+)|(.*\d)[\s-]+{_VERSION}")
+
+
+@lru_cache(1024)
+def _called(name: str) -> Language | None:
+    """Return the language of a name in lower case; None where nobody calls one so."""
+    name = name.strip()
+    if len(name) > _LONGEST_NAME:
+        return None
+    compiler = _COMPILERS.fullmatch(name)
+    tried = (
+        (compiler[1],) if compiler and compiler[1] else (name, *(compiler.groups()[1:] if compiler else ()))
+    )
+    for each in tried:
+        plain = re.sub(r"[\s_-]+", "", each)
+        plain = re.sub(r"(?:32|64)bits?$", "", plain).removesuffix("diagnostics")
+        plain = re.sub(r"(\d\.\d+)\.\d+$", r"\1", plain).removesuffix(".0")
+        for language in LANGUAGES:
+            if plain in language.aliases:
+                return language
+            for alias, standard in language.dialects:
+                if plain == alias:
+                    return msgspec.structs.replace(language, standard=standard)
+    return None
 
 
 def of_suffix(suffix: str) -> Language | None:
