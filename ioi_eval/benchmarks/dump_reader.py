@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, Protocol
@@ -259,6 +260,7 @@ ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW})  # reasons that are the user
 _TWICE = "the same row is there already"
 _EMPTY = "with neither a program nor a reply (null or blank): each counts as `no program`"
 _DOUBTFUL = "lang"
+_OF_LANGUAGES = re.compile(r"lang|compiler", re.I)  # columns that may name one
 _LEAST_STATEMENT = 20  # characters that may tell a problem
 _NO_YEAR = "without a year: each id matches one problem only"
 
@@ -598,6 +600,8 @@ class DumpRows:
         """The language that the row names. `lang` may as well be that of the statement."""
         language = columns.words("language")
         if language is None:
+            if not self._options.language and columns.find("language") is None:
+                self.noted.update(_unread_languages(columns.columns))
             return None
         try:
             find_language(language, where=columns.where, row=columns.line)
@@ -622,6 +626,15 @@ class DumpRows:
         return None if extracted else columns.words("code"), columns.generation(
             "generation"
         ) if written else None
+
+
+def _unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a note of each column that names a language of programs, and that nobody named."""
+    for name, value in columns.items():
+        if isinstance(value, str) and _OF_LANGUAGES.search(name):
+            with suppress(InputError):
+                find_language(value)
+                yield f"whose column `{name}` names a language, and is not read: name it as language_column"
 
 
 def _id(problems: Finder, name: str) -> tuple[str, ...]:

@@ -33,7 +33,10 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("generation", "messages", "completion", "response", "generations", "completions", "responses"),
             *("conversations", *_OF_DATASETS),
         ),
-        "language": ("language", "lang"),
+        "language": (
+            *("language", "programming_language", "programmingLanguage", "prog_lang", "code_language"),
+            "lang",
+        ),
         MODEL_COLUMNS[0]: MODEL_COLUMNS,
         "year": ("year",),
         "subtask": ("subtask",),

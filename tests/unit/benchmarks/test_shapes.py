@@ -255,6 +255,26 @@ def test_a_language_of_people_is_none_of_programs(tmp_path: Path) -> None:
     assert dump.info.noted["whose `lang` names no language of programs: it does not count"] == 1
 
 
+@pytest.mark.parametrize(
+    ("columns", "language", "unread"),
+    [
+        ({"programming_language": "Python 3"}, "Python 3", ()),
+        ({"lang": "en", "programmingLanguage": "PyPy 3-64"}, "PyPy 3-64", ()),
+        ({"compiler": "CPython 3.11", "Language": "en", "langs": ["py"]}, "c++", ("compiler",)),
+    ],
+)
+def test_other_columns_of_languages(
+    tmp_path: Path, columns: dict[str, Any], language: str, unread: tuple[str, ...]
+) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": CODE, **columns}])
+    dump = open_dump([path], problems=PROBLEMS)
+    assert [one.language for one in dump] == [language]
+    [*told] = (what for what in dump.info.noted if "names a language, and is not read" in what)
+    assert len(told) == len(unread) and all(
+        f"`{name}`" in what for name, what in zip(unread, told, strict=True)
+    )
+
+
 START = 'def add(a, b):\n    """Return the sum."""\n'
 BODY = "    return a + b\n"
 FUNCTION = Problems([Problem(id="HumanEval/0", task_type=TaskType.FUNCTION, starter_code=START)])
