@@ -116,6 +116,17 @@ def _time(value: Any) -> str:
         return value
 
 
+def _alike(models: Iterable[str]) -> Iterator[str]:
+    """Yield a warning of models that may be one: tables show names without differences of blanks."""
+    names: dict[str, list[str]] = {}
+    for model in models:
+        names.setdefault(" ".join(model.casefold().split()), []).append(model)
+    for same in names.values():
+        if len(same) > 1:
+            shown = ", ".join(map(repr, sorted(same)))
+            yield f"Models whose names differ in case or blanks only are counted apart: {shown}."
+
+
 # --- what a problem is like --------------------------------------------------------------------------
 
 
@@ -586,6 +597,7 @@ class Pass:
             models = tuple(placed_models)
         suspicious = [each for model, ends in sorted(counts.ends.items()) for each in ends.suspicions(model)]
         warnings = [str(suspicion) for suspicion in suspicious]
+        warnings.extend(_alike(model.model for model in models))
         if self._doubtful and (keys := wrongly_shared(self._folder)):
             warnings.append(
                 f"{counted(len(keys), 'row')} of this run may have the verdict of a different Python program:"

@@ -349,8 +349,8 @@ def model_of(row: Mapping[str, Any]) -> str:
             value = columns.get(name)
             if isinstance(value, int) and not isinstance(value, bool):
                 return str(value)
-            if isinstance(value, str) and value:
-                return value
+            if isinstance(value, str) and (name := value.strip()):
+                return name
     return ""
 
 

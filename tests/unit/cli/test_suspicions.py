@@ -75,6 +75,20 @@ def test_what_may_be_true(tmp_path: Path, rows: list[Any]) -> None:
     assert (found.suspicious, found.warnings) == ((), ())
 
 
+def test_models_whose_names_look_alike(tmp_path: Path) -> None:
+    """Blanks around a name are none of it. Tables show the others alike, and each has a part of the rows."""
+    names = ["gpt 4", " gpt 4\n", "gpt  4", "GPT 4", "other"]
+    found = reported(tmp_path / "run", [ended(f"k{n}", model=name) for n, name in enumerate(names)])
+    assert {model.model: model.submissions for model in found.models} == {
+        "gpt 4": 2, "gpt  4": 1, "GPT 4": 1, "other": 1,
+    }  # fmt: skip
+    (warning,) = found.warnings
+    assert warning.endswith("differ in case or blanks only are counted apart: 'GPT 4', 'gpt  4', 'gpt 4'.")
+    assert not found.suspicious
+    only = reported(tmp_path / "only", [ended("a", model=" "), ended("b", model="")])
+    assert ([model.model for model in only.models], only.warnings) == ([""], ())
+
+
 def test_it_stands_above_the_tables(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", [ended(f"bad{n}", said=MISSING) for n in range(10)])
     write_reports(folder)
