@@ -211,11 +211,14 @@ def _show_forecast(found: Forecast, output: OutputOptions) -> None:
         f"{counted(found.rows, 'submission')}: {found.judged:,} to judge "
         f"({counted(found.problems, 'problem')}, {counted(found.tests, 'test')}), "
         f"{found.known:,} known or equal to another"
+        + (f", {found.without:,} without a program" if found.without else "")
     )
     for line in again(found.again) if found.again is not None else ():
         console.show(line)
     if found.rejected:
         console.show(f"{counted(found.rejected, 'row')} cannot be used")
+    for note in found.notes:
+        console.show_wrapped(note)
     if found.cpu_hours is None:
         console.show("The CPU time is unknown: a time limit is not measured yet")
     elif found.judged:

@@ -372,12 +372,14 @@ class Forecast(Value):
     rows: int  # that were asked for
     known: int  # of these, those that have a result, here or by an equal row
     judged: int  # programs that would be built and run
+    without: int  # rows without a result and without a program
     tests: int  # that they have, all together
     problems: int  # that they are for
     cpu_hours: float | None  # where each test took its whole limit; None: a limit is not known yet
     expected_cpu_hours: float | None  # by what the run's programs took so far; None: there are none
     rejected: int  # rows that cannot be used
     understood: Understood
+    notes: tuple[str, ...]  # of rows left out, or understood in one of several ways
     again: JudgedAgain | None = None  # results that would count no longer
 
 
@@ -402,7 +404,7 @@ def forecast_dump(
             work = rows.work(dump, loaded, setup.matter, {})
             with journal_of(work, setup) as journal:
                 again = superseded_results(work, journal)
-                new = _to_judge(work, journal)
+                new, without = _to_judge(work, journal)
                 asked = [
                     with_time_factor(loaded[submission.problem_id], setup.options.timing.factor)
                     for submission in new
@@ -418,30 +420,34 @@ def forecast_dump(
                 return Forecast(
                     out=str(setup.folder),
                     rows=len(dump),
-                    known=len(dump) - len(new),
+                    known=len(dump) - len(new) - without,
                     judged=len(new),
+                    without=without,
                     tests=sum(tests for _, tests in limits),
                     problems=len({submission.problem_id for submission in new}),
                     cpu_hours=None if None in most else math.fsum(filter(None, most)) / _HOUR,
                     expected_cpu_hours=_expected(journal, new),
                     rejected=dump.info.rejected,
                     understood=dump.info.understood,
+                    notes=tuple(rows_left_out(msgspec.structs.replace(dump.info, rejected=0))),
                     again=again,
                 )
 
 
-def _to_judge(work: Work, journal: Journal) -> list[Submission]:
-    """The submissions without a result, equal ones once, without their texts."""
+def _to_judge(work: Work, journal: Journal) -> tuple[list[Submission], int]:
+    """The submissions without a result, equal ones once and without their texts; and how many hold none."""
     found: dict[str, Submission] = {}
+    without = 0
     for submission in work.submissions if isinstance(work.submissions, Iterable) else ():
+        if submission.key in journal.done:
+            continue
+        if submission.code is None:
+            without += 1
+            continue
         same = identity(work.problems[submission.problem_id], submission)
-        if (
-            submission.key not in journal.done
-            and same not in found
-            and not journal.find(same, submission.problem_id)
-        ):
+        if same not in found and not journal.find(same, submission.problem_id):
             found[same] = Submission(key=submission.key, problem_id=submission.problem_id, code=None)
-    return list(found.values())
+    return list(found.values()), without
 
 
 def _expected(journal: Journal, new: Iterable[Submission]) -> float | None:

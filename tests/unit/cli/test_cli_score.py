@@ -196,12 +196,25 @@ def test_a_dry_run_judges_nothing(cli: CommandLine, problems: Path) -> None:
     done = cli(*asked)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
-        "8 submissions: 6 to judge (1 problem, 24 tests), 2 known or equal to another",
-        "At most 0.8 minutes of CPU, if each test uses its whole limit",
+        "8 submissions: 5 to judge (1 problem, 20 tests), 2 known or equal to another, 1 without a program",
+        "At most 0.7 minutes of CPU, if each test uses its whole limit",
         "Nothing was judged",
     ]
     assert not (cli.folder / "run").exists()
-    assert json.loads(cli(*asked, "--json").stdout)["judged"] == 6
+    found = json.loads(cli(*asked, "--json").stdout)
+    assert [found[name] for name in ("rows", "judged", "known", "without", "tests")] == [8, 5, 2, 1, 20]
+
+
+@pytest.mark.once
+def test_a_dry_run_tells_of_rows_that_are_left_out(cli: CommandLine) -> None:
+    for name in ("apple", "pear"):
+        write_package(cli.folder / "packages" / name)
+    rows = [row(name, RIGHT, problem_id=name) for name in ("apple", "pear")]
+    dump = write_dump(cli.folder / "d.jsonl", rows)
+    asked = ("score", dump, "--problems", "packages", "--sample", "1", "--dry-run")
+    done = cli(*asked)
+    assert "Left out 1 row: not selected" in done.stdout.splitlines(), done.stderr
+    assert json.loads(cli(*asked, "--json").stdout)["notes"] == ["Left out 1 row: not selected"]
 
 
 @pytest.mark.once
