@@ -66,6 +66,7 @@ class Language(Value, frozen=True, kw_only=True):
     syntax: str = ""  # how extraction tells code from prose: braces, python
     marks: tuple[str, ...] = ()  # a whole program holds one of these
     more_tags: tuple[str, ...] = ()  # of fenced blocks, besides its own names
+    spare_tags: tuple[str, ...] = ()  # of blocks that hold its programs, too, where none has another tag
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -229,6 +230,8 @@ _CPP = Language(
     marks=("#include", "main(", "main ("),
 )
 
+_PYPYS = ("pypy", "pypy3", "pypy332", "pypy364", *(f"pypy3.{minor}" for minor in range(5, 20)))
+
 # The artifact is the source, byte for byte: the build only has the interpreter that will run it say whether
 # it is Python, because the contest system calls a SyntaxError a compilation error.
 # -I: neither the environment nor the folder that the program happens to lie in changes what `import` finds.
@@ -249,16 +252,18 @@ _PYTHON = Language(
     online_environment=_VARIABLE,
     threads=4,
     syntax="python",
+    spare_tags=_PYPYS,
 )
 
 _PYPY = msgspec.structs.replace(
     _PYTHON,
     name="pypy",
-    aliases=("pypy", "pypy3", "pypy332", "pypy364", *(f"pypy3.{minor}" for minor in range(5, 20))),
+    aliases=_PYPYS,
     suffixes=(".pypy",),  # .py is Python's
     command="pypy3",
     remedy="apt-get install pypy3",
     more_tags=tuple(_PYTHON.tags),
+    spare_tags=(),
 )
 
 # The artifact is a jar that knows its main class: graders/java/Build.java compiles and packs in one go.

@@ -56,7 +56,8 @@ def _without_reasoning(text: str) -> str:
 # --- fences ------------------------------------------------------------------------------------------
 
 _RUN = re.compile(r"`{3,}|~{3,}")
-_TAG = re.compile(r"[\s{.]*+([\w+#.-]*+)")
+# The word behind a fence; of `language-cpp`, `GNU C++17` and `src/main.cpp` the part that tells the language.
+_TAG = re.compile(r"[\s{.]*+(?:lang(?:uage)?-|gnu\s++|(?:[\w+#-]*+[./])++(?=[a-z]))?([\w+#.-]*+)", re.I)
 # What may follow the fence that ends a block: </answer>, <|im_end|>, marks that close what it stands in.
 _BEHIND = re.compile(r"(?:\s++|<[^<>\n]++>|[*}])*+")
 _QUOTED = re.compile(r"(?:[ \t]*+>[^\n]*+(?:\n|\Z))*+")
@@ -293,6 +294,8 @@ class Notation(Protocol):
     @property
     def tags(self) -> Collection[str]: ...
     @property
+    def spare_tags(self) -> Collection[str]: ...
+    @property
     def syntax(self) -> str: ...
     @property
     def marks(self) -> tuple[str, ...]: ...
@@ -430,8 +433,9 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
     blocks, tags = list(_blocks(text, 0, len(text))), language.tags
     if _begins_as_code(text, blocks, language) and _is_program(text, language):
         return text.strip("\n") + "\n"
-    own = [block for block in blocks if block.tag in tags and not _blank(text, block.start, block.end)]
-    if own:
+    tagged = [block for block in blocks if not _blank(text, block.start, block.end)]
+    own = [block for block in tagged if block.tag in tags]
+    if own := own or [block for block in tagged if block.tag in language.spare_tags]:
         if not first:  # models also fence a remark, such as "# as above"
             while len(own) > 1 and _only_comments(own[-1].code(text), language):
                 own.pop()

@@ -32,15 +32,27 @@ pytestmark = pytest.mark.once
         " cpp ",
         "{.cpp}",
         "{cpp}",
+        "language-cpp",
+        "GNU C++17",
+        "main.cpp",
+        "src/a.b/main.cpp",
     ],
 )
 def test_tags_of_cpp(tag: str) -> None:
     assert extract(fenced(ADD, tag), CPP) == ADD
 
 
-@pytest.mark.parametrize("tag", ["python", "Python", "python3", "py", "py3", "python3.11", "{.python}"])
+@pytest.mark.parametrize(
+    "tag",
+    ["python", "Python", "python3", "py", "py3", "python3.11", "{.python}", "sum.py", "pypy3", "PyPy 3"],
+)
 def test_tags_of_python(tag: str) -> None:
     assert extract(fenced(SCRIPT, tag), PYTHON) == SCRIPT
+
+
+def test_a_tag_of_pypy_tells_a_program_in_python_where_there_is_no_other() -> None:
+    text = fenced(SCRIPT, "python") + fenced("print(1)\n", "pypy3")
+    assert (extract(text, PYTHON), extract(text, find("pypy"))) == (SCRIPT, "print(1)\n")
 
 
 @pytest.mark.parametrize(
