@@ -53,13 +53,20 @@ def _without_reasoning(text: str) -> str:
     return "".join(kept if opened else [*kept, text[position:]])
 
 
+def _lines(generation: str) -> str:
+    """The text with the line ends of Unix, and without a mark of its encoding."""
+    text = generation.removeprefix("\ufeff").replace("\r\n", "\n")
+    return text if "\n" in text else text.replace("\r", "\n")
+
+
 # --- fences ------------------------------------------------------------------------------------------
 
 _RUN = re.compile(r"`{3,}|~{3,}")
 # The word behind a fence; of `language-cpp`, `GNU C++17` and `src/main.cpp` the part that tells the language.
 _TAG = re.compile(r"[\s{.]*+(?:lang(?:uage)?-|gnu\s++|(?:[\w+#-]*+[./])++(?=[a-z]))?([\w+#.-]*+)", re.I)
 # What may follow the fence that ends a block: </answer>, <|im_end|>, marks that close what it stands in.
-_BEHIND = re.compile(r"(?:\s++|<[^<>\n]++>|[*}])*+")
+_BEHIND = re.compile(r"(?:[\s\u200b\u2060\ufeff]++|<[^<>\n]++>|[]*}).])*+")
+_NOTHING = re.compile(r"[\s\u200b\u2060\ufeff]*+")  # blanks, also those without a width
 _QUOTED = re.compile(r"(?:[ \t]*+>[^\n]*+(?:\n|\Z))*+")
 _DOCUMENTS = ("markdown", "md")  # blocks whose own text has fences
 # A fence behind the mark of a remark, as in " * ```", belongs to what the program says of itself.
@@ -123,7 +130,7 @@ def _fence_lines(text: str, begin: int, stop: int) -> Iterator[_Line]:
 
 
 def _blank(text: str, start: int, end: int) -> bool:
-    return not text[start:end].strip()
+    return _NOTHING.fullmatch(text, start, end) is not None
 
 
 def _opened(text: str, line: _Line) -> _Block | None:
@@ -399,7 +406,7 @@ def fenced(
     if how is Extraction.WHOLE:
         return None
     first = how is Extraction.FIRST
-    text = _without_reasoning(generation.replace("\r\n", "\n"))
+    text = _without_reasoning(_lines(generation))
     blocks = [block for block in _blocks(text, 0, len(text)) if not _blank(text, block.start, block.end)]
     tags = [block.tag for block in blocks[:: 1 if first else -1] if block.tag not in _VAGUE_TAGS]
     names = tuple(languages)
@@ -429,7 +436,7 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
 
     Line ends become those of Unix.
     """
-    text = _without_reasoning(generation.replace("\r\n", "\n"))
+    text = _without_reasoning(_lines(generation))
     blocks, tags = list(_blocks(text, 0, len(text))), language.tags
     if _begins_as_code(text, blocks, language) and _is_program(text, language):
         return text.strip("\n") + "\n"

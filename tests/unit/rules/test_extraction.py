@@ -110,8 +110,16 @@ def test_lines_with_less_indent_than_the_fence_stay_whole() -> None:
     assert extract("   ```python\n  x = 1\nprint(x)\n   ```\n", PYTHON) == "x = 1\nprint(x)\n"
 
 
-def test_windows_line_ends() -> None:
-    assert extract(("Code:\n" + fenced(ADD)).replace("\n", "\r\n"), CPP) == ADD
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_other_line_ends(end: str) -> None:
+    assert extract(("Code:\n" + fenced(ADD)).replace("\n", end), CPP) == ADD
+    assert extract(ADD.replace("\n", end), CPP) == ADD
+
+
+@pytest.mark.parametrize("text", [ADD, fenced(ADD), fenced(DRAFT) + fenced(ADD)])
+def test_characters_that_nobody_sees_beside_fences(text: str) -> None:
+    assert extract("\ufeff" + text, CPP) == ADD
+    assert extract(text.replace("```", "\u200b```\u2060"), CPP) == ADD
 
 
 def test_other_separators_of_lines_stay_in_the_code() -> None:
@@ -148,7 +156,7 @@ def test_a_block_in_a_list_or_a_quote(mark: str, margin: str, code: str) -> None
 
 
 @pytest.mark.parametrize(
-    "behind", ["</answer>", " </answer>\n", "<|im_end|>", "</s>", "</a><|eot_id|>", "}", "**"]
+    "behind", ["</answer>", " </answer>\n", "<|im_end|>", "</s>", "</a><|eot_id|>", "}", "**", ".", ")]"]
 )
 def test_a_closing_tag_may_follow_the_last_fence(behind: str) -> None:
     assert extract("<answer>```cpp\n" + ADD + "```" + behind, CPP) == ADD
