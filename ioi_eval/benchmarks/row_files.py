@@ -14,6 +14,7 @@ import threading
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
@@ -340,7 +341,12 @@ def _first_character(path: Path) -> str:
 
 def _csv_rows(path: Path) -> Iterator[FileRow | InputError]:
     with _opened_text(path) as stream:
-        reader = csv.reader(stream, strict=True)
+        first = stream.readline()
+        other = next((each for each in ";\t|" if each in first), "")
+        if other and "," not in first:
+            problem, remedy = f"its fields are separated by {other!r}", "Write it with commas between them"
+            raise InputError(problem, where=str(path), row=1, remedy=remedy)
+        reader = csv.reader(chain([first], stream), strict=True)
         try:
             header = _distinct([name.strip() for name in _next_fields(reader) or []], path)
             line = reader.line_num + 1
