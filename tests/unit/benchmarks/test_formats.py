@@ -172,7 +172,7 @@ def test_a_row_that_is_no_object(tmp_path: Path, name: str, value: Any) -> None:
         ("x.csv", 'a,b\n1,2\n"x,2\n3,4\n', 4, "broken CSV"),
         ("x.csv", 'a,b\n1,2\n"x"y,2\n', 3, "broken CSV"),
         ("x.csv", "a;b\n1;x,y\n", 1, "its fields are separated by ';'"),
-        ("x.csv", '"a"\t"b"\n"1"\t"x"\n', 1, r"its fields are separated by '\\t'"),
+        ("x.csv", '"a"\t"b"\n"1"\t"x"\n', 1, r"its fields are separated by '\t'"),
         ("x.csv", "a,a\n1,2\n", 1, "two columns are called 'a'"),
         ("x.csv", "a, a\n1,2\n", 1, "two columns are called 'a'"),
         ("x.jsonl", '{"a": 1}\n{"a": 1, "a": 2}\n', 2, 'the key "a" is there twice'),
