@@ -527,6 +527,7 @@ class HumanEvalPlus(_Plus):
     name: ClassVar = "humaneval_plus"
     about: ClassVar = "HumanEval+ of EvalPlus: 164 functions in Python with many inputs"
     ids: ClassVar = r"HumanEval/[0-9]+"
+    adds_to: ClassVar = "humaneval"
     dataset: ClassVar = "evalplus/humanevalplus"
     columns: ClassVar = ("task_id", "prompt", "canonical_solution", "entry_point", "test")
     _prefix: ClassVar = "HumanEval"

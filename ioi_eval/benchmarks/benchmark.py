@@ -268,6 +268,7 @@ class Benchmark(ABC):
     packages: ClassVar[tuple[str, ...]] = ()  # that its own harness has for programs in Python
     ids: ClassVar[str] = ""  # a pattern of its problems' ids, by which dumps are known to be its own
     dump_columns: ClassVar[tuple[str, ...]] = ()  # that such dumps have besides
+    adds_to: ClassVar[str] = ""  # a benchmark with the same ids, to which it adds tests
     named: ClassVar[ColumnNames] = ColumnNames()
     uses_testlib: ClassVar[bool] = False  # its programs may include testlib.h, which is no part of it
     heeds: ClassVar[tuple[str, ...]] = ()  # options by which `problem` makes something else of the same rows

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from ioi_eval.benchmarks import find_benchmark
 from ioi_eval.benchmarks.dumps import guessed, received
 from ioi_eval.benchmarks.exports import check_results_path, publish, write_results
 from ioi_eval.cli import console
@@ -162,7 +163,9 @@ def score(
     with received(dumps, sys.stdin.buffer) as named:
         if not source:
             source = guessed(named, rows.problem_column)
-            console.tell(f"--problems {source}, as the dump's ids and columns say")
+            known = find_benchmark(source)
+            fewer = f"; {known.adds_to} has the same ids and fewer tests" if known.adds_to else ""
+            console.tell(f"--problems {source}, as the dump's ids and columns say{fewer}")
         same: dict[str, Any] = {
             "out": output.out,
             "choice": problems,

@@ -82,3 +82,12 @@ def test_a_dump_is_scored_without_the_word(cli: CommandLine, tmp_path: Path) -> 
     unknown = cli("score", dump(tmp_path, "nile"), "--out", "other")
     assert unknown.returncode == 2 and ", --problems: nothing says" in unknown.stderr
     assert not (tmp_path / "other").exists()
+
+
+def test_a_benchmark_with_the_same_ids_is_named(cli: CommandLine, tmp_path: Path) -> None:
+    """Nothing in a dump tells HumanEval from HumanEval+, and numbers of the two differ."""
+    (tmp_path / "copies").mkdir()
+    rows = dump(tmp_path, "HumanEval/0", column="task_id")
+    done = cli("score", rows, "--data-dir", tmp_path / "copies", "--dry-run")
+    said = "--problems humaneval_plus, as the dump's ids and columns say; humaneval has the same ids"
+    assert said in done.stderr
