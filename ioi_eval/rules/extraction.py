@@ -334,7 +334,8 @@ def _is_program(text: str, language: Notation) -> bool:
     if language.syntax == "python":
         tree = parse(text)
         return tree is not None and any(_does_something(part) for part in tree.body)
-    return language.syntax == "braces" and _has_mark(text, language) and _braces_only(text)
+    is_object = text.lstrip().startswith("{")  # of JSON, which may hold a program
+    return language.syntax == "braces" and not is_object and _has_mark(text, language) and _braces_only(text)
 
 
 def _does_something(statement: ast.stmt) -> bool:
@@ -348,10 +349,14 @@ def _does_something(statement: ast.stmt) -> bool:
             )
         case ast.Expr(value=ast.Call(func=ast.Name(id=name))):  # `O(n)`
             return hasattr(builtins, name)
-        case ast.Expr():
-            return isinstance(statement.value, ast.Call)
+        case ast.Expr():  # `[print(x) for x in range(n)]`
+            return isinstance(statement.value, ast.Call) or any(map(_prints, ast.walk(statement.value)))
         case _:
             return not isinstance(statement, ast.Return | ast.Pass)
+
+
+def _prints(part: ast.AST) -> bool:
+    return isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "print"
 
 
 def _may_be_code(text: str, language: Notation) -> bool:

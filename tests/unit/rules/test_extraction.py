@@ -420,6 +420,7 @@ NO_CPP = [
     "#include <cstdio>\n} int main() {\n",
     "We call main() of #include; { } and so on;",
     '{"answer": 3}',
+    '{"thought": "Read both, add them.", "code": "int main() { return 0; }"}\n',
     SCRIPT,
 ]
 
@@ -435,7 +436,21 @@ def test_a_text_that_is_not_all_cpp(text: str) -> None:
     assert extract(text, CPP) is None
 
 
-@pytest.mark.parametrize("text", [SCRIPT, "import sys\n", "def main():\n    pass\n\nmain()\n", "print(1)\n"])
+ONE_LINERS = [
+    "[print(x) for x in input()]\n",
+    "int(input()) and print(1)\n",
+    "print(1) if input() else print(2)\n",
+]
+
+
+@pytest.mark.parametrize("code", ONE_LINERS)
+def test_one_line_of_python_without_a_tag(code: str) -> None:
+    assert extract(fenced(code, "") + "prints\n" + fenced("[1, 2]\n", ""), PYTHON) == code
+
+
+@pytest.mark.parametrize(
+    "text", [SCRIPT, "import sys\n", "def main():\n    pass\n\nmain()\n", "print(1)\n", *ONE_LINERS]
+)
 def test_a_text_that_is_all_python(text: str) -> None:
     assert extract(text, PYTHON) == text
 
