@@ -67,6 +67,7 @@ _TAG = re.compile(r"[\s{.]*+(?:lang(?:uage)?-|gnu\s++|(?:[\w+#-]*+[./])++(?=[a-z
 # What may follow the fence that ends a block: </answer>, <|im_end|>, marks that close what it stands in.
 _BEHIND = re.compile(r"(?:[\s\u200b\u2060\ufeff]++|<[^<>\n]++>|[]*}).])*+")
 _NOTHING = re.compile(r"[\s\u200b\u2060\ufeff]*+")  # blanks, also those without a width
+_MARGIN = re.compile(r"(?:[ \t]*+(?:>|[-*+][ \t]|[0-9]{1,9}[.)][ \t]))++[ \t]*+")  # of quotes and lists
 _QUOTED = re.compile(r"(?:[ \t]*+>[^\n]*+(?:\n|\Z))*+")
 _DOCUMENTS = ("markdown", "md")  # blocks whose own text has fences
 # A fence behind the mark of a remark, as in " * ```", belongs to what the program says of itself.
@@ -138,6 +139,8 @@ def _opened(text: str, line: _Line) -> _Block | None:
     fence = text[line.first[0] : line.first[1]]
     if _blank(text, line.start, line.first[0]) and (line.runs == 1 or fence[0] == "~"):
         return _block(text, line, line.first, indent=line.first[0] - line.start)
+    if line.runs == 1 and _MARGIN.fullmatch(text, line.start, line.first[0]):
+        return _block(text, line, line.first, indent=None)
     # Models also write "the code: ```cpp". An even number of runs is code within the line; more than a word
     # after the run is a sentence about fences.
     info = text[line.last[1] : line.end]

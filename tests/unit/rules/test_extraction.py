@@ -129,6 +129,7 @@ def test_other_separators_of_lines_stay_in_the_code() -> None:
 
 def test_a_fence_may_follow_a_sentence() -> None:
     assert extract("Here is the code: ```cpp\n" + ADD + "```\n", CPP) == ADD
+    assert extract("* Python:\t```python\n" + SCRIPT + "```\n", PYTHON) == SCRIPT
 
 
 def test_a_sentence_about_fences_opens_none() -> None:
@@ -144,14 +145,15 @@ def test_a_fence_may_end_the_last_line_of_the_code() -> None:
 
 @pytest.mark.parametrize(
     ("mark", "margin"),
-    [("- ", "  "), ("1. ", "   "), ("* Python:\t", " \t"), ("> ", "> "), ("> 2. ", ">    ")],
+    [("- ", "  "), ("1. ", "   "), ("* \t", " \t"), ("> ", "> "), ("> 2. ", ">    ")],
 )
 @pytest.mark.parametrize("code", [SCRIPT, "for x in input():\n    if x:\n\n        print(x)\n"])
-def test_a_block_in_a_list_or_a_quote(mark: str, margin: str, code: str) -> None:
-    lines = "".join(margin + line for line in (*code.splitlines(keepends=True), "```\n"))
-    assert extract(f"So:\n{mark}```python\n{lines}\nDone.\n", PYTHON) == code
+@pytest.mark.parametrize(("fence", "info"), [("```", "python"), ("```", "{.python .x}"), ("~~~", "py a=1")])
+def test_a_block_in_a_list_or_a_quote(mark: str, margin: str, code: str, fence: str, info: str) -> None:
+    lines = "".join(margin + line for line in (*code.splitlines(keepends=True), f"{fence}\n"))
+    assert extract(f"So:\n{mark}{fence}{info}\n{lines}\nDone.\n", PYTHON) == code
     # Not what is a program's own.
-    flat = f"{mark}```python\n{code}```\n"
+    flat = f"{mark}{fence}{info}\n{code}{fence}\n"
     assert extract(flat, PYTHON) == code
 
 
