@@ -71,7 +71,7 @@ _MARGIN = re.compile(r"(?:[ \t]*+(?:>|[-*+][ \t]|[0-9]{1,9}[.)][ \t]))++[ \t]*+"
 _QUOTED = re.compile(r"(?:[ \t]*+>[^\n]*+(?:\n|\Z))*+")
 _DOCUMENTS = ("markdown", "md")  # blocks whose own text has fences
 # A fence behind the mark of a remark, as in " * ```", belongs to what the program says of itself.
-_REMARK = re.compile(r"[ \t]*+(?://[/!]?|/?\*++|\#++|--)[ \t]*+")
+_REMARK = re.compile(r"(?:[ \t]*+>)*+[ \t]*+(?://[/!]?|/?\*++|\#++|--)[ \t]*+")
 _DOCUMENTING = re.compile(
     r"""(?P<mark>\"{3}|'{3}|/\*)|(?://|\#)[^\n]*+|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?"""
 )
@@ -250,7 +250,7 @@ _DECLARING = (
 )
 # The end of a sentence, a colon that introduces what follows, marks of markdown, or four words in a row.
 _PROSE = re.compile(
-    rf"[A-Za-z][.!?](?=\s)|[A-Za-z]:[ \t]*+$|[#@`]|(?:\b(?!(?:{_DECLARING})\b)[A-Za-z]++\s++){{4}}",
+    rf"[A-Za-z][.!?](?=\s)|[A-Za-z]:[ \t]*+$|[#@`\\]|(?:\b(?!(?:{_DECLARING})\b)[A-Za-z]++\s++){{4}}",
     re.M,
 )
 
@@ -419,7 +419,9 @@ def fenced(
     tags = [block.tag for block in blocks[:: 1 if first else -1] if block.tag not in _VAGUE_TAGS]
     names = tuple(languages)
     found = next((language for tag in tags for language in names if tag in language.tags), None)
-    if found is None or any(block.tag in usual.tags for block in blocks) or _is_program(text, usual):
+    if found is None or any(block.tag in usual.tags for block in blocks):
+        return None
+    if _begins_as_code(text, blocks, usual) and _is_program(text, usual):
         return None
     named = (block.code(text) for block in blocks if block.tag and block.tag in _VAGUE_TAGS)
     return None if any(_may_be_code(code, usual) for code in named) else found

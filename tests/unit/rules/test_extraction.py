@@ -191,6 +191,8 @@ def test_fences_in_remarks_are_text_of_the_block(remark: str, tag: str) -> None:
     lines = "".join(f"{tag}{line}\n" for line in ("As in", "```", "1 2", "```"))
     code = remark.format(lines) + ADD
     assert extract(fenced(DRAFT) + "So:\n" + fenced(code) + "Done.\n", CPP) == code
+    quoted = "".join(f"> {line}\n" for line in fenced(code).splitlines())
+    assert extract(f"So:\n{quoted}Done.\n", CPP) == code
     script = "# ```\n# 1 2\n# ```\n" + SCRIPT
     assert extract("So:\n" + fenced(script, "py") + "Done.\n", PYTHON) == script
 
@@ -422,6 +424,7 @@ NO_CPP = [
     "#include <cstdio>\n} int main() {\n",
     "We call main() of #include; { } and so on;",
     '{"answer": 3}',
+    "\\begin{verbatim}\n" + ADD + "\\end{verbatim}",
     '{"thought": "Read both, add them.", "code": "int main() { return 0; }"}\n',
     SCRIPT,
 ]
