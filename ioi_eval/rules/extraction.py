@@ -99,6 +99,7 @@ class _Block:
     tag: str
     fence: str
     indent: int | None  # None: it begins behind something else, such as the mark of a list or of a quote
+    column: int  # of its fence
     start: int
     end: int = -1
     closed: bool = False
@@ -144,7 +145,7 @@ def _opened(text: str, line: _Line) -> _Block | None:
     # Models also write "the code: ```cpp". An even number of runs is code within the line; more than a word
     # after the run is a sentence about fences.
     info = text[line.last[1] : line.end]
-    if line.runs % 2 and text[line.last[0]] == "`" and len(info.split(maxsplit=1)) == 1:
+    if line.runs % 2 and text[line.last[0]] == "`" and re.fullmatch(r"\s*[\w{.\"'\[<(]\S*\s*", info):
         return _block(text, line, line.last, indent=None)
     return None
 
@@ -152,7 +153,8 @@ def _opened(text: str, line: _Line) -> _Block | None:
 def _block(text: str, line: _Line, run: tuple[int, int], *, indent: int | None) -> _Block:
     tag = _TAG.match(text, run[1], line.end)
     assert tag is not None, "every part of the pattern may be empty"
-    return _Block(tag.group(1).lower(), text[run[0] : run[1]], indent, min(line.end + 1, len(text)))
+    fence, column = text[run[0] : run[1]], run[0] - line.start
+    return _Block(tag.group(1).lower(), fence, indent, column, min(line.end + 1, len(text)))
 
 
 def _closed(text: str, line: _Line, block: _Block) -> _Block | None:
@@ -212,7 +214,7 @@ def _flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
             block = _opened(text, line)
             known = line.end
             continue
-        if line.first[0] - line.start > (block.indent or 0):
+        if line.first[0] - line.start > block.column:
             known = _behind_documentation(text, known, line.start, ends)
             if known > line.start:
                 continue

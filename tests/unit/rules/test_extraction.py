@@ -134,7 +134,9 @@ def test_a_fence_may_follow_a_sentence() -> None:
 
 def test_a_sentence_about_fences_opens_none() -> None:
     text = (
-        "Put it between ``` and ``` or after ``` as you like.\n" + fenced(ADD) + "That ends with ``` too.\n"
+        "Put it between ``` and ``` or after ``` as you like.\n<!-- ``` -->\n"
+        + fenced(ADD)
+        + "That ends with ``` too.\n"
     )
     assert extract(text, CPP) == ADD
 
@@ -179,6 +181,8 @@ def test_fences_in_a_docstring_are_text_of_the_block(quote: str, outer: str, tag
     code = f"def add(a, b):  # not {quote}\n    {quote}Adds.\n{example}    {quote}\n    return a + b\n"
     assert extract("So:\n" + fenced(code, outer) + "Done.\n", PYTHON) == code
     assert extract("1. So:\n" + textwrap.indent(fenced(code, outer), "   "), PYTHON) == code
+    # What only looks like a comment does not hide the end of a block.
+    assert extract("1. ```sh\n   ls a/*\n   ```\n" + fenced("/* a */\n" + ADD), CPP) == "/* a */\n" + ADD
     # Nor does a docstring without its end hide the end of the block.
     assert extract(f"```python\nx = 1\n{quote}\n  ```\nDone.\n", PYTHON) == f"x = 1\n{quote}\n"
 
