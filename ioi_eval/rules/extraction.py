@@ -377,6 +377,7 @@ def _has_mark(text: str, language: Notation) -> bool:
 
 # --- extraction --------------------------------------------------------------------------------------
 
+_ANSWER_END = re.compile(r"</(answer|code|solution|program)>")
 _VAGUE_TAGS = ("", "c", "code", "plain", "plaintext", "text", "txt")
 
 
@@ -446,10 +447,12 @@ def extraction_of(repairs: Iterable[str]) -> Extraction:
 def _block_of(generation: str, language: Notation, *, first: bool) -> str | None:
     """The whole text counts, if it is nothing but code: fences in its comments and strings are none.
 
-    Line ends become those of Unix.
+    So does what an answer's tags hold, where there is no block. Line ends become those of Unix.
     """
     text = _without_reasoning(_lines(generation))
     blocks, tags = list(_blocks(text, 0, len(text))), language.tags
+    if not blocks:
+        text = _answered(text)
     if _begins_as_code(text, blocks, language) and _is_program(text, language):
         return text.strip("\n") + "\n"
     tagged = [block for block in blocks if not _blank(text, block.start, block.end)]
@@ -465,6 +468,13 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
         return next((block.code(text) for block in reversed(own) if block.closed), code)
     vague = (block.code(text) for block in blocks[:: 1 if first else -1] if block.tag in _VAGUE_TAGS)
     return next((code for code in vague if _may_be_code(code, language)), None)
+
+
+def _answered(text: str) -> str:
+    """Return what the last tags of an answer hold; the text where it has none."""
+    end = next(reversed([*_ANSWER_END.finditer(text)]), None)
+    start = -1 if end is None else text.rfind(f"<{end[1]}>", 0, end.start())
+    return text if end is None or start < 0 else text[start + len(end[1]) + 2 : end.start()]
 
 
 def _begins_as_code(text: str, blocks: list[_Block], language: Notation) -> bool:

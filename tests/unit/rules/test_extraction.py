@@ -440,6 +440,18 @@ def test_a_text_that_is_all_cpp(text: str) -> None:
     assert extract("<think>\nLet me see.\n</think>\n\n" + text, CPP) == text.lstrip("\n")
 
 
+@pytest.mark.parametrize("tag", ["answer", "code", "solution"])
+def test_a_program_in_the_tags_of_an_answer(tag: str) -> None:
+    text = (
+        f"<think>\n<{tag}>{DRAFT}</{tag}>\n</think>\nI read both, and add them.\n<{tag}>\n{ADD}\n</{tag}>\n"
+    )
+    assert extract(text, CPP) == ADD
+    assert extract(text.replace(ADD, SCRIPT), PYTHON) == SCRIPT
+    assert extract(text.replace(ADD, "It is 7.\n" + ADD), CPP) is None
+    assert extract(text.replace(ADD, fenced(ADD)), CPP) == ADD
+    assert extract(f"{ADD}// </{tag}>\n", CPP) == f"{ADD}// </{tag}>\n"
+
+
 @pytest.mark.parametrize("text", NO_CPP)
 def test_a_text_that_is_not_all_cpp(text: str) -> None:
     assert extract(text, CPP) is None
@@ -527,6 +539,7 @@ def hostile(unit: int) -> dict[str, str]:
         "fences": "```\n" * (unit // 4),
         "tags": "<think>\n" * unit,
         "closing tags": "</think>" * unit,
+        "tags of answers": "<answer>" * unit + "</answer>" * unit,
         "comments": "#include <a>\nint main() {}" + "/*/" * unit,
         "strings": "#include <a>\nint main() {}" + '"\\' * (5 * unit),
         "raw strings": "#include <a>\nint main() {}" + 'R"a(' * unit,
