@@ -64,8 +64,11 @@ def _lines(generation: str) -> str:
 _RUN = re.compile(r"`{3,}|~{3,}")
 # The word behind a fence; of `language-cpp`, `GNU C++17` and `src/main.cpp` the part that tells the language.
 _TAG = re.compile(r"[\s{.]*+(?:lang(?:uage)?-|gnu\s++|(?:[\w+#-]*+[./])++(?=[a-z]))?([\w+#.-]*+)", re.I)
-# What may follow the fence that ends a block: </answer>, <|im_end|>, marks that close what it stands in.
-_BEHIND = re.compile(r"(?:[\s\u200b\u2060\ufeff]++|<[^<>\n]++>|[]*}).])*+")
+# What may follow the fence that ends a block: </answer>, marks that close what it stands in, <|im_end|> and
+# whatever a model writes behind that.
+_BEHIND = re.compile(
+    r"[ \t]*+(?:<\|[^<>|\n]++\|>|</s>)[^\n]*+\n?|(?:[\s\u200b\u2060\ufeff]++|<[^<>\n]++>|[]*}).])*+"
+)
 _NOTHING = re.compile(r"[\s\u200b\u2060\ufeff]*+")  # blanks, also those without a width
 _MARGIN = re.compile(r"(?:[ \t]*+(?:>|[-*+][ \t]|[0-9]{1,9}[.)][ \t]))++[ \t]*+")  # of quotes and lists
 _QUOTED = re.compile(r"(?:[ \t]*+>[^\n]*+(?:\n|\Z))*+")
@@ -418,13 +421,16 @@ def fenced(
         return None
     first = how is Extraction.FIRST
     text = _without_reasoning(_lines(generation))
-    blocks = [block for block in _blocks(text, 0, len(text)) if not _blank(text, block.start, block.end)]
+    every = list(_blocks(text, 0, len(text)))
+    blocks = [block for block in every if not _blank(text, block.start, block.end)]
     tags = [block.tag for block in blocks[:: 1 if first else -1] if block.tag not in _VAGUE_TAGS]
     names = tuple(languages)
     found = next((language for tag in tags for language in names if tag in language.tags), None)
     if found is None or any(block.tag in usual.tags for block in blocks):
         return None
     if _begins_as_code(text, blocks, usual) and _is_program(text, usual):
+        return None
+    if _is_program(_before(text, every), usual):
         return None
     named = (block.code(text) for block in blocks if block.tag and block.tag in _VAGUE_TAGS)
     return None if any(_may_be_code(code, usual) for code in named) else found
@@ -447,7 +453,8 @@ def extraction_of(repairs: Iterable[str]) -> Extraction:
 def _block_of(generation: str, language: Notation, *, first: bool) -> str | None:
     """The whole text counts, if it is nothing but code: fences in its comments and strings are none.
 
-    So does what an answer's tags hold, where there is no block. Line ends become those of Unix.
+    So does what an answer's tags hold, where there is no block, and a program that ends at the first fence,
+    because the prompt began its block. Line ends become those of Unix.
     """
     text = _without_reasoning(_lines(generation))
     blocks, tags = list(_blocks(text, 0, len(text))), language.tags
@@ -455,6 +462,8 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
         text = _answered(text)
     if _begins_as_code(text, blocks, language) and _is_program(text, language):
         return text.strip("\n") + "\n"
+    if _is_program(head := _before(text, blocks), language):
+        return head.lstrip("\n")
     tagged = [block for block in blocks if not _blank(text, block.start, block.end)]
     own = [block for block in tagged if block.tag in tags]
     if own := own or [block for block in tagged if block.tag in language.spare_tags]:
@@ -468,6 +477,13 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
         return next((block.code(text) for block in reversed(own) if block.closed), code)
     vague = (block.code(text) for block in blocks[:: 1 if first else -1] if block.tag in _VAGUE_TAGS)
     return next((code for code in vague if _may_be_code(code, language)), None)
+
+
+def _before(text: str, blocks: list[_Block]) -> str:
+    """Return what stands before a first fence without a tag, which ends a block that the prompt began."""
+    if not blocks or blocks[0].tag or blocks[0].indent is None:
+        return ""
+    return text[: text.rfind("\n", 0, blocks[0].start - 1) + 1]
 
 
 def _answered(text: str) -> str:

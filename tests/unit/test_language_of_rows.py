@@ -68,6 +68,7 @@ def fenced(*tags: str) -> str:
         (PLAIN, {"reply": fenced("pypy3"), "default": "python"}, "pypy reply"),
         (PLAIN, {"reply": fenced("sum.py")}, "python reply"),
         (PLAIN, {"reply": "\\boxed{\n```go\npackage main\nfunc main() {}\n```\n}"}, "go reply"),
+        (PLAIN, {"reply": "int main() {}\n```\nOr:\n" + fenced("python")}, "c++ default"),
         (PLAIN, {"reply": fenced("text", "bash")}, "c++ default"),
         (PLAIN, {"reply": f"<think>{fenced('python')}</think> I cannot."}, "c++ default"),
         (PLAIN, {"reply": "I cannot."}, "c++ default"),

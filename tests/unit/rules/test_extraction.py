@@ -160,7 +160,20 @@ def test_a_block_in_a_list_or_a_quote(mark: str, margin: str, code: str, fence: 
 
 
 @pytest.mark.parametrize(
-    "behind", ["</answer>", " </answer>\n", "<|im_end|>", "</s>", "</a><|eot_id|>", "}", "**", ".", ")]"]
+    "behind",
+    [
+        "</answer>",
+        " </answer>\n",
+        "<|im_end|>",
+        "</s>",
+        "</a><|eot_id|>",
+        "<|eot_id|><|start_header_id|>user",
+        "</s>[INST] More?",
+        "}",
+        "**",
+        ".",
+        ")]",
+    ],
 )
 def test_a_closing_tag_may_follow_the_last_fence(behind: str) -> None:
     assert extract("<answer>```cpp\n" + ADD + "```" + behind, CPP) == ADD
@@ -227,6 +240,16 @@ def test_code_behind_remarks_is_a_program() -> None:
     assert extract(fenced(ADD) + fenced("// better\n" + DRAFT), CPP) == "// better\n" + DRAFT
     assert extract(fenced("pass\n", "py") + fenced("# a\nx = 1 # b\n", "py"), PYTHON) == "# a\nx = 1 # b\n"
     assert extract(fenced("# a\n", "py"), PYTHON) == "# a\n"
+
+
+@pytest.mark.parametrize("behind", ["", "\nIt adds.\n", "\n\nFor example:\n```{tag}\n{example}```\n"])
+def test_a_block_that_the_prompt_began(behind: str) -> None:
+    for code, tag, language in ((ADD, "cpp", CPP), (SCRIPT, "python", PYTHON)):
+        example = "int main() { add(1, 2); }\n" if tag == "cpp" else "print(add(1, 2))\n"
+        text = code + "```" + behind.replace("{tag}", tag).replace("{example}", example)
+        assert extract(text, language) == code
+        assert extract("\n" + text, language) == code
+    assert extract("It is 7.\n```\n7\n```\n" + fenced(ADD), CPP) == ADD
 
 
 # --- cut off -----------------------------------------------------------------------------------------
