@@ -24,14 +24,14 @@ from ioi_eval.model.values import Problem, TaskType, Value
 # An opening mark stands at the start of a line; elsewhere it is talked about. A closing one may follow
 # anything. Models of different makers have different marks: tags, those of Magistral, Kimi, Command A and
 # Sky-T1, and the channels of gpt-oss, of which words remain where special tokens are left out.
-_THOUGHT = "(?:seed:)?(?:think|thinking|thought|reasoning)"
+_THOUGHT = "(?:seed:|longcat_)?(?:think|thinking|thought|reasoning)"
 _REASONING = re.compile(
     rf"""
       (?P<opening> ^[ \t]*
         (?: (?i:<{_THOUGHT}>) | \[THINK] | ◁think▷ | <\|START_THINKING\|> | <\|begin_of_thought\|>
           | (?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|> ))
     | (?i:</{_THOUGHT}>) | \[/THINK] | ◁/think▷ | <\|END_THINKING\|> | <\|end_of_thought\|>
-    | <\|channel\|>final<\|message\|> | assistantfinal
+    | \[BEGIN[ ]FINAL[ ]RESPONSE] | <\|channel\|>final<\|message\|> | assistantfinal
     """,
     re.M | re.X,
 )

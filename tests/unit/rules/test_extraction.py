@@ -299,6 +299,7 @@ def test_reasoning_is_dropped(tag: str) -> None:
     ("opening", "closing"),
     [
         ("<seed:think>", "</seed:think>"),
+        ("<longcat_think>", "</longcat_think>"),
         ("<thought>\n", "</thought>"),
         ("[THINK]", "[/THINK]"),
         ("◁think▷", "◁/think▷"),
@@ -312,6 +313,12 @@ def test_reasoning_between_marks_of_other_makers(opening: str, closing: str) -> 
     assert extract(text + closing + fenced(ADD), CPP) == ADD
     assert extract(text + closing + "See above.", CPP) is None
     assert extract(text, CPP) is None
+
+
+def test_reasoning_that_only_has_an_end() -> None:
+    text = "Here are my reasoning steps:\n" + fenced(DRAFT) + "[BEGIN FINAL RESPONSE]\n"
+    assert extract(text + fenced(ADD) + "[END FINAL RESPONSE]", CPP) == ADD
+    assert extract(text + "See above.", CPP) is None
 
 
 def test_channels_without_their_special_tokens() -> None:
