@@ -31,7 +31,8 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 ABSENT = object()  # nothing there, not even null
 _CHAT = "messages"  # the column of replies that may as well hold what was asked
 _DATASETS = "solution"  # one of replies that beside a prompt is the dataset's own
-_ANSWERS = ("assistant", "model")  # roles of messages that hold code; Gemma and Gemini have the latter
+# Roles of messages that hold code, in lower case: `model` as Gemma and Gemini have it, and those of frameworks.
+_ANSWERS = ("assistant", "model", "ai", "bot", "chatbot", "gpt")
 _ASIDE = ("analysis", "commentary")  # channels of gpt-oss that are no answer
 
 
@@ -125,7 +126,7 @@ class Columns(Fields):
             content = text_of(content)
         if not isinstance(role, str) or not isinstance(content, str | None):
             raise self.wrong(column, f"{self.shown(message)} is not a message", "Expected {role, content}")
-        answers = role in _ANSWERS and held.get("channel") not in _ASIDE
+        answers = role.lower() in _ANSWERS and held.get("channel") not in _ASIDE
         return (content or "") if answers else None
 
     def name(self, column: str) -> str:
@@ -196,7 +197,7 @@ def _chat(value: Any) -> Any:
     if not value or not all(isinstance(each, dict) and each.keys() >= {"from", "value"} for each in value):
         return [_chat(each) for each in value]
     said = ((each["from"], each["value"]) for each in value)
-    return [{"role": "assistant" if who == "gpt" else who, "content": words} for who, words in said]
+    return [{"role": who, "content": words} for who, words in said]
 
 
 def _listed(value: Any) -> Any:
@@ -223,7 +224,7 @@ def _asks(messages: Any) -> bool:
     """Return True for a chat that the model is to go on with: its last message is not the model's."""
     chat = _listed(plain(messages))
     last = chat[-1] if isinstance(chat, list) and chat else None
-    return isinstance(last, dict) and last.get("role") not in _ANSWERS
+    return isinstance(last, dict) and str(last.get("role")).lower() not in _ANSWERS
 
 
 def _are_answers(column: str, value: Any) -> bool:
@@ -235,7 +236,9 @@ def _are_answers(column: str, value: Any) -> bool:
     if not value or not all(isinstance(each, dict) and "role" in each for each in value):
         return True
     # A model that answers itself: in columns of several answers each message is one.
-    return column in _SEVERAL and len(value) > 1 and all(each["role"] in _ANSWERS for each in value)
+    return (
+        column in _SEVERAL and len(value) > 1 and all(str(each["role"]).lower() in _ANSWERS for each in value)
+    )
 
 
 _SEVERAL = ("generations", "completions", "responses", "output_list", "outputs")

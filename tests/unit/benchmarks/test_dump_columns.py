@@ -69,7 +69,7 @@ def test_messages_that_end_with_a_reply_count_before_other_columns(tmp_path: Pat
     assert one.code == CODE
 
 
-@pytest.mark.parametrize("model", ["gpt", "assistant"])
+@pytest.mark.parametrize("model", ["gpt", "assistant", "chatbot"])
 @pytest.mark.parametrize("as_text", [False, True])
 def test_chats_as_sharegpt_has_them(tmp_path: Path, model: str, as_text: bool) -> None:
     chat = [{"from": "human", "value": REFERENCE}, {"from": model, "value": ANSWER}]
@@ -172,6 +172,8 @@ TEXT = {"index": 0, "text": ANSWER, "token_ids": [1], "finish_reason": "stop"}
         ({"responses": [SERVED, SERVED]}, 2),
         ({"responses": [CHAT, CHAT, CHAT]}, 3),
         ({"messages": [ASKED[0], {**CHAT, "role": "model"}]}, 1),
+        ({"messages": [ASKED[0], {**CHAT, "role": "Assistant"}]}, 1),
+        ({"messages": [ASKED[0], {**CHAT, "role": "ai"}]}, 1),
         ({"response": json.dumps(SERVED)}, 1),
         ({"response": json.dumps({"id": "c", **SERVED}, indent=1)}, 1),
         ({"responses": [json.dumps(SERVED), json.dumps(SERVED)]}, 2),
