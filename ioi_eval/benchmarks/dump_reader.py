@@ -31,7 +31,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 ABSENT = object()  # nothing there, not even null
 _CHAT = "messages"  # the column of replies that may as well hold what was asked
 _DATASETS = "solution"  # one of replies that beside a prompt is the dataset's own
-# Roles of messages that hold code, in lower case: `model` as Gemma and Gemini have it, and those of frameworks.
+# Roles of messages that hold code, in lower case: Gemma and Gemini have `model`, frameworks the others.
 _ANSWERS = ("assistant", "model", "ai", "bot", "chatbot", "gpt")
 _ASIDE = ("analysis", "commentary")  # channels of gpt-oss that are no answer
 
