@@ -70,6 +70,8 @@ _TAGS: Mapping[str, str] = MappingProxyType(
     }
 )
 _NOT_RUN = "do-not-run"
+_PYTHON_2 = ("python.2", "python.pypy2")
+_CPP_STANDARD = re.compile(r"(?<=\+\+)[0-9][0-9a-z]")  # of cpp.g++14 and cpp.gcc13-64-winlibs-g++20
 _FOR_TYPES = MappingProxyType({"cpp": "c++", "c": "c", "java": "java", "python": "python"})
 _COMPLETE, _EACH = _POLICIES = ("complete-group", "each-test")
 _WHOLE, _NO_GROUP = "all", "no-group"
@@ -111,6 +113,17 @@ def _parsed(folder: Path, faults: Faults) -> Element | None:
 
 def _id(root: Element, folder: Path) -> str:
     return root.get("short-name") or folder.resolve().name
+
+
+def _language(kind: str, path: str) -> str:
+    """Return a source's language with its standard, as c++14; Polygon's word where it is none of ours."""
+    kind, own = kind.lower(), language_of(path)
+    if kind in _PYTHON_2:
+        return kind
+    if own == "python" and "pypy" in kind:
+        return "pypy"
+    standard = _CPP_STANDARD.search(kind) if own == "c++" else None
+    return f"{own}{standard[0]}" if standard else own or kind or "a language that nobody says"
 
 
 class _Group(NamedTuple):
@@ -270,6 +283,7 @@ class _Reader:
         if (source := self._source(element, field)) is None:
             return None
         path, language = source
+        language = _CPP_STANDARD.sub("", language)  # ours are built as others are
         if language not in ("c++", "c", "python"):
             self._fault(f"{field}.source", f"it is in {language}", "Expected C++ or Python")
         resources = (file.get("path", "") for file in self._root.iterfind("files/resources/file"))
@@ -305,9 +319,7 @@ class _Reader:
         if not self._lies(path):
             self._fault(f"{field}.source", f"there is no file {path!r} in the package", "Export it again")
             return None
-        kind = (source.get("type", "") if source is not None else "").lower()
-        language = "pypy" if "pypy" in kind else language_of(path)
-        return path, language or kind or "a language that nobody says"
+        return path, _language(source.get("type", "") if source is not None else "", path)
 
     def _lies(self, path: str) -> bool:
         return leads_inside(path) and (self._folder / path).is_file()
@@ -422,11 +434,15 @@ class _Reader:
             source, tag = self._source(element, "assets.solutions.solution"), element.get("tag", "")
             if source is None or tag == _NOT_RUN:
                 continue
-            path, _ = source
+            path, language = source
+            if language in _PYTHON_2 or language_of(path) is None:
+                self._faults.note(f"left out: {language} is not judged", path)
+                continue
             if element.find("extra-tags") is not None:
                 self._faults.note("its tags for single groups and testsets are passed over", path)
             expected = _TAGS.get(tag, tag)
-            yield solution(self._folder / path, name=PurePosixPath(path).name, expected=expected)
+            read = solution(self._folder / path, name=PurePosixPath(path).name, expected=expected)
+            yield replace(read, language=language)
 
     # --- how tests are made: generators' commands, main solution, validators -----------------------------
 

@@ -146,6 +146,33 @@ def test_what_is_passed_over_is_told(tmp_path: Path) -> None:
     assert len(package.problem.solutions) == 4
 
 
+@pytest.mark.parametrize(
+    ("kind", "language"),
+    [
+        ("python.3", "python"),
+        ("python.pypy3-64", "pypy"),
+        ("cpp.g++14", "c++14"),
+        ("cpp.gcc13-64-winlibs-g++20", "c++20"),
+        ("cpp.ms2017", "c++"),
+        ("python.2", None),
+        ("python.pypy2", None),
+        ("d", None),
+    ],
+)
+def test_the_languages_of_solutions(tmp_path: Path, kind: str, language: str | None) -> None:
+    name = "one.py" if "python" in kind else "halves.cpp" if "cpp" in kind else "halves.d"
+    folder = changed(
+        tmp_path,
+        ('path="solutions/halves.cpp"', 'path="solutions/narrow.cpp"'),
+        ('path="solutions/one.py" type="python.3"', f'path="solutions/{name}" type="{kind}"'),
+    )
+    (folder / "solutions" / "halves.d").write_text("")
+    package = read(folder)
+    assert package.problem is not None
+    assert [s.language for s in package.problem.solutions if s.name == name] == [language] * bool(language)
+    assert package.notes == (() if language else (f"sum/solutions/{name}: left out: {kind} is not judged",))
+
+
 def test_tests_that_were_not_generated(tmp_path: Path) -> None:
     error = only_error(changed(tmp_path, drop=("tests/02", "tests/04", "tests/05", "tests/06")))
     assert str(error) == (
