@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from keyword import iskeyword
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -94,9 +96,12 @@ class Cms(DeclaredFormat):
         checker = checker_of(header, params, task, files_below(folder, "checker"))
         options = read_options(params, task, first_named(graders, [grader_name(task)]) is not None)
         check_grader(task, options, graders, faults)
+        names_of_sources = _source_names(header, code)
+        if options.with_grader:
+            otherwise = 'call them otherwise: "submission_format": ["NAME.%l"]'
+            check_module((*names_of_sources, code.lower())[0], task, graders, faults, "graders", otherwise)
         tests = tests_of(folder, needs_answers(task, checker), faults)
         names = tuple(test.name for test in tests)
-        names_of_sources = _source_names(header, code)
         for name in options.output_tests:
             if name not in names:
                 words = f"names the test {name!r}, which is not in tests/"
@@ -260,6 +265,26 @@ def check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBl
     name = grader_name(task)
     if options.with_grader and first_named(graders, [name]) is None:
         faults.add("missing file", f"{name}.cpp", remedy="Add it, or set the compilation to alone")
+
+
+def check_module(
+    name: str,
+    task: TaskType,
+    graders: Sequence[NamedBlob],
+    faults: Faults,
+    place: str,
+    otherwise: str = "rename the task",
+) -> None:
+    """Refuse a grader in Python, which lies in `place`, if it does not import submissions by their name."""
+    file = f"{grader_name(task)}.py"
+    found = next((grader.content for grader in graders if grader.name == file), None)
+    if found is None:
+        return
+    importable = name.isidentifier() and not iskeyword(name) and name not in sys.stdlib_module_names
+    if not importable or not re.search(rf"\b{name}\b", found.read().decode(errors="replace")):
+        words = f"it {'does not' if importable else 'cannot'} import submissions, which are called {name}.py"
+        remedy = f"Import {name}, or {otherwise}" if importable else otherwise[0].upper() + otherwise[1:]
+        faults.add(words, f"{place}/{PurePosixPath(file).name}", remedy=remedy)
 
 
 def manager_of(

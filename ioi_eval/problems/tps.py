@@ -1,7 +1,8 @@
 """Packages of the IOI's task preparation system, read after their tests were generated.
 
 Its graders are known to the judge under the names that they have in an export for the contest system:
-grader/cpp/<grader_name>.cpp is what a submission is compiled with, grader/manager.cpp is the manager.
+grader/cpp/<grader_name>.cpp is what a submission is compiled with, grader/py/<grader_name>.py imports it, and
+grader/manager.cpp is the manager.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ioi_eval.model.values import (
     TaskOptions,
     TaskType,
 )
-from ioi_eval.problems.cms import USER_IO, manager_of, read_options, read_params, with_sources
+from ioi_eval.problems.cms import USER_IO, check_module, manager_of, read_options, read_params, with_sources
 from ioi_eval.problems.package import (
     DeclaredFormat,
     files_below,
@@ -68,6 +69,8 @@ class Tps(DeclaredFormat):
         names = tuple(test.name for test in tests)
         subtasks = _subtasks(folder, names, faults)
         code = self.checked_id(folder, where, header, faults)
+        if options.with_grader:
+            check_module(code.lower(), task, graders, faults, "grader/py")
         return Problem(
             id=code,
             name=header.text("title", code),
@@ -110,17 +113,17 @@ def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], fault
 
 
 def _graders(folder: Path, header: Fields, task: TaskType) -> tuple[NamedBlob, ...]:
-    """Return the files of grader/cpp, grader/c and grader itself, such as the manager's."""
+    """Return the files of grader/cpp, grader/c, grader/py and grader itself, such as the manager's."""
     files = files_below(folder, "grader")
     inside = {
         f"graders/{file.name.removeprefix(place)}": file.content
-        for place in ("grader/", "grader/c/", "grader/cpp/")  # what comes later wins
+        for place in ("grader/", "grader/py/", "grader/c/", "grader/cpp/")  # what comes later wins
         for file in files
         if file.name.startswith(place) and (place != "grader/" or len(PurePosixPath(file.name).parts) == 2)
     }
     has_stub = task is TaskType.COMMUNICATION and (folder / "grader/cpp/stub.cpp").is_file()
     own = header.text("grader_name", "stub" if has_stub else "grader")
-    for suffix in (".cpp", ".c"):
+    for suffix in (".cpp", ".c", ".py"):
         # The grader that the package names gets the name by which submissions are compiled with it.
         grader = inside.pop(f"graders/{own}{suffix}", None)
         known_as = f"{grader_name(task)}{suffix}"

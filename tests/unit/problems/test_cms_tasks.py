@@ -282,3 +282,42 @@ def test_what_a_task_type_lacks(
     quiet = subtask_files(["2-01"], ["2-01"])
     fields = {"task_type_params": {}, **fields}
     assert words in str(only_error(write_package(files={**quiet, **files}, **fields)))
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "fields", "words"),
+    [
+        ("sum", "import sum\n", {}, ""),
+        ("Sum", "from sum import solve\n", {}, ""),
+        ("sum.v2", "import solve\n", {"submission_format": ["solve.%l"]}, ""),
+        (
+            "sum",
+            "import solve\n",
+            {},
+            "does not import submissions, which are called sum.py. Import sum, or call",
+        ),
+        ("Sum", "import Sum\n", {}, "which are called sum.py. Import sum"),
+        (
+            "sum.v2",
+            "import sum\n",
+            {},
+            "cannot import submissions, which are called sum.v2.py. Call them other",
+        ),
+        ("my-sum", "import sum\n", {}, "cannot import submissions, which are called my-sum.py"),
+        ("queue", "import queue\n", {}, '"submission_format": ["NAME.%l"]'),
+    ],
+)
+def test_a_grader_in_python_imports_submissions(
+    write_package: Write, code: str, text: str, fields: dict[str, Any], words: str
+) -> None:
+    folder = write_package(files={"graders/grader.py": text}, code=code, **fields)
+    if words:
+        error = only_error(folder)
+        assert (error.where, words in str(error)) == ("sum/graders/grader.py", True)
+    else:
+        assert sound(folder).options.with_grader
+
+
+def test_a_grader_in_python_that_no_submission_meets(write_package: Write) -> None:
+    alone = {"task_type_params": {"compilation": "alone"}}
+    assert not sound(write_package(files={"graders/grader.py": "1\n"}, **alone)).options.with_grader

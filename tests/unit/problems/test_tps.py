@@ -172,6 +172,19 @@ def test_graders_in_c_lie_beside_those_in_cpp(tmp_path: Path) -> None:
     assert "graders/main.c" not in files
 
 
+def test_a_grader_in_python(tmp_path: Path) -> None:
+    named = {"grader/cpp/main.cpp": "int main() {}\n", "grader/py/main.py": "import hills\n"}
+    files = {
+        file.name: file.content.read().decode()
+        for file in sound(write(tmp_path, named, grader_name="main")).grader_files
+    }
+    assert files["graders/grader.py"] == named["grader/py/main.py"]
+    error = only_error(
+        write(tmp_path, {**named, "grader/py/main.py": "import valleys\n"}, grader_name="main")
+    )
+    assert "does not import submissions, which are called hills.py" in str(error)
+
+
 def test_the_grader_of_two_steps_is_their_manager(tmp_path: Path) -> None:
     problem = sound(write(tmp_path, type="TwoSteps"))
     assert problem.manager is None
