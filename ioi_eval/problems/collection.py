@@ -21,7 +21,7 @@ from ioi_eval.problems.dmoj import Dmoj
 from ioi_eval.problems.italy import Italy
 from ioi_eval.problems.kattis import Kattis
 from ioi_eval.problems.lightcp import LightCp
-from ioi_eval.problems.package import ARCHIVES, Package, visible
+from ioi_eval.problems.package import ARCHIVES, Package
 from ioi_eval.problems.polygon import Polygon
 from ioi_eval.problems.statements import attachments_of, document_of, statement_of
 from ioi_eval.problems.tps import Tps
@@ -277,6 +277,8 @@ def _read(folder: Path, where: str) -> Package:
     problem = package.problem
     if problem is None:
         return package
+    if pointers := _pointers(problem, folder, where):
+        return Package(where=where, format=package.format, errors=pointers)
     statement, document = problem.statement or statement_of(folder), document_of(folder)
     notes = list(package.notes)
     if document and statement is None:
@@ -298,6 +300,22 @@ def _closed(folder: Path, where: str) -> Iterator[InputError]:
     for error in closed_folders(folder):
         name = Path(where, os.path.relpath(error.filename, folder))
         yield InputError(f"cannot be read ({error.strerror})", where=str(name), remedy=MAY_READ)
+
+
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_LARGEST_POINTER = 1023  # bytes
+
+
+def _pointers(problem: Problem, folder: Path, where: str) -> tuple[InputError, ...]:
+    """Return a fault where Git LFS has not fetched tests: their files say where their contents are."""
+    contents = [blob for test in problem.tests for blob in (test.input, test.answer) if blob]
+    small = (blob for blob in contents if len(_POINTER) < blob.size <= _LARGEST_POINTER)
+    found = [blob for blob in small if blob.read().startswith(_POINTER)]
+    if not found:
+        return ()
+    file = Path(where, os.path.relpath(found[0].path, folder)) if found[0].path else where
+    words = f"{len(found)} files of tests are pointers of Git LFS"
+    return (InputError(words, where=str(file), remedy="Fetch their contents: git lfs pull"),)
 
 
 def _in_no_subtask(problem: Problem) -> list[str]:
@@ -341,7 +359,7 @@ def _places(source: Path) -> list[Path]:
 
 def _below(folder: Path, deep: int, *, zips: bool = True) -> Iterator[Path]:
     """Yield the packages and zips in a folder, in order, and those in its folders."""
-    for path in visible(folder.iterdir()):
+    for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
         if path.is_dir():
             if format_of(path):
                 yield path

@@ -648,7 +648,9 @@ class _Data:
             self._faults.add("missing file", f"data/{group}/{stem}.in", remedy=f"Add it or remove {stem}.ans")
         for stem, path in sorted(inputs.items()):
             name = f"{group}/{stem}"
-            if stem not in answers and self._needs_answers:
+            if stem not in answers and path.with_suffix(".out").is_file():
+                self._faults.add("it looks like an answer", f"data/{name}.out", remedy=f"Call it {stem}.ans")
+            elif stem not in answers and self._needs_answers:
                 self._faults.add("missing file", f"data/{name}.ans", remedy="Outputs are compared with it")
             if not name.isprintable():
                 self._faults.add("a name that cannot be printed", f"data/{name!r}", remedy="Rename its files")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, NamedTuple
 
@@ -209,9 +210,13 @@ def leads_inside(name: str) -> bool:
 
 def files_below(folder: Path, part: str) -> tuple[NamedBlob, ...]:
     """Return all files below one folder of the package, by name, hidden ones left out."""
-    found = (path.relative_to(folder) for path in (folder / part).rglob("*") if path.is_file())
-    names = [name.as_posix() for name in found if not any(word.startswith(".") for word in name.parts)]
-    return named(folder, sorted(names))
+    return named(folder, [name for name in names_below(folder, part) if _there(folder / name).is_file()])
+
+
+def names_below(folder: Path, part: str) -> list[str]:
+    """Return the names of all that lies below one folder of the package, without what is hidden."""
+    found = (path.relative_to(folder) for path in (folder / part).rglob("*"))
+    return sorted(name.as_posix() for name in found if not any(word.startswith(".") for word in name.parts))
 
 
 def named(folder: Path, names: Iterable[str]) -> tuple[NamedBlob, ...]:
@@ -321,7 +326,14 @@ def solution(source: Path | None, **said: Any) -> Solution:
 
 
 def visible(paths: Iterable[Path]) -> list[Path]:
-    return sorted(path for path in paths if not path.name.startswith("."))
+    return sorted(_there(path) for path in paths if not path.name.startswith("."))
+
+
+def _there(path: Path) -> Path:
+    """Return the path. FileNotFoundError for a link to what is not there: it would be passed over."""
+    if path.is_symlink() and not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "a link that leads nowhere", path)
+    return path
 
 
 # --- programs with testlib.h, which many packages and datasets leave to the judge -------------------
@@ -369,14 +381,38 @@ def tests_of(folder: Path, needs_answers: bool, faults: Faults) -> tuple[Test, .
         faults.add(
             "missing file", f"tests/{name}.out", remedy="There is no checker: outputs are compared with it"
         )
+    _check_others(folder, frozenset() if needs_answers else inputs.keys() - answers.keys(), faults)
     for name in sorted(name for name in inputs if not name.isprintable()):
         faults.add("a test's name that cannot be printed", f"tests/{name!r}", remedy="Rename its files")
     return tuple(test_of(name, inputs[name], answers.get(name)) for name in sorted(inputs))
 
 
+_NO_TESTS = frozenset({"mapping", "gen_summary"})  # of TPS
+_ANSWERS = frozenset({".a", ".ans", ".answer", ".ok", ".out", ".output", ".res", ".sol"})
+_NAMED = 5  # files
+
+
+def _check_others(folder: Path, unanswered: Collection[str], faults: Faults) -> None:
+    """Tell which files in tests/ are passed over; one that must be an answer is a fault."""
+    others = [
+        path.name
+        for path in visible((folder / "tests").glob("*"))
+        if path.is_file() and path.suffix not in (".in", ".out") and path.name not in _NO_TESTS
+    ]
+    answers = [
+        name for name in others if Path(name).suffix.lower() in _ANSWERS and Path(name).stem in unanswered
+    ]
+    if answers:
+        words = f"{len(answers)} tests have no NAME.out, and files that look like answers"
+        faults.add(words, f"tests/{answers[0]}", remedy=f"Call it {Path(answers[0]).stem}.out")
+    elif others:
+        names = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
+        faults.note(f"passed over, as neither NAME.in nor NAME.out: {names}", "tests")
+
+
 def _by_name(folder: Path, suffix: str) -> dict[str, Path]:
-    found = visible(path for path in (folder / "tests").glob(f"*{suffix}") if path.is_file())
-    return {path.name.removesuffix(suffix): path for path in found}
+    found = visible((folder / "tests").glob(f"*{suffix}"))
+    return {path.name.removesuffix(suffix): path for path in found if path.is_file()}
 
 
 def test_of(name: str, input_file: Path, answer: Path | None) -> Test:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ioi_eval.model.values import Blob, NamedBlob
-from ioi_eval.problems.package import files_below
+from ioi_eval.problems.package import named, names_below
 
 _TEXTS = (".md", ".tex", ".txt")
 _FOLDERS = ("statement", "statements", "problem_statement", "statement-sections", "statements/english")
@@ -28,7 +28,8 @@ def statement_of(folder: Path) -> Blob | None:
 
 def attachments_of(folder: Path) -> tuple[NamedBlob, ...]:
     """Return the files that a package hands to contestants. A link that leads out of the package is none."""
-    found = (file for part in _HANDED_OUT for file in files_below(folder, part))
+    names = (name for part in _HANDED_OUT for name in names_below(folder, part))
+    found = named(folder, (name for name in names if (folder / name).is_file()))
     inside = (file for file in found if (folder / file.name).resolve().is_relative_to(folder.resolve()))
     return tuple(NamedBlob(name=file.name.partition("/")[2], content=file.content) for file in inside)
 

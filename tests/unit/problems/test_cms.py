@@ -124,6 +124,18 @@ def test_a_checker_may_do_without_expected_outputs(write_package: Write) -> None
     assert sound(write_package(files={"tests/1-01.out": None})).tests[0].answer is None
 
 
+def test_answers_of_another_name_are_not_none(write_package: Write) -> None:
+    """The checker would have got an empty answer."""
+    error = only_error(write_package(files={"tests/1-01.out": None, "tests/1-01.ans": "3"}))
+    assert str(error).endswith("1 tests have no NAME.out, and files that look like answers. Call it 1-01.out")
+    assert error.where == "sum/tests/1-01.ans"
+
+
+def test_files_that_are_no_tests_are_told(write_package: Write) -> None:
+    package = read(write_package(files={"tests/3-01.IN": "1", "tests/1-01.txt": "easy", "tests/mapping": ""}))
+    assert package.notes == ("sum/tests: passed over, as neither NAME.in nor NAME.out: 1-01.txt, 3-01.IN",)
+
+
 def test_hidden_and_foreign_files_are_passed_over(write_package: Write) -> None:
     foreign = {
         "graders/.swp": "x",

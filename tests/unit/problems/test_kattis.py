@@ -325,6 +325,12 @@ def test_keys_that_decide_nothing_are_passed_over(tmp_path: Path) -> None:
         ({"data/secret/g/testdata.yaml": "range: 0 9\n"}, None, "data/secret/g/testdata.yaml", "no tests"),
         ({"data/secret/01-small.in": None}, None, "data/secret/01-small.in", "missing file"),
         ({"data/secret/01-small.ans": None}, None, "data/secret/01-small.ans", "missing file"),
+        (
+            {**VALIDATOR, "data/secret/1.in": "", "data/secret/1.out": ""},
+            CUSTOM,
+            "data/secret/1.out",
+            "looks like an answer. Call it 1.ans",
+        ),
         ({"data/secret/testdata.yaml": "{"}, None, "data/secret/testdata.yaml", "broken YAML"),
         (
             {"data/secret/testdata.yaml": "output_validator_flags: case_senstive\n"},

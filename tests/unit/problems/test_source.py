@@ -165,6 +165,35 @@ def test_a_folder_that_cannot_be_read_is_not_an_empty_one(
     assert found.problem is None and [error.where for error in found.errors] == [closed]
 
 
+@pytest.mark.parametrize("link", ["tests/2-01.in", "checker/checker.cpp", "subtasks/02-all.json"])
+def test_links_that_lead_nowhere(write_package: Write, cache: Path, link: str) -> None:
+    """As those of git-annex before it has fetched anything. The package would be worth other points."""
+    package = write_package(files={link: None, "tests/2-01.out": None} if "tests" in link else {link: None})
+    (package / link).symlink_to("nowhere")
+    with pytest.raises(InputError, match=rf"{link}: cannot be read \(a link that leads nowhere\)"):
+        load_problems(package, cache=cache)
+
+
+def test_links_that_lead_nowhere_where_nothing_is_read(write_package: Write, cache: Path) -> None:
+    package = write_package(files={"att/read.me": ""})
+    for link in ("tools", "att/sample.zip"):
+        (package / link).symlink_to("nowhere")
+    (package.parent / "other").symlink_to("nowhere")
+    assert [file.name for file in load_problems(package.parent, cache=cache)["sum"].attachments] == [
+        "read.me"
+    ]
+
+
+def test_tests_that_git_lfs_has_not_fetched(write_package: Write, cache: Path) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
+    package = write_package(files={"tests/1-01.out": pointer, "tests/2-01.in": pointer})
+    [found] = check_problems(zipped(package, package.parent / "sum.zip"), cache=cache)
+    assert [str(error) for error in found.errors] == [
+        f"{package.parent}/sum.zip/tests/1-01.out: 2 files of tests are pointers of Git LFS."
+        " Fetch their contents: git lfs pull"
+    ]
+
+
 def test_what_a_zip_holds_stays_in_the_cache_until_it_is_closed(write_package: Write, cache: Path) -> None:
     folder = write_package()
     problems = load_problems(zipped(folder, folder.parent / "package.zip"), cache=cache)
