@@ -229,6 +229,7 @@ class _Cases:
         self.checkers: dict[str, CaseChecker] = {}
         self.limits = set[tuple[float | None, int | None]]()  # seconds and KiB that cases have of their own
         self._batches = 0
+        self._unanswered: list[Fields] = []  # cases whose outputs would be compared with nothing
 
     def read(self) -> tuple[Subtask, ...]:
         pretests = self._parts(_PRETESTS) if self._header.has(_PRETESTS) else []
@@ -237,6 +238,11 @@ class _Cases:
             self._header.fault(_CASES, "no cases", _EXPECTED)
         elif not any(part.points for part in parts):
             self._header.fault("points", "nothing is worth points", "Give cases or batches points")
+        if self._unanswered:
+            words = f"missing in {len(self._unanswered)} cases, and outputs are compared with it"
+            self._unanswered[0].fault(
+                "out", words, "Name the answer, an empty file if nothing is to be written"
+            )
         if len(self.limits) > 1:
             self._header.fault(_CASES, "limits differ between cases", "Give all of them the same")
         return tuple(_subtasks(parts, [part for part in parts if part.name]))
@@ -310,6 +316,9 @@ class _Cases:
         binary = fields.flag("binary_data", False)
         blobs = [self._content(fields, key, binary=binary) for key in ("in", "out")]
         checker = chosen(fields)
+        made = fields.has("generator") and self._folder is not None
+        if not (fields.has("out") or made or self._header.has("interactive")) and checker.name in _OWN:
+            self._unanswered.append(fields)
         values = {"points": points, "position": position, "batch": batch, "stops": stops, "binary": binary}
         arguments = (checker.argument({**values, "problem": self._problem}),)
         self.tests.append(Test(name=name, input=blobs[0], answer=blobs[1], arguments=arguments))
@@ -370,14 +379,20 @@ def _matched(header: Fields, data: Data, values: Mapping[str, Any]) -> Iterator[
         header.fault("archive", "missing", "Name the archive whose files are the cases, or list the cases")
         return
     groups: dict[Any, dict[Any, dict[str, str]]] = {}
-    batches = set[Any]()
+    batches, formats = set[Any](), header.under(_CASES, values)
     for key, side in (("input_format", "in"), ("output_format", "out")):
-        pattern = _pattern(header.under(_CASES, values), key)
+        pattern = _pattern(formats, key)
         for name in data.names() if pattern else ():
             if pattern and (found := pattern.match(name)):
                 batch, case = _number(found, "batch"), _number(found, "case")
                 batches |= set() if batch is None else {batch}
-                groups.setdefault(case if batch is None else batch, {}).setdefault(case, {})[side] = name
+                group = groups.setdefault(case if batch is None else batch, {}).setdefault(case, {})
+                if case is None:
+                    formats.fault(key, f"it finds no case in {name!r}", "Name a group: (?P<case>\\d+)")
+                elif side in group:
+                    words = f"{group[side]!r} and {name!r} are one case, {case}"
+                    formats.fault(key, words, "Rename one, or list the cases")
+                group[side] = name
     points = values.get("case_points")
     given = iter(points) if isinstance(points, list) else itertools.repeat(header.values.get("points", 1))
     for key in sorted(groups, key=_in_order):

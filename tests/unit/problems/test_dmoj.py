@@ -153,6 +153,28 @@ def test_names_and_points_of_one_s_own(tmp_path: Path) -> None:
     assert [test.answer and test.answer.read() for test in problem.tests] == [b"ans1\n", b"ans2\n"]
 
 
+@pytest.mark.parametrize(
+    ("formats", "names", "words"),
+    [
+        (
+            "",
+            ("s.1.in", "s.1.out", "s.2a.in", "s.2a.out", "s.2b.out"),
+            "'s.2a.out' and 's.2b.out' are one case, 2",
+        ),
+        ("test_cases: {input_format: 'in.*'}\n", ("in1", "out1"), "it finds no case in 'in1'. Name a group"),
+        ("", ("s1.in", "s1.out", "s2.in"), "missing in 1 cases"),
+    ],
+)
+def test_files_of_an_archive_that_would_be_lost(
+    tmp_path: Path, formats: str, names: tuple[str, ...], words: str
+) -> None:
+    folder = package(tmp_path, f"archive: all.zip\n{formats}")
+    with zipfile.ZipFile(folder / "all.zip", "w") as archive:
+        for name in names:
+            archive.writestr(name, name)
+    assert words in str(read(folder, "pond").errors[0])
+
+
 def test_programs() -> None:
     lodestone, pulleys = sound(PACKAGES / "lodestone"), sound(PACKAGES / "pulleys")
     assert lodestone.task_type is TaskType.INTERACTIVE
@@ -236,6 +258,16 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
             "test_cases: {input_format: '(', output_format: x}\narchive: 1.in",
             "test_cases.input_format",
             "expression",
+        ),
+        (
+            "test_cases: [{in: 1.in}, {in: 2.in, out: 2.out}]",
+            "test_cases.0.out",
+            "missing in 1 cases, and outp",
+        ),
+        (
+            "test_cases: [{batched: [{in: 1.in, out: 1.out}, {in: 1.in}, {in: 2.in}]}]\nchecker: floats",
+            "test_cases.0.batched.1.out",
+            "missing in 2 cases, and outputs are compared with it. Name the answer, an empty file",
         ),
         ("checker: flots\n" + LISTED, "checker", "'flots' is not known. Did you mean 'floats'"),
         ("checker: check.py\n" + LISTED, "checker", "no file 'check.py' in the package"),
