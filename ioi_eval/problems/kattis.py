@@ -226,6 +226,9 @@ def _check_legacy(header: Fields) -> None:
         )
 
 
+_DRIVERS = frozenset({"main.py", "__main__.py", "main.js"})  # of languages that start one source
+
+
 def _included(folder: Path, faults: Faults) -> Iterator[NamedBlob]:
     """Yield the files in include/, a folder for each language or `default`, under our names of languages."""
     for path in visible((folder / "include").glob("*/")):
@@ -236,6 +239,11 @@ def _included(folder: Path, faults: Faults) -> Iterator[NamedBlob]:
             continue
         for file in files_below(folder, f"include/{name}"):
             rest = file.name.removeprefix(f"include/{name}/")
+            if rest in _DRIVERS:
+                words = "it would be started in the place of submissions, which is not done here"
+                faults.add(
+                    words, file.name, remedy="Only runners that submissions are compiled with are used"
+                )
             if started := sorted(_starts(file) - _FORKS):
                 words = f"submissions are built with it, and it calls {started[0]}"
                 faults.add(words, file.name, remedy="It may fork; submissions start no other programs")
@@ -524,6 +532,12 @@ _VALIDATOR_FLAGS, _ARGUMENTS = (
 )  # the second in younger versions
 SAMPLE, SECRET = "sample", "secret"
 _OF_PROBLEM = ("accept_score", "reject_score", "range", "on_reject")  # once stood in problem.yaml
+_OF_GROUPS = (*_OF_PROBLEM, "grading", "grader_flags", _VALIDATOR_FLAGS, "input_validator_flags")
+_OF_TESTS = (  # in younger versions, of groups as well; the last two in drafts
+    *("args", _ARGUMENTS, "input_validator_args", "static_validator_args"),
+    *("input_visualizer_args", "output_visualizer_args", "full_feedback", "hint", "description"),
+    *(_VALIDATOR_FLAGS, "input_validator_flags"),
+)
 
 
 class DataGroup(NamedTuple):
@@ -624,8 +638,11 @@ class _Data:
             file = f"{place}/{path.name}"
             if path.suffix == ".files" and path.is_dir():
                 self._faults.add("submissions get no files here", file, remedy="Only standard input is given")
-            if self._is_of_test(path) and (read_mapping(self._folder, file, self._faults) or {}).get("args"):
+            values = (read_mapping(self._folder, file, self._faults) or {}) if self._is_of_test(path) else {}
+            if values.get("args"):
                 self._faults.add("submissions get no arguments here", file, field="args")
+            for key in sorted(values.keys() - set(_OF_TESTS)):
+                self._faults.add(_UNKNOWN, file, field=key, remedy=nearest(key, _OF_TESTS))
 
     def _is_of_test(self, path: Path) -> bool:
         """Return True for the settings of a single test."""
@@ -767,6 +784,7 @@ class _Rules:
         grading = group.fields.values.get("grading") or "default"
         if grading not in ("default", _CUSTOM) and (not group.name or "grading" in group.own):
             group.fields.fault("grading", f"{shown(grading)} is not understood", "Expected default or custom")
+        _check_group_keys(group, _OF_GROUPS, self._faults)
         if is_custom(group):  # its flags are not the default grader's
             return
         for flag in dict.fromkeys(group.grader_flags):
@@ -808,6 +826,15 @@ class _Rules:
             group.fields.fault("range", "what the group is worth is not said", remedy)
             return 0.0
         return highest
+
+
+def _check_group_keys(group: DataGroup, known: Sequence[str], faults: Faults) -> None:
+    """Refuse a misspelt setting of a group, and note one that the format does not know."""
+    for key in sorted(group.own.difference(known)):
+        if near(key, known):
+            group.fields.fault(key, _UNKNOWN, nearest(key, known))
+        else:
+            faults.note(f"{group.fields.place(key)}: {_UNKNOWN}, and it is passed over", group.fields.file)
 
 
 def is_custom(group: DataGroup) -> bool:
@@ -896,7 +923,6 @@ _PASS_FAIL, _SUM, _LEAST = _MODES
 _WORTH = 100.0  # of all, where nothing else is said
 _SCORED = ("max_score", "score_aggregation", "require_pass")  # of secret/ and the groups right in it
 _STATIC = frozenset({"static_validation", "static_validation_score"})  # the first in drafts
-_OTHERS = ("args", "full_feedback", "hint", "description", _VALIDATOR_FLAGS, "input_validator_flags")
 
 
 def _check_settings(root: DataGroup, faults: Faults, *, scoring: bool) -> None:
@@ -912,8 +938,10 @@ def _check_settings(root: DataGroup, faults: Faults, *, scoring: bool) -> None:
             elif key in _SCORED and not graded:
                 remedy = "Only scoring problems have it, in secret/ and its groups"
                 group.fields.fault(key, "nothing is graded by it here", remedy)
-            elif scoring and key not in (*_SCORED, *_OTHERS) and not key.endswith("_args"):
-                group.fields.fault(key, "not understood", nearest(key, _SCORED))
+            elif scoring and key not in (*_SCORED, *_OF_TESTS):
+                group.fields.fault(key, "not understood", nearest(key, (*_SCORED, *_OF_TESTS)))
+        if not scoring:
+            _check_group_keys(group, (*_SCORED, *_STATIC, *_OF_TESTS), faults)
 
 
 def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:

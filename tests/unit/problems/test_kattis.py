@@ -338,6 +338,18 @@ def test_keys_that_decide_nothing_are_passed_over(tmp_path: Path) -> None:
             "data/secret/testdata.yaml",
             "'case_senstive' is no flag of the default validator",
         ),
+        (
+            {"data/secret/testdata.yaml": "output_validators_flags: float_tolerance 1e-6\n"},
+            None,
+            "data/secret/testdata.yaml",
+            "the format knows no such key. Did you mean 'output_validator_flags'",
+        ),
+        (
+            {"include/python3/main.py": ""},
+            None,
+            "include/python3/main.py",
+            "would be started in the place of",
+        ),
         ({}, CUSTOM, "output_validators", "no program"),
         ({**VALIDATOR, "output_validators/b.py": ""}, CUSTOM, "output_validators", "2 programs"),
         (
@@ -382,6 +394,12 @@ def test_any_header_is_a_problem_or_faults(
     package = Kattis().read_package(folder, "x")
     assert (package.problem is None) is bool(package.errors)
     assert all(error.where for error in package.errors)
+
+
+def test_settings_of_a_group_that_the_format_does_not_know(tmp_path: Path) -> None:
+    folder = write(tmp_path / "p", {"data/secret/testdata.yaml": "author: me\ngrader_flags: min\n"})
+    (note,) = read(folder, "p").notes
+    assert note == "p/data/secret/testdata.yaml: author: the format knows no such key, and it is passed over"
 
 
 def test_the_files_of_these_tests_are_a_package(tmp_path: Path) -> None:

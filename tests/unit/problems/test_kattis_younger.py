@@ -94,6 +94,20 @@ def test_the_type_says_what_is_interactive(tmp_path: Path) -> None:
             "no arguments",
         ),
         ({"data/secret/02-big.yaml": "args: [x]\n"}, "", "data/secret/02-big.yaml", "args", "no arguments"),
+        (
+            {"data/secret/02-big.yaml": "output_validator_arg: [x]\n"},
+            "",
+            "data/secret/02-big.yaml",
+            "output_validator_arg",
+            "knows no such key. Did you mean 'output_validator_args'",
+        ),
+        (
+            {"data/secret/test_group.yaml": "output_validators_args: [x]\n"},
+            "",
+            "",
+            "output_validators_args",
+            "knows no such key. Did you mean 'output_validator_args'",
+        ),
         ({"data/secret/02-big.files/a": ""}, "", "data/secret/02-big.files", "", "no files here"),
         (
             {"data/secret/test_group.yaml": "output_validator_args: x\n"},
