@@ -120,7 +120,7 @@ _WANTS = (
           remedy="Set PISTON_RUN_MEMORY_LIMIT=-1 on the server"),
     _Want(field="max_compile_memory", name="compile memory", least=_BUILD, enough=_BUILD, unit="bytes",
           remedy="Set PISTON_COMPILE_MEMORY_LIMIT=-1 on the server"),
-    _Want(field="max_body", name="request body", least=1 << 20, enough=32 << 20, unit="bytes",
+    _Want(field="max_body", name="request body", least=4 << 20, enough=32 << 20, unit="bytes",
           remedy=_RECEIVES, option="--max-body 512mb"),
     _Want(field="max_output", name="output", least=64_000, enough=4 << 20, unit="bytes",
           remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server", option="--max-output 64mb"),

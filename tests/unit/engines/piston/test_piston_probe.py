@@ -383,6 +383,12 @@ def test_limits_in_words(limit: int | None, ok: bool | None, words: str) -> None
     assert (found_ok, detail) == (ok, words) and bool(remedy) == (ok is not True)
 
 
+@pytest.mark.parametrize(("limit", "ok"), [(1 << 20, False), (3 << 20, False), (4 << 20, None)])
+def test_requests_have_room_for_an_ordinary_program(limit: int, ok: bool | None) -> None:
+    """A static program in C++ takes a megabyte of one. Where there is none, it would be too large: CE."""
+    assert lines_of(max_body=limit)["request body"][0] is ok
+
+
 def test_memory_for_builds_is_that_of_the_stage_that_builds() -> None:
     for runtime, name in (("ioi_eval", "compile memory"), ("bash", "memory")):
         ok, _, remedy = lines_of(runtime=runtime, max_compile_memory=1 << 30, max_run_memory=1 << 30)[name]
