@@ -85,12 +85,17 @@ def check_content_type(header: str | None) -> None:
 # --- and what a client makes of one ------------------------------------------------------------------
 
 
+_PAGE = re.compile(rb"<(?:title|h1)\b[^>]*>\s*([^<]+)", re.IGNORECASE)  # what a gateway answers with
+_HEAD = 4096  # bytes of it
+
+
 def words_of(body: bytes) -> str:
-    """Return the words of a refusal: `message`, the first line of `stack`, or the body itself, cut."""
+    """Return the words of a refusal: `message`, the first line of `stack`, a page's title, the body."""
     try:
         reply: Any = msgspec.json.decode(shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError):
-        reply = body[:200].decode(errors="replace")
+        page = _PAGE.search(body, 0, _HEAD)
+        reply = (page[1] if page else body[:200]).decode(errors="replace")
     if isinstance(reply, dict):
         reply = reply.get("message") or reply.get("stack") or ""
     return str(reply).partition("\n")[0].strip()[:500]
@@ -111,6 +116,10 @@ _STATUSES = {status.value: status for status in StageStatus}
 _BUSY = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, 503}
 _NOT_THE_JOBS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, 405, 407}
 _TOO_LARGE = "PayloadTooLargeError"
+_GAVE_UP = (
+    "; what is between gave up before the server answered: give it more time than the longest job takes"
+    " (proxy_read_timeout of nginx, timeout server of HAProxy)"
+)
 BODY = "body"
 """What `JobTooLarge.limit` says where a request is too large; otherwise it has a name of `LIMITS`."""
 
@@ -190,11 +199,12 @@ def _stage(stage: _Stage) -> Stage:
 
 def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
     """Return the error for a status other than 200. Its type says whose fault it is."""
-    words = words_of(body)
+    words = words_of(body).removeprefix(f"{status} ")
     text = (
         f"{endpoint}: " * bool(endpoint)
         + f"HTTP {status}"
         + (f": {words}" if words else " with an empty body" if not body else "")
+        + _GAVE_UP * (status == HTTPStatus.GATEWAY_TIMEOUT)
     )
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (
         status == HTTPStatus.BAD_REQUEST and _TOO_LARGE in words

@@ -150,7 +150,7 @@ def findings(report: EndpointReport) -> tuple[Condition, ...]:
 
 def _unreachable(reason: str) -> Condition:
     remedy = "Check that the server runs and that this machine reaches it"
-    if _FOREIGN in reason:
+    if _FOREIGN in reason or "HTTP 504" in reason:  # which says what to do
         remedy = ""
     elif "HTTP 401" in reason or "HTTP 403" in reason:
         remedy = _TOKEN

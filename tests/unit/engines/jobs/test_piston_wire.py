@@ -148,6 +148,24 @@ def test_what_else_may_come(status: int, body: bytes, kind: type[EngineError]) -
     assert type(caught.value) is kind
 
 
+_NGINX = b"<html>\r\n<head><title>%b</title></head>\r\n<body>\r\n<center><h1>%b</h1></center></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (502, _NGINX.replace(b"%b", b"502 Bad Gateway"), "HTTP 502: Bad Gateway"),
+        (504, b"<html><body><h1>504 Gateway Time-out</h1>\nNot in time.\n</body></html>", "timeout server"),
+        (413, _NGINX.replace(b"%b", b"413 Request Entity Too Large"), "HTTP 413: Request Entity Too Large)"),
+        (502, b"<!DOCTYPE html>\n<p>Away", "HTTP 502: <!DOCTYPE html>"),
+    ],
+)
+def test_pages_of_gateways_in_words(status: int, body: bytes, words: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        decode_reply(status, body)
+    assert words in str(caught.value)
+
+
 def test_words_of_a_submission_are_no_refusal() -> None:
     said = "run_timeout cannot exceed the configured limit of 1 PayloadTooLargeError Resource temporarily"
     result = decode_reply(200, encode_result(JobResult(run=Stage(stdout=said, stderr=said, code=0))))
