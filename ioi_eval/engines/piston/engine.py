@@ -483,10 +483,10 @@ class _Servers(Members[HttpEndpoint]):
         if not self.found:
             raise EngineUnavailable(f"no server was found by {self._discovery}")
         there, rests, patient = await self._reachable(), 0, now() + self._patience.margin
-        while not there and now() < patient and any(report.full for report in self.reports.values()):
+        while not there and now() < patient and any(report.passes for report in self.reports.values()):
             for report in self._in_order() if not rests else ():
-                if report.full:
-                    self.pool.changed(report.url, Change.FULL, report.reason)
+                if report.passes:
+                    self.pool.changed(report.url, report.passes, report.reason)
             await asyncio.sleep(self._patience.rest_after(rests))
             there, rests = await self._reachable(), rests + 1
         if self._wanted.profile is None and (used := other_runtime(there)):

@@ -23,11 +23,13 @@ from ioi_eval.engines.contract import (
     QUICK_LINKER,
     TRIAL,
     WORKS,
+    Change,
     Condition,
 )
 from ioi_eval.engines.jobs.headers import brought_early
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
+    GatewayAlone,
     decode_reply,
     decode_runtimes,
     encode_request,
@@ -236,8 +238,9 @@ async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
 
 def _unusable(report: EndpointReport, error: EngineError) -> EndpointReport:
     reason = str(error) if report.url in str(error) else f"{report.url}: {error}"
-    full = isinstance(error, EngineOverloaded)
-    return msgspec.structs.replace(report, reachable=False, reason=reason, full=full)
+    passing = Change.FULL if isinstance(error, EngineOverloaded) else Change.LOST
+    passes = passing if isinstance(error, EngineOverloaded | GatewayAlone) else None
+    return msgspec.structs.replace(report, reachable=False, reason=reason, passes=passes)
 
 
 class _Hello(msgspec.Struct):

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.cluster import differing, offers_of
-from ioi_eval.engines.contract import Condition, Profile, least
+from ioi_eval.engines.contract import Change, Condition, Profile, least
 from ioi_eval.engines.piston.sending import WORKER, Identity
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.values import Value
@@ -32,7 +32,7 @@ class EndpointReport(Value):
     url: str
     reachable: bool = True
     reason: str = ""  # why it is not
-    full: bool = False  # it turned the question away, and may have room later
+    passes: Change | None = None  # what keeps it from being reached, where that may pass
     server: str = ""  # what it calls itself: Piston v3.1.1
     isolates: bool | None = None  # the current server does; the one before says nothing of statuses and times
     runtimes: tuple[str, ...] = ()  # names and aliases

@@ -15,6 +15,7 @@ from recorded import SAMPLES, reply
 
 from ioi_eval.engines.jobs.piston_api import (
     LIMITS,
+    GatewayAlone,
     RefusedRequest,
     check_content_type,
     check_limits,
@@ -138,7 +139,8 @@ def test_which_limit(name: str, limit: str) -> None:
         (422, b"", JobRejected),
         (429, b"slow down", EngineOverloaded),
         (500, b"", EngineUnavailable),
-        (502, b"<html>", EngineUnavailable),
+        (502, b"<html>", GatewayAlone),
+        (504, b"<html>", GatewayAlone),
         (503, b'{"message": "queue is full"}', EngineOverloaded),
     ],
 )

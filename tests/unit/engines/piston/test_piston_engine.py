@@ -159,10 +159,12 @@ async def test_being_turned_away_does_not_use_attempts_up() -> None:
         assert len(server.executed) == 10
 
 
-async def test_servers_that_are_full_when_a_run_begins_are_waited_for() -> None:
+@pytest.mark.parametrize(("status", "change"), [(503, Change.FULL), (502, Change.LOST), (504, Change.LOST)])
+async def test_servers_that_may_come_when_a_run_begins_are_waited_for(status: int, change: Change) -> None:
+    """They are full, or a gateway says that the server behind it is not there yet."""
     heard = list[ServerEvent]()
     async with Loopback() as server:
-        server.runtimes_status = 503
+        server.runtimes_status = status
 
         def hear(event: ServerEvent) -> None:
             heard.append(event)
@@ -173,10 +175,10 @@ async def test_servers_that_are_full_when_a_run_begins_are_waited_for() -> None:
         async with engine:
             assert (await engine.execute(job("late"))).run.stdout == "late"
     [event] = heard
-    assert isinstance(event, ServerChanged) and (event.url, event.change) == (server.url, Change.FULL)
+    assert isinstance(event, ServerChanged) and (event.url, event.change) == (server.url, change)
 
 
-@pytest.mark.parametrize(("status", "asked"), [(503, 3), (502, 1)])
+@pytest.mark.parametrize(("status", "asked"), [(503, 3), (502, 3), (500, 1)])
 async def test_one_that_stays_full_or_is_not_there_is_refused(status: int, asked: int) -> None:
     async with Loopback() as server:
         server.runtimes_status = status
