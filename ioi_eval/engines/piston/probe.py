@@ -203,6 +203,7 @@ def _number(word: str | None) -> int | None:
 
 
 _TIME = 60.0  # seconds for any answer
+_BRIEF = 10.0  # where no answer says nothing
 _TIMES = (_TIME, 120.0, 240.0)  # for the answer of a script, until it ends by itself
 _LIST = f"{API}/runtimes"
 # More than any limit, and less than what makes a timer of the server's overflow.
@@ -301,6 +302,7 @@ class Prober:
             "contents": health.contents,
             "keeps_programs": health.keeps_programs,
             "max_body": await self._body(report.url),
+            "max_passed": await self._passed(report.url),
         }
         if runtime:
             for field, (name, much) in _ASKED.items():
@@ -364,6 +366,13 @@ class Prober:
             except JobRejected:
                 taken = size
         return None
+
+    async def _passed(self, url: str) -> int | None:
+        """By headers of requests: what is between may count a body as it comes, compressed."""
+        for size in reversed(_BODIES):
+            if await self._wire.lets_through(url, size, _BRIEF) is not False:
+                return None if size == _BODIES[-1] else size
+        return _STOCK_BODY
 
     async def _ended(self, url: str, job: Job, most: int | None, worker: str = "") -> Stage:
         """Run a script with enough time. Lines that it did not reach are no finding.

@@ -55,6 +55,7 @@ class EndpointReport(Value):
     max_run_memory: int | None = None
     max_compile_memory: int | None = None
     max_body: int | None = None
+    max_passed: int | None = None  # of a request, by what is between
     max_output: int | None = None
     max_file: int | None = None
     max_processes: int | None = None
@@ -93,6 +94,7 @@ _TOKEN = (
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
 _BUILD = 2 << 30  # bytes that a build job asks for
+_LEAST_BODY = 4 << 20  # bytes of a request, of which an ordinary program takes one or two million
 
 
 class _Want(Value):
@@ -120,7 +122,7 @@ _WANTS = (
           remedy="Set PISTON_RUN_MEMORY_LIMIT=-1 on the server"),
     _Want(field="max_compile_memory", name="compile memory", least=_BUILD, enough=_BUILD, unit="bytes",
           remedy="Set PISTON_COMPILE_MEMORY_LIMIT=-1 on the server"),
-    _Want(field="max_body", name="request body", least=4 << 20, enough=32 << 20, unit="bytes",
+    _Want(field="max_body", name="request body", least=_LEAST_BODY, enough=32 << 20, unit="bytes",
           remedy=_RECEIVES, option="--max-body 512mb"),
     _Want(field="max_output", name="output", least=64_000, enough=4 << 20, unit="bytes",
           remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server", option="--max-output 64mb"),
@@ -144,6 +146,7 @@ def findings(report: EndpointReport) -> tuple[Condition, ...]:
         *_boxes(report),
         _runtimes(report),
         *_limits(report),
+        *_between(report),
         *_inside(report),
     )
 
@@ -204,6 +207,17 @@ def _limits(report: EndpointReport) -> Iterator[Condition]:
             yield Condition(
                 name=want.name, ok=False if bad else None, detail=detail, remedy=own or want.remedy
             )
+
+
+def _between(report: EndpointReport) -> Iterator[Condition]:
+    """Report a gateway's own limit. To workers go fewer tests at a time, and what recurs goes alone."""
+    if report.max_passed is not None:
+        yield Condition(
+            name="gateway",
+            ok=None if report.is_ours or report.max_passed >= _LEAST_BODY else False,
+            detail=f"lets through requests of up to {_amount(report.max_passed, 'bytes')} only",
+            remedy="Raise its limit (client_max_body_size of nginx) to 512mb",
+        )
 
 
 def _amount(number: int, unit: str) -> str:
@@ -329,6 +343,8 @@ def other_runtime(reports: Sequence[EndpointReport]) -> tuple[str, ...]:
 def _limit(report: EndpointReport, name: str) -> int | None:
     """Return a limit; that of builds is the least of both clocks, for compilers do not wait."""
     own: int | None = getattr(report, name)
+    if name == "max_body" and not report.is_ours:  # to workers not all of a job goes in one request
+        return least(own, report.max_passed)
     return least(own, report.max_compile_cpu_time) if name == "max_compile_time" else own
 
 

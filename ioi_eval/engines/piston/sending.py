@@ -6,7 +6,7 @@ import hashlib
 import ipaddress
 import socket
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from http import HTTPStatus
 from secrets import token_hex
 from types import TracebackType
@@ -287,6 +287,35 @@ class Wire:
         except EngineError:
             self._tokens.forget(url)
             raise
+
+    async def lets_through(self, url: str, size: int, time: float) -> bool | None:
+        """Return True if a job of so many bytes gets there, False if a gateway refuses it; None: not told.
+
+        Its headers ask for that. The body is never sent.
+        """
+        import aiohttp
+
+        if self._session is None:
+            raise EngineUnavailable("the engine was closed")
+        token, wanted = self._tokens.of(url), False
+
+        async def body() -> AsyncIterator[bytes]:
+            nonlocal wanted
+            wanted = True
+            raise ConnectionAbortedError
+            yield b""
+
+        headers = {"Content-Type": "application/json", "Content-Length": str(size), "Expect": "100-continue"}
+        if token:
+            headers["Authorization"] = token.bearer
+        timeout = aiohttp.ClientTimeout(total=time, sock_connect=self._connect)
+        try:
+            async with self._session.post(
+                f"{url}{API}/execute", data=body(), headers=headers, timeout=timeout, allow_redirects=False
+            ) as response:
+                return False if response.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE else None
+        except (aiohttp.ClientError, OSError):
+            return True if wanted else None
 
     async def _answer(
         self,

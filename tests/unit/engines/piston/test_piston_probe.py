@@ -104,6 +104,50 @@ async def test_a_worker_with_stock_limits(store: Store) -> None:
     assert lines["file size"][0] is None and "PISTON_MAX_FILE_SIZE=" in lines["file size"][2]
 
 
+async def test_a_gateway_tells_what_it_lets_through_before_a_body_comes() -> None:
+    """As nginx does. A compressed body says nothing of its limit, and one as it is would be sent in vain."""
+    bodies = list[bytes]()
+
+    async def limited(request: web.Request) -> None:
+        size = request.content_length or 0
+        if size > 1 << 20:
+            raise web.HTTPRequestEntityTooLarge(max_size=1 << 20, actual_size=size)
+        assert request.transport is not None
+        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    async def silent(request: web.Request) -> None:
+        await over.wait()
+
+    async def taken(request: web.Request) -> web.Response:
+        bodies.append(await request.read())
+        return web.Response()
+
+    over = asyncio.Event()
+    for expects, told_of in ((limited, [False, True]), (silent, [None, None])):
+        application = web.Application()
+        application.router.add_post("/api/v2/execute", taken, expect_handler=expects)
+        runner = web.AppRunner(application, shutdown_timeout=0.1, handler_cancellation=True)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url, time = f"http://127.0.0.1:{runner.addresses[0][1]}", 5.0 if expects is limited else 0.05
+        async with Wire() as wire:
+            assert [await wire.lets_through(url, size, time) for size in (8 << 20, 1 << 20)] == told_of
+        over.set()
+        await runner.cleanup()
+    assert bodies == []
+
+
+def test_what_a_gateway_lets_through_bounds_jobs_for_pistons_alone() -> None:
+    """To workers the contents of jobs go one by one, and jobs are made smaller where one is refused."""
+    ours = {"server": "Piston v3.1.1 (ioi-eval worker)"}
+    assert [lines_of(max_passed=1 << 20, **more)["gateway"][0] for more in ({}, ours)] == [False, None]
+    assert "gateway" not in lines_of()
+    reports = [EndpointReport(url="http://a", max_passed=8 << 20, max_body=16 << 20, **ours)]
+    assert merged(reports).profile.max_body == 16 << 20
+    reports.append(msgspec.structs.replace(reports[0], url="http://b", server="Piston v3.1.1"))
+    assert merged(reports).profile.max_body == 8 << 20
+
+
 async def test_a_proctor_tells_what_would_confine_it_there(store: Store) -> None:
     """Ask only servers that are not ours."""
     async with Wire() as wire:
