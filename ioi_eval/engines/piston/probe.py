@@ -36,11 +36,13 @@ from ioi_eval.engines.jobs.piston_api import (
     limit_in,
 )
 from ioi_eval.engines.piston.reports import (
+    MOVED,
     NO_PISTON,
     RUNS_NOTHING,
     RUNTIMES,
     SHELLS,
     TOO_SLOW,
+    TURNED,
     EndpointReport,
     findings,
 )
@@ -228,6 +230,8 @@ async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
     """Report that a server is there, its runtimes, and a worker's identity; nothing more."""
     try:
         answer = await wire.ask("GET", url, _LIST, time)
+        if 300 <= answer.status < 400 and answer.moved:
+            return EndpointReport(url=url, reachable=False, reason=f"{url} {MOVED} {answer.moved!a}")
         runtimes = decode_runtimes(answer.status, answer.body)
     except ForeignReply as error:
         return EndpointReport(url=url, reachable=False, reason=f"{url} {NO_PISTON} ({error})")
@@ -321,7 +325,7 @@ class Prober:
             printed = len((await self._ended(report.url, _script(runtime, stairs(steps)), most)).stdout)
             fields["max_output"] = None if printed >= height(steps) else printed
             if await self._identity(report, runtime, most) != fields["identity"]:
-                raise EngineUnavailable(f"{report.url} became another server while it was looked at")
+                raise EngineUnavailable(f"{report.url} {TURNED} while it was looked at")
         return msgspec.structs.replace(report, **fields)
 
     async def _identity(self, report: EndpointReport, runtime: str, most: int | None) -> Identity:

@@ -21,6 +21,8 @@ CODEFORCES = "cf_python3"
 NO_PISTON = "is no Piston server"
 TOO_SLOW = "is too slow to be asked"
 RUNS_NOTHING = "takes jobs, but runs no script"
+MOVED = "sends its callers to"
+TURNED = "became another server"
 """Reasons why a server is left alone, of which nobody knows what it lacks, if anything."""
 
 _FOREIGN = "this worker does not answer to"  # as server/options.py says it, with what to do
@@ -157,6 +159,10 @@ def _unreachable(reason: str) -> Condition:
         remedy = ""
     elif "HTTP 401" in reason or "HTTP 403" in reason:
         remedy = _TOKEN
+    elif MOVED in reason:
+        remedy = "Name that server, if it is one that runs jobs; requests follow nobody's word"
+    elif TURNED in reason:
+        remedy = "If a balancer stands before unlike servers, name each of them by itself"
     elif NO_PISTON in reason:
         remedy = "Name the address of a Piston server, or of `ioi-eval worker`, with its port"
     elif TOO_SLOW in reason:

@@ -189,7 +189,7 @@ _SHRINKS = 0.7
 _LARGEST_REPLY = 512 << 20
 _PIECE = 1 << 18
 _NONE: Mapping[str, str] = {}
-_LONGEST_IDENTITY = 100  # characters of a header
+_LONGEST_IDENTITY, _LONGEST_PLACE = 100, 300  # characters of a header
 _OUT_OF_DATE = "Give the server one that is valid now, or set this machine's clock"
 _OTHER_NAME = "Address the server by a name that is in it"
 _REMEDIES = {9: _OUT_OF_DATE, 10: _OUT_OF_DATE, 62: _OTHER_NAME, 64: _OTHER_NAME}  # by OpenSSL's numbers
@@ -214,6 +214,7 @@ class Answer(Value):
     body: bytes
     worker: str = ""  # what a worker of ours says that it is
     request: str = ""  # to which request it says that it answers
+    moved: str = ""  # where else it says that to ask
 
 
 class Request(Value):
@@ -353,6 +354,7 @@ class Wire:
                     body=self._tokens.out_of_reply(b"".join(pieces)),
                     worker=response.headers.get(HEADER, "")[:_LONGEST_IDENTITY],
                     request=response.headers.get(REQUEST, ""),
+                    moved=self._tokens.out_of(response.headers.get("Location", "")[:_LONGEST_PLACE]),
                 )
         except aiohttp.ClientConnectorCertificateError as error:
             reason = f"its certificate is not trusted here ({error.certificate_error})"

@@ -78,8 +78,9 @@ async def hang_up(server: Loopback, request: web.Request, asked: Job) -> web.Str
 class Loopback:
     """`executed` holds every job that came, `headers` what came with it. `runtimes_status` may be changed."""
 
-    def __init__(self, answer: Answer = fine, *, port: int = 0) -> None:
-        self.answer, self._port = answer, port
+    def __init__(self, answer: Answer = fine, *, port: int = 0, moved: str = "") -> None:
+        """`moved`: where it sends those who ask for its runtimes."""
+        self.answer, self._port, self._moved = answer, port, moved
         self.executed: list[Job] = []
         self.headers: list[dict[str, str]] = []
         self.at_once = self.most_at_once = 0
@@ -111,6 +112,8 @@ class Loopback:
 
     async def _runtimes(self, request: web.Request) -> web.Response:
         self.asked += 1
+        if self._moved:
+            return web.Response(status=302, headers={"Location": self._moved})
         runtimes = [ServerRuntime(language=name, version="1.0.0") for name in PROFILE.runtimes]
         return web.Response(body=encode_runtimes(runtimes), status=self.runtimes_status)
 

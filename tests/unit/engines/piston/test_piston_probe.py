@@ -384,6 +384,19 @@ def lines_of(**fields: Any) -> dict[str, tuple[bool | None, str, str]]:
     return {line.name: (line.ok, line.detail, line.remedy) for line in findings(report)}
 
 
+async def test_where_a_server_sends_its_callers_is_told_and_not_asked() -> None:
+    async with Loopback() as there, Loopback(moved=f"{there.url}/é") as server:
+        report = await probed(server.url)
+        [line] = findings(report)
+        assert line.detail == f"{server.url} sends its callers to '{there.url}/\\xe9'"
+        assert line.remedy.startswith("Name that server") and there.asked == 0
+
+
+def test_a_balancer_before_unlike_servers() -> None:
+    [line] = findings(EndpointReport(url="http://a", reachable=False, reason="a became another server"))
+    assert "name each of them" in line.remedy
+
+
 def test_which_jobs_a_server_takes() -> None:
     assert lines_of(runtimes=("bash", "ioi_eval"))["runtime"][:2] == (
         True,
