@@ -45,8 +45,8 @@ class ForeignReply(BrokenReply):
     """An answer that no Piston gives. The message says what came."""
 
 
-class GatewayAlone(EngineUnavailable):
-    """A gateway answered in place of the server behind it, which may be starting, or busy."""
+class ServerFailed(EngineUnavailable):
+    """A server failed, or is not there behind its gateway (5xx). It may work soon."""
 
 
 class LacksContents(EngineError):
@@ -118,7 +118,6 @@ _FACTS = ("code", "signal", "message", "status", "cpu_time", "wall_time", "memor
 _LONGEST_ESCAPE = 6  # bytes of JSON for one character
 _STATUSES = {status.value: status for status in StageStatus}
 _BUSY = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, 503}
-_ALONE = {HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT}
 _NOT_THE_JOBS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, 405, 407}
 _TOO_LARGE = "PayloadTooLargeError"
 _GAVE_UP = (
@@ -217,8 +216,8 @@ def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
         return JobTooLarge(f"the request is larger than the server takes ({text})", limit=BODY)
     if status in _BUSY:
         return EngineOverloaded(text)
-    if status in _ALONE:
-        return GatewayAlone(text)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ServerFailed(text)
     if status in _NOT_THE_JOBS or not 400 <= status < 500:
         return EngineUnavailable(text)
     if status == HTTPStatus.CONFLICT and (names := _missing(body)):

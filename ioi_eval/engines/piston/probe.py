@@ -29,7 +29,7 @@ from ioi_eval.engines.contract import (
 from ioi_eval.engines.jobs.headers import brought_early
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
-    GatewayAlone,
+    ServerFailed,
     decode_reply,
     decode_runtimes,
     encode_request,
@@ -48,7 +48,14 @@ from ioi_eval.engines.piston.reports import (
 )
 from ioi_eval.engines.piston.sending import API, Identity, Request, Wire, compressed, told
 from ioi_eval.engines.threads import to_its_end
-from ioi_eval.model.errors import EngineError, EngineOverloaded, EngineUnavailable, JobRejected, JobTooLarge
+from ioi_eval.model.errors import (
+    BrokenReply,
+    EngineError,
+    EngineOverloaded,
+    EngineUnavailable,
+    JobRejected,
+    JobTooLarge,
+)
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.languages import MODULES, find
 from ioi_eval.model.nesting import shallow
@@ -244,7 +251,7 @@ async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
 def _unusable(report: EndpointReport, error: EngineError) -> EndpointReport:
     reason = str(error) if report.url in str(error) else f"{report.url}: {error}"
     passing = Change.FULL if isinstance(error, EngineOverloaded) else Change.LOST
-    passes = passing if isinstance(error, EngineOverloaded | GatewayAlone) else None
+    passes = passing if isinstance(error, EngineOverloaded | ServerFailed | BrokenReply) else None
     return msgspec.structs.replace(report, reachable=False, reason=reason, passes=passes)
 
 

@@ -15,8 +15,8 @@ from recorded import SAMPLES, reply
 
 from ioi_eval.engines.jobs.piston_api import (
     LIMITS,
-    GatewayAlone,
     RefusedRequest,
+    ServerFailed,
     check_content_type,
     check_limits,
     decode_reply,
@@ -90,7 +90,7 @@ def test_the_fields_of_the_current_server_are_ours() -> None:
 
 REFUSED_AS: dict[str, tuple[type[EngineError], str]] = {
     "content_not_a_string": (JobRejected, "files[0].content is required as a string"),
-    "file_escape": (EngineUnavailable, "HTTP 500 with an empty body"),
+    "file_escape": (ServerFailed, "HTTP 500 with an empty body"),
     "not_json": (JobRejected, "SyntaxError: Expected property name or '}' in JSON at position 1"),
     "stock_body_too_large": (JobTooLarge, "PayloadTooLargeError: request entity too large"),
     "stock_timeout_above_limit": (JobTooLarge, "run_timeout cannot exceed the configured limit of 3000"),
@@ -138,9 +138,9 @@ def test_which_limit(name: str, limit: str) -> None:
         (413, b"<html>413</html>", JobTooLarge),
         (422, b"", JobRejected),
         (429, b"slow down", EngineOverloaded),
-        (500, b"", EngineUnavailable),
-        (502, b"<html>", GatewayAlone),
-        (504, b"<html>", GatewayAlone),
+        (500, b"", ServerFailed),
+        (502, b"<html>", ServerFailed),
+        (504, b"<html>", ServerFailed),
         (503, b'{"message": "queue is full"}', EngineOverloaded),
     ],
 )

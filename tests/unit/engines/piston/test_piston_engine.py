@@ -178,7 +178,7 @@ async def test_servers_that_may_come_when_a_run_begins_are_waited_for(status: in
     assert isinstance(event, ServerChanged) and (event.url, event.change) == (server.url, change)
 
 
-@pytest.mark.parametrize(("status", "asked"), [(503, 3), (502, 3), (500, 1)])
+@pytest.mark.parametrize(("status", "asked"), [(503, 3), (502, 3), (401, 1)])
 async def test_one_that_stays_full_or_is_not_there_is_refused(status: int, asked: int) -> None:
     async with Loopback() as server:
         server.runtimes_status = status

@@ -19,6 +19,7 @@ from support.servers import Server, ServerOptions
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
+from ioi_eval.engines.contract import Change
 from ioi_eval.engines.jobs.piston_api import LIMITS
 from ioi_eval.engines.piston import probe, sending
 from ioi_eval.engines.piston.probe import LOOK, STEPS, Prober, height, seen, stairs
@@ -390,6 +391,30 @@ async def test_where_a_server_sends_its_callers_is_told_and_not_asked() -> None:
         [line] = findings(report)
         assert line.detail == f"{server.url} sends its callers to '{there.url}/\\xe9'"
         assert line.remedy.startswith("Name that server") and there.asked == 0
+
+
+async def cut_off(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+@pytest.mark.parametrize(
+    ("answer", "passes"),
+    [
+        (always(503), Change.FULL),
+        (always(502), Change.LOST),
+        (always(500), Change.LOST),
+        (always(200, b"{}"), Change.LOST),
+        (cut_off, Change.LOST),
+        (always(401), None),
+    ],
+)
+async def test_what_fails_while_a_server_is_looked_at_may_pass(answer: Answer, passes: Change | None) -> None:
+    """A probe is some twenty requests. On a bad line, or after a restart, one of them breaks off."""
+    async with Loopback(answer) as server:
+        report = await probed(server.url)
+    assert not report.reachable and report.passes is passes
 
 
 def test_a_balancer_before_unlike_servers() -> None:
