@@ -111,10 +111,12 @@ class Sources:
         problem, language, grader = self._problem, self._language, self._grader
         further = (*self._own(files), *self._included)
 
-        # The main source lies where the grader's header does. An id that is no name of a file gives way.
-        usual = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
-        suffix = suffixes(language)[0]
-        name = f"graders/{next(iter(problem.options.source_names), usual)}"
+        # The main source lies where the grader's header does. An id that is no name of a file gives way, and
+        # so does each where no grader names it: to compilers of Go and Pascal some names say more.
+        suffix, name = suffixes(language)[0], "graders/submission"
+        if language.links_grader:
+            usual = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
+            name = f"graders/{next(iter(problem.options.source_names), usual)}"
         if any(file.name == name + suffix for file in further):
             name += "-main"
         name += suffix

@@ -7,7 +7,7 @@ import re
 import msgspec
 import pytest
 from support.builds import HELLO, checked_problem, graded_problem, named, plain_problem, submitted
-from support.engines import submission_recipe
+from support.engines import LANGUAGES, submission_recipe
 
 from ioi_eval.engines.jobs.build import control_command
 from ioi_eval.engines.jobs.headers import header_recipe
@@ -117,6 +117,17 @@ def test_a_submission_takes_the_place_of_a_grader_file_of_its_name() -> None:
 def test_ids_that_are_no_file_names_give_way(name: str) -> None:
     recipe = submission_recipe(plain_problem(id=name), submitted(), LIMITS)
     assert recipe.main.name == "graders/submission.cpp"
+
+
+@pytest.mark.parametrize("language", [language.name for language in LANGUAGES if not language.links_grader])
+def test_where_no_grader_names_a_source_neither_does_the_id(language: str) -> None:
+    """Go takes `pair_test.go` for a test, Pascal `math.pas` for the unit `math`."""
+    program = submitted(language=language)
+    names = [
+        {file.name for file in submission_recipe(plain_problem(id=id), program, LIMITS).sources}
+        for id in ("pair_test", "math", "submission")
+    ]
+    assert names[0] == names[1] == names[2]
 
 
 def test_the_id_is_in_lower_case() -> None:
