@@ -305,8 +305,8 @@ _JAVA = Language(
     marks=("class ", "interface ", "record ", "import java"),
 )
 
-# The crate's name would be made of the file's, and not every name of a file can be one. Its type is not for
-# the source to say: a library cannot be started. Nor can what Go makes of another package than main.
+# The crate's name is what its source says, else the file's. Its type is not for the source to say: a library
+# cannot be started. Nor can what Go makes of another package than main.
 _RUST = Language(
     name="rust",
     aliases=("rust", "rustc", "rs", *(f"rust1.{minor}" for minor in range(30, 130))),
@@ -316,7 +316,6 @@ _RUST = Language(
     remedy="apt-get install rustc",
     flags=(
         "--edition={standard}",
-        "--crate-name=submission",
         "--crate-type=bin",
         "-Copt-level=3",
         "-Ctarget-feature=+crt-static",

@@ -347,6 +347,17 @@ async def test_what_is_wrong_is_called_by_its_name(scorer: Scorer, language: Lan
     assert result.compiles == (status is not V.CE)
 
 
+# --- Rust ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.alike
+async def test_rust_whatever_its_crate_is_called(scorer: Scorer) -> None:
+    needs("rust")
+    code = '#![crate_name = "sums"]\nfn main() { println!("3"); }'
+    result = await score(scorer, code, "rust")
+    assert result.tests[0].status is V.AC, result
+
+
 # --- Java ------------------------------------------------------------------------------------------------
 
 JAVA = {

@@ -156,7 +156,7 @@ def state_offences(module: str, tree: ast.AST) -> Iterator[str]:
 # Flags of programs that the library starts, or tells its callers to start.
 OTHERS_FLAGS = {
     **dict.fromkeys(("--testset", "--group"), "validators with testlib"),
-    **dict.fromkeys(("--edition", "--crate-name", "--crate-type", "--cap-lints"), "rustc"),
+    **dict.fromkeys(("--edition", "--crate-type", "--cap-lints"), "rustc"),
     **dict.fromkeys(("--preserve-symlinks", "--preserve-symlinks-main", "--openssl-config"), "node"),
     **dict.fromkeys(("--stack-size", "--max-old-space-size"), "node"),
     **dict.fromkeys(("--version",), "compilers"),
