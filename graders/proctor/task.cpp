@@ -131,12 +131,26 @@ void Task::show(verdict::Verdict& verdict, int output, int error) const {
 
 namespace {
 
-// What Java, Node, Rust and Go write behind the line that says what happened: where, and how to learn more.
+// Where the words about what happened end, and those of Go, Haskell, Node and C++'s library about places and objects
+// begin. Node writes what an error holds in braces, behind its stack.
+size_t end_of_what_happened(const std::string& text) {
+  size_t end = text.size();
+  for (const char* mark : {"\n\ngoroutine ", "\nCallStack (from HasCallStack):", "\nRequire stack:\n",
+           "\n\nObjects involved in the operation:"})
+    end = std::min(end, text.find(mark));
+  for (size_t at = text.find("\n    at "); at < end; at = text.find("\n    at ", at + 1)) {
+    const size_t stop = text.find('\n', at + 1);
+    if (stop != std::string::npos && text[stop - 1] == '{') return at;
+  }
+  return end;
+}
+
+// What Java, C#, Node, Rust and Pascal write behind the line that says what happened: where, and how to learn more.
 bool is_about_the_place(const std::string& line) {
   const size_t start = line.find_first_not_of(" \t\r");
   if (start == std::string::npos) return true;
   const auto begins = [&](const char* word) { return line.compare(start, std::strlen(word), word) == 0; };
-  if (start > 0 && (begins("at ") || begins("... "))) return true;
+  if (start > 0 && (begins("at ") || begins("... ") || begins("--- End of ") || begins("$0"))) return true;
   return begins("Node.js v") || begins("note: run with `RUST_BACKTRACE");
 }
 
@@ -145,7 +159,7 @@ bool is_about_the_place(const std::string& line) {
 std::string last_words(int error) {
   constexpr size_t longest = 500, looked_at = 16 << 10;
   std::string tail = files::read_tail(error, looked_at);
-  tail.resize(std::min(tail.size(), tail.find("\n\ngoroutine ")));
+  tail.resize(end_of_what_happened(tail));
   std::string last;
   for (size_t end = tail.size(); end > 0;) {
     const size_t begin = tail.rfind('\n', end - 1) + 1;  // 0 where there is none

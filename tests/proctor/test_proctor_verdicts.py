@@ -236,6 +236,33 @@ WORDS = {
         "/box/a.js:1\nthrow x\n^\n\nError: no luck\n    at f (a.js:1)\n\nNode.js v20.20.2\n",
         "Error: no luck",
     ),
+    "node, an error that holds more": (
+        "/box/a.js:1\n^\n\nError: ENOENT: no such file, open '/nope'\n    at Object.openSync (node:fs:573:18)\n"
+        "    at node:internal/main/run_main_module:28:49 {\n  errno: -2,\n  [cause]: Error: x\n      at f {\n"
+        "    code: 1\n  }\n}\n\nNode.js v20.20.2\n",
+        "Error: ENOENT: no such file, open '/nope'",
+    ),
+    "node, a module": (
+        "Error: Cannot find module 'lodash'\nRequire stack:\n- /box/a.js\n    at f (a.js:1) {\n  code: 'x'\n}\n",
+        "Error: Cannot find module 'lodash'",
+    ),
+    "haskell": (
+        "submission: no luck\nCallStack (from HasCallStack):\n  error, called at a.hs:1:24 in main:Main\n",
+        "submission: no luck",
+    ),
+    "pascal": (
+        "An unhandled exception occurred at $00000000004010C6:\nEDivByZero: Division by zero\n  $00000000004010C6\n\n",
+        "EDivByZero: Division by zero",
+    ),
+    "c#, by another": (
+        "[ERROR] FATAL UNHANDLED EXCEPTION: System.Exception: outer ---> System.FormatException: no luck\n"
+        "  at P.F () [0x0001] in <12b4>:0 \n   --- End of inner exception stack trace ---\n  at P.Main () [0x0001] in <12b4>:0 \n",
+        "[ERROR] FATAL UNHANDLED EXCEPTION: System.Exception: outer ---> System.FormatException: no luck",
+    ),
+    "c++, its library": (
+        'Error: out of bounds.\n\nObjects involved in the operation:\n    sequence "this" @ 0x7ff {\n    }\n',
+        "Error: out of bounds.",
+    ),
     "rust": (
         "thread 'main' panicked at 'no luck', a.rs:1:5\nnote: run with `RUST_BACKTRACE=1` environment variable\n",
         "thread 'main' panicked at 'no luck', a.rs:1:5",
