@@ -466,7 +466,7 @@ def find(name: str, *, where: str = "", row: int | None = None, field: str = "la
     """
     outer, _, inner = name.lower().partition("(")
     found, inner = _called(outer), inner.partition(")")[0]
-    if found is _PYTHON and re.match(r"\s*2\b", inner):
+    if outer.strip() in ("python", "pypy") and re.match(r"\s*(?:pypy\s*)?2\b", inner):
         found = None
     if found is None:
         *others, last = (
