@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, Protocol
@@ -14,7 +15,7 @@ from typing import Annotated, Any, NamedTuple, Protocol
 import msgspec
 
 from ioi_eval.benchmarks.hub import RowFile
-from ioi_eval.benchmarks.row_files import FileRow, rows_or_faults
+from ioi_eval.benchmarks.row_files import FileRow, is_csv, rows_or_faults
 from ioi_eval.benchmarks.shapes import USUAL, Shape, replies_in, shape_of, text_of, usual_columns
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Fields, Strict, name_of, near
@@ -42,14 +43,20 @@ class Columns(Fields):
     form, remedy = repr, "Expected a text or null"
 
     def __init__(
-        self, row: FileRow, policy: Strict, named: Mapping[str, str], origins: Mapping[str, str] = _NOTHING
+        self,
+        row: FileRow,
+        policy: Strict,
+        named: Mapping[str, str],
+        origins: Mapping[str, str] = _NOTHING,
+        lists: Collection[str] = (),
     ) -> None:
         """`named`: columns, or paths into them, by what they hold; they must be there. `origins`: where the
-        dump had what a reader has put into usual columns.
+        dump had what a reader has put into usual columns. `lists`: columns whose texts are lists of answers.
         """
         super().__init__(row.columns, "", policy, row=row.line)
         self.line, self.columns, self.where = row.line, row.columns, policy.where
-        self._named, self._origins = named, origins
+        self._named, self._origins, self._lists = named, origins, lists
+        self.unsplit = False  # a text that holds several answers was taken for one
         self._usual = usual_columns(tuple(row.columns))
         if "generation" not in origins and _is_no_reply(self._usual.get("generation"), row.columns):
             names = (name for name in row.columns if not _is_no_reply(name, row.columns))
@@ -95,7 +102,14 @@ class Columns(Fields):
         if column in _TEXTS and any(isinstance(part, bytes) for part in parts):
             raise self.wrong(column, "bytes that are no text in UTF-8")
         value = None if found is ABSENT else plain(found)
-        return replies_in(_listed(value), several=path in _SEVERAL) if column in _ANSWERED else value
+        if column not in _ANSWERED:
+            return value
+        held = replies_in(_listed(value), several=path in _SEVERAL)
+        # A model may write whatever text it likes, and must not choose how many answers it has by that.
+        if isinstance(value, str) and path not in self._lists and _are_answers(path or "", held):
+            self.unsplit = True
+            return value
+        return held
 
     def words(self, column: str) -> str | None:
         """Return a text with anything in it but white space; None where there is none."""
@@ -213,6 +227,20 @@ def _listed(value: Any) -> Any:
     return listed if are_messages or all(isinstance(each, str) for each in listed) else value
 
 
+def columns_of_lists(path: Path) -> frozenset[str]:
+    """Return the columns of a .csv file whose texts are all lists: it has no other way to hold them."""
+    if not is_csv(path):
+        return frozenset()
+    rows = (row.columns for row in rows_or_faults(path) if not isinstance(row, InputError))
+    held = [
+        (name, isinstance(_listed(text), list))
+        for row in islice(rows, _LOOKED_AT)
+        for name, text in row.items()
+        if text
+    ]
+    return frozenset(name for name, _ in held) - {name for name, is_list in held if not is_list}
+
+
 def _is_no_reply(name: str | None, columns: Mapping[str, Any]) -> bool:
     """Return True for a column of replies where this row has none, or what the model was asked."""
     if name not in USUAL["generation"]:
@@ -265,6 +293,8 @@ _EMPTY = "with neither a program nor a reply (null or blank): each counts as `no
 _DOUBTFUL = "lang"
 _OF_LANGUAGES = re.compile(r"lang|compiler", re.I)  # columns that may name one
 _LEAST_STATEMENT = 20  # characters that may tell a problem
+_WHOLE = "whose text is a list of answers: it counts as one, as a row of such a file may hold a list"
+_LOOKED_AT = 100  # rows of a table that tell which of its columns hold lists as texts
 _NO_YEAR = "without a year: each id matches one problem only"
 
 
@@ -405,7 +435,7 @@ class DumpRows:
 
         `start`: the bytes and lines to pass over, whose rows are known.
         """
-        policy = Strict(place.label)
+        policy, in_texts = Strict(place.label), columns_of_lists(place.path)
         for index, row in enumerate(rows_or_faults(place.path, start)):
             if isinstance(row, InputError):
                 yield row.but(where=place.label)
@@ -421,17 +451,20 @@ class DumpRows:
                 continue
             for usual in rows:
                 try:
-                    for part, columns in self._unrolled(usual, policy, shape):
+                    for part, columns in self._unrolled(usual, policy, shape, in_texts):
                         yield self._entry(columns, place, id_column, (hashed, part), shape)
                 except InputError as error:
                     yield error
 
-    def _unrolled(self, row: FileRow, policy: Strict, shape: Shape | None) -> Iterator[tuple[str, Columns]]:
+    def _unrolled(
+        self, row: FileRow, policy: Strict, shape: Shape | None, in_texts: Collection[str]
+    ) -> Iterator[tuple[str, Columns]]:
         """A row of several answers as columns for each, and what is added to its key; others as they are."""
         named = {**(shape.named if shape is not None else {}), **self._named}
         origins = shape.columns if shape is not None and shape.made else {}
-        columns = Columns(row, policy, named, origins)
+        columns = Columns(row, policy, named, origins, in_texts)
         found = {what: (column, columns.value(what)) for what in _ANSWERED if (column := columns.find(what))}
+        self.noted.update([_WHOLE] if columns.unsplit else ())
         lists = {
             what: (column, value) for what, (column, value) in found.items() if _are_answers(column, value)
         }

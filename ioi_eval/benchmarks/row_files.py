@@ -91,6 +91,11 @@ def is_dump(path: Path) -> bool:
     return _kind(path) in _READERS
 
 
+def is_csv(path: Path) -> bool:
+    """Return True if the name is that of a file in which every value is a text."""
+    return _kind(path) == ".csv"
+
+
 def _kind(path: Path) -> str:
     """The suffix that says the format: that before .gz or .zst, where there is one."""
     if path.suffix.lower() not in _PACKED:

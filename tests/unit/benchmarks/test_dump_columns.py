@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_rows import CODE, PROBLEMS, problem, row, write_jsonl, write_parquet
+from dump_rows import CODE, PROBLEMS, problem, row, write_csv, write_jsonl, write_parquet
 from support.datasets import Problems, open_dump
 
 from ioi_eval.benchmarks import DumpOptions, Selection, mentioned
@@ -529,3 +529,32 @@ def test_reading_rows_otherwise_is_no_other_run() -> None:
 def fields(**options: Any) -> dict[str, Any]:
     named = DumpOptions(**options)
     return {name: getattr(named, name) for name in DumpOptions.__struct_fields__ if name != "repairs"}
+
+
+SEVERAL = [ANSWER, ANSWER.replace("main", "other")]
+SERVED_TWICE = {**SERVED, "choices": SERVED["choices"] * 2}
+
+
+@pytest.mark.parametrize("column", ["response", "responses", "code"])
+@pytest.mark.parametrize("text", [json.dumps(SEVERAL), repr(SEVERAL), json.dumps(SERVED_TWICE)])
+def test_a_model_does_not_choose_how_many_answers_it_has(tmp_path: Path, column: str, text: str) -> None:
+    """By a reply that is the text of a list, or of a server's answer, it had as many tries as it liked."""
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "id": 7, column: text}])
+    dump = open_dump([path], problems=PROBLEMS)
+    (one,) = dump
+    assert one.key == "7" and one.code != CODE
+    assert [number for what, number in dump.info.noted.items() if "counts as one" in what] == [1]
+
+
+def test_nor_does_one_of_several_answers_split_itself(tmp_path: Path) -> None:
+    """The row was refused."""
+    rows = [{"problem_id": "sum", "responses": [ANSWER, json.dumps(SEVERAL)]}]
+    assert [one.code for one in read(write_jsonl(tmp_path / "x.jsonl", rows))] == [CODE, None]
+
+
+@pytest.mark.parametrize("first", [ANSWER, ""])
+def test_a_column_of_a_table_holds_lists_or_replies(tmp_path: Path, first: str) -> None:
+    texts = enumerate((first, str(SEVERAL)))
+    rows = [{"problem_id": "sum", "id": n, "completion": text} for n, text in texts]
+    found = [one.key for one in read(write_csv(tmp_path / "x.csv", rows))]
+    assert found == (["0", "1"] if first else ["0", "1/0", "1/1"])
