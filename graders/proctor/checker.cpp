@@ -74,7 +74,8 @@ opinion::Opinion Checker::believed(const Files& files, const std::vector<std::st
     // A machine that was busy is not busy twice.
     const auto idled = [](const opinion::Statement& of) { return of.outcome.killed == process::Killed::wall; };
     if (!provoked || (idled(statement) && !idled(run(files, arguments)))) throw;
-    return {0, std::string(opinion::wrong) + ": " + failure.text + ", but it accepts the reference answer"};
+    const char* const does = description_.decides ? ", but it judges others" : ", but it accepts the reference answer";
+    return {0, std::string(opinion::wrong) + ": " + failure.text + does};
   }
 }
 
@@ -84,7 +85,8 @@ bool Checker::takes_the_answer(const Files& files, const std::vector<std::string
   if (known != takes_answer_.end()) return known->second;
   bool taken = false;
   try {
-    taken = opinion::read(description_.kind, run({files.input, files.answer, files.answer}, arguments)).score > 0;
+    const opinion::Statement statement = run({files.input, files.answer, files.answer}, arguments);
+    taken = opinion::read(description_.kind, statement).score > 0 || description_.decides;
   } catch (const sys::Failure&) {
     taken = false;  // it fails on everything
   }

@@ -82,6 +82,7 @@ Checker read_checker(const json::Value& value) {
   checker.relative = read_tolerance(value.at("relative"), "checker.relative");
   checker.full = read_full(value, "checker.full");
   checker.passes = static_cast<int>(value.at("passes").whole_or(1, "checker.passes"));
+  checker.decides = value.at("decides").boolean_or(false, "checker.decides");
   return checker;
 }
 

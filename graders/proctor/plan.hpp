@@ -32,6 +32,7 @@ struct Checker {
   double full = 1;                                      // icpc: the number in score.txt that is worth everything
   std::vector<std::string> given;                       // arguments in the place of its kind's; empty: its kind's
   int passes = 1;                                       // icpc: how often a submission may run
+  bool decides = false;  // on whatever is written: an output on which it fails is wrong, if not all are so
 };
 
 // The program on the other side: a Communication task's manager, an interactor.

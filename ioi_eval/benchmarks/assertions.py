@@ -90,10 +90,10 @@ class Asserted(NamedTuple):
         return replace(tested, checker=self.checker)
 
 
-def python_checker(source: str) -> Checker:
-    """Return a checker that prints 1 for right and 0 for wrong."""
+def python_checker(source: str, *, decides: bool = False) -> Checker:
+    """Return a checker that prints 1 for right and 0 for wrong. `decides`: see `Checker`."""
     file = NamedBlob(name="checker.py", content=Blob.of(source))
-    return Checker(kind=CheckerKind.CODEFORCES, sources=(file,), language="python")
+    return Checker(kind=CheckerKind.CODEFORCES, sources=(file,), language="python", decides=decides)
 
 
 def parsed(source: str) -> ast.Module:
@@ -137,7 +137,7 @@ def read_assertions(source: str, function: str = "", *, drawn: str = "") -> Asse
         answers = [ast.unparse(statement) for _, statement in found]
         text = "\n\n".join(map(ast.unparse, helpers))
         _check_names("\n".join([text, *answers]))
-        checker = python_checker(f"{READ_VALUES}HELPERS = {text!r}\n{_CHECKER}")
+        checker = python_checker(f"{READ_VALUES}HELPERS = {text!r}\n{_CHECKER}", decides=True)
     pairs = zip(found, answers, strict=True)
     return Asserted(
         _imported(module).get(name, name),
@@ -496,7 +496,7 @@ class _Plus(Benchmark):
     language: ClassVar = "python"
     named = ColumnNames(statement="prompt")
     packages: ClassVar = ("numpy",)
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     _prefix: ClassVar[str]
     _solution: ClassVar[tuple[str, ...]]  # columns that are its beginning and its end
 
@@ -587,7 +587,8 @@ class EvalPlus(_Plus):
                 absolute=row.number("atol", 0.0),
                 oracle=oracle,
             )
-            return Asserted(function, cases, python_checker(READ_VALUES + source)).of(problem, keep.blob)
+            checker = python_checker(READ_VALUES + source, decides=True)
+            return Asserted(function, cases, checker).of(problem, keep.blob)
 
         return self.of_row(
             row,
@@ -780,4 +781,4 @@ def _plus_checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
         # HumanEval/32 unpacks the root instead of the coefficients; EvalPlus's own runner does not.
         statement=ast.unparse(statement).replace("_poly(*out, inp)", "abs(_poly(*inp, out))"),
     )
-    return python_checker(source)
+    return python_checker(source, decides=True)

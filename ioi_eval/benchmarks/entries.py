@@ -225,7 +225,7 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
 class ListedBenchmark(Benchmark):
     """A benchmark made of an entry."""
 
-    version: ClassVar[int] = 13
+    version: ClassVar[int] = 14
 
     def __init__(self, entry: BenchmarkEntry) -> None:
         named = entry.columns

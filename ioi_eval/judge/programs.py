@@ -413,6 +413,7 @@ def _checker(problem: Problem, program: Trusted | None, limits: CheckerLimits) -
         full=checker.full,
         given=checker.given,
         passes=checker.passes,
+        decides=checker.decides,
     )
 
 

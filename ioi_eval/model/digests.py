@@ -41,6 +41,7 @@ _YOUNGER = (
     "worth",
     "whole_only",
     "limits",
+    "decides",
 )
 
 

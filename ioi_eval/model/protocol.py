@@ -59,6 +59,7 @@ class PlanChecker(Message):
     full: float = 1.0  # icpc: the number in score.txt that is worth everything
     given: tuple[str, ...] = ()  # arguments in the place of its kind's
     passes: int = 1  # icpc: how often a submission may run on one test
+    decides: bool = False  # on whatever is written: what it fails on is wrong, if it judges the answer
 
 
 class PlanManager(Message):

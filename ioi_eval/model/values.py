@@ -187,6 +187,8 @@ class Checker(Value, kw_only=True):
     given: tuple[str, ...] = ()  # arguments in the place of its kind's, which name files of DESK
     limits: Limits | None = None  # of the program itself: its CPU time and memory; None: the judge's own
     passes: int = 1  # icpc: how often a submission may run on one test, as the checker or interactor asks
+    # Answers are no outputs, and it decides on anything: what it fails on is wrong, if it judges those.
+    decides: bool = False
 
 
 class Manager(Value, kw_only=True):

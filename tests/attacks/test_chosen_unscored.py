@@ -18,6 +18,7 @@ from missing import needs
 from support.servers import Fixed
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store, Transport, load_problems
+from ioi_eval.benchmarks.assertions import read_assertions
 from ioi_eval.models import (
     Blob,
     BuildLimits,
@@ -196,6 +197,16 @@ async def verdict(
 @pytest.mark.parametrize("name", PYTHON)
 async def test_no_python_is_unscored(scorer: Scorer, name: str) -> None:
     assert await verdict(scorer, PYTHON[name], "python") in SCORED
+
+
+async def test_no_result_that_fills_an_assertion_is_unscored(scorer: Scorer) -> None:
+    """Its answer is the assertion, which is no result: no other output showed that the checker works."""
+    asserted = read_assertions("def check(candidate):\n    assert set(candidate(3)) == {1}\n", "f")
+    problem = asserted.of(PROBLEM, Blob.of)
+    checker = msgspec.structs.replace(problem.checker, limits=Limits(memory=64 << 20))
+    problem = msgspec.structs.replace(problem, checker=checker)
+    code = "def f(n):\n    return range(10 ** 18)\n"
+    assert await verdict(scorer, code, "python", problem=problem) is Verdict.WA
 
 
 @pytest.mark.parametrize(

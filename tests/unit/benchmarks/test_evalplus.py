@@ -144,7 +144,7 @@ async def test_tuples_and_sets_are_no_lists(scorer: Scorer, tmp_path: Path) -> N
 async def test_results_that_are_compared_as_sets(scorer: Scorer, tmp_path: Path) -> None:
     code = "def both(a, b): return tuple(set(a) & set(b))"
     problem = one(tmp_path, mbpp(looped("both", "[((3, 4, 5), (5, 4))]", "[(4, 5)]", head=AS_SETS), code))
-    assert problem.checker.kind is CheckerKind.CODEFORCES
+    assert problem.checker.kind is CheckerKind.CODEFORCES and problem.checker.decides
     for result, status in (("[5, 4]", V.AC), ("(4, 5, 5)", V.AC), ("[4]", V.WA), ("7", V.WA)):
         assert await statuses(scorer, problem, f"def both(a, b): return {result}") == [status]
 
