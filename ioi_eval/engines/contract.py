@@ -120,6 +120,7 @@ class Recipe(Value):
     precompile: tuple[str, ...] = ()  # the command that precompiles it with the same flags
     shared: str = ""  # the name of a source that many builds have in common; empty: there is none
     any_linker: bool = False  # the program behaves alike whichever linked it
+    acts: bool = False  # the source may do to its build what it likes: only another one shows who is at fault
     proctor: Blob | None = None  # confines the build, where the engine does not; it changes nothing else
     uncommented: Blob | None = (
         None  # the main source without comments, if nothing but them tells the two apart

@@ -99,8 +99,10 @@ class Sources:
         if self._language.command == "g++" and not submission.files:
             standard = self._language.standard or self._standard or self._language.default_standard
             plain = without_comments(text, standard)
+        texts = (data, *(file.content.read() for file in submission.files)) if self._language.acts else ()
         return msgspec.structs.replace(
             recipe,
+            acts=any(re.search(self._language.acts.encode(), each) for each in texts),
             sources=(*recipe.sources[:-1], NamedBlob(name=recipe.main.name, content=Blob.of(data))),
             any_linker=recipe.any_linker and only_compiles(data.decode(errors="replace")),
             uncommented=None if plain is None or plain == text else Blob.of(plain),

@@ -52,6 +52,7 @@ class Language(Value, frozen=True, kw_only=True):
     artifact_name: str = "submission"
     helper: str = ""  # a file below graders/ that a build needs beside the sources, under that name
     control: str = ""  # a program that any working compiler takes
+    acts: str = ""  # a pattern of sources that may have programs of their own run while they are built
     links_grader: bool = False  # can be built together with a grader's source in the same language
     refusals: tuple[int, ...] = (1,)  # exit codes by which the compiler says that the source is wrong
     threads: int = 1  # of its programs; 1 forbids more. A few where programs start one for a deeper stack
@@ -379,6 +380,8 @@ _HASKELL = Language(
     build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
     run_template=("{artifact}",),
     control="main :: IO ()\nmain = return ()\n",
+    # Templates, annotations, preprocessors and plugins. With CPP any of these words may be made of others.
+    acts=r"TemplateHaskell|QuasiQuotes|\bANN\b|\bCPP\b|-cpp\b|-fth\b|-pgm|-fplugin|-frontend",
     threads=4,
     address_space=False,
     marks=("main =", "main=", "main ::"),

@@ -100,6 +100,26 @@ async def test_nothing_is_open(scorer: Scorer, port: int, name: str, tmp_path: P
     assert [test.status for test in result.tests] == [V.AC], result
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        'callCommand "chmod 000 ."',
+        pytest.param('callCommand "kill -9 -1"', marks=pytest.mark.long),
+        pytest.param('callCommand "(while :; do echo 90 > .ioi-eval-code; done) &"', marks=pytest.mark.long),
+    ],
+)
+async def test_what_haskell_runs_while_it_is_built_is_its_own_fault(scorer: Scorer, body: str) -> None:
+    needs("haskell")
+    code = f"""{{-# LANGUAGE TemplateHaskell #-}}
+import Language.Haskell.TH
+import System.Process
+main = print $(runIO ({body}) >> litE (integerL 3))
+"""
+    submission = Submission(key="1", problem_id="sum", code=code, language="haskell")
+    result = await scorer.score(PROBLEM, submission)
+    assert [test.status for test in result.tests] == [V.CE], result
+
+
 def test_the_page_says_what_each_language_has() -> None:
     section = SECURITY.read_text().partition("### What languages have\n")[2].partition("\n### ")[0]
     rows = re.findall(r"^\| ([^|]+) \| (\d+) \| (no|its own)", section, re.M)

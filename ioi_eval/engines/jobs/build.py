@@ -188,6 +188,17 @@ def control_command(recipe: Recipe) -> tuple[str, ...]:
     return (*kept[:place], recipe.control.name, *kept[place:])
 
 
+def _control_recipe(recipe: Recipe) -> Recipe:
+    """Return the same build of the control program alone."""
+    main, others = recipe.main.name, {source.name for source in recipe.sources[:-1]}
+    return msgspec.structs.replace(
+        recipe,
+        command=tuple(word for word in recipe.command if word not in others),
+        sources=(msgspec.structs.replace(recipe.control, name=main),),
+        acts=False,
+    )
+
+
 def compiling(
     recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile | Ahead], *, brought: bool = False
 ) -> str:
@@ -611,6 +622,11 @@ class Builds:
             for source in recipe.sources:
                 if source.content.is_stale:
                     raise FileEdited(source.name)
+            gone = end is Ending.BUILT and made.content is None
+            faulty = gone or end in (Ending.MACHINE, Ending.KILLED)
+            if faulty and recipe.acts and await self._builds(_control_recipe(recipe), profile):
+                told["log"] += "\nWhat the source has run while it is built has ended its build."
+                return Rejected(**told, lasting=False)
             if end is Ending.MACHINE:
                 words = " ".join((made.ended.stderr or made.ended.stdout).split())[:1000]
                 raise JudgeFailure(
@@ -653,6 +669,13 @@ class Builds:
             return await asyncio.to_thread(self._shelf.keep, place, refused)
         finally:
             made.discard()
+
+    async def _builds(self, recipe: Recipe, profile: Profile) -> bool:
+        """Return True if such a build ends well, alone."""
+        build = partial(self._carrier.build, alone=True, may_stay=False, attempts=self._attempts)
+        made = await build(recipe, None, profile)
+        made.discard()
+        return ending(made.ended, recipe.refusals) is Ending.BUILT
 
     # --- what is compiled ahead ---
 

@@ -225,6 +225,31 @@ async def test_a_machine_that_cannot_build_the_control_is_at_fault(tmp_path: Pat
             await artifacts.submission(plain_problem(), submitted())
 
 
+FAULTY = Stage(stderr="compile: .ioi-eval-code: Permission denied", code=90, status=StageStatus.RE)
+TEMPLATE = "{-# LANGUAGE TemplateHaskell #-}\nmain = $(undefined)\n"
+
+
+@pytest.mark.parametrize("stages", [[FAULTY], [KILLED, KILLED]])
+async def test_a_source_that_runs_while_it_is_built_is_at_fault_where_an_empty_one_is_built(
+    tmp_path: Path, stages: list[Stage]
+) -> None:
+    """It may kill all that is in its box, or close the folder, and was unscored by that."""
+    ghc = Toolchain(command="ghc", path="/usr/bin/ghc", version="9", identity="ghc 9")
+    profile = msgspec.structs.replace(fake_profile(), toolchains={"ghc": ghc})
+    for number, (code, more) in enumerate([(TEMPLATE, []), (TEMPLATE, [FAULTY]), ("main = print 1\n", [])]):
+        engine = FakeEngine(profile=profile, faults=[*stages, *more])
+        async with opened(tmp_path / str(number), engine) as artifacts:
+            build = artifacts.submission(plain_problem(), submitted(code, "haskell"))
+            if number:
+                with pytest.raises(JudgeFailure):
+                    await build
+                continue
+            refused = await build
+        assert isinstance(refused, Rejected) and refused.log.endswith("has ended its build.")
+        sent = {file.name: file.content.read() for file in engine.builds[-1].files}
+        assert b"Template" not in b"".join(sent.values()) and "graders/sum.hs" in sent
+
+
 async def test_no_compiler_is_a_judge_failure_with_a_remedy(tmp_path: Path) -> None:
     without_compiler = msgspec.structs.replace(fake_profile(), toolchains={})
     async with opened(tmp_path, FakeEngine(profile=without_compiler)) as artifacts:
