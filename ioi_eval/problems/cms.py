@@ -99,7 +99,8 @@ class Cms(DeclaredFormat):
         names_of_sources = _source_names(header, code)
         if options.with_grader:
             otherwise = 'call them otherwise: "submission_format": ["NAME.%l"]'
-            check_module((*names_of_sources, code.lower())[0], task, graders, faults, "graders", otherwise)
+            module = (*names_of_sources, code.lower())[0]
+            graders = that_import(module, task, graders, faults, "graders", otherwise)
         tests = tests_of(folder, needs_answers(task, checker), faults)
         names = tuple(test.name for test in tests)
         for name in options.output_tests:
@@ -267,24 +268,33 @@ def check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBl
         faults.add("missing file", f"{name}.cpp", remedy="Add it, or set the compilation to alone")
 
 
-def check_module(
+def that_import(
     name: str,
     task: TaskType,
-    graders: Sequence[NamedBlob],
+    graders: tuple[NamedBlob, ...],
     faults: Faults,
     place: str,
     otherwise: str = "rename the task",
-) -> None:
-    """Refuse a grader in Python, which lies in `place`, if it does not import submissions by their name."""
-    file = f"{grader_name(task)}.py"
-    found = next((grader.content for grader in graders if grader.name == file), None)
+) -> tuple[NamedBlob, ...]:
+    """Return the graders, which lie in `place`, without one in Python that does not import submissions.
+
+    Submissions in Python are none to the problem then. It is a fault where nothing else can be solved with.
+    """
+    stem = grader_name(task)
+    found = next((grader for grader in graders if grader.name == f"{stem}.py"), None)
     if found is None:
-        return
+        return graders
     importable = name.isidentifier() and not iskeyword(name) and name not in sys.stdlib_module_names
-    if not importable or not re.search(rf"\b{name}\b", found.read().decode(errors="replace")):
-        words = f"it {'does not' if importable else 'cannot'} import submissions, which are called {name}.py"
-        remedy = f"Import {name}, or {otherwise}" if importable else otherwise[0].upper() + otherwise[1:]
-        faults.add(words, f"{place}/{PurePosixPath(file).name}", remedy=remedy)
+    if importable and re.search(rf"\b{name}\b", found.content.read().decode(errors="replace")):
+        return graders
+    words = f"it {'does not' if importable else 'cannot'} import submissions, which are called {name}.py"
+    remedy = f"Import {name}, or {otherwise}" if importable else otherwise[0].upper() + otherwise[1:]
+    file, others = f"{place}/{PurePosixPath(stem).name}.py", tuple(file for file in graders if file != found)
+    if first_named(others, [stem]) is None:
+        faults.add(words, file, remedy=remedy)
+        return graders
+    faults.note(f"left out, so that Python is not judged: {words}. {remedy}", file)
+    return others
 
 
 def manager_of(

@@ -23,7 +23,7 @@ from ioi_eval.model.values import (
     TaskOptions,
     TaskType,
 )
-from ioi_eval.problems.cms import USER_IO, check_module, manager_of, read_options, read_params, with_sources
+from ioi_eval.problems.cms import USER_IO, manager_of, read_options, read_params, that_import, with_sources
 from ioi_eval.problems.package import (
     DeclaredFormat,
     files_below,
@@ -70,7 +70,7 @@ class Tps(DeclaredFormat):
         subtasks = _subtasks(folder, names, faults)
         code = self.checked_id(folder, where, header, faults)
         if options.with_grader:
-            check_module(code.lower(), task, graders, faults, "grader/py")
+            graders = that_import(code.lower(), task, graders, faults, "grader/py")
         return Problem(
             id=code,
             name=header.text("title", code),

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from package_files import NO_CHECKER, Write, only_error, sound
+from package_files import NO_CHECKER, Write, only_error, read, sound
 
 from ioi_eval.models import CheckerKind
 
@@ -312,6 +312,11 @@ def test_a_grader_in_python_imports_submissions(
 ) -> None:
     folder = write_package(files={"graders/grader.py": text}, code=code, **fields)
     if words:
+        assert "graders/grader.py" not in {file.name for file in sound(folder).grader_files}
+        assert any(
+            "so that Python is not judged" in note and words in note for note in read(folder, "sum").notes
+        )
+        (folder / "graders/grader.cpp").unlink()
         error = only_error(folder)
         assert (error.where, words in str(error)) == ("sum/graders/grader.py", True)
     else:
