@@ -30,6 +30,7 @@ from ioi_eval.judge.grading import grades
 from ioi_eval.judge.needs import lacks, refuse_edited, refuse_language, refuse_promises
 from ioi_eval.judge.programs import Artifacts, ProblemPrograms, Terms, checker_name, is_empty, made, runs_code
 from ioi_eval.judge.sharing import Sharing, program_identity
+from ioi_eval.model.digests import room_of
 from ioi_eval.model.doing import TESTS, step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
 from ioi_eval.model.languages import Language, find
@@ -153,7 +154,8 @@ class Judge:
             language = find(submission.language, where=problem.source or problem.id) if runs else None
             if language is not None:
                 refuse_language(problem, language)
-            self._known.keep(key, terms := Terms(problem, language, self._options))
+            terms = Terms(problem, language, self._options)
+            self._known.keep(key, terms, room_of(problem))
         if runs and self._trusts and not submission.files:
             for error in await self.lacks(problem, terms.language, submission.code or ""):
                 raise error

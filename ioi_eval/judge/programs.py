@@ -23,6 +23,7 @@ from ioi_eval.judge.recipes import (
     scripts_recipe,
     trusted_recipe,
 )
+from ioi_eval.model.digests import room_of
 from ioi_eval.model.doing import BUILD, step
 from ioi_eval.model.errors import (
     CheckerBroken,
@@ -203,7 +204,8 @@ class Artifacts:
         """
         key = f"{id(problem)} {kind}"
         if (own := self._own.get(key)) is None:
-            self._own.keep(key, own := _OwnProgram(problem, kind, self._limits))
+            own = _OwnProgram(problem, kind, self._limits)
+            self._own.keep(key, own, room_of(problem))
         if own.program is None:
             return None
         if own.is_script:
@@ -224,7 +226,8 @@ class Artifacts:
                 language = find(submission.language, where=problem.source or problem.id)
                 helper = language.helper
                 helpers = [NamedBlob(name=helper, content=Blob.of_file(graders() / helper))] if helper else []
-                self._sources.keep(key, sources := Sources(problem, language, self._limits, helpers))
+                sources = Sources(problem, language, self._limits, helpers)
+                self._sources.keep(key, sources, room_of(problem))
             recipe = sources.recipe(submission)
         except JobRejected as refused:
             return Rejected(log=str(refused))

@@ -17,11 +17,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 
 import msgspec
 
-from ioi_eval.model.digests import Same
+from ioi_eval.model.digests import for_recent
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.protocol import PlanGroup
 from ioi_eval.model.values import (
@@ -109,12 +108,11 @@ def refuse_impossible(problem: Problem) -> None:
 
     A problem that passed is not looked through again.
     """
-    _look_through(Same(problem))
+    _look_through(problem)
 
 
-@lru_cache(256)  # asked for before each submission
-def _look_through(same: Same[Problem]) -> None:
-    problem = same.value
+@for_recent  # asked for before each submission
+def _look_through(problem: Problem) -> None:
     where = problem.source or problem.id
     _refuse_types(problem, where)
     for part in (problem.options, problem.checker, *problem.subtasks, *problem.tests):
@@ -247,16 +245,16 @@ class Schedule:
         return order(self._problem, left, as_given=self._as_given)
 
 
-@lru_cache(256)  # asked for after each job of each submission
-def _scheduled(problem: Same[Problem], all_tests: bool, in_order: bool) -> Schedule:
-    return Schedule(problem.value, all_tests=all_tests, in_order=in_order)
+@for_recent  # asked for after each job of each submission
+def _scheduled(problem: Problem, all_tests: bool, in_order: bool) -> Schedule:
+    return Schedule(problem, all_tests=all_tests, in_order=in_order)
 
 
 def live(
     problem: Problem, results: Mapping[str, TestResult], *, all_tests: bool = False, in_order: bool = False
 ) -> tuple[PlannedTest, ...]:
     """The tests that can still change a reported score: see `Schedule.live`."""
-    return _scheduled(Same(problem), all_tests, in_order).live(results)
+    return _scheduled(problem, all_tests, in_order).live(results)
 
 
 def outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> TestResult | None:
@@ -298,7 +296,7 @@ def share(planned: PlannedTest, result: TestResult) -> dict[str, TestResult]:
 def spread(problem: Problem, results: Mapping[str, TestResult]) -> dict[str, TestResult]:
     """The results that there are, with those of twins filled in, in the problem's order."""
     shared = dict[str, TestResult]()
-    for planned in _scheduled(Same(problem), True, True).tests:
+    for planned in _scheduled(problem, True, True).tests:
         if (found := outcome(planned, results)) is not None:
             shared.update(share(planned, found))
     return {test.name: shared[test.name] for test in problem.tests if test.name in shared}

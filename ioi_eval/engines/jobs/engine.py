@@ -39,6 +39,7 @@ from ioi_eval.engines.jobs.run import (
     run_job,
     without_lines,
 )
+from ioi_eval.model.digests import room_of
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult
 from ioi_eval.model.options import BuildOptions
@@ -49,7 +50,7 @@ from ioi_eval.store.memory import Bounded
 
 _TRIES_WITHOUT_LINES = 2
 _OTHERS_FIRST = 600.0  # seconds
-_FITTINGS = 64  # problems under way at the same time, and more
+_FITTINGS = 256  # problems under way at the same time, and more
 
 
 class TurnTaking:
@@ -226,7 +227,7 @@ class JobEngine:
         key = f"{id(problem)} {id(options)} {id(profile)}"
         if (fitting := self._fittings.get(key)) is None:
             fitting = Fitting(problem, options, profile, self.packing.weight, self._learned)
-            self._fittings.keep(key, fitting)
+            self._fittings.keep(key, fitting, room_of(problem))
         while True:
             chosen = fitting.frame.job_tests(await fitting.first(batch), secrets.token_hex(16))
             job = fitting.fits(self._carrier.job(batch, chosen, profile))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -164,6 +165,22 @@ async def test_a_judge_with_other_options_works_out_the_problem_anew() -> None:
         for all_tests in (False, True, False):
             result = await judge.but(all_tests=all_tests).judge(same, submission())
             assert [test.status for test in result.tests] == [V.WA, V.AC if all_tests else V.SKIPPED]
+
+
+async def test_tests_in_memory_go_with_their_problems() -> None:
+    """A trainer's rows bring them, megabytes each, and hardly a row comes again."""
+    size, most, engine = 4 << 20, 20, FakeEngine()
+    async with scoring(engine) as scorer:
+        tracemalloc.start()
+        try:
+            for number in range(2 * most):
+                content = Blob.of(number.to_bytes(2, "big") * (size // 2))
+                large = problem(tests=(Test(name="1", input=content, answer=Blob.of("")),), subtasks=())
+                assert (await scorer.score(large, submission())).points == 1
+                engine.jobs.clear()
+            assert tracemalloc.get_traced_memory()[0] < most * size
+        finally:
+            tracemalloc.stop()
 
 
 async def test_a_problem_is_worked_out_for_each_language() -> None:
