@@ -16,14 +16,14 @@ import msgspec
 
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import FileRow, is_csv, rows_or_faults
-from ioi_eval.benchmarks.shapes import USUAL, Shape, replies_in, shape_of, text_of, usual_columns
+from ioi_eval.benchmarks.shapes import USUAL, Shape, replies_in, shape_of, usual_columns
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Fields, Strict, name_of, near
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.problems.collection import LeftOut
-from ioi_eval.rules.extraction import Extraction, Repairs
+from ioi_eval.rules.extraction import Extraction, Repairs, text_of
 from ioi_eval.rules.json_tests import list_in
 from ioi_eval.store.packed import NamedKeys
 from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain

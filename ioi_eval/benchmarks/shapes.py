@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import PurePath
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ioi_eval.benchmarks.row_files import INSPECT, PLACE, FileRow
 from ioi_eval.model.errors import FailedRequest
 from ioi_eval.model.languages import LANGUAGES
+from ioi_eval.rules.extraction import THOUGHTS, text_of
 from ioi_eval.store.rows import MODEL_COLUMNS
 
 PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "ioi_id", "instance_id", "name", "problem")
@@ -128,9 +129,8 @@ def heads() -> frozenset[str]:
 _SAMPLE = re.compile(r"[#/:]\d+\Z")
 _AS_JSON = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')  # no program begins so
 _SERVED = ("choices", "output", "candidates", "content")  # lists in answers of servers
-# Types of an answer's parts: what a model thought, and all.
-_THOUGHTS = frozenset({"reasoning", "redacted_thinking", "thinking", "thought"})
-_PARTS = _THOUGHTS | {"function_call", "output_text", "refusal", "text", "tool_call", "tool_use"}
+# Types of an answer's parts.
+_PARTS = THOUGHTS | {"function_call", "output_text", "refusal", "text", "tool_call", "tool_use"}
 _PLUS = re.compile(r"(HumanEval|Mbpp)/\d+")
 _TOLD = ("problem_id", "year", "language", "subtask")  # what the metadata of a sample may say
 _OF_SUFFIX = {suffix: language.name for language in reversed(LANGUAGES) for suffix in language.suffixes}
@@ -224,16 +224,6 @@ def _spoken(items: list[Any]) -> Iterator[Any]:
             yield item
         elif item.get("role", "assistant") == "assistant":
             yield from _listed(item.get("content"))
-
-
-def text_of(parts: Iterable[Any]) -> str:
-    """Return the text of an answer's parts; what a model thought is none of it."""
-    said = (
-        part.get("text")
-        for part in parts
-        if isinstance(part, dict) and not part.get("thought") and part.get("type") not in _THOUGHTS
-    )
-    return "".join(str((text.get("value") if isinstance(text, dict) else text) or "") for text in said)
 
 
 def _harness(row: FileRow, where: str) -> Iterator[FileRow]:

@@ -27,6 +27,7 @@ from ioi_eval.models import (
     Value,
     Verdict,
 )
+from ioi_eval.rules.extraction import text_of as text_of_parts
 from ioi_eval.scoring import (
     Case,
     Cases,
@@ -217,14 +218,13 @@ def _share(problem: Problem, result: SubmissionResult, target: str | None) -> fl
 
 
 def text_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
-    """A completion, or the last message of one that is a conversation; of parts all that is text."""
+    """A completion, or the last message of one that is a conversation; of parts the text of the answer."""
     if isinstance(completion, str):
         return completion
     content = completion[-1].get("content") if completion else None
     if isinstance(content, str):
         return content
-    texts = (part.get("text") for part in content or () if isinstance(part, Mapping))
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return text_of_parts(content or ())
 
 
 # --- the rows of trainers ----------------------------------------------------------------------------

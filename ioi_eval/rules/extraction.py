@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 from ioi_eval.model.options import Said
 from ioi_eval.model.values import Problem, TaskType, Value
@@ -35,6 +35,19 @@ _REASONING = re.compile(
     """,
     re.M | re.X,
 )
+
+
+THOUGHTS = frozenset({"reasoning", "redacted_thinking", "thinking", "thought"})  # types of parts
+
+
+def text_of(parts: Iterable[Any]) -> str:
+    """Return the text of an answer's parts; what a model thought is none of it."""
+    said = (
+        part.get("text")
+        for part in parts
+        if isinstance(part, Mapping) and not part.get("thought") and part.get("type") not in THOUGHTS
+    )
+    return "".join(str((text.get("value") if isinstance(text, Mapping) else text) or "") for text in said)
 
 
 def _without_reasoning(text: str) -> str:

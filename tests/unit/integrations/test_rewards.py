@@ -90,8 +90,8 @@ def test_outputs_may_be_compared_otherwise() -> None:
 
 def test_what_trl_gives() -> None:
     """Conversations as completions, columns that mean nothing here, things that are no columns."""
-    parts = [{"type": "image"}, {"type": "text", "text": WRONG}]
-    given = [[{"role": "assistant", "content": RIGHT}], [{"role": "assistant", "content": parts}]]
+    parts = [{"type": "reasoning", "text": RIGHT}, {"type": "text", "text": "See above."}]
+    given = [[{"role": "assistant", "content": each}] for each in (RIGHT, parts)]
     found = reward(
         prompts=[[{"role": "user", "content": "?"}]] * 2,
         completions=given,
