@@ -70,13 +70,13 @@ class Columns(Fields):
         own = self._origins.get(name, "")  # several words where it is no column
         return own if own and " " not in own else self.find(name) or name
 
-    def missing(self, column: str, what: str, names: Collection[str]) -> MissingColumn:
-        """`names`: those that would do."""
+    def missing(self, column: str, what: str, names: Collection[str], or_else: str = "") -> MissingColumn:
+        """`names`: those that would do. `or_else`: the remedy where no option names another."""
         there = [str(name) for name in self.columns]
         close = [found for name in names for found in near(name, there) if found not in names]
         option = _OPTIONS.get(what, "")
         if not option:
-            meant = ""
+            meant = or_else
         elif close:
             meant = f". Did you mean {option}{close[0]}?"
         else:
@@ -143,14 +143,14 @@ class Columns(Fields):
         answers = role.lower() in _ANSWERS and held.get("channel") not in _ASIDE
         return (content or "") if answers else None
 
-    def name(self, column: str) -> str:
-        """A name or a number that must be there."""
+    def name(self, column: str, *, or_else: str = "") -> str:
+        """A name or a number that must be there. `or_else`: what one may do without it."""
         if self.find(column) is None:
-            raise self.missing(f"`{column}`", column, USUAL.get(column, (column,)))
+            raise self.missing(f"`{column}`", column, USUAL.get(column, (column,)), or_else)
         if (name := name_of(self.value(column))) is not None:
             return name
         what = f"{self.shown(self.value(column))} is not a name"
-        raise self.wrong(column, what, "Expected a text or a whole number")
+        raise self.wrong(column, what, f"Expected a text or a whole number{or_else}")
 
     def model(self, column: str) -> str | None:
         """Return the name of a model: a text or a whole number; None where there is none."""
@@ -285,6 +285,7 @@ _OPTIONS: Mapping[str, str] = MappingProxyType(
         "subtask": "subtask_column=",
     }
 )
+OTHER_IDS = "Name a column of distinct ids (id_column=NAME), or none (id_column='')"
 _NO_COLUMN = ""  # as id_column: rows are known by what is in them
 _OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
 ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW})  # reasons that are the user's own
@@ -551,7 +552,7 @@ class DumpRows:
             if place.model:
                 columns.columns[MODEL_COLUMNS[0]] = place.model
         if id_column:
-            key = columns.name(id_column) + identity[1]
+            key = columns.name(id_column, or_else=f". {OTHER_IDS}") + identity[1]
         elif identity[0]:
             key = "".join(identity)
         else:  # the content and its place among its equals: rows that are added elsewhere change neither

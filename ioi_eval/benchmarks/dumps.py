@@ -24,6 +24,7 @@ import msgspec
 from ioi_eval.benchmarks.benchmark import Benchmark
 from ioi_eval.benchmarks.dump_reader import (
     ABSENT,
+    OTHER_IDS,
     Columns,
     DumpOptions,
     DumpRows,
@@ -580,7 +581,7 @@ class _FirstPass:
                 where=label,
                 row=entry.line,
                 field=id_column,
-                remedy="Name a column of distinct ids (id_column=NAME), or none (id_column='')",
+                remedy=OTHER_IDS,
             )
         return None
 

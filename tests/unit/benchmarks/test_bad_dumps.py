@@ -44,6 +44,13 @@ def test_a_wrong_value_is_named(tmp_path: Path, columns: dict[str, Any], field: 
     assert words in str(error)
 
 
+@pytest.mark.parametrize("ids", [{}, {"id": None}, {"id": 1.0}, {"id": ""}])
+def test_a_row_without_an_id_where_others_have_one(tmp_path: Path, ids: dict[str, Any]) -> None:
+    """Frames make floats of ids that have a gap."""
+    error = failing(tmp_path, row(id=1), row(**ids))
+    assert error.row == 2 and error.remedy.endswith("or none (id_column='')")
+
+
 def test_a_missing_column_is_named_with_those_that_are_there(tmp_path: Path) -> None:
     error = failing(tmp_path, {"prblem": "sum", "code": CODE})
     assert "missing column `problem_id`. The columns are: prblem, code" in str(error)
