@@ -147,10 +147,15 @@ class Columns(Fields):
         """A name or a number that must be there. `or_else`: what one may do without it."""
         if self.find(column) is None:
             raise self.missing(f"`{column}`", column, USUAL.get(column, (column,)), or_else)
-        if (name := name_of(self.value(column))) is not None:
+        value = self.value(column)
+        if (name := name_of(value)) is not None:
             return name
-        what = f"{self.shown(self.value(column))} is not a name"
-        raise self.wrong(column, what, f"Expected a text or a whole number{or_else}")
+        expected = "Expected a text or a whole number"
+        if isinstance(value, dict | list):  # as pandas writes a frame
+            expected += (
+                "; a table by columns has to be written by rows (to_json(orient='records', lines=True))"
+            )
+        raise self.wrong(column, f"{self.shown(value)} is not a name", expected + or_else)
 
     def model(self, column: str) -> str | None:
         """Return the name of a model: a text or a whole number; None where there is none."""
