@@ -56,7 +56,11 @@ for name, content in judges.items():
             file.write(content)
         print(f"it removed {os.path.basename(name)} from its folder", file=sys.stderr)
 if not code and written not in ("-", "stderr"):
-    shutil.copyfile(written, output)
+    if os.path.isfile(written):
+        shutil.copyfile(written, output)
+    else:
+        print(f"it did not write {written}", file=sys.stderr)
+        sys.exit(1)
 if code:
     print(f"it ended with {code}", file=sys.stderr)
 sys.exit(1 if code else 0)

@@ -465,8 +465,10 @@ class _Reader:
         if solution is None:
             return None
         checked = tuple(validator for validator in validators if validator)
-        written = "output.txt" if interactor else ""
-        return Making(tests, generators, solution, checked, written=written, interactor=interactor)
+        read, written = (self._file(judging, f"{side}-file") for side in ("input", "output"))
+        if interactor:  # the solution talks to it, and has no files
+            read, written = "", "output.txt"
+        return Making(tests, generators, solution, checked, read, written, interactor)
 
     def _main_solution(self, element: Element) -> Executable | None:
         found = self._program_of(element, "assets.solutions.solution")

@@ -166,6 +166,21 @@ async def test_tests_that_were_written_on_windows(tmp_path: Path, store: Store) 
     assert [(made / "tests" / name).read_bytes() for name in ("01", "01.a")] == [b"3\n1 2 3\n", b"6\n"]
 
 
+async def test_answers_of_a_solution_with_files(tmp_path: Path, store: Store) -> None:
+    package = tmp_path / "stairs"
+    shutil.copytree(FOLDER / "stairs", package)
+    header = package / "problem.xml"
+    header.write_text(header.read_text().replace('file="" output-file=""', 'file="a.in" output-file="a.out"'))
+    grader = package / "files/grader.cpp"
+    files = 'freopen("a.in", "r", stdin), freopen("a.out", "w", stdout);'
+    grader.write_text(grader.read_text().replace("main() {", f"main() {{ {files}"))
+    (made,) = await generate(package, tmp_path / "made", store=store)
+    assert [(made / "tests" / name).read_text() for name in ("01.a", "02.a")] == ["6\n", "25\n"]
+    grader.write_text(grader.read_text().replace("a.out", "b.out"))
+    with pytest.raises(InputError, match=r"the main solution fails on tests/01: it did not write a[.]out"):
+        await generate(package, tmp_path / "more", store=store)
+
+
 async def test_validators_that_look_at_the_group_of_a_test(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "stairs"
     shutil.copytree(FOLDER / "stairs", package)
