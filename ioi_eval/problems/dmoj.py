@@ -85,10 +85,15 @@ class Dmoj(DeclaredFormat):
         cases = _Cases(header, data, name)
         subtasks = cases.read()
         points = max(cases.worths.values(), default=0.0) or 1.0
-        checker = read_checker(folder, header, cases.checkers, points)
+        if any(checker.name == "linecount" for checker in cases.checkers.values()):
+            faults.note("linecount: what a program wrote before it failed earns nothing here", self.header)
+        by_percent = _by_percent(header, cases.checkers)
+        most = 100.0 if by_percent else points
+        checker = read_checker(folder, header, cases.checkers, most)
         judge = interactor.kind if interactor else checker.kind
         # The most points that a program of testlib may give, where a case has its own.
-        own = {*cases.worths.values()} - {0, points} if judge is CheckerKind.TESTLIB else set[float]()
+        has_own = judge is CheckerKind.TESTLIB and not by_percent
+        own = {*cases.worths.values()} - {0, points} if has_own else set[float]()
         graders, prelude = read_graders(header, data)
         return Problem(
             id=name,
@@ -105,7 +110,7 @@ class Dmoj(DeclaredFormat):
             limits=_limits(suite, header, cases, faults),
             grader_files=graders,
             checker=Checker() if interactor else checker,
-            manager=replace(interactor, full=points) if interactor else None,
+            manager=replace(interactor, full=most) if interactor else None,
             tests=tuple(
                 replace(
                     test,
@@ -316,8 +321,8 @@ class _Cases:
         binary = fields.flag("binary_data", False)
         blobs = [self._content(fields, key, binary=binary) for key in ("in", "out")]
         checker = chosen(fields)
-        made = fields.has("generator") and self._folder is not None
-        if not (fields.has("out") or made or self._header.has("interactive")) and checker.name in _OWN:
+        answered = any(map(fields.has, ("out", "generator"))) or self._header.has("interactive")
+        if not answered and checker.name in _OWN:
             self._unanswered.append(fields)
         values = {"points": points, "position": position, "batch": batch, "stops": stops, "binary": binary}
         arguments = (checker.argument({**values, "problem": self._problem}),)
@@ -330,11 +335,12 @@ class _Cases:
         if fields.has("out"):  # a generator is not asked then, and an input may be empty
             return fields
         places = {key: f"{_MADE}/{name}.{key}" for key in ("in", "out")}
-        given = fields.values.get("generator_args") or []
+        generator = fields.values["generator"]
+        words = generator if isinstance(generator, Mapping) else {"files": generator}
+        _check_program_keys(fields.under("generator", words), _OF_GENERATORS)
+        given = fields.values.get("generator_args") or words.get("args") or []
         arguments = tuple(map(str, given)) if isinstance(given, list) else (str(given),)
         if self._folder is not None:
-            generator = fields.values["generator"]
-            words = generator if isinstance(generator, Mapping) else {"files": generator}
             named = {"files": words.get("source", words.get("files")), "lang": words.get("language")}
             files = named["files"]
             key = " ".join(map(str, files)) if isinstance(files, list) else str(files)
@@ -470,13 +476,24 @@ def _with_needs(batches: Sequence[_Part], number: int) -> Iterable[str]:
 
 BRIDGED, STANDARD = "bridged", "standard"
 # The judge's own. graders/python/dmoj_checker.py has them.
-_OWN = (
-    *(STANDARD, "easy", "floats", "floatsabs", "floatsrel", "identical", "linecount", "linematches"),
-    *("rstripped", "sorted", "unordered"),
+_OWN: Mapping[str, tuple[str, ...]] = MappingProxyType(  # with what their `args` may say
+    {
+        STANDARD: (),
+        "easy": (),
+        "floats": ("precision", "error_mode"),
+        "floatsabs": ("precision",),
+        "floatsrel": ("precision",),
+        "identical": ("pe_allowed",),
+        "linecount": ("feedback",),
+        "linematches": ("point_distribution", "filler_lines_required"),
+        "rstripped": ("filter_new_line",),
+        "sorted": ("split_on",),
+        "unordered": (),
+    }
 )
 _SCRIPT = "dmoj_checker.py"
 # What the judge tells a `check` function of a submission, and nobody here does.
-_ASKS = re.compile(r"\b(submission_source|submission_language|execution_time)\b")
+_ASKS = re.compile(r"\b(submission_source|submission_language|execution_time|run_on_error)\b")
 
 
 class CaseChecker(NamedTuple):
@@ -500,12 +517,23 @@ def chosen(fields: Fields) -> CaseChecker:
     if not isinstance(args, Mapping):
         inner.fault("args", f"{shown(args)} is not an object", "Write `args: {precision: 6}`")
         args = {}
-    return CaseChecker(inner.text("name", STANDARD), args)
+    name = inner.text("name", STANDARD)
+    for key in args if name in _OWN else ():
+        if key not in _OWN[name]:
+            inner.under("args", args).fault(key, f"{name} knows no such argument", nearest(key, _OWN[name]))
+    return CaseChecker(name, args)
 
 
 def module_of(name: str) -> str:
     """Return the module's name of a checker's file, one that no other module has."""
     return "package_" + re.sub(r"\W", "_", name.removesuffix(".py"))
+
+
+def _by_percent(header: Fields, checkers: Mapping[str, CaseChecker]) -> bool:
+    """Return True where the points that a program gives are parts of 100."""
+    told = (checker.args for checker in checkers.values() if checker.name == BRIDGED)
+    args = header.inner("interactive").values if header.has("interactive") else next(told, {})
+    return args.get(_PERCENT) is True
 
 
 def read_checker(folder: Path, header: Fields, checkers: Mapping[str, CaseChecker], points: float) -> Checker:
@@ -550,8 +578,8 @@ def _check_name(folder: Path, header: Fields, name: str) -> None:
     elif broken := _broken(source_text(path)):
         header.fault("checker", f"{name} does not compile: {broken}", "Correct it")
     elif asked := _ASKS.search(source_text(path)):
-        words = f"{name} asks for {asked[1]}, which checkers are not told here"
-        header.fault("checker", words, "Let it judge by the output alone")
+        words = f"{name} asks for {asked[1]}, which checkers are not given here"
+        header.fault("checker", words, "Let it judge by the output alone, of programs that ended well")
 
 
 def _broken(source: str) -> str:
@@ -567,6 +595,14 @@ def _broken(source: str) -> str:
 
 # --- programs in languages of their own --------------------------------------------------------------
 
+_PERCENT = "treat_checker_points_as_percentage"
+_OF_BUILDS = ("flags", "time_limit", "memory_limit", "compiler_time_limit")
+_OF_GENERATORS = ("source", "files", "language", "args", *_OF_BUILDS)
+_OF_PROGRAMS = (
+    *("files", "lang", "type", "args_format_string", _PERCENT, *_OF_BUILDS),
+    *("feedback", "preprocessing_time"),
+)
+
 # Programs by the way in which they speak. Of another one its name is told.
 _SPEAKS: Mapping[str, CheckerKind] = MappingProxyType(
     {"default": CheckerKind.EXIT_CODE, "testlib": CheckerKind.TESTLIB, "coci": CheckerKind.TESTLIB}
@@ -578,8 +614,7 @@ _DEFINED = "#define SIGNATURE_GRADER\n"  # in front of all sources
 def read_program(folder: Path, fields: Fields) -> Manager | None:
     """Return an interactor or a checker in a language of its own: `files`, `lang`, `type`."""
     kind = fields.choice("type", tuple(_SPEAKS), "default")
-    if fields.values.get("flags"):
-        fields.fault("flags", "programs are built as others are", "Take it out")
+    _check_program_keys(fields, _OF_PROGRAMS)
     listed = fields.values.get("files")
     names = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
     lying = [
@@ -602,6 +637,15 @@ def read_program(folder: Path, fields: Fields) -> Manager | None:
     others = (name for name in lying if name != sources[0] and name != TESTLIB)
     beside = tuple(NamedBlob(name=name, content=Blob.of_file(folder / name)) for name in others)
     return Manager(sources=(*program, *beside), language=language, kind=_SPEAKS[kind], given=_given(fields))
+
+
+def _check_program_keys(fields: Fields, known: Sequence[str]) -> None:
+    """Refuse what is said of a program and counts nowhere."""
+    if fields.values.get("flags"):
+        fields.fault("flags", "programs are built as others are", "Take it out")
+    for key in map(str, fields.values):
+        if key not in known:
+            fields.fault(key, _UNKNOWN, nearest(key, known))
 
 
 def _given(fields: Fields) -> tuple[str, ...]:

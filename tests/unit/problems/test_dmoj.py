@@ -11,7 +11,9 @@ import pytest
 from package_files import only_error, read, sound
 from support.runs import submission_result
 
+from ioi_eval.model.fields import Faults
 from ioi_eval.models import CheckerKind, ScoreType, Submission, TaskType, TestResult, Verdict
+from ioi_eval.problems.dmoj import Dmoj
 from ioi_eval.store.resources import graders
 
 pytestmark = pytest.mark.once
@@ -175,6 +177,28 @@ def test_files_of_an_archive_that_would_be_lost(
     assert words in str(read(folder, "pond").errors[0])
 
 
+@pytest.mark.parametrize(("said", "full", "own"), [("true", 100, None), ("false", 80, 20)])
+def test_points_of_a_program_by_percent(tmp_path: Path, said: str, full: float, own: float | None) -> None:
+    new = f"lang: CPP17, treat_checker_points_as_percentage: {said}"
+    problem = sound(changed(tmp_path, "pulleys", "lang: CPP17", new), "pulleys")
+    assert (problem.checker.full, problem.tests[0].full) == (full, own)
+
+
+def test_arguments_that_a_generator_has_itself(tmp_path: Path) -> None:
+    config = "test_cases: [{generator_args: [1, 2]}, {points: 5}]\ngenerator: {source: gen.py, args: [7]}\n"
+    folder, faults = package(tmp_path, config, gen_py=""), Faults("pond")
+    making = Dmoj().making(folder, faults)
+    assert making is not None and not faults.errors
+    assert [test.command for test in making.tests] == [("gen.py", "1", "2"), ("gen.py", "7")]
+
+
+def test_linecount_is_told_apart(tmp_path: Path) -> None:
+    (note,) = read(
+        package(tmp_path, "checker: linecount\ntime_limit: 1\nmemory_limit: 65536\n" + LISTED), "pond"
+    ).notes
+    assert note.endswith("linecount: what a program wrote before it failed earns nothing here")
+
+
 def test_programs() -> None:
     lodestone, pulleys = sound(PACKAGES / "lodestone"), sound(PACKAGES / "pulleys")
     assert lodestone.task_type is TaskType.INTERACTIVE
@@ -269,6 +293,21 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
             "test_cases.0.batched.1.out",
             "missing in 2 cases, and outputs are compared with it. Name the answer, an empty file",
         ),
+        (
+            "checker: {name: floats, args: {precison: 3}}\n" + LISTED,
+            "test_cases.0.checker.args.precison",
+            "floats knows no such argument. Did you mean 'precision'?",
+        ),
+        (
+            "interactive: {files: 1.in, treat_points_as_percentage: true}\n" + LISTED,
+            "interactive.treat_points_as_percentage",
+            "DMOJ knows no such key. Did you mean 'treat_checker_points_as_percentage'?",
+        ),
+        (
+            "test_cases: [{generator_args: [1]}]\ngenerator: {source: gen.cpp, flags: [-O0]}",
+            "test_cases.0.generator.flags",
+            "programs are built as others are",
+        ),
         ("checker: flots\n" + LISTED, "checker", "'flots' is not known. Did you mean 'floats'"),
         ("checker: check.py\n" + LISTED, "checker", "no file 'check.py' in the package"),
         ("checker: {name: floats, args: 3}\n" + LISTED, "test_cases.0.checker.args", "3 is not an object"),
@@ -293,10 +332,11 @@ def test_what_is_refused(tmp_path: Path, config: str, field: str, words: str) ->
     assert "\n" not in str(error)
 
 
-def test_a_check_that_asks_for_the_source(tmp_path: Path) -> None:
-    source = "def check(process_output, judge_output, submission_source, **kwargs):\n    return True\n"
+@pytest.mark.parametrize("asked", ["submission_source", "run_on_error"])
+def test_a_check_that_asks_for_the_source(tmp_path: Path, asked: str) -> None:
+    source = f"def check(process_output, judge_output, {asked}, **kwargs):\n    return True\n"
     error = only_error(package(tmp_path, "checker: check.py\n" + LISTED, check_py=source), "pond")
-    assert "check.py asks for submission_source" in str(error)
+    assert f"check.py asks for {asked}" in str(error)
 
 
 def test_a_check_that_does_not_compile(tmp_path: Path) -> None:
