@@ -12,7 +12,8 @@ function checked(file) {
   try {
     new vm.Script(wrap(source.replace(/^#!.*/, "")), { filename: file });
   } catch (error) {
-    process.stderr.write(`${error.stack.split("\n    at ")[0]}\n`);
+    const [place, ...shown] = error.stack.split("\n    at ")[0].split("\n");
+    process.stderr.write([`${place}: ${error}`, ...shown.slice(0, -2), ""].join("\n"));  // what is wrong comes first
     process.exit(1);
   }
   return source;

@@ -263,6 +263,7 @@ _PYPY = msgspec.structs.replace(
     suffixes=(".pypy",),  # .py is Python's
     command="pypy3",
     remedy="apt-get install pypy3",
+    environment=(("PYPY_GC_NURSERY", "1M"),),  # else it looks for the processor's cache, and complains
     more_tags=tuple(_PYTHON.tags),
     spare_tags=(),
 )
@@ -359,7 +360,7 @@ _PASCAL = Language(
     command="fpc",
     tells=("-iV",),
     remedy="apt-get install fpc",
-    flags=("-dEVAL", "-M{standard}", "-O2", "-XSs"),
+    flags=("-dEVAL", "-M{standard}", "-O2", "-XSs", "-l-", "-vi-"),  # it writes nothing but complaints
     online_flags=("-dONLINE_JUDGE",),
     build_template=("{tool}", "{flags}", "{extra}", "-o./{output}", "{sources}"),
     run_template=("{artifact}",),
@@ -376,7 +377,7 @@ _HASKELL = Language(
     suffixes=(".hs",),
     command="ghc",
     remedy="apt-get install ghc",
-    flags=("-O2", "-static", "-optl-static", "-optl-s", "-outputdir", "objects", "-with-rtsopts=-V0"),
+    flags=("-O2", "-static", "-optl-static", "-optl-s", "-outputdir", "objects", "-with-rtsopts=-V0", "-v0"),
     build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
     run_template=("{artifact}",),
     control="main :: IO ()\nmain = return ()\n",

@@ -303,6 +303,10 @@ _SIGNS_OF_A_CRASH = re.compile(
 _SIGNS_OF_A_LACK = re.compile("No such file or directory|Could not (?:find|load) module|Can't find unit")
 _TOO_LARGE = re.compile("File size limit exceeded|File too large|file truncated")
 _TEMPORARY_NAME = re.compile(r"/tmp/cc[A-Za-z0-9]{6}(?=\.)")
+# What compilers and runtimes say of every program, before they come to this one: Go, PyPy, Kotlin's Java.
+_PREAMBLE = re.compile(
+    r"^(?:# command-line-arguments|Warning: cannot find your CPU .*|OpenJDK .* warning: .*)\n?", re.MULTILINE
+)
 _UNPRINTABLE = re.compile(r"[^\n\t\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -357,6 +361,7 @@ def log_of(ended: Ended, limits: BuildLimits) -> str:
     """Return the compiler's output, printable and not above its limit, and the limit that stopped it."""
     text = _UNPRINTABLE.sub("\ufffd", (ended.stdout + ended.stderr)[: limits.log]).rstrip("\n")
     text = _TEMPORARY_NAME.sub("/tmp/cc", text)  # the same source, the same words
+    text = _PREAMBLE.sub("", text)
     if ended.code != 0 and _TOO_LARGE.search(text):
         most = limits.file_size >> 20
         text += f"\nA file that the compiler makes, the program among them, may have {most} MiB."

@@ -5,6 +5,7 @@ A language whose toolchain this machine has not, or not where boxes can see it, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -345,6 +346,18 @@ async def test_what_is_wrong_is_called_by_its_name(scorer: Scorer, language: Lan
     result = await score(scorer, PROGRAMS[language.name][status], language.name, problem)
     assert result.tests[-1].status is status, result
     assert result.compiles == (status is not V.CE)
+    if status is V.CE:  # the first line tells programs apart: it is what is wrong, or where
+        assert re.match(r".*(?:error|\b(?:sum|submission)\.)", result.compile_output.strip()), result
+
+
+# --- PyPy ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.alike
+async def test_pypy_complains_of_no_processor(scorer: Scorer) -> None:
+    needs("pypy")
+    result = await score(scorer, "raise SystemExit(1)", "pypy")
+    assert result.tests[0].feedback == "Runtime error (exit code 1)", result
 
 
 # --- Rust ------------------------------------------------------------------------------------------------
