@@ -310,13 +310,21 @@ class SandboxFusion:
         compiled = None if built is None else _command(built.stage)
         if built is not None and built.stage.code != 0:
             return _told(RunCodeReply(compile_result=compiled))
+        if built is not None and not built.files:  # of a unit in Pascal, for one
+            return RunCodeReply("Failed", "the compiler made no program", compiled)
         job = program.to_run(given, () if built is None else built.files)
         result = await self._jobs.run(self._jobs.ready(job), visit)
         try:
             files = await asyncio.to_thread(_fetched, result)
         finally:
             await asyncio.to_thread(drop, result)
-        return _told(RunCodeReply(compile_result=compiled, run_result=_command(result.run), files=files))
+        reply = _told(
+            RunCodeReply(compile_result=compiled, run_result=_command(result.run), files=files or {})
+        )
+        if files is None and reply.status == "Success":
+            reply.status = "Failed"
+            reply.message = f"the files to fetch have more than {_MOST_FETCHED} bytes"
+        return reply
 
 
 class _Program:
@@ -347,8 +355,6 @@ class _Program:
         command: tuple[str, ...] = (self._runner, self._main)
         if not self._is_script:
             command = self.language.run(self._runner, self._memory)
-            if not program:
-                raise FailedInside("the compiler made no program")
         started = command[0] if command[0].startswith("/") else f"./{command[0]}"
         line = f"exec {shlex.join((started, *command[1:]))} < {_STDIN}\n"
         return Job(
@@ -390,9 +396,10 @@ def _milliseconds(name: str, seconds: float) -> int:
     return max(1, round(seconds * 1000))
 
 
-def _fetched(result: JobResult) -> dict[str, str]:
+def _fetched(result: JobResult) -> dict[str, str] | None:
+    """Return the files that the program made; None where they are too large, as it may make them."""
     if sum(Path(path).stat().st_size for path in result.kept.values()) > _MOST_FETCHED:
-        raise FailedInside(f"the files to fetch have more than {_MOST_FETCHED} bytes")
+        return None
     return {name: base64.b64encode(Path(path).read_bytes()).decode() for name, path in result.kept.items()}
 
 

@@ -113,6 +113,21 @@ async def test_files_come_and_go(call: Caller) -> None:
     assert reply["run_result"]["stdout"] == "\nas it is, without a line break"
 
 
+async def test_files_that_are_too_large_to_fetch_are_the_programs_fault(call: Caller) -> None:
+    """The reply was an error of the sandbox, which a program could choose by that."""
+    code = "open('out.bin', 'wb').truncate(65 << 20)"
+    reply = await run(call, code, fetch_files=["out.bin"])
+    assert (reply["status"], reply["files"], reply["run_result"]["return_code"]) == ("Failed", {}, 0)
+    assert "more than" in reply["message"]
+
+
+async def test_a_source_of_which_nothing_comes_does_not_compile(call: Caller) -> None:
+    needs("pascal")
+    unit = "unit main;\ninterface\nimplementation\nend.\n"
+    reply = await run(call, unit, language="pascal", compile_timeout=60)
+    assert (reply["status"], reply["run_result"]) == ("Failed", None)
+
+
 async def test_it_is_confined_like_any_job(call: Caller) -> None:
     """A program finds neither the machine's files nor its network, nor what the program before it left."""
     reply = await run(call, "open('left', 'w').write('x'); print(open('left').read())")
