@@ -105,15 +105,21 @@ class Columns(Fields):
         if column not in _ANSWERED:
             return value
         held = replies_in(_listed(value), several=path in _SEVERAL)
-        # A model may write whatever text it likes, and must not choose how many answers it has by that.
-        if isinstance(value, str) and path not in self._lists and _are_answers(path or "", held):
+        if not isinstance(value, str):
+            return held
+        # A model may write whatever text it likes, and must not choose by that how many answers it has, nor
+        # that its row cannot be used.
+        several = _are_answers(path or "", held)
+        if several and path not in self._lists:
             self.unsplit = True
             return value
-        return held
+        return held if all(map(_is_answer, held if several else [held])) else value
 
     def words(self, column: str) -> str | None:
         """Return a text with anything in it but white space; None where there is none."""
         value = self.value(column)
+        if isinstance(value, list) and isinstance(text := self.columns.get(self.find(column) or ""), str):
+            value = text  # of a chat, where no chat is expected
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
         raise self.misfit(column, "a text")
@@ -134,14 +140,11 @@ class Columns(Fields):
 
     def _content(self, message: Any, column: str) -> str | None:
         """The text of an assistant's message; None of others'. A text may be in parts."""
-        held = message if isinstance(message, dict) else {}
-        role, content = held.get("role"), held.get("content", held.get("parts"))  # Gemini has `parts`
-        if isinstance(content, list) and all(isinstance(part, dict) for part in content):
-            content = text_of(content)
-        if not isinstance(role, str) or not isinstance(content, str | None):
+        if not _is_message(message):
             raise self.wrong(column, f"{self.shown(message)} is not a message", "Expected {role, content}")
-        answers = role.lower() in _ANSWERS and held.get("channel") not in _ASIDE
-        return (content or "") if answers else None
+        content = _content_of(message)
+        text = text_of(content) if isinstance(content, list) else content or ""
+        return text if message["role"].lower() in _ANSWERS and message.get("channel") not in _ASIDE else None
 
     def name(self, column: str, *, or_else: str = "") -> str:
         """A name or a number that must be there. `or_else`: what one may do without it."""
@@ -230,6 +233,24 @@ def _listed(value: Any) -> Any:
     said = [message for chat in chats for message in chat]
     are_messages = all(isinstance(message, dict) and "role" in message for message in said)
     return listed if are_messages or all(isinstance(each, str) for each in listed) else value
+
+
+def _is_message(value: Any) -> bool:
+    """Return True for an object with a role and a content: a text, its parts, or none."""
+    if not isinstance(value, dict) or not isinstance(value.get("role"), str):
+        return False
+    content = _content_of(value)
+    parts = isinstance(content, list) and all(isinstance(part, dict) for part in content)
+    return parts or isinstance(content, str | None)
+
+
+def _content_of(message: Mapping[str, Any]) -> Any:
+    return message.get("content", message.get("parts"))  # Gemini has the latter
+
+
+def _is_answer(held: Any) -> bool:
+    """Return True for a reply or a chat, or where there is none."""
+    return isinstance(held, str | None) or (isinstance(held, list) and all(map(_is_message, held)))
 
 
 def columns_of_lists(path: Path) -> frozenset[str]:

@@ -558,3 +558,26 @@ def test_a_column_of_a_table_holds_lists_or_replies(tmp_path: Path, first: str) 
     rows = [{"problem_id": "sum", "id": n, "completion": text} for n, text in texts]
     found = [one.key for one in read(write_csv(tmp_path / "x.csv", rows))]
     assert found == (["0", "1"] if first else ["0", "1/0", "1/1"])
+
+
+@pytest.mark.parametrize("column", ["response", "responses", "messages", "code"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"role": 3}]',
+        '[{"role": "assistant", "content": 5}]',
+        '[{"from": "gpt", "value": 2}]',
+        '[{"role": "user", "content": "x"}]',
+        '{"choices": []}',
+        '{"choices": [{"message": {"content": 5}}]}',
+        '{"choices": [{"text": "x"}], "role": 5}',
+        '{"candidates": []}',
+    ],
+)
+def test_no_reply_makes_its_row_a_bad_one(tmp_path: Path, column: str, text: str) -> None:
+    """Texts that began as chats or as a server's answers did: the dump was refused, or the row left out."""
+    several = column == "responses"
+    row = {"problem_id": "sum", column: [text, ANSWER] if several else text}
+    found = read(write_jsonl(tmp_path / "x.jsonl", [row]))
+    assert [one.code for one in found][1:] == [CODE] * several and found[0].code != CODE
+    read(write_csv(tmp_path / "x.csv", [{"problem_id": "sum", column: text}]))
