@@ -85,7 +85,8 @@ def replace(path: Path, pieces: Iterable[bytes], *, durable: bool = True) -> Non
     except OSError as error:
         raise refused(path, error) from error
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is not there, or cannot be removed for the same reason
+            draft.unlink()
 
 
 def read_value(
