@@ -65,13 +65,13 @@ def private_folder(parent: Path | None = None, name: str | None = None) -> Path:
 
 
 def default_root(named: str | None) -> Path:
-    """The folder that the user names, else the usual one; where HOME cannot be written, a private one."""
+    """The folder that the user names, else the usual one; without a HOME that we can write, a private one."""
     if named:
         return Path(named).expanduser().absolute()
-    usual = platformdirs.user_cache_path("ioi-eval")
     try:
+        usual = platformdirs.user_cache_path("ioi-eval")
         usual.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: a user without a name and without HOME
         return private_folder()
     return usual if os.access(usual, os.R_OK | os.W_OK | os.X_OK) else private_folder()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import pwd
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,24 @@ def test_a_folder_of_another_user_is_not_private(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(os, "geteuid", lambda: someone)
     with pytest.raises(InputError, match="belongs to somebody else"):
         private_folder(tmp_path, "mine")
+
+
+@pytest.mark.parametrize("home", [None, "", "below/here"])
+def test_a_user_without_a_name_and_without_a_home_has_a_private_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | None
+) -> None:
+    """As in a container that was started with a number for a user."""
+
+    def unknown(uid: int) -> object:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME")
+    if home is not None:
+        monkeypatch.setenv("HOME", home)
+    assert Store.usual().root == tmp_path / f"ioi-eval-{os.geteuid()}"
 
 
 @pytest.mark.parametrize("bits", [0o722, 0o770, 0o1777])
