@@ -45,6 +45,7 @@ Content = bytes | Path | Callable[[Path], None]
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{3,127}")
 _WRITE = 0o022
 _LARGEST = 16  # entries of this part of the limit and less are taken: none pushes all others out
+_TAKEN = 64 << 20  # bytes that an entry may have whatever the limit: no limit of a cache is a verdict
 _ROOM = 0.9  # an eviction goes down to this part of the limit, so that not every entry after it evicts again
 _PRIVATE_LIMIT = 4 << 30  # bytes
 _PATIENCE, _LOOK = 60.0, 0.1  # seconds for another's turn, and between looks whether it is over
@@ -130,7 +131,7 @@ class Store:
     def __init__(self, root: str | Path, limit: int | None = None) -> None:
         self.root, self.limit = Path(root).absolute(), limit
         # Bytes that an entry should not exceed, or it would cost too many others.
-        self.largest = math.inf if limit is None else limit // _LARGEST
+        self.largest = math.inf if limit is None else max(limit // _LARGEST, _TAKEN)
         self._objects, self._pins, self._parts = (self.root / name for name in ("objects", "pins", "parts"))
         self._swept = False  # whether we have looked for what processes left that died
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)

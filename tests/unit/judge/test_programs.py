@@ -39,6 +39,7 @@ from ioi_eval.models import (
     Test,
     Toolchain,
 )
+from ioi_eval.store import contents
 from ioi_eval.store.resources import proctor_sources
 from ioi_eval.testing import FakeEngine, Fatal
 
@@ -97,7 +98,18 @@ async def test_the_same_source_is_built_once_over_callers_and_processes(tmp_path
     assert again.compiler == "g++ 1.0"
 
 
-async def test_a_program_that_would_push_others_out_of_the_store_is_refused(tmp_path: Path) -> None:
+async def test_a_small_store_takes_programs_that_people_write(tmp_path: Path) -> None:
+    """Its limit is the judge's own. Whoever gave 10 MB had CE for each program in C++."""
+    store = Store(tmp_path / "store", limit=10)
+    async with FakeEngine() as engine, artifacts_on(engine, store) as artifacts:
+        for source in (HELLO, HELLO + ";", HELLO):
+            assert isinstance(await artifacts.submission(plain_problem(), submitted(source)), Built)
+
+
+async def test_a_program_that_would_push_others_out_of_the_store_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents, "_TAKEN", 0)
     store = Store(tmp_path / "store", limit=16 * len(HELLO))
     async with FakeEngine() as engine, artifacts_on(engine, store) as artifacts:
         taken = await artifacts.submission(plain_problem(), submitted())
