@@ -64,7 +64,8 @@ class Language(Value, frozen=True, kw_only=True):
     proc: bool = False  # the runtime needs /proc
     address_space: bool = True  # the address space may be capped as a backstop
     header: str = ""  # brings the whole standard library: worth precompiling, and often forgotten by models
-    syntax: str = ""  # how extraction tells code from prose: braces, python
+    syntax: str = ""  # how extraction tells code from prose: braces, python, pascal
+    by_lines: bool = False  # its statements need no semicolons and no braces
     marks: tuple[str, ...] = ()  # a whole program holds one of these
     more_tags: tuple[str, ...] = ()  # of fenced blocks, besides its own names
     spare_tags: tuple[str, ...] = ()  # of blocks that hold its programs, too, where none has another tag
@@ -367,6 +368,7 @@ _PASCAL = Language(
     default_standard="fpc",
     finds_sources=True,
     control="begin\nend.\n",
+    syntax="pascal",
     marks=("begin", "Begin", "BEGIN"),
 )
 
@@ -413,6 +415,7 @@ _JAVASCRIPT = Language(
     proc=True,  # for the programs: most of them read /dev/stdin, which leads there
     address_space=False,
     syntax="braces",
+    by_lines=True,
     marks=("require(", "console.log", "process.std"),
 )
 
@@ -430,6 +433,7 @@ _KOTLIN = msgspec.structs.replace(
     build_template=("{tool}", "{flags}", "{extra}", "-d", "{output}", "{sources}"),
     artifact_name="submission.jar",
     control="fun main() {}\n",
+    by_lines=True,
     marks=("fun main",),
 )
 

@@ -248,34 +248,44 @@ def _flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
 
 _LONGEST_PARSED = 1 << 18  # characters: a syntax tree takes about 500 bytes for each
 
-_LEXEME = re.compile(
-    r"""
+_LEXEMES = r"""
       (?P<directive> ^[ \t]*+\#[ \t]*+(?:include|define|undef|pragma|if|el|endif|error|line)
                      (?:[^\\\n]|\\.)*+ )
     | (?P<comment> //(?:[^\\\n]|\\.)*+ | /\*(?:.*?\*/|.*) )
     | (?P<literal> R"(?P<end>[^\s()\\]{0,16})\((?:.*?\)(?P=end)"|.*) | "(?:[^"\\\n]|\\.)*+"? | \d[\w.']*+
                  | '(?:[^'\\\n]|\\.)*+'? )
-    """,
-    re.X | re.M | re.S,
-)
+    """
+_LEXEME = re.compile(_LEXEMES, re.X | re.M | re.S)
+_TICKED = re.compile(rf"{_LEXEMES} | (?P<ticked> `(?:[^`\\]|\\.)*+`? )", re.X | re.M | re.S)
 _DIRECTIVE = "\x01"
-_STANDINS = {"directive": _DIRECTIVE, "comment": " ", "literal": "0"}
+_STANDINS = {"directive": _DIRECTIVE, "comment": " ", "literal": "0", "ticked": "0"}
 _STATEMENT = re.compile(r"([^;}\x01]*+)([;}\x01]|\Z)")
 _DECLARING = (
-    "alignas|auto|bool|char|class|const|constexpr|double|enum|explicit|extern|float|friend|inline|int|long|"
-    "mutable|namespace|operator|register|short|signed|static|struct|template|typedef|typename|union|unsigned|"
+    "alignas|auto|bool|char|class|const|constexpr|double|enum|explicit|extends|extern|float|fn|friend|fun|func|"
+    "impl|implements|inline|int|long|mutable|namespace|operator|register|short|signed|static|struct|template|typedef|typename|union|unsigned|"
     "using|virtual|void|volatile"
 )
-# The end of a sentence, a colon that introduces what follows, marks of markdown, or four words in a row.
+# The end of a sentence, a colon that introduces what follows, marks of markdown and LaTeX (but those of
+# attributes and annotations), or four words in a row.
 _PROSE = re.compile(
-    rf"[A-Za-z][.!?](?=\s)|[A-Za-z]:[ \t]*+$|[#@`\\]|(?:\b(?!(?:{_DECLARING})\b)[A-Za-z]++\s++){{4}}",
+    r"[A-Za-z][.!?](?=\s)|[A-Za-z]:[ \t]*+$|`|\#(?!!?\[)|@(?![A-Z])|\\[a-z]{3}"
+    rf"|(?:\b(?!(?:{_DECLARING})\b)[A-Za-z]++\s++){{4}}",
     re.M,
 )
 
 
-def _skeleton(text: str) -> str:
+# A line of a language that needs no semicolons; the beginning of a program in Pascal, and what prints there.
+_LINE = re.compile(r"\s*+(?:(?:import|package)\s|[^\n]*?[=(){}\[\];,]|\Z)")
+_PASCAL = re.compile(
+    r"(?>\s+|\{[^}]*+\}|\(\*.*?\*\)|//[^\n]*+)*+(?:program|uses|var|const|type|function|procedure|begin)\b",
+    re.I | re.S,
+)
+_WRITING = re.compile(r"\bwrite(?:ln)?\s*+[(;]", re.I)
+
+
+def _skeleton(text: str, lexeme: re.Pattern[str] = _LEXEME) -> str:
     """Code in braces without comments, and with literals and directives reduced to one character each."""
-    return _LEXEME.sub(lambda lexeme: _STANDINS[lexeme.lastgroup or ""], text)
+    return lexeme.sub(lambda found: _STANDINS[found.lastgroup or ""], text)
 
 
 def _outside_braces(skeleton: str) -> str | None:
@@ -305,6 +315,16 @@ def _braces_only(text: str) -> bool:
     )
 
 
+def _lines_only(text: str) -> bool:
+    """Return True for nothing but lines of a language without semicolons, some of which may hold braces."""
+    if "```" in text:
+        return False
+    skeleton = _skeleton(re.sub(r"\A\s*+#![^\n]*+", "", text), _TICKED)
+    outside = _outside_braces(skeleton) if "{" in skeleton or "}" in skeleton else skeleton
+    lines = outside.split("\n") if outside is not None else ["prose"]
+    return all(_LINE.match(line) and not _PROSE.search(line + "\n") for line in lines)
+
+
 def parse(text: str) -> ast.Module | None:
     if len(text) > _LONGEST_PARSED:
         return None
@@ -325,6 +345,8 @@ class Notation(Protocol):
     def spare_tags(self) -> Collection[str]: ...
     @property
     def syntax(self) -> str: ...
+    @property
+    def by_lines(self) -> bool: ...
     @property
     def marks(self) -> tuple[str, ...]: ...
     @property
@@ -355,8 +377,13 @@ def _is_program(text: str, language: Notation) -> bool:
     if language.syntax == "python":
         tree = parse(text)
         return tree is not None and any(_does_something(part) for part in tree.body)
-    is_object = text.lstrip().startswith("{")  # of JSON, which may hold a program
-    return language.syntax == "braces" and not is_object and _has_mark(text, language) and _braces_only(text)
+    if language.syntax == "pascal":
+        ended = text.rstrip().lower().endswith("end.")
+        return ended and _PASCAL.match(text) is not None and _WRITING.search(text) is not None
+    # An object of JSON may hold a program.
+    if language.syntax != "braces" or text.lstrip().startswith("{") or not _has_mark(text, language):
+        return False
+    return _braces_only(text) or (language.by_lines and _lines_only(text))
 
 
 def _does_something(statement: ast.stmt) -> bool:
@@ -511,6 +538,8 @@ def _begins_as_code(text: str, blocks: list[_Block], language: Notation) -> bool
     head = text[: blocks[0].start] if blocks else text
     if language.syntax == "braces":
         return not blocks or "//" in head or "/*" in head or _has_mark(head, language)
+    if language.syntax == "pascal":
+        return not blocks
     return not head.lstrip().startswith("~~~")  # which is Python, too
 
 

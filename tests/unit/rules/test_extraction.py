@@ -482,6 +482,45 @@ def test_a_program_in_the_tags_of_an_answer(tag: str) -> None:
     assert extract(f"{ADD}// </{tag}>\n", CPP) == f"{ADD}// </{tag}>\n"
 
 
+READS = "const [a, b] = require('fs').readFileSync(0, 'utf8').split(/\\s+/).map(Number)\n"
+OTHERS = [
+    ("javascript", READS + "console.log(a + b)\n"),
+    ("javascript", "#!/usr/bin/env node\n" + READS + "if (a)\n{\n  console.log(`${a + b} is\nit`);\n}\n"),
+    ("kotlin", "import java.util.*\n\nfun main() = println(readln().split(' ').sumOf { it.toInt() })\n"),
+    ("kotlin", "fun main() = println(readln().toInt() * 2)\n"),
+    (
+        "pascal",
+        "{ Adds. }\nProgram Sum;\nVar a, b: longint;\nBegin\n  ReadLn(a, b);\n  WriteLn(a + b);\nEnd.\n",
+    ),
+    (
+        "rust",
+        '#![allow(unused)]\n#[derive(Debug)]\nstruct P;\nimpl Add for P {}\nfn main() { println!("1"); }\n',
+    ),
+    ("java", '@SuppressWarnings("x")\npublic class Main extends Base implements Runnable { }\n'),
+]
+
+
+@pytest.mark.parametrize(("language", "code"), OTHERS)
+def test_a_text_that_is_all_code_of_other_languages(language: str, code: str) -> None:
+    assert extract(code, find(language)) == code
+    assert extract(f"<think>\nHm.\n</think>\n\n{code}", find(language)) == code
+    for text in (f"Here is the code\n{code}", f"{code}It adds the two.\n", f"So:\n```x\n{code}```\n"):
+        assert extract(text, find(language)) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("javascript", "Use console.log(a) to print it.\n"),
+        ("javascript", "console.log(a)\nprints a\n"),
+        ("kotlin", "A fun main() {\n"),
+        ("pascal", "Begin with both, write the sum, and this is the end.\n"),
+    ],
+)
+def test_a_text_that_is_not_all_code_of_other_languages(language: str, text: str) -> None:
+    assert extract(text, find(language)) is None
+
+
 @pytest.mark.parametrize("text", NO_CPP)
 def test_a_text_that_is_not_all_cpp(text: str) -> None:
     assert extract(text, CPP) is None
@@ -591,6 +630,8 @@ def test_long_generations(name: str, unit: int) -> None:
     text = hostile(unit)[name]
     assert extract(text, PYTHON) is None
     assert extract(text + "\nmore\n" + "text without code.", CPP) is None
+    for name in ("javascript", "pascal"):
+        assert extract(f"begin write(require({text}\nmore\n text without code.", find(name)) is None
 
 
 def test_a_generation_of_ten_megabytes() -> None:
