@@ -365,11 +365,23 @@ def _only_comments(code: str, language: Notation) -> bool:
     return comments is not None and comments.fullmatch(code) is not None
 
 
+_GOES_ON = re.compile(r"[-=+*/,.&|<>?:]\s*+\Z")
+
+
 def _is_complete(code: str, language: Notation) -> bool:
     """Not cut off in the middle, as far as one can see."""
     if language.syntax == "python":
         return parse(code) is not None
-    return _outside_braces(_skeleton(code)) is not None
+    if language.syntax == "pascal":
+        return _ends_as_pascal(code)
+    skeleton = _skeleton(code)
+    if language.by_lines and "{" not in skeleton:
+        return skeleton.count("(") == skeleton.count(")") and _GOES_ON.search(skeleton) is None
+    return _outside_braces(skeleton) is not None
+
+
+def _ends_as_pascal(text: str) -> bool:
+    return text.rstrip().lower().endswith("end.")
 
 
 def _is_program(text: str, language: Notation) -> bool:
@@ -378,8 +390,8 @@ def _is_program(text: str, language: Notation) -> bool:
         tree = parse(text)
         return tree is not None and any(_does_something(part) for part in tree.body)
     if language.syntax == "pascal":
-        ended = text.rstrip().lower().endswith("end.")
-        return ended and _PASCAL.match(text) is not None and _WRITING.search(text) is not None
+        printing = _WRITING.search(text) is not None
+        return printing and _ends_as_pascal(text) and _PASCAL.match(text) is not None
     # An object of JSON may hold a program.
     if language.syntax != "braces" or text.lstrip().startswith("{") or not _has_mark(text, language):
         return False

@@ -266,6 +266,21 @@ def test_a_whole_last_block_without_its_end_wins() -> None:
     assert extract(fenced("print(1)\n", "py") + "```py\n" + SCRIPT, PYTHON) == SCRIPT
 
 
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        ("pascal", "begin\n  writeln(1);\nend.\n"),
+        ("javascript", "console.log(require('fs').readFileSync(0, 'utf8'))\n"),
+        ("kotlin", "fun main() = println(1)\n"),
+    ],
+)
+def test_a_whole_last_block_of_a_language_without_braces_wins(language: str, code: str) -> None:
+    draft = fenced(code.replace("1", "2").replace("utf8", "utf-8"), language)
+    assert extract(f"{draft}```{language}\n{code}", find(language)) == code
+    cut = code[: len(code) // 2]
+    assert extract(f"{draft}```{language}\n{cut}", find(language)) == draft.split("\n", 1)[1][:-4]
+
+
 def test_half_a_last_block_gives_way_to_a_whole_one() -> None:
     assert extract(fenced(DRAFT) + "```cpp\n" + ADD[:40], CPP) == DRAFT
     assert extract(fenced(SCRIPT, "py") + "```py\nprint((1,", PYTHON) == SCRIPT
