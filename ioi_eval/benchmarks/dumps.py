@@ -51,7 +51,7 @@ from ioi_eval.model.fields import Strict
 from ioi_eval.model.languages import Language
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
-from ioi_eval.rules.extraction import extract, named_extraction, repair
+from ioi_eval.rules.extraction import Extraction, extract, named_extraction, parse, repair
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.store.files import read_value, readable, replace
 from ioi_eval.store.packed import Keys, NamedKeys, PackedContent
@@ -627,28 +627,37 @@ def _code(
     code = entry.code
     if code is not None and code.lstrip().startswith("```"):
         return None, ()  # a reply in the column of programs, which no compiler takes
-    found = code is None and entry.generation is not None
-    if found:
-        code = extract(entry.generation or "", language, options.extract)
-    if code is None and (code := _continued(entry, problem, language)) is not None:
-        return code, (CONTINUED,)
+    if code is not None:
+        return repair(code, problem, language, options.repairs)
+    reply, how = (entry.generation or "").replace("\r\n", "\n"), options.extract
+    prompt = _prompt_of(entry, problem, language) if how in (Extraction.LAST, Extraction.FIRST) else ""
+    begun = _continued(prompt, reply)
+    if begun and parse(begun) is not None:
+        return begun, (CONTINUED,)  # whatever examples follow it
+    if entry.generation is not None:
+        code = extract(entry.generation, language, how)
     if code is None:
-        return None, ()
+        return (begun, (CONTINUED,)) if begun else (None, ())
+    if (body := _continued(prompt, code)) and parse(body) is not None:
+        return body, (CONTINUED,)
     repaired, repairs = repair(code, problem, language, options.repairs)
-    return repaired, (*(named_extraction(options.extract) if found else ()), *repairs)
+    return repaired, (*named_extraction(how), *repairs)
 
 
-def _continued(entry: UsableRow, problem: Problem, language: Language) -> str | None:
-    """The prompt of a function and the reply that goes on in its body; None where it does not."""
-    reply = (entry.generation or "").replace("\r\n", "\n")
-    if problem.task_type is not TaskType.FUNCTION or language.syntax != "python" or not reply.strip():
-        return None
+def _prompt_of(entry: UsableRow, problem: Problem, language: Language) -> str:
+    """Return the beginning of a function that a reply may go on with; empty where there is none."""
+    if problem.task_type is not TaskType.FUNCTION or language.syntax != "python":
+        return ""
     own = entry.columns.get("prompt")
-    prompt = own if isinstance(own, str) and "def " in own else problem.starter_code
-    if not prompt or not reply.lstrip("\n").startswith(("  ", "\t")):
-        return None
-    between = "" if prompt.endswith("\n") or reply.startswith("\n") else "\n"
-    return prompt + between + reply.partition("\n```")[0]
+    return own if isinstance(own, str) and "def " in own else problem.starter_code
+
+
+def _continued(prompt: str, text: str) -> str:
+    """The prompt of a function and the text, up to a fence, that goes on in its body; empty otherwise."""
+    if not prompt or not text.strip() or not text.lstrip("\n").startswith(("  ", "\t")):
+        return ""
+    between = "" if prompt.endswith("\n") or text.startswith("\n") else "\n"
+    return prompt + between + text.partition("\n```")[0]
 
 
 # --- a dump's benchmark ------------------------------------------------------------------------------

@@ -287,6 +287,9 @@ FUNCTION = Problems([Problem(id="HumanEval/0", task_type=TaskType.FUNCTION, star
         ({"completion": BODY, "prompt": "import os\n" + START}, "import os\n" + START + BODY),
         ({"completion": BODY, "prompt": START.strip()}, START + BODY),
         ({"completion": f"{BODY}```\nDone."}, START + BODY.rstrip()),
+        ({"completion": f"{BODY}```\nSo:\n```python\nprint(add(1, 2))\n```\n"}, START + BODY.rstrip()),
+        ({"completion": f"The body:\n```python\n{BODY}```\n"}, START + BODY),
+        ({"completion": f"  Both:\n```python\n{START}{BODY}```\n"}, START + BODY),
         ({"completion": START + BODY}, START + BODY),
         ({"completion": f"```python\n{START}{BODY}```"}, START + BODY),
         ({"completion": " I cannot."}, None),
@@ -300,7 +303,7 @@ def test_a_completion_goes_on_where_its_prompt_ends(
     path = write_jsonl(tmp_path / "x.jsonl", [{"task_id": "HumanEval/0", **columns}])
     [one] = read(path, FUNCTION)
     assert one.code == code
-    goes_on = not columns["completion"].startswith(("def", "```")) and code is not None
+    goes_on = "def" not in columns["completion"] and code is not None
     assert (CONTINUED in one.repairs) is goes_on
 
 
