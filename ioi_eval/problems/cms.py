@@ -46,6 +46,7 @@ from ioi_eval.problems.package import (
     named,
     outputs_of,
     read_mapping,
+    refuse_misspelt,
     solution,
     tests_of,
     time_limit,
@@ -61,7 +62,14 @@ _ON_THE_OTHER_SIDE = {
 }
 _MANAGERS = (CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.EXIT_CODE, CheckerKind.ICPC)
 _GNU20_SINCE = 2024  # the year from which the contest compiles as C++20
-_FIELD = "task_type_params"
+_FIELD, _LONG_FIELD = "task_type_params", "task_type_parameters"  # the second in TPS, and in CMS itself
+_KEYS = (
+    *("code", "name", "year", "time_limit", "memory_limit", "task_type", _FIELD, _LONG_FIELD, "checker"),
+    *("manager", "managers", "score_type", "threshold", "score_type_parameters", "submission_format"),
+    *("score_precision", "cpp_standard"),
+)
+_PARAMS = ("compilation", "inputfile", "outputfile", "output_eval", "output_only_testcases")
+_MORE_PARAMS = ("num_processes", "user_io", "manager_args", "function")
 _ENDING = ".%l"  # of a source in any language
 _IO = {"io_0_inputfile": "inputfile", "io_1_outputfile": "outputfile"}
 _ALIASES = {"input_filename": "inputfile", "output_filename": "outputfile", **_IO}
@@ -89,6 +97,7 @@ class Cms(DeclaredFormat):
         return has_parts or super().looks_like_package(folder)
 
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+        refuse_misspelt(header, _KEYS)
         code = self.checked_id(folder, where, header, faults)
         task = header.word("task_type", TaskType, TaskType.BATCH)
         params = read_params(header, task, faults)
@@ -165,6 +174,7 @@ def cpp_standard(header: Fields, year: int | None) -> str:
 
 def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _FIELD) -> Fields:
     """Return the parameters under their plain names: compilation, inputfile, output_eval, ..."""
+    field = _LONG_FIELD if header.has(_LONG_FIELD) else field
     value = _parsed(header, field)
     named: dict[str, Any] = {}
     if isinstance(value, list):
@@ -180,7 +190,9 @@ def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _FI
         named = {_ALIASES.get(name, name): value_of for name, value_of in plain.items()}
     elif value is not None:
         header.fault(field, "neither an object nor a list", "Give it as the contest system exports it")
-    return Fields(named, header.file, faults, prefix=f"{field}.")
+    params = Fields(named, header.file, faults, prefix=f"{field}.")
+    refuse_misspelt(params, (*_PARAMS, *_MORE_PARAMS))
+    return params
 
 
 def read_options(params: Fields, task: TaskType, has_grader: bool) -> TaskOptions:
@@ -318,10 +330,16 @@ def manager_of(
     return Manager(sources=led_by(source, graders), kind=kind, language=language_of(source.name) or "c++")
 
 
+_OF_CHECKERS = ("kind", "arguments", "case_sensitive", "space_sensitive", "absolute", "relative", "full")
+
+
 def checker_of(header: Fields, params: Fields, task: TaskType, sources: Sequence[NamedBlob]) -> Checker:
     # The object of our own; empty where there is none, or only the word for a kind.
     values = header.values.get("checker")
     own = header.under("checker", values if isinstance(values, dict) else {})
+    for key in own.values:
+        if key not in _OF_CHECKERS:
+            own.fault(key, "there is no such key", nearest(key, _OF_CHECKERS))
     kind = _checker_kind(header, own, params, bool(sources), task)
     plain = Checker(
         kind=kind,
@@ -436,6 +454,7 @@ def _from_parameters(header: Fields, usual: Subtask, tests: int, faults: Faults)
 def _group(name: str, fields: Fields, usual: Subtask, points: str, tests: str) -> _Group:
     if fields.values.get(tests) is None:
         fields.fault(tests, "missing", _MISSING)
+    refuse_misspelt(fields, (points, tests, "score_type", "threshold"))
     subtask = replace(
         usual,
         name=name,

@@ -37,6 +37,7 @@ from ioi_eval.problems.package import (
     language_of,
     leads_inside,
     led_by,
+    refuse_misspelt,
     solution,
     test_of,
     visible,
@@ -63,6 +64,11 @@ _SCORE_TYPE = ("score_type", "score_type_parameters")
 # Tests that a file is handed in for: only so, and where somebody likes. Either makes a task BatchAndOutput.
 _BY_FILE = ("output_only_testcases", "output_optional_testcases")
 
+_KEYS = (
+    *(*_OLD, *_OLD.values(), "infile", "outfile", "n_input", "total_value", "num_processes", "user_io"),
+    *("output_only", *_BY_FILE, *_SCORE_TYPE, "score_precision"),
+)
+
 
 class Italy(DeclaredFormat):
     name = "italy_yaml"
@@ -81,6 +87,7 @@ class Italy(DeclaredFormat):
         return {**{new: values[name] for new, name in _OLD.items() if name in values}, **values}
 
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+        refuse_misspelt(header, _KEYS)
         code = self.checked_id(folder, where, header, faults)
         manager = _source(folder, _MANAGERS, faults)
         by_file = {field: header.text(field, "") for field in _BY_FILE}

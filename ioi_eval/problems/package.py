@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import yaml
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Faults, Fields, parse_json, shown
+from ioi_eval.model.fields import Faults, Fields, near, nearest, parse_json, shown
 from ioi_eval.model.languages import of_suffix
 from ioi_eval.model.values import (
     Blob,
@@ -192,6 +192,17 @@ def named_by_place(folder: Path, where: str) -> str:
     """Return the name of a package's folder, or of the archive that has its files at the top."""
     place = Path(where)
     return place.stem if place.suffix.lower() in ARCHIVES else folder.name or folder.resolve().name
+
+
+_MISSPELT = 0.8  # alike: `infile` for `inputfile`, but no `score_mode` for `score_type`
+
+
+def refuse_misspelt(fields: Fields, known: Collection[str]) -> None:
+    """Refuse a key that would count nowhere, and that looks like one that is known and missing."""
+    missing = [key for key in known if not fields.has(key)]
+    for key in map(str, fields.values):
+        if key not in known and near(key, missing, _MISSPELT):
+            fields.fault(key, "there is no such key", nearest(key, missing))
 
 
 def is_plain(name: str) -> bool:

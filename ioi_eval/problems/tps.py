@@ -32,12 +32,17 @@ from ioi_eval.problems.package import (
     leads_inside,
     outputs_of,
     read_mapping,
+    refuse_misspelt,
     solution,
     tests_of,
 )
 from ioi_eval.rules.languages import grader_name
 from ioi_eval.rules.plan import needs_answers
 
+_KEYS = (
+    *("name", "title", "type", "time_limit", "memory_limit", "has_grader", "has_checker", "has_manager"),
+    *("grader_name", "type_params", "task_type_parameters", "num_processes", "user_io", "score_precision"),
+)
 _PARAMS = "type_params"  # what the export for the contest system calls task_type_params
 _SUBTASKS, _SOLUTIONS, _MAPPING = "subtasks.json", "solutions.json", "tests/mapping"
 _TASK_TYPES = (TaskType.BATCH, TaskType.COMMUNICATION, TaskType.OUTPUT_ONLY, TaskType.TWO_STEPS)
@@ -58,6 +63,7 @@ class Tps(DeclaredFormat):
         return header is not None and "type" in header and "task_type" not in header
 
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
+        refuse_misspelt(header, _KEYS)
         task = header.word("type", TaskType)
         if task not in _TASK_TYPES:
             words = f"there are no {task} tasks in this format"

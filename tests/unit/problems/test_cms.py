@@ -124,6 +124,18 @@ def test_a_checker_may_do_without_expected_outputs(write_package: Write) -> None
     assert sound(write_package(files={"tests/1-01.out": None})).tests[0].answer is None
 
 
+def test_keys_that_systems_write_beside_ours(write_package: Write) -> None:
+    others = {"score_mode": "max", "feedback_level": "full", "protocol_version": 1, "managers": []}
+    assert sound(write_package(**others, memory_limit_mb=256)).limits.memory == 256 << 20
+
+
+def test_parameters_by_the_contest_system_s_own_name(write_package: Write) -> None:
+    params = {"task_type_parameters": ["alone", ["a.in", "a.out"], "diff"]}
+    problem = sound(write_package(drop="task_type_params", **params))
+    assert (problem.options.input_file, problem.options.output_file) == ("a.in", "a.out")
+    assert problem.checker.kind is CheckerKind.WHITE_DIFF
+
+
 def test_answers_of_another_name_are_not_none(write_package: Write) -> None:
     """The checker would have got an empty answer."""
     error = only_error(write_package(files={"tests/1-01.out": None, "tests/1-01.ans": "3"}))
@@ -198,6 +210,13 @@ def test_a_byte_order_mark_is_no_obstacle(write_package: Write) -> None:
             "one of diff",
         ),
         ({"checker": "magic"}, "checker", "one of white-diff"),
+        (
+            {"checker": {"kind": "tokens", "tolerance": 1}},
+            "checker.tolerance",
+            "no such key. There are: kind",
+        ),
+        ({"task_type_params": {"infile": "a"}}, "task_type_params.infile", "Did you mean 'inputfile'"),
+        ({"score_type_params": [[1, ".*"]]}, "score_type_params", "Did you mean 'score_type_parameters'"),
         ({"year": "soon"}, "year", "whole number"),
         ({"cpp_standard": "latest"}, "cpp_standard", "gnu++17"),
         ({"score_type": "Median"}, "score_type", "one of Sum"),

@@ -149,6 +149,7 @@ def test_without_a_checker_outputs_are_compared(tmp_path: Path) -> None:
         ({}, {"memory_limit": 268435456}, "task.yaml, field memory_limit", "It counts MiB, not bytes"),
         ({}, {"time_limit": "missing"}, "task.yaml, field time_limit", "missing. Add it"),
         ({}, {"output_only_testcases": '"1,5"'}, "task.yaml, field output_only_testcases", "no test '5'"),
+        ({}, {"score_precison": 1}, "task.yaml, field score_precison", "Did you mean 'score_precision'"),
         ({}, {"infile": "a/b"}, "task.yaml, field infile", "not a plain file name"),
     ],
 )

@@ -145,6 +145,12 @@ PARAMS = {
 }
 
 
+def test_parameters_as_the_contest_system_s_list(tmp_path: Path) -> None:
+    params = [2, "stub", "fifo_io"]
+    options = sound(write(tmp_path, MANAGER, type="Communication", task_type_parameters=params)).options
+    assert (options.processes, options.user_io) == (2, "fifo_io")
+
+
 @pytest.mark.parametrize("params", [PARAMS, json.dumps(PARAMS)])
 def test_parameters_hold_unless_a_field_says_otherwise(tmp_path: Path, params: Any) -> None:
     options = sound(write(tmp_path, MANAGER, type="Communication", type_params=params)).options
@@ -244,6 +250,7 @@ KEPT = {"samples": {"index": 0, "score": 0}, "2^n": {"index": 1, "score": 30}}
         ({"type": "Communication"}, "grader/manager.cpp", "", "missing file"),
         ({"grader_name": "main"}, "grader/cpp/main.cpp", "", "missing file"),
         ({"type_params": "{"}, "problem.json", "type_params", "broken JSON"),
+        ({"has_chekcer": False}, "problem.json", "has_chekcer", "no such key. Did you mean 'has_checker'"),
         (
             {"type_params": {"input_filename": "a/b"}},
             "problem.json",
