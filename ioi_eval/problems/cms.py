@@ -105,6 +105,8 @@ class Cms(DeclaredFormat):
         checker = checker_of(header, params, task, files_below(folder, "checker"))
         options = read_options(params, task, first_named(graders, [grader_name(task)]) is not None)
         check_grader(task, options, graders, faults)
+        if task is TaskType.COMMUNICATION and not params.has("user_io"):
+            options = check_pipes(options, graders, faults)
         names_of_sources = _source_names(header, code)
         if options.with_grader:
             otherwise = 'call them otherwise: "submission_format": ["NAME.%l"]'
@@ -226,6 +228,25 @@ def read_options(params: Fields, task: TaskType, has_grader: bool) -> TaskOption
                 params.fault("function", words, "Give a name, or Class.method")
             return TaskOptions(function=name)
     return TaskOptions()
+
+
+_PIPES = re.compile(r"\bargv\s*\[\s*2\s*\]")  # of C, C++ and Python: standard streams come without it
+
+
+def check_pipes(options: TaskOptions, graders: Sequence[NamedBlob], faults: Faults) -> TaskOptions:
+    """Return the options of a Communication task whose package does not say `user_io`.
+
+    A stub that opens its second argument is started with pipes: it would end at once without.
+    """
+    stub = first_named(graders, [grader_name(TaskType.COMMUNICATION)])
+    if (
+        not options.with_grader
+        or stub is None
+        or not _PIPES.search(stub.content.read().decode(errors="replace"))
+    ):
+        return options
+    faults.note(f"user_io is not said: {FIFO_IO}, as the stub opens its second argument", Cms.header)
+    return replace(options, user_io=FIFO_IO)
 
 
 def _compilation(params: Fields, together: str, has_grader: bool) -> bool:

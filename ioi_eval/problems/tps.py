@@ -23,7 +23,15 @@ from ioi_eval.model.values import (
     TaskOptions,
     TaskType,
 )
-from ioi_eval.problems.cms import USER_IO, manager_of, read_options, read_params, that_import, with_sources
+from ioi_eval.problems.cms import (
+    USER_IO,
+    check_pipes,
+    manager_of,
+    read_options,
+    read_params,
+    that_import,
+    with_sources,
+)
 from ioi_eval.problems.package import (
     DeclaredFormat,
     files_below,
@@ -104,10 +112,12 @@ def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], fault
         faults.add("missing file", missing, remedy="Add it, or set has_grader to false in problem.json")
     if task not in _TASK_TYPES:
         return TaskOptions(with_grader=with_grader)  # it is noted
-    options = read_options(read_params(header, task, faults, _PARAMS), task, with_grader)
-    options = replace(options, with_grader=with_grader)
+    params = read_params(header, task, faults, _PARAMS)
+    options = replace(read_options(params, task, with_grader), with_grader=with_grader)
     if task is not TaskType.COMMUNICATION:
         return options
+    if not params.has("user_io") and not header.has("user_io"):
+        options = check_pipes(options, graders, faults)
     return replace(  # what problem.json says itself wins over the parameters, as in the export
         options,
         processes=header.whole("num_processes", options.processes, least=1, most=100),

@@ -43,6 +43,26 @@ def test_communication(write_package: Write, params: Any, expected: tuple[Any, .
     assert not problem.checker.sources
 
 
+@pytest.mark.parametrize(
+    ("stub", "params", "expected"),
+    [
+        ("graders/stub.cpp", {}, "fifo_io"),
+        ("graders/stub.py", {}, "fifo_io"),
+        ("graders/stub.cpp", {"user_io": "std_io"}, "std_io"),
+        ("graders/stub.cpp", {"compilation": "alone"}, "std_io"),
+    ],
+)
+def test_a_stub_that_opens_its_arguments(
+    write_package: Write, stub: str, params: dict[str, str], expected: str
+) -> None:
+    """On standard streams it has at most one, and would end at once."""
+    text = "import sum, sys\nopen(sys.argv[2])\n" if stub.endswith("py") else "fopen(argv[2], mode);"
+    files = {"graders/manager.cpp": "int main() {}\n", stub: text}
+    package = read(write_package(files=files, task_type="Communication", task_type_params=params))
+    assert package.problem is not None and package.problem.options.user_io == expected
+    assert ("sum/problem.json: user_io is not said" in "".join(package.notes)) is (expected == "fifo_io")
+
+
 def test_communication_without_a_stub_is_compiled_alone(write_package: Write) -> None:
     assert not sound(
         write_package(files=MANAGED, task_type="Communication", task_type_params={})
