@@ -37,6 +37,7 @@ from ioi_eval.problems.package import (
     language_of,
     leads_inside,
     led_by,
+    note_unused,
     refuse_misspelt,
     solution,
     test_of,
@@ -223,6 +224,8 @@ def _tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
     elif not count:
         faults.add("no tests", _GEN, remedy="Give it a line for each test")
     else:
+        for part, used in zip(("input", "output"), zip(*paths, strict=True), strict=True):
+            note_unused(folder, part, frozenset(used), faults)
         for number, (path, answer) in enumerate(paths):
             yield test_of(f"{number:03}", path, answer)
 

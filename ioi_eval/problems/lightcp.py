@@ -18,6 +18,7 @@ from ioi_eval.problems.package import (
     DeclaredFormat,
     is_plain,
     language_of,
+    note_unused,
     source_text,
     test_of,
     with_testlib,
@@ -169,7 +170,7 @@ def _program(folder: Path, header: Fields, kind: str, headers: tuple[Path, ...])
 
 
 def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
-    names = set[str]()
+    names, used = set[str](), set[Path]()
     for case in cases:
         given = PurePosixPath(case.input)
         name = given.with_suffix("").as_posix() if given.name else case.input  # which is no file
@@ -181,9 +182,11 @@ def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
         answers = (folder / _TESTS / name for name in (re.sub(r"\.out$", ".ans", case.output), case.output))
         answer = next(filter(Path.is_file, answers), folder / _TESTS / case.output)
         paths = [folder / _TESTS / case.input, answer]
+        used.update(paths)
         root = (folder / _TESTS).resolve()
         missing = [path for path in paths if not (path.is_file() and path.resolve().is_relative_to(root))]
         for path in missing:
             faults.add("missing file", f"{_TESTS}/{path.name}", remedy=f"Add it, or correct {LightCp.header}")
         if not missing:
             yield test_of(name, paths[0], paths[1])
+    note_unused(folder, _TESTS, used, faults)

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, NamedTuple
 
@@ -417,8 +417,19 @@ def _check_others(folder: Path, unanswered: Collection[str], faults: Faults) -> 
         words = f"{len(answers)} tests have no NAME.out, and files that look like answers"
         faults.add(words, f"tests/{answers[0]}", remedy=f"Call it {Path(answers[0]).stem}.out")
     elif others:
-        names = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
-        faults.note(f"passed over, as neither NAME.in nor NAME.out: {names}", "tests")
+        note_passed_over(others, "tests", ", as neither NAME.in nor NAME.out", faults)
+
+
+def note_unused(folder: Path, part: str, used: Collection[Path], faults: Faults) -> None:
+    """Note the files in one folder of the package that are no test's, though all that lie there are to be."""
+    others = [path.name for path in visible((folder / part).glob("*")) if path.is_file() and path not in used]
+    if others:
+        note_passed_over(others, part, ", as no test names it", faults)
+
+
+def note_passed_over(names: Sequence[str], part: str, why: str, faults: Faults) -> None:
+    some = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+    faults.note(f"passed over{why}: {some}", part)
 
 
 def _by_name(folder: Path, suffix: str) -> dict[str, Path]:

@@ -130,6 +130,14 @@ def test_tests_that_files_are_handed_in_for(tmp_path: Path) -> None:
     assert (problem.task_type, problem.options.output_tests) == (TaskType.BATCH_AND_OUTPUT, ())
 
 
+def test_tests_that_are_not_counted_are_told(tmp_path: Path) -> None:
+    folder = changed(tmp_path, {"input/input5.txt": "", "output/output5.txt": ""})
+    assert read(folder, "gradini").notes == (
+        "gradini/input: passed over, as no test names it: input5.txt",
+        "gradini/output: passed over, as no test names it: output5.txt",
+    )
+
+
 def test_without_a_checker_outputs_are_compared(tmp_path: Path) -> None:
     assert sound(changed(tmp_path, {"check/checker.cpp": None})).checker.kind is CheckerKind.WHITE_DIFF
 

@@ -123,3 +123,10 @@ def test_what_is_refused(tmp_path: Path, config: str, place: str, words: str) ->
     error = read(changed(tmp_path, config)).errors[0]
     assert f"{error.where}, field {error.field}".removesuffix(", field ") == f"sum/{place}"
     assert words in str(error)
+
+
+def test_files_that_are_no_case_s_are_told(tmp_path: Path) -> None:
+    files = {"testdata/more.in": "", "testdata/more.ans": "", "testdata/.x": ""}
+    assert read(changed(tmp_path, CASES), "powers").notes == ()
+    (note,) = read(changed(tmp_path / "other", CASES, files), "powers").notes
+    assert note == "powers/testdata: passed over, as no test names it: more.ans, more.in"
