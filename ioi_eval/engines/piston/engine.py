@@ -38,6 +38,7 @@ from ioi_eval.engines.piston.probe import Prober, glance
 from ioi_eval.engines.piston.reports import (
     SHELLS,
     EndpointReport,
+    contradicts,
     differences,
     merged,
     offering,
@@ -602,7 +603,12 @@ class _Servers(Members[HttpEndpoint]):
         if endpoint.busy == 1:
             endpoint.heard = now()
         asked = at_its_pace(job, endpoint.times)
-        result = sound(await self._sender.execute(endpoint, asked, report.identity))
+        try:
+            result = sound(await self._sender.execute(endpoint, asked, report.identity))
+        except JobRejected as refused:
+            if contradicts(str(refused), job.runtime, report):
+                raise ServerReplaced(endpoint.url) from refused
+            raise
         for ahead in job.ahead:
             if self._sender.wants(endpoint, ahead):
                 self.spawn(self._sender.make(endpoint, ahead, report.identity))

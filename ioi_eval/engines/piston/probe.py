@@ -36,6 +36,7 @@ from ioi_eval.engines.jobs.piston_api import (
     limit_in,
 )
 from ioi_eval.engines.piston.reports import (
+    ASKED_BY,
     MOVED,
     NO_PISTON,
     RUNS_NOTHING,
@@ -217,14 +218,6 @@ _TIMES = (_TIME, 120.0, 240.0)  # for the answer of a script, until it ends by i
 _LIST = f"{API}/runtimes"
 # More than any limit, and less than what makes a timer of the server's overflow.
 _LONG, _LARGE = 10**9, 10**15
-_ASKED = {
-    "max_run_time": ("run_timeout", _LONG),
-    "max_compile_time": ("compile_timeout", _LONG),
-    "max_run_cpu_time": ("run_cpu_time", _LONG),
-    "max_compile_cpu_time": ("compile_cpu_time", _LONG),
-    "max_run_memory": ("run_memory_limit", _LARGE),
-    "max_compile_memory": ("compile_memory_limit", _LARGE),
-}
 _BODIES = (1 << 17, 1 << 20, 8 << 20, 32 << 20)
 _STOCK_BODY = 100 << 10
 _LIMIT_IN_STACK = re.compile(r"the limit is (\d+) bytes")
@@ -316,7 +309,8 @@ class Prober:
             "max_passed": await self._passed(report.url),
         }
         if runtime:
-            for field, (name, much) in _ASKED.items():
+            for field, name in ASKED_BY.items():
+                much = _LARGE if name.endswith("memory_limit") else _LONG
                 fields[field] = await self._limit(report.url, runtime, name, much)
         if runtime in SHELLS:
             if len(self._thorough) < _THOROUGH:

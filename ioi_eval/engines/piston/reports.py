@@ -11,6 +11,7 @@ import msgspec
 
 from ioi_eval.engines.cluster import differing, offers_of
 from ioi_eval.engines.contract import Change, Condition, Profile, least
+from ioi_eval.engines.jobs.piston_api import limit_in
 from ioi_eval.engines.piston.sending import WORKER, Identity
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.values import Value
@@ -383,7 +384,29 @@ def _most_common(words: Iterable[str]) -> str:
     return min(counted, key=lambda word: (-counted[word], word)) if counted else ""
 
 
-# --- those that come later ---------------------------------------------------------------------------
+# --- those that come later, or are others now --------------------------------------------------------
+
+
+ASKED_BY = {
+    "max_run_time": "run_timeout",
+    "max_compile_time": "compile_timeout",
+    "max_run_cpu_time": "run_cpu_time",
+    "max_compile_cpu_time": "compile_cpu_time",
+    "max_run_memory": "run_memory_limit",
+    "max_compile_memory": "compile_memory_limit",
+}
+"""Fields of a report, and what a request asks for by which a server refuses with the number."""
+_UNKNOWN = "runtime is unknown"  # as servers end that
+
+
+def contradicts(refusal: str, runtime: str, report: EndpointReport) -> bool:
+    """Return True for a refusal of a job by which a server is not the one that was probed."""
+    if refusal.startswith(f"{runtime}-") and refusal.endswith(_UNKNOWN):
+        return runtime in report.runtimes
+    over = limit_in(refusal)
+    if over is None or runtime != report.runtime:
+        return False
+    return any(getattr(report, field) != over[1] for field, name in ASKED_BY.items() if name == over[0])
 
 
 def why_not(profile: Profile, report: EndpointReport, begun_with: Profile | None = None) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from piston_loopback import PROFILE, Found, Loopback, engine_on, job, told
+from piston_loopback import PROFILE, Found, Loopback, always, engine_on, job, told
 from support.servers import EndpointReport, Server, ServerOptions
 from support.waits import until
 
@@ -21,7 +21,14 @@ from ioi_eval import EmbeddedEngine, PistonEngine, Store, discovery
 from ioi_eval.engines.contract import OWN, Change, ServerChanged
 from ioi_eval.engines.piston.sending import HEADER, REQUEST, TELL, Identity
 from ioi_eval.engines.piston.sending import told as told_first
-from ioi_eval.errors import AttemptsUsedUp, BrokenReply, JobTooLarge, ServerReplaced, ToolchainGone
+from ioi_eval.errors import (
+    AttemptsUsedUp,
+    BrokenReply,
+    JobRejected,
+    JobTooLarge,
+    ServerReplaced,
+    ToolchainGone,
+)
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, Toolchain
 
 pytestmark = pytest.mark.alike
@@ -45,6 +52,7 @@ class Machine(Loopback):
         self.version, self.worker = version, worker
         self.probed = 0
         self.shells = PROFILE.runtimes
+        self.limits: dict[str, int] = {}
 
     async def _done(self, server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
         """Does what its version of the compiler does: prints it."""
@@ -64,7 +72,7 @@ class Machine(Loopback):
         identity = Identity(tools=told_first(words(self.version))[0], worker=self.worker)
         return EndpointReport(
             url=self.url, architecture="x86_64", runtimes=self.shells, runtime=runtime,
-            toolchains={"g++": compiler(self.version)}, identity=identity,
+            toolchains={"g++": compiler(self.version)}, identity=identity, **self.limits,  # type: ignore[arg-type]
         )  # fmt: skip
 
 
@@ -151,6 +159,44 @@ async def test_what_tells_nothing_is_no_reply(on: Opening) -> None:
     machine.answer = mute
     with pytest.raises(AttemptsUsedUp, match="does not tell"):
         await engine.execute(job())
+
+
+@pytest.mark.parametrize(
+    ("runtime", "words", "limits"),
+    [
+        ("bash", "bash-* runtime is unknown", {}),
+        ("ioi_eval", "run_timeout cannot exceed the configured limit of 3000", {"max_run_time": 3000}),
+    ],
+    ids=["package", "limit"],
+)
+async def test_a_refusal_that_the_probe_belies_is_that_of_another_server(
+    on: Opening, runtime: str, words: str, limits: dict[str, int]
+) -> None:
+    """As behind one address a balancer has servers of several kinds, or a package is removed meanwhile.
+
+    It refuses in no time, and would get, and lose, most of a run.
+    """
+    lacks, has = Machine(), Machine()
+    engine, heard = await on(lacks, has)
+    lacks.answer = always(400, msgspec.json.encode({"message": words}))
+    lacks.shells, lacks.limits = (lacks.shells if limits else ("ioi_eval",)), limits
+    for _ in range(9):
+        assert (await engine.execute(job(runtime=runtime, run_timeout=5000))).endpoint == has.url
+    await until(lambda: lacks.url in engine.left_out)
+    assert [event.change for event in heard] == [Change.REPLACED, Change.LEFT_OUT]
+
+
+async def test_a_refusal_that_the_probe_expects_is_the_jobs(on: Opening) -> None:
+    machine = Machine()
+    engine, heard = await on(machine)
+    for words, runtime in (
+        ("nope-1 runtime is unknown", "nope"),
+        ("run_timeout cannot exceed the configured limit of 3000", "cms_ioi"),  # of the package's own
+    ):
+        machine.answer = always(400, msgspec.json.encode({"message": words}))
+        with pytest.raises(JobRejected, match=words):
+            await engine.execute(job(runtime=runtime, run_timeout=5000))
+    assert not heard
 
 
 def test_words_that_a_program_prints_later_are_not_taken_for_what_was_told() -> None:
