@@ -414,10 +414,10 @@ def why_not(profile: Profile, report: EndpointReport, begun_with: Profile | None
 
     `begun_with`: whose compilers and interpreters it must have, where all are to be the same.
     """
-    if report.architecture != profile.architecture:
-        return f"the run is on {profile.architecture}, it is {report.architecture or 'something unknown'}"
     if missing := [name for name in profile.runtimes if name in RUNTIMES and name not in report.runtimes]:
         return f"it has no runtime {missing[0]}, which the run uses"
+    if report.architecture != profile.architecture:
+        return f"the run is on {profile.architecture}, it is {report.architecture or 'something unknown'}"
     if profile.confines and not report.is_ours:
         return "the run counts on the boxes of workers of ours, and it is none"
     if tight := [name for name in _LIMITS if _is_tighter(_limit(report, name), getattr(profile, name))]:

@@ -96,6 +96,7 @@ def test_who_cannot_be_reached_has_no_say() -> None:
         (report("late", max_body=5), "its max_body is 5"),
         (report("late", architecture="aarch64"), "the run is on x86_64, it is aarch64"),
         (report("late", runtimes=("bash",)), "it has no runtime ioi_eval"),
+        (report("late", runtimes=("cms",), architecture=""), "it has no runtime ioi_eval"),  # not looked at
         (report("late", tool("g++")), "it has no python3"),
         (report("late", tool("g++", "8.3.0"), tool("python3", "3.11.2")), "its g++ 8.3.0 is none of those"),
     ],
