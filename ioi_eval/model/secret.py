@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Self
 
@@ -34,6 +35,26 @@ class Secret(str):
         for written in {self.encode(), self.replace("/", "\\/").encode()}:
             body = body.replace(written, _HIDDEN.encode())
         return body
+
+
+class Login(Secret):
+    """A user and a password with a colon between them, as gateways ask for by HTTP's scheme Basic."""
+
+    __slots__ = ()
+
+    @property
+    def packed(self) -> Secret:
+        return Secret(base64.b64encode(self.encode()).decode())
+
+    @property
+    def bearer(self) -> Self:
+        return type(self)(f"Basic {self.packed}")
+
+    @property
+    def forms(self) -> tuple[Secret, ...]:
+        """Return all that is not to be shown: itself, as it is sent, and a password that is no word."""
+        password = Secret(self.partition(":")[2])
+        return (self, self.packed, *([password] if len(password) >= _LEAST else []))
 
 
 def names_a_secret(name: str) -> bool:

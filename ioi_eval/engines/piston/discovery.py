@@ -78,7 +78,7 @@ def _is_port(number: int) -> bool:
 def _refuse_secrets(parts: SplitResult) -> None:
     if parts.username is not None or parts.password is not None:
         where = parts.hostname or ""
-        remedy = "Addresses end up in results: put ADDRESS TOKEN into IOI_EVAL_TOKEN"
+        remedy = "Addresses end up in results: put ADDRESS TOKEN or ADDRESS USER:PASSWORD into IOI_EVAL_TOKEN"
         raise InputError("the address holds a user name or a password", where=where, remedy=remedy)
 
 

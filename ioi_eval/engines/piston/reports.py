@@ -92,7 +92,7 @@ _NO_BOXES = (
 )
 _TOKEN = (
     "Put the token that the worker wants into IOI_EVAL_TOKEN, or give token=...; the token of another server"
-    " goes behind its address: http://judge:2000 TOKEN"
+    " goes behind its address: http://judge:2000 TOKEN, or USER:PASSWORD for a gateway that asks for these"
 )
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 

@@ -8,6 +8,7 @@ import socket
 import zlib
 from collections.abc import AsyncIterator, Collection, Mapping
 from http import HTTPStatus
+from itertools import chain
 from secrets import token_hex
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -29,7 +30,7 @@ from ioi_eval.model.errors import (
     ServerReplaced,
 )
 from ioi_eval.model.job import Job, JobResult, Stage
-from ioi_eval.model.secret import Secret
+from ioi_eval.model.secret import Login, Secret
 from ioi_eval.model.values import Blob, Value
 
 if TYPE_CHECKING:
@@ -118,13 +119,16 @@ def told(stdout: str) -> tuple[str, str]:
 # --- which request brings a token ---------------------------------------------------------------------
 
 
-_FORMS = "Write TOKEN, for workers alone, or ADDRESS TOKEN for each other server: http://judge:2000 TOKEN"
+_FORMS = (
+    "Write TOKEN, for workers alone, or ADDRESS TOKEN or ADDRESS USER:PASSWORD for each other server:"
+    " http://judge:2000 TOKEN"
+)
 
 
 class Tokens:
     """The token for workers of ours, and those for servers that the user named, which reach no others.
 
-    `text`: TOKEN, or ADDRESS TOKEN, or several of these with white space between them.
+    `text`: TOKEN, ADDRESS TOKEN, ADDRESS USER:PASSWORD, or several of these with white space between them.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -139,8 +143,10 @@ class Tokens:
                 self._of_workers = Secret(word)
                 continue
             self._refuse(not words or "://" in words[0], "an address in it has no token")
-            self._named[endpoint_url(word)] = Secret(words.pop(0))
-        self._all = tuple(filter(None, (self._of_workers, *self._named.values())))
+            told = words.pop(0)
+            self._named[endpoint_url(word)] = Login(told) if ":" in told else Secret(told)
+        named = (each.forms if isinstance(each, Login) else (each,) for each in self._named.values())
+        self._all = tuple(filter(None, (self._of_workers, *chain(*named))))
 
     def _refuse(self, wrong: bool, problem: str) -> None:
         if wrong:

@@ -91,6 +91,16 @@ async def test_a_server_that_is_named_gets_its_own() -> None:
     assert (worker.heard, named.heard, piston.heard) == ({"Bearer ours"}, {"Bearer theirs"}, set())
 
 
+async def test_a_gateway_gets_a_user_and_a_password() -> None:
+    async with Place(PISTON).open() as named, Wire(token=f"{named.url} me:pass:word-of-mine") as wire:
+        await ask(wire, named)
+    assert named.heard == {"Basic bWU6cGFzczp3b3JkLW9mLW1pbmU="}
+    tokens = Tokens(f"{named.url} me:pass:word-of-mine")
+    shown = tokens.out_of("me:pass:word-of-mine bWU6cGFzczp3b3JkLW9mLW1pbmU= pass:word-of-mine")
+    assert shown == "*** *** ***"
+    assert tokens.out_of_reply(b"pass:word-of-mine") == b"***"
+
+
 async def test_one_that_was_away_says_again_who_it_is() -> None:
     place = Place(WORKER)
     async with Wire(token="secret") as wire:
