@@ -23,7 +23,7 @@ from ioi_eval.cli.options import (
     open_store,
     problems_option,
 )
-from ioi_eval.cli.progress import Signals
+from ioi_eval.cli.progress import RunProgress, Signals
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
 from ioi_eval.model.fields import nearest
@@ -35,8 +35,8 @@ from ioi_eval.reports.document import visible
 from ioi_eval.rules.expectations import max_points
 from ioi_eval.rules.scoring import is_solved, submission_status
 from ioi_eval.runs import BenchmarkOptions, Timing
-from ioi_eval.runs.engine import servers_found
-from ioi_eval.runs.events import EngineStarting, EngineStopped, OnEvent
+from ioi_eval.runs.engine import servers_found, watch
+from ioi_eval.runs.events import EngineStarting, EngineStopped, Event, OnEvent
 from ioi_eval.runs.sources import benchmark_of, opened
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.store import Store
@@ -101,9 +101,14 @@ def judge(
         problem = _only(found, problems, source)
         submission = Submission(key=program, problem_id=problem.id, code=code, language=spoken)
         try:
-            with Signals() as signals:
+            with RunProgress(quiet=False) as progress, Signals() as signals:
+
+                def tell(event: Event) -> None:
+                    signals(event)
+                    progress(event)
+
                 result = asyncio.run(
-                    _judged(problem, submission, chosen, options, measured, store, signals, found.packages)
+                    _judged(problem, submission, chosen, options, measured, store, tell, found.packages)
                 )
         except JudgeFailure as failure:
             console.complain(console.as_called(f"not judged: {failure}"))
@@ -177,6 +182,7 @@ async def _judged(
 ) -> SubmissionResult:
     engine, trusted = open_engine(chosen, store, tuple(packages))
     tell(EngineStarting(engine=chosen.text))
+    watch(engine, tell)
     try:
         async with Scorer(engine, store=store, options=options, trusted=trusted) as scorer:
             servers_found(engine)  # refuses servers that cannot judge

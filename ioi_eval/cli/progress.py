@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -109,6 +110,9 @@ class RunProgress:
                 self._close()
             case ServerChanged() | JobsWait():
                 self._servers.add(event)
+                if self._ticking is None:  # what is waited for now, nobody would tell later
+                    news_now = partial(self._tell_of_servers, at_once=True)
+                    asyncio.get_running_loop().call_soon(news_now)
             case RowsRead() if is_due:
                 self._said = time.monotonic()
                 self._tell(f"Looking through the dump: {event.rows:,} rows so far")

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -255,6 +256,20 @@ EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 def website() -> Iterator[str]:
     with StubServer(lambda asked: page(404)).running() as server:
         yield server.url
+
+
+def test_a_server_that_is_waited_for_is_named_meanwhile(cli: CommandLine, problems: Path) -> None:
+    """A silent minute looks like a hang."""
+    asked = count()
+    dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
+    (cli.folder / "right.cpp").write_text(RIGHT)
+    for words in (("score", dump, "--out", "run"), ("judge", "right.cpp", "--problem", "add")):
+        with StubServer(lambda _: page(404 if next(asked) % 2 else 502)).running() as server:
+            done = cli(*words, "--problems", problems, "--engine", server.url)
+        told = " ".join(done.stderr.split())
+        assert done.returncode == 2, told
+        waits, ends = told.index(f"{server.url} is lost ("), told.index("no server can be used")
+        assert waits < ends and "0 servers for 0 jobs at a time now" in told
 
 
 def test_what_is_no_piston_is_called_that(cli: CommandLine, problems: Path, website: str) -> None:
