@@ -360,6 +360,17 @@ async def test_pypy_complains_of_no_processor(scorer: Scorer) -> None:
     assert result.tests[0].feedback == "Runtime error (exit code 1)", result
 
 
+# --- C# --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.alike
+async def test_csharp_may_use_pointers(scorer: Scorer) -> None:
+    needs("c#")
+    code = CSHARP.format("unsafe { int sum = 3; int* at = &sum; Console.WriteLine(*at); }")
+    result = await score(scorer, code, "c#")
+    assert result.tests[0].status is V.AC, result
+
+
 # --- Rust ------------------------------------------------------------------------------------------------
 
 
