@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -227,7 +228,7 @@ def _listed(value: Any) -> Any:
     value = _chat(value)
     if not isinstance(value, str) or not value.rstrip().endswith("]"):
         return value
-    if not (listed := _chat(list_in(value))):
+    if not (listed := _chat(_list_in(value))):
         return value
     chats = listed if all(isinstance(each, list) for each in listed) else [listed]
     said = [message for chat in chats for message in chat]
@@ -265,6 +266,11 @@ def columns_of_lists(path: Path) -> frozenset[str]:
         if text
     ]
     return frozenset(name for name, _ in held) - {name for name, is_list in held if not is_list}
+
+
+@lru_cache(4)  # a row's texts are looked at again and again, and this takes 100 times as long as all else
+def _list_in(text: str) -> list[Any] | None:
+    return list_in(text)
 
 
 def _is_no_reply(name: str | None, columns: Mapping[str, Any]) -> bool:

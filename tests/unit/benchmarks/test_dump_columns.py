@@ -581,3 +581,14 @@ def test_no_reply_makes_its_row_a_bad_one(tmp_path: Path, column: str, text: str
     found = read(write_jsonl(tmp_path / "x.jsonl", [row]))
     assert [one.code for one in found][1:] == [CODE] * several and found[0].code != CODE
     read(write_csv(tmp_path / "x.csv", [{"problem_id": "sum", column: text}]))
+
+
+def test_a_text_that_looks_like_a_list_is_parsed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reply of 300 KB took 8 s."""
+    asked = list[str]()
+    monkeypatch.setattr("ioi_eval.benchmarks.dump_reader.list_in", lambda text: asked.append(text))
+    row = {"problem_id": "sum", "id": 7, "response": f"[{'[], ' * 3}7]"}
+    assert [one.code for one in read(write_jsonl(tmp_path / "x.jsonl", [row]))] == [None]
+    assert len(asked) == 1
