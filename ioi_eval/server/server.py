@@ -28,7 +28,7 @@ from ioi_eval.server.options import ServerOptions
 from ioi_eval.server.prepared import Prepared, SharedBuilds
 from ioi_eval.server.routes import HELLO, Routes
 from ioi_eval.store import Store
-from ioi_eval.store.contents import Depot
+from ioi_eval.store.contents import BESIDE, Depot
 from ioi_eval.store.resources import graders
 
 _CONTENTS, _SHARE = 8 << 30, 4  # bytes of contents, and the part of the free disk that they take at most
@@ -241,6 +241,6 @@ def _depot(options: ServerOptions) -> Iterator[Depot | None]:
     try:
         share = min(_CONTENTS if limit is None else limit, Disk.look(folder).left // _SHARE)
         boxes.hold(share)
-        yield Depot(boxes.folder / "kept", share if limit is None else limit)
+        yield Depot(boxes.folder / "kept", share if limit is None else limit, beside=BESIDE)
     finally:
         boxes.close()

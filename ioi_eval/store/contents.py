@@ -46,6 +46,7 @@ _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{3,127}")
 _WRITE = 0o022
 _LARGEST = 16  # entries of this part of the limit and less are taken: none pushes all others out
 _TAKEN = 64 << 20  # bytes that an entry may have whatever the limit: no limit of a cache is a verdict
+BESIDE = 16 << 10  # bytes that an entry counts for beside its contents: its files' last blocks, its folders
 _ROOM = 0.9  # an eviction goes down to this part of the limit, so that not every entry after it evicts again
 _PRIVATE_LIMIT = 4 << 30  # bytes
 _PATIENCE, _LOOK = 60.0, 0.1  # seconds for another's turn, and between looks whether it is over
@@ -237,7 +238,7 @@ class Store:
         self._discard(self._place(key))
 
     def size(self) -> int:
-        """Bytes of all entries."""
+        """Bytes of all entries, and what they take beside these."""
         return sum(entry.size for entry in self._entries())
 
     # --- adding --------------------------------------------------------------------------------------
@@ -254,7 +255,7 @@ class Store:
                     except OSError:
                         if not place.is_dir():  # a folder that somebody else put there first is as good
                             raise
-                self._make_room(size)
+                self._make_room(size + BESIDE)
                 found = self.get(key)
         if found is None:
             raise FileNotFoundError(f"{self._place(key)} was removed while it was being made")
@@ -358,7 +359,7 @@ class Store:
                 is_folder = stat.S_ISDIR(found.st_mode)
                 told = (place / "size").read_bytes() if is_folder else b""
                 size = int(told) if told.isdigit() else found.st_size  # nothing, after a power cut
-                yield _Entry(place, found.st_mtime_ns, size)
+                yield _Entry(place, found.st_mtime_ns, size + BESIDE)
 
     def _place(self, key: str) -> Path:
         if not _KEY.fullmatch(key):
@@ -429,9 +430,12 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 class Depot:
     """Safe to be used by several threads."""
 
-    def __init__(self, folder: Path, limit: int) -> None:
-        """`folder`: one that only we can enter. `limit`: bytes; what is held may exceed it."""
-        self._folder, self.limit = folder, limit
+    def __init__(self, folder: Path, limit: int, *, beside: int = 0) -> None:
+        """`folder`: one that only we can enter. `limit`: bytes; what is held may exceed it.
+
+        `beside`: bytes that each content counts for beside its own, as for the rest of a block and an entry.
+        """
+        self._folder, self.limit, self._beside = folder, limit, beside
         self._sizes: OrderedDict[str, int] = OrderedDict()
         self._holders: Counter[str] = Counter()
         self.used = self._coming = 0
@@ -501,7 +505,7 @@ class Depot:
             part.replace(self._folder / name)
             if name not in self._sizes:
                 self._sizes[name] = size
-                self.used += size
+                self.used += size + self._beside
             self._make_room(0)
 
     def add(self, content: Blob) -> None:
@@ -523,7 +527,7 @@ class Depot:
         for name in [name for name in self._sizes if name not in self._holders]:
             if self.used <= most:
                 return
-            self.used -= self._sizes.pop(name)
+            self.used -= self._sizes.pop(name) + self._beside
             (self._folder / name).unlink(missing_ok=True)
 
 

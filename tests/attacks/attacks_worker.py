@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import aiohttp
 from support.servers import Server, ServerOptions
@@ -19,6 +20,7 @@ from ioi_eval.engines.embedded.boxes import Uids
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.models import Stage
 from ioi_eval.server.prepared import KeptBuilds
+from ioi_eval.store import contents
 
 _MOST = 1 << 16  # bytes of output
 _BODY, _BODIES = 1 << 18, 12
@@ -96,11 +98,13 @@ async def _bodies_that_wait(site: Site) -> str:
 
 
 async def _all_the_room(site: Site) -> str:
-    store = Store(site.place / "cache", limit=16_000)
-    kept = KeptBuilds(store)
-    for key, size in (("neighbour", 900), *((f"large-{number}", 8_000) for number in range(3))):
-        (site.place / key).write_bytes(b"x" * size)
-        kept.keep(key, Stage(code=0), {"built/submission": str(site.place / key)})
+    # A small store, in which only the contents count.
+    with mock.patch.object(contents, "_TAKEN", 0), mock.patch.object(contents, "BESIDE", 0):
+        store = Store(site.place / "cache", limit=16_000)
+        kept = KeptBuilds(store)
+        for key, size in (("neighbour", 900), *((f"large-{number}", 8_000) for number in range(3))):
+            (site.place / key).write_bytes(b"x" * size)
+            kept.keep(key, Stage(code=0), {"built/submission": str(site.place / key)})
     return "kept" if store.get("neighbour") else "evicted"
 
 

@@ -29,7 +29,7 @@ from ioi_eval.engines.jobs.engine import JobEngine
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.store import Store
-from ioi_eval.store.contents import Depot
+from ioi_eval.store.contents import BESIDE, Depot
 
 # --- parcels -----------------------------------------------------------------------------------------
 
@@ -183,7 +183,7 @@ class Node:
                 self._held.callback(boxes.close)
                 await asyncio.to_thread(boxes.open)
                 free = shutil.disk_usage(boxes.folder).free
-                depot = Depot(boxes.folder / "kept", min(_ROOM, free // _SHARE))
+                depot = Depot(boxes.folder / "kept", min(_ROOM, free // _SHARE), beside=BESIDE)
                 store = self._store()
                 here = EmbeddedEngine(store=store, slots=self._slots, allow_unconfined=self._allow_unconfined)
                 engine = await self._held.enter_async_context(JobEngine(here, store))

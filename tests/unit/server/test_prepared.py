@@ -21,6 +21,7 @@ from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage
 from ioi_eval.server import Server, ServerOptions
 from ioi_eval.server.prepared import KeptBuilds, Prepared
+from ioi_eval.store import contents
 
 pytestmark = pytest.mark.once
 
@@ -340,7 +341,11 @@ def test_what_is_damaged_is_built_again(tmp_path: Path, changed: tuple[bytes, by
     assert kept.find("abcd") is None and store.get("abcd") is None
 
 
-def test_what_would_take_the_room_of_many_others_is_used_and_not_kept(tmp_path: Path) -> None:
+def test_what_would_take_the_room_of_many_others_is_used_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents, "_TAKEN", 0)
+    monkeypatch.setattr(contents, "BESIDE", 0)
     store = Store(tmp_path / "cache", limit=1600)
     kept = KeptBuilds(store)
     for key, size, lasts in (("small", 100, True), ("large", 101, False)):

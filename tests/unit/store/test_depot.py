@@ -51,3 +51,13 @@ def test_a_content_that_comes_twice_counts_once(tmp_path: Path) -> None:
     for _ in range(3):
         depot.add(some("a"))
     assert depot.used == 40
+
+
+def test_small_contents_count_for_what_they_take_beside_their_bytes(tmp_path: Path) -> None:
+    """Each is a file. A worker that serves for months had millions of them."""
+    depot = Depot(tmp_path, 5 * 1000, beside=990)
+    contents = [Blob.of(f"program {n:02}") for n in range(20)]
+    for content in contents:
+        depot.add(content)
+    assert [depot.has(content.sha256) for content in contents] == [False] * 15 + [True] * 5
+    assert len([*tmp_path.iterdir()]) == 5 and depot.used == 5000

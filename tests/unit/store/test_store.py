@@ -23,6 +23,12 @@ from ioi_eval.store import contents
 SPAWN = multiprocessing.get_context("spawn")
 
 
+@pytest.fixture(autouse=True)
+def contents_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count bytes of contents alone, so that limits are small numbers."""
+    monkeypatch.setattr(contents, "BESIDE", 0)
+
+
 @contextlib.contextmanager
 def process(target: Callable[..., Any], *args: Any) -> Iterator[Any]:
     worker = SPAWN.Process(target=target, args=args)
@@ -281,6 +287,20 @@ def test_folders_go_as_a_whole(tmp_path: Path) -> None:
     assert store.get("key1") is None
     assert store.size() == 15
     assert left_over(tmp_path) == []
+
+
+def test_small_entries_count_for_what_they_take_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Millions of programs of some lines filled disks in months, and no byte of the limit was used up."""
+    monkeypatch.setattr(contents, "BESIDE", 16 << 10)
+    store = Store(tmp_path, limit=320 << 10)
+    for number in range(60):
+        grow_old(store.folder(f"key{number}", lambda place: (place / "file").write_bytes(b"7")).parent)
+    there = [*(tmp_path / "objects").glob("*/*")]
+    assert 10 <= len(there) < 20
+    blocks = sum(path.lstat().st_blocks for entry in there for path in (entry, *entry.rglob("*")))
+    assert blocks * 512 <= store.limit == 320 << 10
 
 
 def test_one_writer_stays_below_the_limit(tmp_path: Path) -> None:
