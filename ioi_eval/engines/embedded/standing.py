@@ -39,7 +39,8 @@ from ioi_eval.model.job import JobFile
 from ioi_eval.rules.limits import GRACE
 
 _PIECE = 1 << 18
-_ENOUGH = 3  # failures: it cannot be had here, and every job would be begun twice
+_ENOUGH = 3  # failures: it cannot be had now, and every job would be begun twice
+_REST = 1000  # jobs until it is tried again: what was wrong, as a full disk, may be over
 _FAREWELL = 1.0  # seconds for a proctor without further orders
 _LAST = b',"done":true}\n'  # no other line ends so: within a text of a program's, quotes are escaped
 
@@ -74,10 +75,12 @@ class StandingProctor:
         self._box, self._orders = Path(), -1
         self._spec: BoxSpec | None = None
         self._failures = 0  # without a success between them
+        self._rested = 0  # jobs since the last of as many as are enough
 
     def judge(self, order: Order, leash: Leash) -> BoxEnd | None:
         """Return the answers; None: nobody knows. Raises EngineUnavailable when the job's leash is cut."""
-        if self._failures == _ENOUGH:
+        if self._failures >= _ENOUGH and self._rested < _REST:
+            self._rested += 1
             return None
         answers = None
         try:
@@ -89,7 +92,7 @@ class StandingProctor:
                 self.close(seconds=0)
         if leash.is_cut:
             raise EngineUnavailable("the job was ended before it was done")
-        self._failures = self._failures + 1 if answers is None else 0
+        self._failures, self._rested = self._failures + 1 if answers is None else 0, 0
         return None if answers is None else BoxEnd(BoxReport(v=VERSION), answers, b"")
 
     def close(self, *, seconds: float = _FAREWELL) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import os
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,6 +18,8 @@ from leftovers import named
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, SubmissionResult
+from ioi_eval.engines.embedded import standing
+from ioi_eval.engines.embedded.box import Leash
 from ioi_eval.judge.sharing import Sharing
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Test
 
@@ -23,6 +28,7 @@ PROBLEM = Problem(
     limits=Limits(cpu_time=5.0, wall_time=60.0, memory=256 << 20),
     tests=tuple(Test(name=f"{n}", input=Blob.of(f"{n} 1\n"), answer=Blob.of(f"{n + 1}\n")) for n in range(3)),
 )
+UNUSED: Any = None
 SMALL = msgspec.structs.replace(PROBLEM, tests=PROBLEM.tests[:1])
 SUM = "import sys, math\nprint(sum(map(int, sys.stdin.read().split())))\n"
 # Tells by its name that it has begun.
@@ -180,6 +186,26 @@ async def test_one_that_dies_is_nobodys_verdict(desk: Desk) -> None:
     assert await slow == [1, 1, 1]
     assert await desk.points(fresh(SUM)) == [1, 1, 1]
     assert len(desk.pids()) == 1 and desk.pids() != [first]
+
+
+def test_one_that_could_not_be_had_is_tried_again_after_a_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that was full for a minute made every job of the next weeks a slower one."""
+    monkeypatch.setattr(standing, "_REST", 5)
+    tries, full = list[int](), True
+
+    def said(self: object, order: object, leash: object) -> bytes:
+        tries.append(job)
+        if full:
+            raise OSError(errno.ENOSPC, "")
+        return b""
+
+    monkeypatch.setattr(standing.StandingProctor, "_said", said)
+    proctor, order = standing.StandingProctor(UNUSED), UNUSED
+    with contextlib.closing(Leash()) as leash:
+        for job in range(20):
+            full = job < 12
+            assert (proctor.judge(order, leash) is None) is (job < 14)
+    assert tries == [0, 1, 2, 8, *range(14, 20)]
 
 
 async def test_who_is_cancelled_leaves_nothing(desk: Desk) -> None:
