@@ -13,10 +13,12 @@ import logging
 import os
 import platform
 import re
+import shutil
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -152,14 +154,28 @@ def quick_linker(compiler: Toolchain) -> str:
     if platform.machine() != MACHINE or path is None or not seen_in_a_box(path):
         return ""
     try:
-        place = IN_MEMORY if is_noexec(Path(tempfile.gettempdir())) else None
-        with tempfile.TemporaryDirectory(prefix="ioi-eval-", dir=place) as folder:
+        place = Path(tempfile.gettempdir())
+        place = IN_MEMORY if is_noexec(place) else place
+        _sweep_trials(place)
+        with tempfile.TemporaryDirectory(prefix=_TRIALS, dir=place) as folder:
             if not _links(compiler, Path(folder)):
                 return ""
         version = _first(r"(\S+)$", ask([str(path), "--version"]))
         return f"gold {version} {_digest('', [path])}"
     except OSError:  # no room for a trial: the compiler's own links as well
         return ""
+
+
+_TRIALS, _GIVEN_UP = "ioi-eval-trial-", 3600.0  # seconds after which nobody is at a trial
+
+
+def _sweep_trials(place: Path) -> None:
+    """Remove the trials of ours whose processes were killed: nearly a megabyte each."""
+    for folder in place.glob(f"{_TRIALS}*"):
+        with contextlib.suppress(OSError):
+            found = folder.lstat()
+            if found.st_uid == os.geteuid() and time.time() - found.st_mtime > _GIVEN_UP:
+                shutil.rmtree(folder)
 
 
 def _links(compiler: Toolchain, folder: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -265,6 +266,20 @@ def test_a_trial_is_made_where_programs_may_start(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(toolchains, "is_noexec", lambda place: place == Path(tempfile.gettempdir()))
     quick_linker(tool)
     assert "-o /dev/shm/ioi-eval-" in calls.read_text()
+
+
+def test_trials_that_were_killed_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each holds a static program, and where temporary files go may be memory."""
+    tool, _ = noting(tmp_path, linking(), 'case "$*" in *-fuse-ld=*) exit 1;; esac')
+    place = tmp_path / "temporary"
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    for name in ("ioi-eval-trial-killed", "ioi-eval-trial-under-way", "other"):
+        (place / name).mkdir(parents=True)
+        (place / name / "program").write_bytes(b"x")
+        if name != "ioi-eval-trial-under-way":
+            os.utime(place / name, (1e9, 1e9))
+    quick_linker(tool)
+    assert sorted(path.name for path in place.iterdir()) == ["ioi-eval-trial-under-way", "other"]
 
 
 def test_machines_of_another_kind_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
