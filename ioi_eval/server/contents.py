@@ -18,7 +18,7 @@ from ioi_eval.model.values import Blob
 from ioi_eval.store.contents import Depot
 
 _AT_ONCE = 16  # contents on their way
-_NAMES = 10_000  # of programs, until those that are here no more are forgotten
+_NAMES = 10_000  # of programs, or twice those that are here, until those that are here no more are forgotten
 
 
 class Contents:
@@ -28,6 +28,7 @@ class Contents:
         self._depot, self._most, self._counts = depot, largest, counts
         self._coming = 0
         self._made = set[str]()  # of the contents those that jobs made: these alone are handed out
+        self._names = _NAMES
 
     @property
     def room(self) -> int:
@@ -75,8 +76,9 @@ class Contents:
                     self._depot.add(content)
                     self._made.add(content.sha256)
                     stayed[name] = msgspec.structs.replace(content, path=None)
-            if self._depot is not None and len(self._made) > _NAMES:
+            if self._depot is not None and len(self._made) > self._names:
                 self._made = {name for name in self._made if self._depot.has(name)}
+                self._names = max(_NAMES, 2 * len(self._made))
         finally:
             drop(result)
         return stayed

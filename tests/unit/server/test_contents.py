@@ -244,6 +244,25 @@ async def test_what_a_job_made_is_left_nowhere_else(place: Path, tmp_path: Path,
     assert (kept.kept, inside(place)) == ({}, [name_of(b"a program")] if room == 100 else [])
 
 
+async def test_programs_are_looked_through_now_and_then(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each program that came after ten thousand looked at all that are kept, in a worker's one process."""
+    monkeypatch.setattr(contents_module, "_NAMES", 4)
+    looks = list[str]()
+
+    class Looked(Depot):
+        def has(self, name: str) -> bool:
+            looks.append(name)
+            return super().has(name)
+
+    contents = Contents(Looked(place, 1000), 1000, Counter())
+    for number in range(64):
+        (tmp_path / "made").write_bytes(b"%d" % number)
+        await contents.keep(JobResult(run=Stage(), kept={"program": str(tmp_path / "made")}))
+    assert 0 < len(looks) < 2 * 64
+
+
 async def test_what_there_is_no_room_for_is_not_kept(call: Client, place: Path) -> None:
     asked = naming(f"head -c {ROOM + 1} /dev/zero > made") | {"keep": ["made"]}
     status, reply = await call.post(f"{API}/execute", json=asked)
