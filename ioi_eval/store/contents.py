@@ -524,10 +524,15 @@ class Depot:
         most = self.limit - self._coming - size
         if self.used <= most:
             return
-        for name in [name for name in self._sizes if name not in self._holders]:
+        gone = list[str]()
+        for name, size in self._sizes.items():  # no further than there is need: there may be many more
             if self.used <= most:
-                return
-            self.used -= self._sizes.pop(name) + self._beside
+                break
+            if name not in self._holders:
+                self.used -= size + self._beside
+                gone.append(name)
+        for name in gone:
+            del self._sizes[name]
             (self._folder / name).unlink(missing_ok=True)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,3 +64,23 @@ def test_small_contents_count_for_what_they_take_beside_their_bytes(tmp_path: Pa
         depot.add(content)
     assert [depot.has(content.sha256) for content in contents] == [False] * 15 + [True] * 5
     assert len([*tmp_path.iterdir()]) == 5 and depot.used == 5000
+
+
+def test_a_full_one_looks_at_no_more_than_has_to_go(tmp_path: Path) -> None:
+    """Each content that came to a worker whose room was used up looked at all that are there."""
+    looks = list[str]()
+
+    class Looked(OrderedDict[str, int]):
+        def __iter__(self) -> Iterator[str]:
+            for name in super().__iter__():
+                looks.append(name)
+                yield name
+
+        def items(self) -> Any:
+            return ((name, self[name]) for name in self)
+
+    depot = Depot(tmp_path, 50 * 40)
+    depot._sizes = Looked()
+    for number in range(100):
+        depot.add(Blob.of(f"{number:040}"))
+    assert len([*tmp_path.iterdir()]) == 50 and len(looks) <= 3 * 50
