@@ -156,9 +156,7 @@ class Columns(Fields):
             return name
         expected = "Expected a text or a whole number"
         if isinstance(value, dict | list):  # as pandas writes a frame
-            expected += (
-                "; a table by columns has to be written by rows (to_json(orient='records', lines=True))"
-            )
+            expected += "; a table by columns has to be written by rows (to_json(orient='records'))"
         raise self.wrong(column, f"{self.shown(value)} is not a name", expected + or_else)
 
     def model(self, column: str) -> str | None:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.once
         ({"problem_id": None}, "problem_id", "None is not a name"),
         ({"problem_id": ""}, "problem_id", "is not a name"),
         ({"problem_id": ["sum"]}, "problem_id", "is not a name"),
-        ({"problem_id": {"0": "sum"}, "code": {"0": CODE}}, "problem_id", "to_json(orient='records'"),
+        ({"problem_id": {"0": "sum"}, "code": {"0": CODE}}, "problem_id", "to_json(orient='records')"),
         ({"problem_id": "old"}, "year", "one for each of 2020, 2021"),
         ({"problem_id": "old", "year": 2022}, "year", "no problem 'old' of 2022"),
         ({"year": 2024}, "year", "no problem 'sum' of 2024"),
