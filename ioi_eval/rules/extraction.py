@@ -482,7 +482,7 @@ def fenced(
         return None
     if _begins_as_code(text, blocks, usual) and _is_program(text, usual):
         return None
-    if _is_program(_before(text, every), usual):
+    if _is_program(_before(text, every, whole=False), usual):
         return None
     named = (block.code(text) for block in blocks if block.tag and block.tag in _VAGUE_TAGS)
     return None if any(_may_be_code(code, usual) for code in named) else found
@@ -514,11 +514,12 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
         text = _answered(text)
     if _begins_as_code(text, blocks, language) and _is_program(text, language):
         return text.strip("\n") + "\n"
-    if _is_program(head := _before(text, blocks), language):
-        return head.lstrip("\n")
     tagged = [block for block in blocks if not _blank(text, block.start, block.end)]
     own = [block for block in tagged if block.tag in tags]
-    if own := own or [block for block in tagged if block.tag in language.spare_tags]:
+    own = own or [block for block in tagged if block.tag in language.spare_tags]
+    if _is_program(head := _before(text, blocks, whole=not own), language):
+        return head.lstrip("\n")
+    if own:
         if not first:  # models also fence a remark, such as "# as above"
             while len(own) > 1 and _only_comments(own[-1].code(text), language):
                 own.pop()
@@ -531,9 +532,12 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
     return next((code for code in vague if _may_be_code(code, language)), None)
 
 
-def _before(text: str, blocks: list[_Block]) -> str:
-    """Return what stands before a first fence without a tag, which ends a block that the prompt began."""
-    if not blocks or blocks[0].tag or blocks[0].indent is None:
+def _before(text: str, blocks: list[_Block], *, whole: bool) -> str:
+    """Return what stands before a first fence without a tag, which ends a block that the prompt began.
+
+    `whole`: also if that fence begins a block that has an end.
+    """
+    if not blocks or blocks[0].tag or blocks[0].indent is None or (blocks[0].closed and not whole):
         return ""
     return text[: text.rfind("\n", 0, blocks[0].start - 1) + 1]
 

@@ -250,6 +250,8 @@ def test_a_block_that_the_prompt_began(behind: str) -> None:
         assert extract(text, language) == code
         assert extract("\n" + text, language) == code
     assert extract("It is 7.\n```\n7\n```\n" + fenced(ADD), CPP) == ADD
+    # A block with both of its fences before one with a tag was begun by nobody else.
+    assert extract("print(1)\n```\n7\n```\n" + fenced(SCRIPT, "py"), PYTHON) == SCRIPT
 
 
 # --- cut off -----------------------------------------------------------------------------------------
