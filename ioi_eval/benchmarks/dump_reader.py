@@ -76,7 +76,10 @@ class Columns(Fields):
         there = [str(name) for name in self.columns]
         close = [found for name in names for found in near(name, there) if found not in names]
         option = _OPTIONS.get(what, "")
-        if not option:
+        samples = [name for name in there if _NUMBERED.fullmatch(name)]
+        if what == "code" and len(samples) > 1:
+            meant = f". Make one column of {samples[0]} to {samples[-1]}: a list such as `completions`"
+        elif not option:
             meant = or_else
         elif close:
             meant = f". Did you mean {option}{close[0]}?"
@@ -322,6 +325,10 @@ ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW})  # reasons that are the user
 _TWICE = "the same row is there already"
 _EMPTY = "with neither a program nor a reply (null or blank): each counts as `no program`"
 _DOUBTFUL = "lang"
+# Columns of a model's samples, each by its number.
+_NUMBERED = re.compile(
+    r"(?:answer|code|completion|generation|output|response|sample|solution)s?[ _.-]?\d+", re.I
+)
 _OF_LANGUAGES = re.compile(r"lang|compiler", re.I)  # columns that may name one
 _LEAST_STATEMENT = 20  # characters that may tell a problem
 _WHOLE = "whose text is a list of answers: it counts as one, as a row of such a file may hold a list"

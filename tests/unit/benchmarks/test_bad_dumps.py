@@ -52,6 +52,14 @@ def test_a_row_without_an_id_where_others_have_one(tmp_path: Path, ids: dict[str
     assert error.row == 2 and error.remedy.endswith("or none (id_column='')")
 
 
+def test_samples_in_columns_of_their_own_are_no_choice(tmp_path: Path) -> None:
+    """One of them would have been proposed, and the others lost."""
+    error = failing(tmp_path, {"problem_id": "sum", "completion_0": CODE, "completion_1": CODE})
+    assert error.remedy.endswith(
+        "Make one column of completion_0 to completion_1: a list such as `completions`"
+    )
+
+
 def test_a_missing_column_is_named_with_those_that_are_there(tmp_path: Path) -> None:
     error = failing(tmp_path, {"prblem": "sum", "code": CODE})
     assert "missing column `problem_id`. The columns are: prblem, code" in str(error)
