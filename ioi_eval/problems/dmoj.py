@@ -332,7 +332,10 @@ class _Cases:
 
     def _generated(self, fields: Fields, name: str) -> Fields:
         """Return the case with the files that its generator made where it names none."""
-        if fields.has("out"):  # a generator is not asked then, and an input may be empty
+        if fields.has("in"):  # with `out` a generator is not asked
+            if not fields.has("out"):
+                words = "it reads `in` here and writes another input, which is not done"
+                fields.fault("generator", words, "Name `out`, too, or take `in` out")
             return fields
         places = {key: f"{_MADE}/{name}.{key}" for key in ("in", "out")}
         generator = fields.values["generator"]

@@ -192,6 +192,19 @@ def test_arguments_that_a_generator_has_itself(tmp_path: Path) -> None:
     assert [test.command for test in making.tests] == [("gen.py", "1", "2"), ("gen.py", "7")]
 
 
+def test_a_generator_of_inputs_alone(tmp_path: Path) -> None:
+    config = "test_cases: [{out: 2.out}, {in: 1.in, out: 1.out}]\ngenerator: gen.py\n"
+    folder, faults = package(tmp_path, config, gen_py=""), Faults("pond")
+    making = Dmoj().making(folder, faults)
+    assert making is not None and [test.input for test in making.tests] == ["generated/1.in"]
+    (folder / "generated").mkdir()
+    (folder / "generated/1.in").write_text("7\n")
+    (folder / "generated/1.out").write_text("not this\n")
+    first, second = sound(folder, "pond").tests
+    assert first.answer is not None and (first.input.read(), first.answer.read()) == (b"7\n", b"2\n")
+    assert second.input.read() == b"1\n"
+
+
 def test_linecount_is_told_apart(tmp_path: Path) -> None:
     (note,) = read(
         package(tmp_path, "checker: linecount\ntime_limit: 1\nmemory_limit: 65536\n" + LISTED), "pond"
@@ -307,6 +320,11 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
             "test_cases: [{generator_args: [1]}]\ngenerator: {source: gen.cpp, flags: [-O0]}",
             "test_cases.0.generator.flags",
             "programs are built as others are",
+        ),
+        (
+            "test_cases: [{in: 1.in, generator_args: [1]}]\ngenerator: gen.cpp",
+            "test_cases.0.generator",
+            "it reads `in` here and writes another input, which is not done. Name `out`, too",
         ),
         ("checker: flots\n" + LISTED, "checker", "'flots' is not known. Did you mean 'floats'"),
         ("checker: check.py\n" + LISTED, "checker", "no file 'check.py' in the package"),
