@@ -334,8 +334,8 @@ class _Cases:
         """Return the case with the files that its generator made where it names none."""
         if fields.has("in"):  # with `out` a generator is not asked
             if not fields.has("out"):
-                words = "it reads `in` here and writes another input, which is not done"
-                fields.fault("generator", words, "Name `out`, too, or take `in` out")
+                problem = "it reads `in` here and writes another input, which is not done"
+                fields.fault("generator", problem, "Name `out`, too, or take `in` out")
             return fields
         places = {key: f"{_MADE}/{name}.{key}" for key in ("in", "out")}
         generator = fields.values["generator"]
