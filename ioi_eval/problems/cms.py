@@ -448,8 +448,26 @@ def read_subtasks(
             header.fault(_PARAMETERS, "there are subtasks in files as well", "Keep one of the two")
         groups = _from_parameters(header, usual, len(tests), faults)
     counted = any(_is_count(group.tests) for group in groups)
+    if counted:
+        _note_order(tests, "tests", faults)
+        _note_order([group.subtask.name for group in groups], "subtasks", faults)
     chosen = _by_count(groups, tests) if counted else [_by_name(group, tests) for group in groups]
     return tuple(replace(group.subtask, tests=names) for group, names in zip(groups, chosen, strict=True))
+
+
+def _note_order(names: Sequence[str], part: str, faults: Faults) -> None:
+    """Note where names are counted in another order than that of the numbers in them: 1, 10, 2."""
+
+    def by_number(name: str) -> list[tuple[int, str]]:
+        return [(int(word or 0), rest) for word, rest in re.findall(r"(\d*)(\D*)", name)]
+
+    ordered = sorted(names, key=by_number)
+    place = next(
+        (place for place, pair in enumerate(zip(names, ordered, strict=True)) if len({*pair}) > 1), None
+    )
+    if place is not None:
+        words = f"they are counted by name: {names[place]} is before {ordered[place]}"
+        faults.note(f"{words}. Fill numbers up with 0 to count by number", part)
 
 
 def _from_parameters(header: Fields, usual: Subtask, tests: int, faults: Faults) -> list[_Group]:

@@ -172,6 +172,15 @@ def test_groups_by_list_pattern_and_count(
     assert [subtask.tests for subtask in problem.subtasks] == expected
 
 
+def test_an_order_of_counting_that_is_not_that_of_numbers(write_package: Write) -> None:
+    more = {f"tests/{name}.{kind}": "" for name in ("1-2", "1-10") for kind in ("in", "out")}
+    package = read(write_package(files={**subtask_files(2, 2), **more}))
+    order = "they are counted by name: 1-10 is before 1-2. Fill numbers up with 0 to count by number"
+    assert package.notes == (f"sum/tests: {order}",)
+    lists = read(write_package(files={**subtask_files(["1-10"], ".*"), **more}))
+    assert lists.notes == ()
+
+
 @pytest.mark.parametrize(
     ("testcases", "words"),
     [
