@@ -14,7 +14,6 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from keyword import iskeyword
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -317,8 +316,8 @@ def that_import(
     found = next((grader for grader in graders if grader.name == f"{stem}.py"), None)
     if found is None:
         return graders
-    importable = name.isidentifier() and not iskeyword(name) and name not in sys.stdlib_module_names
-    if importable and re.search(rf"\b{name}\b", found.content.read().decode(errors="replace")):
+    importable = "." not in name and name not in sys.stdlib_module_names  # `my-task` is by importlib
+    if importable and re.search(rf"\b{re.escape(name)}\b", found.content.read().decode(errors="replace")):
         return graders
     words = f"it {'does not' if importable else 'cannot'} import submissions, which are called {name}.py"
     remedy = f"Import {name}, or {otherwise}" if importable else otherwise[0].upper() + otherwise[1:]

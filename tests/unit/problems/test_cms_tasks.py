@@ -332,7 +332,8 @@ def test_what_a_task_type_lacks(
             {},
             "cannot import submissions, which are called sum.v2.py. Call them other",
         ),
-        ("my-sum", "import sum\n", {}, "cannot import submissions, which are called my-sum.py"),
+        ("my-sum", "import_module('my-sum')\n", {}, ""),
+        ("my-sum", "import sum\n", {}, "does not import submissions, which are called my-sum.py"),
         ("queue", "import queue\n", {}, '"submission_format": ["NAME.%l"]'),
     ],
 )
