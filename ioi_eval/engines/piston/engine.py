@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
+from secrets import token_hex
 from time import monotonic
 from weakref import WeakKeyDictionary
 
@@ -274,11 +275,12 @@ class Sender:
                 files.append(msgspec.structs.replace(file, content=content, origin=None))
             else:
                 files.append(file)
-        whole, script = identity.asking(msgspec.structs.replace(job, files=tuple(files)))
+        mark = "" if identity.worker else token_hex(8)  # a worker says it in a header
+        whole, script = identity.asking(msgspec.structs.replace(job, files=tuple(files)), mark)
         request = await request_of(whole, server.url, named, keep)
         time = time_for(job, len(request.body), server.times, self._patience)
         result = await self._wire.execute(server.url, request, time, worker=identity.worker)
-        return identity.checked(script, result)
+        return identity.checked(script, result, mark)
 
     # --- what workers make ahead -----------------------------------------------------------------------
 

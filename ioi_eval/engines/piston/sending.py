@@ -48,7 +48,7 @@ HEADER = "IOI-Eval-Identity"
 REQUEST = "IOI-Eval-Request"
 """A word of the client's in the request for a job. A worker says it in its reply to that, and no other."""
 
-_BEGUN, _TOLD = "ioi-eval tells", "ioi-eval told"
+_BEGUN, _TOLD, _ASKED = "ioi-eval tells", "ioi-eval told", "ioi-eval answers"
 # One process, `stat`: the builtin `hash` looks commands up without any. What is not there tells nothing.
 TELL = rf"""echo "{_BEGUN} $HOSTTYPE"; ulimit -f; ulimit -n
 hash g++ gcc ld.gold python3 pypy3 rustc go java javac fpc ghc node kotlinc mcs mono 2> /dev/null
@@ -73,10 +73,11 @@ class Identity(Value):
         """
         return TELL if self.worker else TELL.replace("; ", "; ulimit -u; ", 1)
 
-    def asking(self, job: Job) -> tuple[Job, str]:
+    def asking(self, job: Job, mark: str = "") -> tuple[Job, str]:
         """Return the job with a script that first tells where it runs, and the name of that script.
 
-        The job itself, and no name, where it starts with a script of the server's own.
+        The job itself, and no name, where it starts with a script of the server's own. `mark`: a word that
+        the script says next, so that no reply to another job passes for this one's.
         """
         name = ""
         if self.tools and job.runtime == OWN:
@@ -85,15 +86,16 @@ class Identity(Value):
             name = job.files[0].name
         if not name:
             return job, ""
+        ahead = self.script + f'echo "{_ASKED} {mark}"\n' * bool(mark)
         files = (
-            msgspec.structs.replace(file, content=Blob.of(self.script.encode() + file.content.read()))
+            msgspec.structs.replace(file, content=Blob.of(ahead.encode() + file.content.read()))
             if file.name == name
             else file
             for file in job.files
         )
         return msgspec.structs.replace(job, files=tuple(files)), name
 
-    def checked(self, script: str, result: JobResult) -> JobResult:
+    def checked(self, script: str, result: JobResult, mark: str = "") -> JobResult:
         """Return the result without what its script told. ServerReplaced where another server did the job."""
         if not script:
             return result
@@ -105,6 +107,10 @@ class Identity(Value):
             raise BrokenReply(f"{result.endpoint} does not tell with which compilers it did a job")
         if tools != self.tools:
             raise ServerReplaced(result.endpoint)
+        answers = f"{_ASKED} {mark}\n" * bool(mark)
+        if not rest.startswith(answers):
+            raise _mixed_up(result.endpoint)
+        rest = rest.removeprefix(answers)
         return msgspec.structs.replace(result, **{stage: msgspec.structs.replace(first, stdout=rest)})
 
 
@@ -114,6 +120,11 @@ def told(stdout: str) -> tuple[str, str]:
     if not end or not words.startswith(_BEGUN):
         return "", stdout
     return hashlib.sha256(words.encode()).hexdigest()[:16], rest
+
+
+def _mixed_up(server: str) -> BrokenReply:
+    """Return the error for what something between client and server repeats or mixes up."""
+    return BrokenReply(f"{server} sent the reply to another request")
 
 
 # --- which request brings a token ---------------------------------------------------------------------
@@ -275,8 +286,8 @@ class Wire:
         if worker and other and not gateways:
             self._tokens.forget(url)
             raise ServerReplaced(url)  # also where it refuses: another one may have other limits
-        if mark and answer.request not in ("", mark):  # something between repeats or mixes replies
-            raise BrokenReply(f"{_server(url)} sent the reply to another request")
+        if mark and answer.request not in ("", mark):
+            raise _mixed_up(_server(url))
         if len(answer.body) < _WORTH_A_THREAD:
             return decode_reply(answer.status, answer.body, endpoint=url)
         return await to_its_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
