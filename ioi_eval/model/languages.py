@@ -67,6 +67,7 @@ class Language(Value, frozen=True, kw_only=True):
     syntax: str = ""  # how extraction tells code from prose: braces, python, pascal
     by_lines: bool = False  # its statements need no semicolons and no braces
     marks: tuple[str, ...] = ()  # a whole program holds one of these
+    begins: str = ""  # a pattern of how programs begin, where syntax does not tell them from prose
     more_tags: tuple[str, ...] = ()  # of fenced blocks, besides its own names
     spare_tags: tuple[str, ...] = ()  # of blocks that hold its programs, too, where none has another tag
 
@@ -388,6 +389,9 @@ _HASKELL = Language(
     threads=4,
     address_space=False,
     marks=("main =", "main=", "main ::"),
+    begins=r"(?:\s|\{-(?s:.*?)-\}|--.*)*+"
+    r"(?:import\s+(?:qualified\s+)?[A-Z][\w.]*\s*(?:\n|\(|(?:as|hiding|qualified)\b)"
+    r"|module\s+[A-Z][\w.]*\s*(?:\(|where\b)|\w+\s*::|main\s*=)",
 )
 
 # The artifact is the source, byte for byte, as Python's is; several sources become one that has them all.

@@ -277,7 +277,9 @@ _PROSE = re.compile(
 # A line of a language that needs no semicolons; the beginning of a program in Pascal, and what prints there.
 _LINE = re.compile(r"\s*+(?:(?:import|package)\s|[^\n]*?[=(){}\[\];,]|\Z)")
 _PASCAL = re.compile(
-    r"(?>\s+|\{[^}]*+\}|\(\*.*?\*\)|//[^\n]*+)*+(?:program|uses|var|const|type|function|procedure|begin)\b",
+    r"(?>\s+|\{[^}]*+\}|\(\*.*?\*\)|//[^\n]*+)*+"
+    r"(?:program\s+\w+\s*[;(]|uses\s+\w+\s*[,;]|(?:const|type|var|label)\s+\w+\s*[,:=;]"
+    r"|begin\s+\w+\s*[:(;\[]|(?:procedure|function)\s+\w+\s*[(:;])",
     re.I | re.S,
 )
 _WRITING = re.compile(r"\bwrite(?:ln)?\s*+[(;]", re.I)
@@ -322,7 +324,9 @@ def _lines_only(text: str) -> bool:
     skeleton = _skeleton(re.sub(r"\A\s*+#![^\n]*+", "", text), _TICKED)
     outside = _outside_braces(skeleton) if "{" in skeleton or "}" in skeleton else skeleton
     lines = outside.split("\n") if outside is not None else ["prose"]
-    return all(_LINE.match(line) and not _PROSE.search(line + "\n") for line in lines)
+    return skeleton.count("(") == skeleton.count(")") and all(
+        _LINE.match(line) and not _PROSE.search(line + "\n") for line in lines
+    )
 
 
 def parse(text: str) -> ast.Module | None:
@@ -349,6 +353,8 @@ class Notation(Protocol):
     def by_lines(self) -> bool: ...
     @property
     def marks(self) -> tuple[str, ...]: ...
+    @property
+    def begins(self) -> str: ...
     @property
     def header(self) -> str: ...
 
@@ -513,6 +519,8 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
     if not blocks:
         text = _answered(text)
     if _begins_as_code(text, blocks, language) and _is_program(text, language):
+        return text.strip("\n") + "\n"
+    if not blocks and language.begins and re.match(language.begins, text) and _has_mark(text, language):
         return text.strip("\n") + "\n"
     tagged = [block for block in blocks if not _blank(text, block.start, block.end)]
     own = [block for block in tagged if block.tag in tags]

@@ -412,6 +412,24 @@ def test_other_spellings_without_a_tag(language: str, code: str) -> None:
     assert extract(fenced(code, "") + "prints\n" + fenced("1\n", ""), find(language)) == code
 
 
+PASCAL = "{$mode objfpc}\nuses math;\nvar a: longint;\nbegin\n  read(a);\n  writeln(max(a, 1));\nend.\n"
+HASKELL = "{-# LANGUAGE GADTs #-}\nimport Data.List\nmain :: IO ()\nmain = interact $ show . sort . words\n"
+NODE = (
+    "// adds\nconst [a, b] = require('fs').readFileSync(0, 'utf8').split(' ');\nconsole.log(`${+a + +b}`);\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "code"), [("pascal", PASCAL), ("haskell", HASKELL), ("javascript", NODE)]
+)
+def test_a_program_without_a_fence(language: str, code: str) -> None:
+    known = find(language)
+    assert extract(code, known) == code
+    assert extract(f"<think>\nfirst\n</think>\n{code}", known) == code
+    assert extract(f"Begin with the words, main = all:\n{code}", known) is None
+    assert extract("Let me see: console.log, main = and begin are known.\n", known) is None
+
+
 def test_a_tagged_block_wins_over_later_ones_without() -> None:
     assert extract(fenced(ADD) + fenced(DRAFT, ""), CPP) == ADD
 
