@@ -15,9 +15,10 @@ import random
 import re
 import string
 import symtable
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import wraps
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -113,6 +114,23 @@ def parsed(source: str) -> ast.Module:
     return module
 
 
+_Read = TypeVar("_Read", bound=Callable[..., Asserted])
+
+
+def _not_too_deep(read: _Read) -> _Read:
+    """Make CasesError of a test that is nested so deep that it cannot be looked through."""
+
+    @wraps(read)
+    def reading(*given: Any, **named: Any) -> Asserted:
+        try:
+            return read(*given, **named)
+        except RecursionError as error:
+            raise broken("the test is nested too deep") from error
+
+    return cast(_Read, reading)
+
+
+@_not_too_deep
 def read_assertions(source: str, function: str = "", *, drawn: str = "") -> Asserted:
     """Return the tests that a program's assertions are, and how they are judged. CasesError for other forms.
 
@@ -305,9 +323,15 @@ def _names(node: ast.AST) -> Iterator[str]:
     return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
-def _with_values(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, dict[str, ast.expr]]]:
+class _Values(dict[str, ast.expr]):
+    """The values that names have, and how many parts may still be put in their places."""
+
+    room = 300_000  # each may name others twice, and so on
+
+
+def _with_values(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, _Values]]:
     """Yield the statements, each with the values that names have there."""
-    values: dict[str, ast.expr] = {}
+    values = _Values()
     for node in _unrolled(body):
         yield node, values
         if isinstance(node, ast.Assign) and (name := _named(node)):
@@ -345,16 +369,21 @@ def _unrolled(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 class _Names(ast.NodeTransformer):
     """Puts values in the place of names, but not where an expression binds them anew."""
 
-    def __init__(self, values: Mapping[str, ast.expr]) -> None:
-        self._known = values
+    def __init__(self, values: _Values, bound: Collection[str] = ()) -> None:
+        self._values, self._bound = values, bound
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return copy.deepcopy(self._known.get(node.id, node))
+        if node.id in self._bound or node.id not in self._values:
+            return node
+        value = self._values[node.id]
+        self._values.room -= sum(1 for _ in ast.walk(value))
+        if self._values.room < 0:
+            raise broken(f"{node.id!r} and other names stand for too much")
+        return copy.deepcopy(value)
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> ast.AST:
         bound = {name for part in node.generators for name in _names(part.target)}
-        own = {name: value for name, value in self._known.items() if name not in bound}
-        return _Names(own).generic_visit(node)
+        return _Names(self._values, {*self._bound, *bound}).generic_visit(node)
 
     visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
 
@@ -399,7 +428,7 @@ class _Folded(ast.NodeTransformer):
                     value = left + right
                 case ast.Sub() if numbers:
                     value = left - right
-                case ast.Mult() if numbers or min(_size(left), _size(right)) <= 10_000:
+                case ast.Mult() if numbers or _repeated(left, right) <= _MOST_ITEMS:
                     value = left * right
                 case ast.Pow() if numbers and 0 <= right <= 1000 and abs(left) <= 1000:
                     value = left**right
@@ -410,8 +439,14 @@ class _Folded(ast.NodeTransformer):
             return node
 
 
-def _size(value: Any) -> float:
-    return value if isinstance(value, int) else float("inf")
+_MOST_ITEMS = 1_000_000
+
+
+def _repeated(left: Any, right: Any) -> float:
+    """How long a repetition is, and infinity where none is small: `[0] * 5` is a test's own writing."""
+    times, items = (left, right) if isinstance(left, int) else (right, left)
+    small = isinstance(times, int) and times <= 10_000 and isinstance(items, str | bytes | list | tuple)
+    return times * len(items) if small else float("inf")
 
 
 def _equal(statement: ast.Assert) -> ast.expr | None:
@@ -696,6 +731,7 @@ def _joined(row: Row, columns: Sequence[str]) -> str:
 # --- a test ------------------------------------------------------------------------------------------
 
 
+@_not_too_deep
 def read_test(source: str, function: str) -> Asserted:
     """Return the test that a row's program runs. CasesError for other forms."""
     module = parsed(source)

@@ -245,6 +245,26 @@ def test_assertions_that_are_run_otherwise_are_said(source: str, said: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("assert f([0] * 9_999 * 9_999) == 1", "no plain value"),
+        ("assert f(9_999 * 'a' * 9_999) == 1", "no plain value"),
+        ("assert f(list(range(9_999)) * 9_999) == 1", "no plain value"),
+        (f"assert f({' * '.join(['9'] * 900)}) == 1", "nested too deep"),
+        (
+            f"a = {[0] * 9_999}; b = [{'a, ' * 99}]; " + "assert f(b) == 1; " * 9,
+            "'a' and other names stand for too much",
+        ),
+    ],
+    ids=["list", "text", "range", "product", "names"],
+)
+def test_a_few_words_do_not_fill_the_memory(body: str, said: str) -> None:
+    """A row of a benchmark could take all of the machine's, or minutes, or end in a traceback."""
+    with pytest.raises(CasesError, match=said):
+        read_assertions(f"def check(candidate):\n    {body}\n", "f")
+
+
+@pytest.mark.parametrize(
     ("source", "name"),
     [
         ("def test_a():\n    import math\n    assert math.isclose(f(1), 2)\n", "math"),
