@@ -331,7 +331,7 @@ _NUMBERED = re.compile(
 )
 _OF_LANGUAGES = re.compile(r"lang|compiler", re.I)  # columns that may name one
 _LEAST_STATEMENT = 20  # characters that may tell a problem
-_WHOLE = "whose text is a list of answers: it counts as one, as a row of such a file may hold a list"
+_WHOLE = "whose text is a list of answers: it counts as one, because a model may write such a text"
 _LOOKED_AT = 100  # rows of a table that tell which of its columns hold lists as texts
 _NO_YEAR = "without a year: each id matches one problem only"
 
