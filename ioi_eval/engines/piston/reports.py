@@ -24,6 +24,7 @@ TOO_SLOW = "is too slow to be asked"
 RUNS_NOTHING = "takes jobs, but runs no script"
 MOVED = "sends its callers to"
 TURNED = "became another server"
+_ANOTHER = "is another server than before"  # as ServerReplaced says it
 """Reasons why a server is left alone, of which nobody knows what it lacks, if anything."""
 
 _FOREIGN = "this worker does not answer to"  # as server/options.py says it, with what to do
@@ -162,7 +163,7 @@ def _unreachable(reason: str) -> Condition:
         remedy = _TOKEN
     elif MOVED in reason:
         remedy = "Name that server, if it is one that runs jobs; requests follow nobody's word"
-    elif TURNED in reason:
+    elif TURNED in reason or _ANOTHER in reason or limit_in(reason):  # which it had not, a moment before
         remedy = "If a balancer stands before unlike servers, name each of them by itself"
     elif NO_PISTON in reason:
         remedy = "Name the address of a Piston server, or of `ioi-eval worker`, with its port"

@@ -25,6 +25,7 @@ from ioi_eval.engines.piston import probe, sending
 from ioi_eval.engines.piston.probe import LOOK, STEPS, Prober, height, seen, stairs
 from ioi_eval.engines.piston.reports import EndpointReport, findings, merged
 from ioi_eval.engines.piston.sending import Request, Wire
+from ioi_eval.errors import ServerReplaced
 from ioi_eval.models import Job, JobResult, Stage, StageStatus
 
 pytestmark = pytest.mark.alike
@@ -417,8 +418,16 @@ async def test_what_fails_while_a_server_is_looked_at_may_pass(answer: Answer, p
     assert not report.reachable and report.passes is passes
 
 
-def test_a_balancer_before_unlike_servers() -> None:
-    [line] = findings(EndpointReport(url="http://a", reachable=False, reason="a became another server"))
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "a became another server while it was looked at",
+        str(ServerReplaced("http://a")),
+        "http://a: run_timeout cannot exceed the configured limit of 3000",
+    ],
+)
+def test_a_balancer_before_unlike_servers(reason: str) -> None:
+    [line] = findings(EndpointReport(url="http://a", reachable=False, reason=reason))
     assert "name each of them" in line.remedy
 
 
