@@ -357,15 +357,15 @@ def _places(source: Path) -> list[Path]:
     raise InputError("no problem packages in this folder", where=str(source), remedy=_EXPECTED)
 
 
-def _below(folder: Path, deep: int, *, zips: bool = True) -> Iterator[Path]:
+def _below(folder: Path, deep: int) -> Iterator[Path]:
     """Yield the packages and zips in a folder, in order, and those in its folders."""
     for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
         if path.is_dir():
             if format_of(path):
                 yield path
             elif deep:
-                yield from _below(path, deep - 1, zips=zips)
-        elif zips and path.suffix.lower() in ARCHIVES:
+                yield from _below(path, deep - 1)
+        elif path.suffix.lower() in ARCHIVES:
             yield path
 
 
@@ -382,7 +382,10 @@ def _folders(
     kept.enter_context(pin)
     if format_of(root):
         return [(root, str(place))]
-    inside = list(_below(root, _DEEPEST, zips=False))
+    inside = list(_below(root, _DEEPEST))
+    if zips := [path.relative_to(root).as_posix() for path in inside if not path.is_dir()]:
+        words = f"a zip within this zip is not read: {zips[0]}"
+        raise InputError(words, where=str(place), remedy="Extract this one, and name the folder instead")
     if not inside:
         raise InputError("no problem packages in this zip", where=str(place), remedy=_EXPECTED)
     return [(path, f"{place}/{path.relative_to(root).as_posix()}") for path in inside]

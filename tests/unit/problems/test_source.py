@@ -110,6 +110,17 @@ def test_a_zip_without_a_package(tmp_path: Path, cache: Path) -> None:
         load_problems(zipped(folder, tmp_path / "a.zip"), cache=cache)
 
 
+def test_a_zip_within_a_zip(write_package: Write, tmp_path: Path, cache: Path) -> None:
+    """As of a contest's folder, where both packages are read."""
+    folder = write_package("contest/sum").parent
+    zipped(write_package("other", code="other"), folder / "other.zip")
+    assert list(load_problems(folder, cache=cache)) == ["other", "sum"]
+    with pytest.raises(
+        InputError, match=r"a zip within this zip is not read: other[.]zip\. Extract this one"
+    ):
+        load_problems(zipped(folder, tmp_path / "contest.zip"), cache=cache)
+
+
 def test_a_package_without_its_header_is_named(write_package: Write, cache: Path) -> None:
     folder = write_package(files={"problem.json": None})
     for source in (folder, folder.parent):
