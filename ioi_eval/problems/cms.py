@@ -43,6 +43,7 @@ from ioi_eval.problems.package import (
     language_of,
     led_by,
     named,
+    note_foreign,
     outputs_of,
     read_mapping,
     refuse_misspelt,
@@ -137,7 +138,7 @@ class Cms(DeclaredFormat):
             subtasks=subtasks,
             score_precision=header.whole("score_precision", 2, most=9),
             cpp_standard=cpp_standard(header, year),
-            solutions=tuple(_solutions(folder, task, names, names_of_sources)),
+            solutions=tuple(_solutions(folder, task, names, names_of_sources, faults)),
         )
 
     def limits(self, header: Fields, task: TaskType) -> Limits:
@@ -550,7 +551,7 @@ def _by_name(group: _Group, tests: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _solutions(
-    folder: Path, task: TaskType, tests: Sequence[str], source_names: Sequence[str]
+    folder: Path, task: TaskType, tests: Sequence[str], source_names: Sequence[str], faults: Faults
 ) -> Iterator[Solution]:
     """Yield the sources in the verdicts' folders; read-mes, archives and binaries are none.
 
@@ -560,6 +561,7 @@ def _solutions(
     handed_in = task in (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT)
     for path in visible((folder / "solutions").glob("*/*")):
         name, expected = path.name, path.parent.name
+        note_foreign(path, path.relative_to(folder).as_posix(), faults)
         if path.is_file() and language_of(name):
             yield solution(path, name=name, expected=expected)
         elif path.is_dir() and handed_in:

@@ -46,6 +46,7 @@ from ioi_eval.problems.package import (
     language_of,
     named,
     named_by_place,
+    note_foreign,
     read_mapping,
     source_text,
     test_of,
@@ -1116,6 +1117,7 @@ def _solutions(
         else:
             language = language_of(path.name)
             program = _Sources(language, path, ()) if language else None
+            note_foreign(path, place, faults)
         if program is not None:
             read = _solution(path, program, groups, place, expected, faults)
             yield read if scoring else replace(read, score=None)

@@ -321,6 +321,45 @@ def language_of(name: str) -> str | None:
     return language.name if language else None
 
 
+# Endings of sources in languages that are not judged; other files beside solutions are none.
+_FOREIGN = frozenset(
+    [
+        ".adb",
+        ".a68",
+        ".cob",
+        ".cr",
+        ".d",
+        ".dart",
+        ".erl",
+        ".ex",
+        ".f90",
+        ".fs",
+        ".jl",
+        ".lisp",
+        ".lua",
+        ".m",
+        ".ml",
+        ".nim",
+        ".php",
+        ".pl",
+        ".py2",
+        ".rb",
+        ".scala",
+        ".sh",
+        ".swift",
+        ".ts",
+        ".vb",
+        ".zig",
+    ]
+)
+
+
+def note_foreign(path: Path, place: str, faults: Faults) -> None:
+    """Note a solution in a language that is not judged."""
+    if path.suffix.lower() in _FOREIGN:
+        faults.note("left out: not in a known language", place)
+
+
 def source_text(path: Path) -> str:
     """Return a source's text; comments of old solutions may be in older encodings."""
     content = path.read_bytes()

@@ -143,6 +143,11 @@ def test_answers_of_another_name_are_not_none(write_package: Write) -> None:
     assert error.where == "sum/tests/1-01.ans"
 
 
+def test_solutions_in_a_foreign_language_are_told(write_package: Write) -> None:
+    package = read(write_package(files={"solutions/correct/best.rb": "puts 1"}))
+    assert package.notes == ("sum/solutions/correct/best.rb: left out: not in a known language",)
+
+
 def test_files_that_are_no_tests_are_told(write_package: Write) -> None:
     package = read(write_package(files={"tests/3-01.IN": "1", "tests/1-01.txt": "easy", "tests/mapping": ""}))
     assert package.notes == ("sum/tests: passed over, as neither NAME.in nor NAME.out: 1-01.txt, 3-01.IN",)

@@ -206,6 +206,13 @@ def test_a_folder_that_says_nothing(tmp_path: Path) -> None:
     assert "submissions/other/x.cpp: nothing is known" in read(folder).notes[0]
 
 
+def test_submissions_in_a_foreign_language_are_told(tmp_path: Path) -> None:
+    files = {"submissions/accepted/best.d": "void main() {}", "submissions/accepted/README.md": "slow"}
+    assert read(write(tmp_path / "p", files), "p").notes == (
+        "p/submissions/accepted/best.d: left out: not in a known language",
+    )
+
+
 def test_submissions_of_several_files(tmp_path: Path) -> None:
     files = {
         "submissions/accepted/one/main.cpp": "int one;\n",
