@@ -85,10 +85,12 @@ def kept(store: Store, key: str, make: Callable[[Keep], Kept]) -> Kept:
 
 
 def _is_whole(found: Kept, folder: Path) -> bool:
-    """Return False where a power cut took or cut off a file of the tests."""
+    """Return False where a test in the record changed, or a power cut took or cut off a file of the tests."""
     tests = found.problem.tests if found.problem is not None else ()
-    blobs = [blob for test in tests for blob in (test.input, test.answer) if blob is not None and blob.path]
-    places = ((folder / str(blob.path), blob.size) for blob in blobs)
+    blobs = [blob for test in tests for blob in (test.input, test.answer) if blob is not None]
+    if not all(blob.data is None or Blob.of(blob.data).sha256 == blob.sha256 for blob in blobs):
+        return False
+    places = ((folder / blob.path, blob.size) for blob in blobs if blob.path is not None)
     return all(place.is_file() and place.stat().st_size == size for place, size in places)
 
 

@@ -13,8 +13,8 @@ from ioi_eval.store import Store
 LONG = "7 " * INLINE
 
 
-def made(keep: Keep) -> Kept:
-    test = Test(name="1", input=keep.blob(LONG), answer=keep.blob("7"))
+def made(keep: Keep, answer: str = "7") -> Kept:
+    test = Test(name="1", input=keep.blob(LONG), answer=keep.blob(answer))
     subtask = Subtask(name="all", points=1, tests=("1",))
     limits = Limits(cpu_time=1.0, memory=1 << 28)
     return Kept(problem=Problem(id="sevens", limits=limits, tests=(test,), subtasks=(subtask,)))
@@ -31,3 +31,16 @@ def test_tests_that_a_power_cut_has_taken_are_made_again(tmp_path: Path, left: s
         place.unlink()
         if left is not None:
             place.write_text(left)
+
+
+def test_a_test_that_a_disk_has_changed_at_its_size_is_made_again(tmp_path: Path) -> None:
+    """Small ones lie in the record, where reading them is proof enough."""
+    store = Store(tmp_path / "cache")
+    kept(store, "abcd", lambda keep: made(keep, answer="sevens"))
+    (record,) = (tmp_path / "cache").rglob("record.msgpack")
+    whole = record.read_bytes()
+    record.write_bytes(whole.replace(b"\xc4\x06sevens", b"\xc4\x06sevenr"))
+    assert record.read_bytes() != whole
+    problem = kept(store, "abcd", lambda keep: made(keep, answer="sevens")).problem
+    assert problem is not None and problem.tests[0].answer is not None
+    assert problem.tests[0].answer.read() == b"sevens"
