@@ -335,7 +335,7 @@ def _too_short(variable: str, needed: int, most: int) -> JudgeFailure:
     return JudgeFailure(
         f"a classic job of this problem takes {needed / 1000:g} s, the server gives it {most / 1000:g} s",
         phase="preparing",
-        remedy=f"Raise {variable} on it to {needed} or more",
+        remedy=f"Raise {variable} on it to {needed} or more, on a worker --run-timeout to {needed / 1000:g}",
     )
 
 

@@ -246,6 +246,12 @@ BODY_REMEDY = (
 _REQUEST = 4096  # bytes of a request and its plan that belong to no file and no test
 _PLANNED = 256  # bytes of a plan for each test
 _MEMORY = "run_memory_limit"
+_OPTIONS = {  # of a worker, which reads none of Piston's variables
+    "run_timeout": "--run-timeout",
+    "run_cpu_time": "--run-timeout",
+    "compile_timeout": "--compile-timeout",
+    "compile_cpu_time": "--compile-timeout",
+}
 
 
 class Learned:
@@ -521,6 +527,8 @@ async def persist(
     except JobTooLarge as error:
         # What a self-hoster changes. Limits of a server are named as its variables are.
         variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
+        if option := _OPTIONS.get(error.limit):
+            variable += f", on a worker {option}"
         remedy = BODY_REMEDY if error.limit == BODY else variable
         raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=remedy) from error
     except (ToolchainGone, ArtifactsLost):

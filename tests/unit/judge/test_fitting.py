@@ -157,7 +157,9 @@ async def test_a_server_that_gives_too_little_memory_is_told_so() -> None:
 async def test_what_a_smaller_job_asks_for_as_well_is_not_halved() -> None:
     engine = FakeEngine(faults=[None, JobTooLarge("run_timeout cannot exceed", limit="run_timeout")])
     async with Scorer(engine) as scorer:
-        with pytest.raises(JudgeFailure, match="Raise PISTON_RUN_TIMEOUT"):
+        with pytest.raises(
+            JudgeFailure, match="Raise PISTON_RUN_TIMEOUT on the server, on a worker --run-timeout"
+        ):
             await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))
     assert len(engine.runs) == 1
 
