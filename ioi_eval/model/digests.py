@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
@@ -70,6 +71,12 @@ def for_recent(function: Callable[Concatenate[_T, _P], _R]) -> Callable[Concaten
     """
     known = OrderedDict[tuple[Any, ...], tuple[_T, _R, int]]()
     lock, used = Lock(), 0
+
+    def renew() -> None:  # another thread may have held it while this process was forked
+        nonlocal lock
+        lock = Lock()
+
+    os.register_at_fork(after_in_child=renew)
 
     def recalled(problem: _T, /, *more: _P.args, **named: _P.kwargs) -> _R:
         nonlocal used

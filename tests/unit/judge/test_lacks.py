@@ -127,14 +127,16 @@ async def test_an_answer_may_be_missing_where_a_manager_judges() -> None:
         assert (await scorer.score(talking, submission())).points == 100
 
 
-async def test_a_problem_is_looked_through_once_for_all_submissions() -> None:
+async def test_a_problem_is_looked_through_once_for_all_submissions(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, look = list[object](), plan._refuse_types
+    monkeypatch.setattr(plan, "_refuse_types", lambda part, where: looks.append(part) or look(part, where))
     asked = problem()
     async with Scorer(FakeEngine()) as scorer:
         await scorer.score(asked, submission())
-        before = plan._look_through.cache_info().misses
+        assert looks.count(asked) == 1
         for code in ("int main() { return 0; }", None, "int main() { return 1; }"):
             await scorer.score(asked, submission(code))
-    assert plan._look_through.cache_info().misses == before
+    assert looks.count(asked) == 1
 
 
 def test_tools_that_an_engine_lacks_are_named_with_the_command_that_installs_them() -> None:

@@ -259,7 +259,7 @@ async def test_a_source_that_runs_while_it_is_built_is_at_fault_where_an_empty_o
             refused = await build
         assert isinstance(refused, Rejected) and refused.log.endswith("has ended its build.")
         sent = {file.name: file.content.read() for file in engine.builds[-1].files}
-        assert b"Template" not in b"".join(sent.values()) and "graders/sum.hs" in sent
+        assert b"Template" not in b"".join(sent.values()) and "graders/submission.hs" in sent
 
 
 async def test_no_compiler_is_a_judge_failure_with_a_remedy(tmp_path: Path) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from typing import Any
 
 import numpy
 import pytest
 
+from ioi_eval.model import digests
 from ioi_eval.model.digests import for_recent, problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, Limits, Problem, Subtask, TaskOptions, Test
@@ -48,6 +52,20 @@ def test_of_large_problems_few_are_remembered() -> None:
     assert [number_of(problem) for problem in few] == [*range(201, 231)]
     assert (number_of(few[-1]), number_of(few[0])) == (230, 231)
     assert number_of(small[0]) == 232, "the oldest have gone"
+
+
+def test_a_fork_in_the_middle_leaves_the_child_able_to_remember(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trainer forks while a thread of it looks something up, and the child has no such thread."""
+    held = threading.Lock()
+    monkeypatch.setattr(digests, "Lock", lambda: held)
+    remembered = for_recent(lambda problem: problem.id)
+    monkeypatch.setattr(digests, "Lock", threading.Lock)
+    with held:
+        if not (child := os.fork()):
+            signal.alarm(20)  # ends a child that waits for ever
+            os._exit(remembered(SUM) != SUM.id)
+    assert os.waitpid(child, 0)[1] == 0
+    assert remembered(SUM) == SUM.id
 
 
 def test_a_younger_field_counts_when_it_says_something() -> None:
