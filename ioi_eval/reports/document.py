@@ -467,6 +467,8 @@ def style_of(cell: Cell, side: str) -> str:
 
 
 _MAX_CODE, _MAX_COLOURED = 200_000, 50_000  # characters of a program that are shown, and that have colours
+# What Pygments looks for in words and blanks takes the square of their number: minutes for a page of them.
+_MAX_STRETCH, _ENDS = 1000, re.compile(r"[;(){},=+]")
 
 
 @cache
@@ -487,7 +489,8 @@ def numbered(code: Code) -> Any:
     if len(text) > _MAX_CODE:
         text = text[:_MAX_CODE] + "\n…"
     shown = str(escape(text))
-    if code.lexer and len(text) <= _MAX_COLOURED:
+    coloured = code.lexer and len(text) <= _MAX_COLOURED
+    if coloured and max(map(len, _ENDS.split(text))) <= _MAX_STRETCH:
         lexer, formatter = _pygments(code.lexer)
         shown = highlight(text, lexer, formatter)
     lines = enumerate(shown.rstrip("\n").split("\n"), start=1)

@@ -410,3 +410,11 @@ def test_lines_of_code_have_one_number_each() -> None:
         for lexer in ("", "python", "cpp"):
             shown = str(numbered(Code(text=code, lexer=lexer)))
             assert shown.count("<a ") == code.rstrip("\n").count("\n") + 1, (code, lexer)
+
+
+def test_a_program_that_would_take_minutes_to_colour_has_no_colours() -> None:
+    """Pygments takes 30 s for 20,000 blanks between two words, and the report waited."""
+    for text in (f"int {' ' * 1100}f", "\n" * 1100 + "int f;", "#if 0\n" + "x\n" * 600):
+        assert "<span" not in str(numbered(Code(text=text, lexer="cpp")))
+    long = f"int x[] = {{{'1, ' * 600}2}};  // {'word ' * 190}\n"
+    assert "<span" in str(numbered(Code(text=long, lexer="cpp")))
