@@ -43,7 +43,7 @@ from ioi_eval.store.folder import (
 
 pytestmark = pytest.mark.once
 
-MODEL = 'm" \\1\n'
+MODEL = 'm" \\1\n2'
 
 
 def row(key: str, verdict: Verdict = Verdict.AC, model: str = MODEL) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def test_rows_that_were_replaced_are_counted_anew(folder: Path) -> None:
 
 def test_prometheus_reads_the_counts(folder: Path) -> None:
     text = prometheus(Watch(folder).poll())
-    assert 'ioi_eval_run_submissions{model="m\\" \\\\1\\n",verdict="WA"} 1\n' in text
+    assert 'ioi_eval_run_submissions{model="m\\" \\\\1\\n2",verdict="WA"} 1\n' in text
     assert "ioi_eval_run_ended 0\n" in text and "expected" not in text
 
 
