@@ -516,10 +516,11 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
     """
     text = _without_reasoning(_lines(generation))
     blocks, tags = list(_blocks(text, 0, len(text))), language.tags
+    for whole in (text,) if blocks else dict.fromkeys((text, _answered(text))):
+        if _begins_as_code(whole, blocks, language) and _is_program(whole, language):
+            return whole.strip("\n") + "\n"
     if not blocks:
         text = _answered(text)
-    if _begins_as_code(text, blocks, language) and _is_program(text, language):
-        return text.strip("\n") + "\n"
     if not blocks and language.begins and re.match(language.begins, text) and _has_mark(text, language):
         return text.strip("\n") + "\n"
     tagged = [block for block in blocks if not _blank(text, block.start, block.end)]

@@ -515,6 +515,8 @@ def test_a_program_in_the_tags_of_an_answer(tag: str) -> None:
     assert extract(text.replace(ADD, "It is 7.\n" + ADD), CPP) is None
     assert extract(text.replace(ADD, fenced(ADD)), CPP) == ADD
     assert extract(f"{ADD}// </{tag}>\n", CPP) == f"{ADD}// </{tag}>\n"
+    prints = f"print('<{tag}>', int(input()), '</{tag}>')\n"
+    assert extract(prints, PYTHON) == prints
 
 
 READS = "const [a, b] = require('fs').readFileSync(0, 'utf8').split(/\\s+/).map(Number)\n"
