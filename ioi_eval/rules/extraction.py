@@ -76,7 +76,9 @@ def _lines(generation: str) -> str:
 
 _RUN = re.compile(r"`{3,}|~{3,}")
 # The word behind a fence; of `language-cpp`, `GNU C++17` and `src/main.cpp` the part that tells the language.
-_TAG = re.compile(r"[\s{.]*+(?:lang(?:uage)?-|gnu\s++|(?:[\w+#-]*+[./])++(?=[a-z]))?([\w+#.-]*+)", re.I)
+_TAG = re.compile(
+    r"[\s{.]*+(?:lang(?:uage)?-|gnu\s++|(?:[\w.+#-]*+/)*+(?:[\w+#-]*+\.)++(?=[a-z]))?([\w+#.-]*+)", re.I
+)
 # What may follow the fence that ends a block: </answer>, marks that close what it stands in, <|im_end|> and
 # whatever a model writes behind that.
 _BEHIND = re.compile(

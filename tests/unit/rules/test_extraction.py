@@ -44,7 +44,10 @@ def test_tags_of_cpp(tag: str) -> None:
 
 @pytest.mark.parametrize(
     "tag",
-    ["python", "Python", "python3", "py", "py3", "python3.11", "{.python}", "sum.py", "pypy3", "PyPy 3"],
+    [
+        *("python", "Python", "python3", "py", "py3", "python3.11", "{.python}", "pypy3", "PyPy 3"),
+        *("sum.py", "./a/sum.py", "python/numpy", "Python/C++"),
+    ],
 )
 def test_tags_of_python(tag: str) -> None:
     assert extract(fenced(SCRIPT, tag), PYTHON) == SCRIPT
