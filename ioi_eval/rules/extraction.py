@@ -384,7 +384,8 @@ def _is_complete(code: str, language: Notation) -> bool:
         return _ends_as_pascal(code)
     skeleton = _skeleton(code)
     if language.by_lines and "{" not in skeleton:
-        return skeleton.count("(") == skeleton.count(")") and _GOES_ON.search(skeleton) is None
+        whole = skeleton.count("(") == skeleton.count(")") and _GOES_ON.search(skeleton) is None
+        return whole and _has_mark(skeleton, language)
     return _outside_braces(skeleton) is not None
 
 

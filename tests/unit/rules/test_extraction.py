@@ -282,8 +282,8 @@ def test_a_whole_last_block_without_its_end_wins() -> None:
 def test_a_whole_last_block_of_a_language_without_braces_wins(language: str, code: str) -> None:
     draft = fenced(code.replace("1", "2").replace("utf8", "utf-8"), language)
     assert extract(f"{draft}```{language}\n{code}", find(language)) == code
-    cut = code[: len(code) // 2]
-    assert extract(f"{draft}```{language}\n{cut}", find(language)) == draft.split("\n", 1)[1][:-4]
+    for cut in (code[: len(code) // 2], "import java.io.*\n\nfun f(n: Int)\n"):
+        assert extract(f"{draft}```{language}\n{cut}", find(language)) == draft.split("\n", 1)[1][:-4]
 
 
 def test_half_a_last_block_gives_way_to_a_whole_one() -> None:
