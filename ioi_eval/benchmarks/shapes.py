@@ -213,7 +213,7 @@ def _are_parts(answer: Any, several: bool) -> bool:
     """Return True for the parts of one answer, as servers have them."""
     if not isinstance(answer, list) or not all(isinstance(part, dict) for part in answer):
         return False
-    types = [part.get("type") for part in answer]
+    types = [part.get("type") for part in answer if "role" not in part]  # messages have types, too
     return any(each in _PARTS for each in types) and not (several and set(types) == {"text"})
 
 

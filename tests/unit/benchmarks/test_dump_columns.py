@@ -211,6 +211,8 @@ THOUGHT = {"type": "thinking", "thinking": [PART]}
         ({"messages": [{"role": "assistant", "content": [{"text": {"value": ANSWER}}]}]}, 1),
         ({"messages": [{"role": "model", "parts": [{"text": ANSWER}, {**PART, "thought": True}]}]}, 1),
         ({"messages": [CHAT, {"role": "assistant", "channel": "analysis", "content": "Hm."}]}, 1),
+        ({"messages": [{**each, "type": "text"} for each in (*ASKED, CHAT)]}, 1),
+        ({"generation": [*ASKED, CHAT, {"role": "tool", "type": "text", "content": ""}]}, 1),
     ],
 )
 def test_an_answer_in_parts_is_one_and_its_thoughts_are_none_of_it(
