@@ -10,8 +10,7 @@ import ast
 import builtins
 import re
 import warnings
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any, Protocol, TypeVar
@@ -93,10 +92,7 @@ _REMARK = re.compile(r"(?:[ \t]*+>)*+[ \t]*+(?://[/!]?|/?\*++|\#++|--)[ \t]*+")
 _DOCUMENTING = re.compile(
     r"""(?P<mark>\"{3}|'{3}|/\*)|(?://|\#)[^\n]*+|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?"""
 )
-_DOCUMENTED = {  # what ends a docstring or a comment
-    mark: re.compile(f"(?=({re.escape(end)}))")
-    for mark, end in (('"""', '"""'), ("'''", "'''"), ("/*", "*/"))
-}
+_DOCUMENTED = {'"""': '"""', "'''": "'''", "/*": "*/"}  # what ends a docstring or a comment
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,26 +202,30 @@ def _blocks(text: str, begin: int, stop: int, *, nested: bool = False) -> Iterat
             yield block
 
 
-def _behind_documentation(text: str, known: int, place: int, ends: Mapping[str, Sequence[int]]) -> int:
+def _behind_documentation(text: str, known: int, place: int, stop: int, ends: dict[str, int]) -> int:
     """Return `place`, or the end of the docstring or of the comment that it is in.
 
-    `known`: a place before it in neither. `ends`: all places behind such an end, of each kind.
+    `known`: a place before it in neither. `ends`: where the next end of each kind is, as far as it was looked
+    for; `stop` where there is none.
     """
     while known < place:
         found = _DOCUMENTING.search(text, known, place)
         if found is None:
             return place
         known, mark = found.end(), found["mark"]
-        if mark is not None and (behind := bisect_left(ends[mark], known + len(mark))) < len(ends[mark]):
-            known = ends[mark][behind]
+        if mark is None:
+            continue
+        if ends.get(mark, -1) < known:
+            end = text.find(_DOCUMENTED[mark], known, stop)
+            ends[mark] = end if end >= 0 else stop
+        if ends[mark] < stop:
+            known = ends[mark] + len(mark)
     return known
 
 
 def _flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
     block: _Block | None = None
-    ends = {
-        mark: [found.end(1) for found in end.finditer(text, begin, stop)] for mark, end in _DOCUMENTED.items()
-    }
+    ends: dict[str, int] = {}
     known = begin  # of the block's text, where no docstring is open
     for line in _fence_lines(text, begin, stop):
         if block is None:
@@ -233,7 +233,7 @@ def _flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
             known = line.end
             continue
         if line.first[0] - line.start > block.column:
-            known = _behind_documentation(text, known, line.start, ends)
+            known = _behind_documentation(text, known, line.start, stop, ends)
             if known > line.start:
                 continue
         if closed := _closed(text, line, block):
