@@ -536,6 +536,7 @@ OTHERS = [
         "rust",
         '#![allow(unused)]\n#[derive(Debug)]\nstruct P;\nimpl Add for P {}\nfn main() { println!("1"); }\n',
     ),
+    ("rust", "struct S<'a> { x: &'a str }\nimpl<'a> S<'a> {}\nfn main() { println!(\"{}\", '\\''); }\n"),
     ("java", '@SuppressWarnings("x")\npublic class Main extends Base implements Runnable { }\n'),
 ]
 
