@@ -196,6 +196,7 @@ _C = Language(
     control="int main(void) { return 0; }\n",
     syntax="braces",
     marks=("#include", "main(", "main ("),
+    spare_tags=("c++", "cpp", "cc", "cxx"),
 )
 
 _CPP = Language(

@@ -58,6 +58,11 @@ def test_a_tag_of_pypy_tells_a_program_in_python_where_there_is_no_other() -> No
     assert (extract(text, PYTHON), extract(text, find("pypy"))) == (SCRIPT, "print(1)\n")
 
 
+def test_a_tag_of_cpp_tells_a_program_in_c_where_there_is_no_other() -> None:
+    assert extract(fenced(ADD, "cpp"), find("c")) == ADD
+    assert extract(fenced(ADD, "c") + fenced(DRAFT, "cpp"), find("c")) == ADD
+
+
 @pytest.mark.parametrize(
     "info",
     ['cpp title="main.cpp"', "cpp,linenos", "cpp:main.cpp", "cpp {highlight: [1, 2]}", "C++ (solution)"],
