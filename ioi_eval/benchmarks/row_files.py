@@ -583,6 +583,7 @@ _PACKED: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}  # pyarrow's names 
 
 _READERS: Mapping[str, Callable[[Path], Iterator[FileRow | InputError]]] = {
     ".jsonl": _jsonl_rows,
+    ".ndjson": _jsonl_rows,
     ".json": _json_rows,
     ".csv": _csv_rows,
     ".parquet": _parquet_rows,

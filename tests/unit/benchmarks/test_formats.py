@@ -31,6 +31,7 @@ pytestmark = pytest.mark.once
 Writer = Callable[[Path, Any], Path]
 WRITERS: dict[str, Writer] = {
     "x.jsonl": write_jsonl,
+    "x.ndjson": write_jsonl,
     "x.json": write_json,
     "x.csv": write_csv,
     "x.parquet": write_parquet,
