@@ -529,7 +529,8 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
     tagged = [block for block in blocks if not _blank(text, block.start, block.end)]
     own = [block for block in tagged if block.tag in tags]
     own = own or [block for block in tagged if block.tag in language.spare_tags]
-    if _is_program(head := _before(text, blocks, whole=not own), language):
+    head, others = _before(text, blocks, whole=not own), [block.code(text) for block in own or tagged]
+    if _is_program(head, language) and not any(_outweighs(other, head, language) for other in others):
         return head.lstrip("\n")
     if own:
         if not first:  # models also fence a remark, such as "# as above"
@@ -552,6 +553,11 @@ def _before(text: str, blocks: list[_Block], *, whole: bool) -> str:
     if not blocks or blocks[0].tag or blocks[0].indent is None or (blocks[0].closed and not whole):
         return ""
     return text[: text.rfind("\n", 0, blocks[0].start - 1) + 1]
+
+
+def _outweighs(later: str, program: str, language: Notation) -> bool:
+    """Return True for a later version of a program, False for an example of its use."""
+    return 2 * len(later) >= len(program) and _is_program(later, language)
 
 
 def _answered(text: str) -> str:

@@ -257,7 +257,11 @@ def test_a_block_that_the_prompt_began(behind: str) -> None:
         text = code + "```" + behind.replace("{tag}", tag).replace("{example}", example)
         assert extract(text, language) == code
         assert extract("\n" + text, language) == code
+        better = code.replace("1", "2") + ("// ok\n" if tag == "cpp" else "# ok\n")
+        assert extract(f"{code}```\nBetter:\n{fenced(better, tag)}", language) == better
+        assert extract(f"{code}```\nBetter:\n```{tag}\n{better[:40]}((", language) == code, "cut off"
     assert extract("It is 7.\n```\n7\n```\n" + fenced(ADD), CPP) == ADD
+    assert extract(f"total = add(a, b)\n```\n{SCRIPT}```\n", PYTHON) == SCRIPT
     # A block with both of its fences before one with a tag was begun by nobody else.
     assert extract("print(1)\n```\n7\n```\n" + fenced(SCRIPT, "py"), PYTHON) == SCRIPT
 
