@@ -30,6 +30,7 @@ from ioi_eval.model.fields import Fields, Strict
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value
 from ioi_eval.store import Store
+from ioi_eval.store.files import make_folder
 from ioi_eval.store.rows import as_number
 
 _MOST_READ = 64 << 20  # bytes
@@ -377,6 +378,8 @@ def _arrow_files(source: TableSource, cache: Path) -> list[Path]:
             return _of_files(kind, source.files, cache / "tables")
         except datasets.exceptions.DatasetGenerationError as error:
             raise _cannot_load(source, error) from error
+    except StopIteration as error:  # that is how `datasets` ends at an empty file
+        raise _cannot_load(source, ValueError("a file without rows")) from error
     except (*network_errors(), ValueError, RuntimeError, pyarrow.ArrowException) as error:
         raise _cannot_load(source, error) from error
 
@@ -392,9 +395,10 @@ def _of_files(kind: str, files: Sequence[str], tables: Path) -> list[Path]:
     try:
         return load(tables / "datasets")
     except (ValueError, RuntimeError, datasets.exceptions.DatasetGenerationError):
+        make_folder(tables)
         with tempfile.TemporaryDirectory(dir=tables) as aside:
             load(Path(aside))  # else the files themselves are at fault
-        shutil.rmtree(tables / "datasets" / kind)
+        shutil.rmtree(tables / "datasets" / kind, ignore_errors=True)  # another process may do so, too
         return load(tables / "datasets")
 
 

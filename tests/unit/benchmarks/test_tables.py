@@ -86,9 +86,11 @@ def test_a_table_that_a_power_cut_damaged_is_made_again(tmp_path: Path, kept: fl
     assert made.read_bytes() == whole
 
 
-@pytest.mark.parametrize("name", ["x.parquet", "x.jsonl"])
-def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text('{"a": ')
+@pytest.mark.parametrize(
+    ("name", "text"), [("x.parquet", '{"a": '), ("x.jsonl", '{"a": '), ("x.jsonl", ""), ("x.parquet", "")]
+)
+def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match="Is the file damaged") as caught:
         opened(tmp_path, tmp_path / name)
     assert name in caught.value.where
