@@ -61,10 +61,10 @@ def test_files_that_are_left_out_are_named(cli: CommandLine, problems: Path) -> 
     """Their rows may be those of a model that nobody misses in the table."""
     (cli.folder / "dumps").mkdir()
     write_dump(cli.folder / "dumps/a.jsonl", [row("good", RIGHT)])
-    for name in ("b.ndjson", "c.jsonl.xz", "d", "e", ".f", "state.json"):
+    for name in ("b.tsv", "c.jsonl.xz", "d", "e", ".f", "state.json"):
         (cli.folder / "dumps" / name).touch()
     done = cli("score", "dumps", "--problems", problems, "--out", "run")
     assert done.returncode == 0, done
     said = "Left out 4 files whose suffix is of no format of rows: "
-    assert f"{said}dumps/b.ndjson, dumps/c.jsonl.xz, dumps/d, ..." in " ".join(done.stdout.split())
+    assert f"{said}dumps/b.tsv, dumps/c.jsonl.xz, dumps/d, ..." in " ".join(done.stdout.split())
     assert said in (cli.folder / "run/report.md").read_text()
