@@ -96,7 +96,7 @@ def test_strict_type_checkers_take_programs_that_use_the_wheel(tools: Path, tmp_
 
 SCORED_WITHOUT_A_COMPILER = """
 import ioi_eval.engines.embedded.toolchains as toolchains
-toolchains.find_compiler = lambda name="g++": None
+toolchains.find_compiler = lambda name="g++", **more: None
 from ioi_eval import score_sync
 from ioi_eval.models import Blob, Problem, Submission, Test
 problem = Problem(id="p", tests=(Test(name="1", input=Blob.of("1\\n"), answer=Blob.of("1\\n")),))
