@@ -173,12 +173,14 @@ async def test_servers_that_come_reach_all_processes(
     listed = tmp_path / "servers"
     listed.write_text(servers)
     async with AsyncExitStack() as stack:
+        cli = CommandLine(
+            tmp_path, shared_cache
+        )  # they start before: on a busy machine the run may end first
+        more = [(await stack.enter_async_context(worker(cli, "--slots", "1")))[1] for _ in range(2)]
         process = stack.enter_context(
             scoring(tmp_path, shared_cache, f"@{listed}", "run", "--client-processes", "2")
         )
         await until(lambda: len(rows(tmp_path / "run")) >= 1)
-        cli = CommandLine(tmp_path, shared_cache)
-        more = [(await stack.enter_async_context(worker(cli, "--slots", "1")))[1] for _ in range(2)]
         listed.write_text(",".join([servers, *(f"http://127.0.0.1:{port}" for port in more)]))
         code, said = await ended(process)
     assert code == 0 and len(rows(tmp_path / "run")) == 60, said
