@@ -336,7 +336,7 @@ async def test_a_program_of_several_sources(scorer: Scorer, language: Language) 
     assert {test.status for test in result.tests} == {V.CE}, result
 
 
-@pytest.mark.sample("CE|python|c[+][+]")
+@pytest.mark.sample("(?<!kotlin-)CE|python|c[+][+]")  # kotlinc takes seconds, twice
 @pytest.mark.once
 @pytest.mark.parametrize("status", [V.WA, V.TLE, V.RE, V.MLE, V.CE])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
