@@ -153,7 +153,7 @@ async def test_a_compiler_that_refuses_tells_too(on: Opening) -> None:
 
 
 async def test_a_reply_to_another_job_is_none(on: Opening) -> None:
-    """Of a build it would be another's program, which stays in the cache."""
+    """A build would be another's program, which stays in the cache."""
     mixed_up, good = Machine(), Machine()
     engine, _ = await on(mixed_up, good)
     mixed_up.heard = "ioi-eval answers 0123456789abcdef"
