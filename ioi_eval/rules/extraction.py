@@ -264,7 +264,8 @@ _STANDINS = {"directive": _DIRECTIVE, "comment": " ", "literal": "0", "ticked": 
 _STATEMENT = re.compile(r"([^;}\x01]*+)([;}\x01]|\Z)")
 _DECLARING = (
     "alignas|auto|bool|char|class|const|constexpr|double|enum|explicit|extends|extern|float|fn|friend|fun|func|"
-    "impl|implements|inline|int|long|mutable|namespace|operator|register|short|signed|static|struct|template|typedef|typename|union|unsigned|"
+    "impl|implements|inline|int|long|mutable|namespace|operator|register|short|signed|static|struct|template|"
+    "typedef|typename|union|unsigned|"
     "using|virtual|void|volatile"
 )
 # The end of a sentence, a colon that introduces what follows, marks of markdown and LaTeX (but those of
