@@ -108,7 +108,7 @@ opinion::Statement Checker::run(const Files& files, const std::vector<std::strin
   opinion::Statement statement;
   statement.who = desk_->who();
   statement.full = description_.full;
-  statement.outcome = process::run(desk_->room(), program);
+  statement.outcome = process::held_to(program.limits, process::run(desk_->room(), program));
   statement.said = ::files::read_text(said.get(), opinion::longest);
   statement.told = ::files::read_text(told.get(), opinion::longest);
   const bool again = description_.passes > 1;

@@ -45,6 +45,14 @@ Outcome Running::wait() {
   return outcome;
 }
 
+Outcome held_to(const Limits& limits, Outcome outcome) {
+  const auto over = [](int64_t used, int64_t limit) { return limit != unlimited && used > limit; };
+  if (outcome.killed != Killed::no) return outcome;
+  if (over(outcome.memory, limits.memory)) outcome.killed = Killed::memory;
+  else if (over(outcome.cpu_us, limits.cpu_us)) outcome.killed = Killed::cpu;
+  return outcome;
+}
+
 Running start(const room::Room& room, const Program& program) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("pipe");

@@ -107,4 +107,7 @@ pid_t start_supervisor(const room::Room& room, const Program& program, int repor
 
 inline Outcome run(const room::Room& room, const Program& program) { return start(room, program).wait(); }
 
+// An end over a limit is one at that limit, also where no look came in time: on a busy machine they come late.
+Outcome held_to(const Limits& limits, Outcome outcome);
+
 }  // namespace process

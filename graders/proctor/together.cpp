@@ -98,7 +98,7 @@ class Together : public Task {
   opinion::Statement outcome_of(process::Running& judge, verdict::Verdict& verdict) const {
     opinion::Statement statement;
     statement.who = manager_->who();
-    statement.outcome = judge.wait();
+    statement.outcome = process::held_to(plan_.manager.limits, judge.wait());
     verdict.used.waited_us += statement.outcome.waited_us;
     return statement;
   }
@@ -228,7 +228,8 @@ class Communication : public Together {
   void conclude(verdict::Verdict& verdict, const plan::Test& test, const opinion::Statement& statement,
       int said) const {
     if (checker_.is_program()) {
-      if (statement.outcome.code != 0 || statement.outcome.signal != 0 || !statement.outcome.failure.empty())
+      const process::Outcome& outcome = statement.outcome;
+      if (outcome.killed != process::Killed::no || outcome.code != 0 || outcome.signal != 0 || !outcome.failure.empty())
         heard("cms", statement);
       check(verdict, test, said);
       return;

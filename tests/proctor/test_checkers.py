@@ -7,7 +7,7 @@ import pytest
 from building import by_word
 from checker_plans import CMS, ECHO, LIMITS, SPINNING, TESTLIB, saying
 from harness import Bench
-from support.plans import Line, PlanChecker, PlanLimits, PlanSubmission
+from support.plans import Line, PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 # How an answer is read does not hang on the layers; what a checker needs from its box does.
 pytestmark = [pytest.mark.alike, pytest.mark.sample("everything")]
@@ -68,6 +68,31 @@ def test_a_checker_that_breaks_is_no_verdict(bench: Bench, name: str) -> None:
     line = bench.one(ECHO, "x", "x", checker=checker, checker_source=BREAKING)
     assert line.end is None
     assert line.failure is not None and "the checker" in line.failure and reason in line.failure
+
+
+BETWEEN_LOOKS = """#include <cstdio>
+#include <ctime>
+int main() { while (clock() < CLOCKS_PER_SEC / 200); puts("1"); }
+"""
+BRIEF = PlanLimits(cpu_ms=2, wall_ms=30_000)
+
+
+def test_a_checker_is_over_its_limit_also_where_it_ends_before_anybody_looks(bench: Bench) -> None:
+    checker = PlanChecker(kind="cms", argv=("checker",), limits=BRIEF)
+    line = bench.one(ECHO, "x", "x", checker=checker, checker_source=BETWEEN_LOOKS)
+    assert line.failure is not None and "the checker ran out of CPU time" in line.failure
+
+
+@pytest.mark.parametrize("is_checked", [False, True])
+def test_a_manager_is_over_its_limit_also_where_it_ends_before_anybody_looks(
+    bench: Bench, is_checked: bool
+) -> None:
+    checked = {"checker": CMS, "checker_source": 'int main() { return __builtin_puts("1") < 0; }'}
+    line = bench.one(
+        "int main() {}", "x", "x", task_type="Communication", **(checked if is_checked else {}),
+        manager=PlanManager(argv=("manager",), limits=BRIEF), manager_source=BETWEEN_LOOKS,
+    )  # fmt: skip
+    assert line.failure is not None and "the manager ran out of CPU time" in line.failure
 
 
 @pytest.mark.parametrize(
