@@ -95,7 +95,7 @@ def test_limits_that_are_too_low_are_named_and_no_verdicts(desk: Any, real: dict
     done = asked(desk, "doctor", "--engine", real["stock"])
     assert done.returncode == 2
     missing = set(re.findall(r"^MISSING (.*?)  ", done.stdout, re.M))
-    assert missing == NEEDED
+    assert missing == NEEDED, done.stdout
 
     done = asked(desk, *desk.words(PROGRAMS, real["stock"]))
     assert done.returncode == 2 and "submissions cannot be judged there" in done.stderr

@@ -118,7 +118,19 @@ if command -v java > /dev/null && command -v javac > /dev/null; then
   words=$(java -version 2>&1) &&
     tool java "$(echo "$words" | sed -n 's/.*version "\([^"]*\)".*/\1/p')" "$words"
 fi
-for told in "fpc -iV" "ghc --version" "node --version" "kotlinc -version" "mcs --version" "mono --version"; do
+if command -v kotlinc > /dev/null; then  # to start it takes longer than all else here
+  jar=$(dirname "$(dirname "$(readlink -f "$(command -v kotlinc)")")")/lib/kotlin-compiler.jar
+  version=$(python3 -I -c 'import sys, zipfile
+print(zipfile.ZipFile(sys.argv[1]).read("META-INF/MANIFEST.MF").decode())' "$jar" |
+    sed -n 's/^Implementation-Version: \([^[:space:]]*\).*/\1/p')
+  if [ -n "$version" ]; then  # at its end such a file names all that is in it, each with a checksum
+    words=$(stat -L -c %s "$jar"; tail -c 4194304 "$jar" | sha256sum)
+  else
+    words=$(kotlinc -version 2>&1) && version=$(echo "$words" | sed -n 's/.*kotlinc-jvm \([^ ]*\).*/\1/p')
+  fi
+  tool kotlinc "$version" "$words"
+fi
+for told in "fpc -iV" "ghc --version" "node --version" "mcs --version" "mono --version"; do
   name=${told%% *}
   command -v $name > /dev/null || continue
   words=$($told 2>&1) && tool $name "$(echo "$words" | grep -o '[0-9][0-9.]*' | head -n 1)" "$words"
