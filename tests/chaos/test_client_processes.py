@@ -40,10 +40,11 @@ async def servers(own_folder: Path, shared_cache: Path) -> AsyncIterator[str]:
         yield ",".join(f"http://127.0.0.1:{port}" for port in ports)
 
 
-def dump(folder: Path, number: int = 16) -> Path:
+def dump(folder: Path, number: int = 16, rest: float = 0.4) -> Path:
     """Programs, of which every eighth is equal to an earlier one; every fourth only takes its time."""
     write_package(folder / "problems" / "add")
-    texts = ("print({n})", "raise SystemExit({n})", "print(", "import time\ntime.sleep(0.4)\nprint({n})")
+    rests = f"import time\ntime.sleep({rest})\nprint({{n}})"
+    texts = ("print({n})", "raise SystemExit({n})", "print(", rests)
     rows = [
         {
             "id": n,
@@ -169,7 +170,7 @@ async def test_servers_that_come_reach_all_processes(
     tmp_path: Path, shared_cache: Path, servers: str
 ) -> None:
     """Two more are listed while the run goes on: each process gets one."""
-    dump(tmp_path, 60)
+    dump(tmp_path, 60, rest=1.5)  # half a minute in all: a server takes its time to join
     listed = tmp_path / "servers"
     listed.write_text(servers)
     async with AsyncExitStack() as stack:
