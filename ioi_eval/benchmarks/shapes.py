@@ -280,7 +280,7 @@ def _problem_of_sample(columns: Mapping[str, Any]) -> str:
 
 
 def _is_by_problem(columns: Mapping[str, Any]) -> bool:
-    """Return True for lists of programs, or files of them, under names of problems."""
+    """Return True for lists of programs, files of them, or a row's columns, under names of problems."""
     if not columns or not columns.keys().isdisjoint(_KNOWN):
         return False
     lists = all(
@@ -298,6 +298,9 @@ def _by_problem(row: FileRow, where: str) -> Iterator[FileRow]:
         if isinstance(held, list):
             if held:
                 yield FileRow(row.line, {"problem_id": problem, "code": held})
+            continue
+        if not held.keys().isdisjoint(_KNOWN):  # columns, such as `code` and `model`
+            yield FileRow(row.line, {"problem_id": problem, **held})
             continue
         for name, code in held.items():
             language = _OF_SUFFIX.get(PurePath(name).suffix)

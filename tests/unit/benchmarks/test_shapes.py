@@ -91,6 +91,15 @@ def test_files_of_programs_by_problem(tmp_path: Path) -> None:
     )
 
 
+def test_columns_of_a_row_by_problem_are_no_files(tmp_path: Path) -> None:
+    held = {"sum": {"code": "print(1)", "language": "python", "model": "m"}, "tree": {"response": ANSWER}}
+    found = read(write_json(tmp_path / "x.json", held))
+    assert [(one.problem_id, one.code, one.language, one.row.get("model")) for one in found] == [
+        ("sum", "print(1)", "python", "m"),
+        ("tree", CODE, "c++", None),
+    ]
+
+
 def test_a_list_of_lists_is_in_the_order_of_the_benchmark(tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "apps", [apps(number) for number in range(3)])
     path = write_json(tmp_path / "generations.json", [["print(0)", "print(1)"], ["print(2)"]])
