@@ -234,7 +234,7 @@ def _listed(value: Any) -> Any:
     chats = listed if all(isinstance(each, list) for each in listed) else [listed]
     said = [message for chat in chats for message in chat]
     are_messages = all(isinstance(message, dict) and "role" in message for message in said)
-    return listed if are_messages or all(isinstance(each, str) for each in listed) else value
+    return listed if are_messages or all(isinstance(each, str | None) for each in listed) else value
 
 
 def _is_message(value: Any) -> bool:

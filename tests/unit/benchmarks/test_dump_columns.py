@@ -562,6 +562,15 @@ def test_a_column_of_a_table_holds_lists_or_replies(tmp_path: Path, first: str) 
     assert found == (["0", "1"] if first else ["0", "1/0", "1/1"])
 
 
+@pytest.mark.parametrize("written", [json.dumps, str])
+def test_a_gap_in_a_list_of_a_table_is_one_reply(tmp_path: Path, written: Any) -> None:
+    """All lists of its column were one reply each."""
+    lists: list[Any] = [[ANSWER, None], [ANSWER, ANSWER]]
+    rows = [{"problem_id": "sum", "id": n, "responses": written(texts)} for n, texts in enumerate(lists)]
+    found = [(one.key, one.code) for one in read(write_csv(tmp_path / "x.csv", rows))]
+    assert found == [("0/0", CODE), ("0/1", None), ("1/0", CODE), ("1/1", CODE)]
+
+
 @pytest.mark.parametrize("column", ["response", "responses", "messages", "code"])
 @pytest.mark.parametrize(
     "text",
