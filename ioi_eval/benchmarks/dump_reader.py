@@ -501,7 +501,8 @@ class DumpRows:
         named = {**(shape.named if shape is not None else {}), **self._named}
         origins = shape.columns if shape is not None and shape.made else {}
         columns = Columns(row, policy, named, origins, in_texts)
-        found = {what: (column, columns.value(what)) for what in _ANSWERED if (column := columns.find(what))}
+        held = {what: (column, columns.value(what)) for what in _ANSWERED if (column := columns.find(what))}
+        found = {what: (column, value) for what, (column, value) in held.items() if value not in (None, "")}
         self.noted.update([_WHOLE] if columns.unsplit else ())
         lists = {
             what: (column, value) for what, (column, value) in found.items() if _are_answers(column, value)

@@ -451,6 +451,13 @@ def test_outputs_of_nemo_skills(tmp_path: Path) -> None:
     assert (one.problem_id, one.code) == ("sum", CODE)
 
 
+@pytest.mark.parametrize("gap", [None, ""])
+def test_a_list_of_replies_beside_a_gap_in_programs(tmp_path: Path, gap: str | None) -> None:
+    row = {"problem_id": "sum", "id": 1, "code": gap, "responses": [ANSWER, ANSWER]}
+    found = read(write_jsonl(tmp_path / "x.jsonl", [row, {**row, "id": 2, "responses": ANSWER}]))
+    assert [(one.key, one.code) for one in found] == [("1/0", CODE), ("1/1", CODE), ("2", CODE)]
+
+
 def test_lists_in_a_table(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "x.parquet", [{"name": "sum", "generations": [ANSWER, ANSWER]}])
     found = read(path)
