@@ -698,9 +698,13 @@ class DumpRows:
             names = (*code, "generation", "messages")
             choice = ", ".join(f"`{name}`" for name in names[:-1]) + f" or `{names[-1]}`"
             raise columns.missing(choice, "code", (*(USUAL["code"] if code else ()), *USUAL["generation"]))
-        return None if extracted else columns.words("code"), columns.generation(
-            "generation"
-        ) if written else None
+        code = None if extracted else columns.words("code")
+        if code is None:
+            return None, columns.generation("generation") if written else None
+        reply = None
+        with suppress(InputError):  # what a program is beside may be anything, and is not judged
+            reply = columns.generation("generation")
+        return code, reply
 
 
 def _unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:

@@ -451,6 +451,13 @@ def test_outputs_of_nemo_skills(tmp_path: Path) -> None:
     assert (one.problem_id, one.code) == ("sum", CODE)
 
 
+@pytest.mark.parametrize("other", [12, {"status": "AC"}, ["1", "2"]])
+def test_a_program_is_read_whatever_it_is_beside(tmp_path: Path, other: Any) -> None:
+    """As what it printed, or how it was judged."""
+    row = {"problem_id": "sum", "code": CODE, "output": other}
+    assert [one.code for one in read(write_parquet(tmp_path / "x.parquet", [row]))] == [CODE]
+
+
 @pytest.mark.parametrize("gap", [None, ""])
 def test_a_list_of_replies_beside_a_gap_in_programs(tmp_path: Path, gap: str | None) -> None:
     row = {"problem_id": "sum", "id": 1, "code": gap, "responses": [ANSWER, ANSWER]}
