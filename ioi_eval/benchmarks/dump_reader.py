@@ -708,12 +708,15 @@ class DumpRows:
 
 
 def _unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note of each column that names a language of programs, and that nobody named."""
-    for name, value in columns.items():
-        if isinstance(value, str) and _OF_LANGUAGES.search(name):
-            with suppress(InputError):
-                find_language(value)
-                yield f"whose column `{name}` names a language, and is not read: name it as language_column"
+    """Yield a note of each column, or part of one, that names a language of programs and is not read."""
+    objects = {"": columns, **{f"{name}.": held for name, held in columns.items() if isinstance(held, dict)}}
+    for head, held in objects.items():
+        for name, value in held.items():
+            if isinstance(value, str) and _OF_LANGUAGES.search(name):
+                with suppress(InputError):
+                    find_language(value)
+                    path = f"whose column `{head}{name}`"
+                    yield f"{path} names a language, and is not read: name it as language_column"
 
 
 def _id(problems: Finder, name: str) -> tuple[str, ...]:

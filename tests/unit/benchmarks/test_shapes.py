@@ -270,6 +270,7 @@ def test_a_language_of_people_is_none_of_programs(tmp_path: Path) -> None:
         ({"programming_language": "Python 3"}, "Python 3", ()),
         ({"lang": "en", "programmingLanguage": "PyPy 3-64"}, "PyPy 3-64", ()),
         ({"compiler": "CPython 3.11", "Language": "en", "langs": ["py"]}, "c++", ("compiler",)),
+        ({"metadata": {"language": "python", "lang": "en", "n": 1}}, "c++", ("metadata.language",)),
     ],
 )
 def test_other_columns_of_languages(
