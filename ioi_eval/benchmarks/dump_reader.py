@@ -17,7 +17,7 @@ import msgspec
 
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import FileRow, is_csv, rows_or_faults
-from ioi_eval.benchmarks.shapes import USUAL, Shape, replies_in, shape_of, usual_columns
+from ioi_eval.benchmarks.shapes import OF_DATASETS, USUAL, Shape, replies_in, shape_of, usual_columns
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Fields, Strict, name_of, near
 from ioi_eval.model.languages import find as find_language
@@ -508,6 +508,8 @@ class DumpRows:
             what: (column, value) for what, (column, value) in found.items() if _are_answers(column, value)
         }
         if not lists or ("code" in found and "code" not in lists):
+            if "code" not in self._named:
+                self.noted.update(_unread_replies(row.columns))
             yield "", columns
             return
         lengths = {len(value) for _, value in lists.values()}
@@ -705,6 +707,13 @@ class DumpRows:
         with suppress(InputError):  # what a program is beside may be anything, and is not judged
             reply = columns.generation("generation")
         return code, reply
+
+
+def _unread_replies(columns: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a note of each list of replies in a row of which another column is read."""
+    for name in _SEVERAL:
+        if name not in OF_DATASETS and isinstance(held := columns.get(name), list) and len(held) > 1:
+            yield f"whose column `{name}` holds several replies, and is not read: name it as code_column"
 
 
 def _unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:

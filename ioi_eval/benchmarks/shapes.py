@@ -18,7 +18,7 @@ from ioi_eval.rules.extraction import THOUGHTS, text_of
 from ioi_eval.store.rows import MODEL_COLUMNS
 
 PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "ioi_id", "instance_id", "name", "problem")
-_OF_DATASETS = ("solution", "output", "content", "output_list", "outputs")  # of replies, and of datasets, too
+OF_DATASETS = ("solution", "output", "content", "output_list", "outputs")  # of replies, and of datasets, too
 # Names of columns that nobody agrees on, and that can only be a model's.
 _OF_MODELS = re.compile(
     r"(?:generated|gen|predicted|model|llm)_?(?:answer|code|completion|output|program|response|solution|text)s?"
@@ -32,7 +32,7 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "code": ("code", "solution_code", "code_list"),
         "generation": (
             *("generation", "messages", "completion", "response", "generations", "completions", "responses"),
-            *("conversations", *_OF_DATASETS),
+            *("conversations", *OF_DATASETS),
         ),
         "language": (
             *("language", "programming_language", "programmingLanguage", "prog_lang", "code_language"),
@@ -92,7 +92,7 @@ def usual_columns(names: tuple[str, ...]) -> Mapping[str, str]:
     found = {what: next((name for name in usual if name in names), None) for what, usual in USUAL.items()}
     if found["generation"] == "outputs" and found["code"] is not None:
         found["generation"] = None  # those of tests, which programs wrote
-    if found["generation"] in _OF_DATASETS and any(map(_OF_MODELS.fullmatch, names)):
+    if found["generation"] in OF_DATASETS and any(map(_OF_MODELS.fullmatch, names)):
         found["generation"] = None  # one of them has to be named
     if found["generation"] is not None and "test_list" in names:
         found["code"] = None  # MBPP's own program

@@ -451,6 +451,17 @@ def test_outputs_of_nemo_skills(tmp_path: Path) -> None:
     assert (one.problem_id, one.code) == ("sum", CODE)
 
 
+@pytest.mark.parametrize("read_as", ["code", "response", "generation"])
+def test_replies_of_a_column_that_is_not_read_are_told(tmp_path: Path, read_as: str) -> None:
+    row = {"problem_id": "tree", read_as: CODE, "responses": [ANSWER, ANSWER], "outputs": ["1", "2"]}
+    dump = open_dump([write_jsonl(tmp_path / "x.jsonl", [row])], problems=PROBLEMS)
+    assert [one.code for one in dump] == [CODE]
+    told = "whose column `responses` holds several replies, and is not read: name it as code_column"
+    assert dump.info.noted == {told: 1}
+    dump = open_dump([tmp_path / "x.jsonl"], problems=PROBLEMS, options=DumpOptions(code_column=read_as))
+    assert [one.code for one in dump] == [CODE] and not dump.info.noted
+
+
 @pytest.mark.parametrize("other", [12, {"status": "AC"}, ["1", "2"]])
 def test_a_program_is_read_whatever_it_is_beside(tmp_path: Path, other: Any) -> None:
     """As what it printed, or how it was judged."""
