@@ -129,6 +129,8 @@ def heads() -> frozenset[str]:
 _SAMPLE = re.compile(r"[#/:]\d+\Z")
 _AS_JSON = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')  # no program begins so
 _SERVED = ("choices", "output", "candidates", "content")  # lists in answers of servers
+# Of an answer in a batch; Gemini has no candidates where it refused the prompt.
+_ANSWERED = ("body", "candidates", "promptFeedback", "usageMetadata")
 # Types of an answer's parts.
 _PARTS = THOUGHTS | {"function_call", "output_text", "refusal", "text", "tool_call", "tool_use"}
 _PLUS = re.compile(r"(HumanEval|Mbpp)/\d+")
@@ -140,7 +142,7 @@ def _is_batch(columns: Mapping[str, Any]) -> bool:
     """A text in `response` is an answer of its own."""
     response = columns.get("response")
     failed = response is None and "error" in columns
-    return failed or (isinstance(response, dict) and not response.keys().isdisjoint(("body", "candidates")))
+    return failed or (isinstance(response, dict) and not response.keys().isdisjoint(_ANSWERED))
 
 
 def _batch(row: FileRow, where: str) -> Iterator[FileRow]:

@@ -238,6 +238,7 @@ BATCHES = {
 FAILED = [
     {"custom_id": "sum", "result": {"type": "errored", "error": {"type": "overloaded_error"}}},
     {"key": "sum", "error": {"code": 13, "message": "internal"}},
+    {"key": "sum", "response": {"promptFeedback": {"blockReason": "OTHER"}, "modelVersion": "m"}},
 ]
 
 
@@ -249,7 +250,7 @@ def test_batches_of_others(tmp_path: Path, row: dict[str, Any]) -> None:
     assert mentioned([path]) == {"sum"}
 
 
-@pytest.mark.parametrize("failed", FAILED, ids=BATCHES)
+@pytest.mark.parametrize("failed", FAILED, ids=[*BATCHES, "Gemini, refused"])
 def test_a_request_that_failed_in_a_batch_of_others(tmp_path: Path, failed: dict[str, Any]) -> None:
     dump = open_dump([write_jsonl(tmp_path / "x.jsonl", [failed])], problems=PROBLEMS)
     assert list(dump) == []
