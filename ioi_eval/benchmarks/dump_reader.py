@@ -17,7 +17,7 @@ import msgspec
 
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import FileRow, is_csv, rows_or_faults
-from ioi_eval.benchmarks.shapes import OF_DATASETS, USUAL, Shape, replies_in, shape_of, usual_columns
+from ioi_eval.benchmarks.shapes import KNOWN, OF_DATASETS, USUAL, Shape, replies_in, shape_of, usual_columns
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Fields, Strict, name_of, near
 from ioi_eval.model.languages import find as find_language
@@ -74,7 +74,8 @@ class Columns(Fields):
     def missing(self, column: str, what: str, names: Collection[str], or_else: str = "") -> MissingColumn:
         """`names`: those that would do. `or_else`: the remedy where no option names another."""
         there = [str(name) for name in self.columns]
-        close = [found for name in names for found in near(name, there) if found not in names]
+        free = [name for name in there if name not in KNOWN]  # `model` is no name of a `code`
+        close = [found for name in names for found in near(name, free)]
         option = _OPTIONS.get(what, "")
         samples = [name for name in there if _NUMBERED.fullmatch(name)]
         if what == "code" and len(samples) > 1:

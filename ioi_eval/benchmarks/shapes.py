@@ -43,7 +43,7 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "subtask": ("subtask",),
     }
 )
-_KNOWN = frozenset(name for names in USUAL.values() for name in names)
+KNOWN = frozenset(name for names in USUAL.values() for name in names)
 _NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -283,7 +283,7 @@ def _problem_of_sample(columns: Mapping[str, Any]) -> str:
 
 def _is_by_problem(columns: Mapping[str, Any]) -> bool:
     """Return True for lists of programs, files of them, or a row's columns, under names of problems."""
-    if not columns or not columns.keys().isdisjoint(_KNOWN):
+    if not columns or not columns.keys().isdisjoint(KNOWN):
         return False
     lists = all(
         isinstance(value, list) and all(isinstance(text, str | None) for text in value)
@@ -301,7 +301,7 @@ def _by_problem(row: FileRow, where: str) -> Iterator[FileRow]:
             if held:
                 yield FileRow(row.line, {"problem_id": problem, "code": held})
             continue
-        if not held.keys().isdisjoint(_KNOWN):  # columns, such as `code` and `model`
+        if not held.keys().isdisjoint(KNOWN):  # columns, such as `code` and `model`
             yield FileRow(row.line, {"problem_id": problem, **held})
             continue
         for name, code in held.items():

@@ -350,6 +350,12 @@ def test_a_missing_column_is_said_once(tmp_path: Path) -> None:
     )
 
 
+def test_a_column_of_another_meaning_is_not_proposed(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "model": "m", "choices": []}])
+    with pytest.raises(BadRows, match="Name the one that is meant with code_column=NAME"):
+        read(path)
+
+
 # --- the table -----------------------------------------------------------------------------------------
 
 PAGE = Path(__file__).parents[3] / "docs" / "benchmarks.md"
