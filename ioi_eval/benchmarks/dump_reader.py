@@ -74,8 +74,9 @@ class Columns(Fields):
     def missing(self, column: str, what: str, names: Collection[str], or_else: str = "") -> MissingColumn:
         """`names`: those that would do. `or_else`: the remedy where no option names another."""
         there = [str(name) for name in self.columns]
-        free = [name for name in there if name not in KNOWN]  # `model` is no name of a `code`
-        close = [found for name in names for found in near(name, free)]
+        own = {name for each in (_ANSWERED if what in _ANSWERED else (what,)) for name in USUAL.get(each, ())}
+        free = [name for name in there if name not in KNOWN - own]  # `model` is no name of a `code`
+        close = [found for name in names for found in near(name, free) if found not in names]
         option = _OPTIONS.get(what, "")
         samples = [name for name in there if _NUMBERED.fullmatch(name)]
         if what == "code" and len(samples) > 1:

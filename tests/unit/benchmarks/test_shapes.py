@@ -354,6 +354,9 @@ def test_a_column_of_another_meaning_is_not_proposed(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "model": "m", "choices": []}])
     with pytest.raises(BadRows, match="Name the one that is meant with code_column=NAME"):
         read(path)
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "model": "m", "response": ANSWER}])
+    with pytest.raises(BadRows, match="Did you mean code_column=response"):
+        read(path, code_column="respons")
 
 
 # --- the table -----------------------------------------------------------------------------------------
