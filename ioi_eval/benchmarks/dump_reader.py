@@ -491,17 +491,27 @@ class DumpRows:
                 continue
             for usual in rows:
                 try:
-                    for part, columns in self._unrolled(usual, policy, shape, in_texts):
+                    for part, columns in self._unrolled(usual, policy, shape, in_texts, row.columns):
                         yield self._entry(columns, place, id_column, (hashed, part), shape)
                 except InputError as error:
                     yield error
 
     def _unrolled(
-        self, row: FileRow, policy: Strict, shape: Shape | None, in_texts: Collection[str]
+        self,
+        row: FileRow,
+        policy: Strict,
+        shape: Shape | None,
+        in_texts: Collection[str],
+        written: Mapping[str, Any],
     ) -> Iterator[tuple[str, Columns]]:
-        """A row of several answers as columns for each, and what is added to its key; others as they are."""
+        """A row of several answers as columns for each, and what is added to its key; others as they are.
+
+        `written`: the dump's own columns.
+        """
         named = {**(shape.named if shape is not None else {}), **self._named}
-        origins = shape.columns if shape is not None and shape.made else {}
+        told = {*self._named, *usual_columns(tuple(written))} - {*_ANSWERED}  # these come before the shape's
+        made = shape.columns if shape is not None and shape.made else {}
+        origins = {what: column for what, column in made.items() if what not in told}
         columns = Columns(row, policy, named, origins, in_texts)
         held = {what: (column, columns.value(what)) for what in _ANSWERED if (column := columns.find(what))}
         found = {what: (column, value) for what, (column, value) in held.items() if value not in (None, "")}

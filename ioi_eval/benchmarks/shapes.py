@@ -161,7 +161,9 @@ def _batch(row: FileRow, where: str) -> Iterator[FileRow]:
             remedy="Ask again, or leave such rows out",
         )
     name = next(str(row.columns[column]) for column in called if column in row.columns)
-    added = {"problem_id": _SAMPLE.sub("", name), **_answers(texts)}
+    added = _answers(texts)
+    if row.columns.keys().isdisjoint(PROBLEM_COLUMNS):
+        added["problem_id"] = _SAMPLE.sub("", name)
     if model := body.get("model", body.get("modelVersion")):
         added["model"] = model
     yield FileRow(row.line, {**added, **row.columns})

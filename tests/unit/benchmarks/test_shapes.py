@@ -350,6 +350,19 @@ def test_a_missing_column_is_said_once(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("own", "options", "column"),
+    [({}, {}, "custom_id"), ({"task_id": "tree"}, {}, "task_id"), ({}, {"problem_column": "of.p"}, "of.p")],
+)
+def test_what_comes_before_the_columns_of_a_batch_is_said(
+    tmp_path: Path, own: dict[str, Any], options: dict[str, Any], column: str
+) -> None:
+    row = {"custom_id": "sum", "of": {"p": "tree"}, "response": BATCH, **own}
+    path = write_jsonl(tmp_path / "x.jsonl", [row])
+    assert understood(path, **options).startswith(f"problem <- {column}, reply <- response, language c++")
+    assert [one.problem_id for one in read(path, **options)] == ["tree" if own or options else "sum"]
+
+
 def test_a_column_of_another_meaning_is_not_proposed(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "model": "m", "choices": []}])
     with pytest.raises(BadRows, match="Name the one that is meant with code_column=NAME"):
