@@ -227,6 +227,7 @@ def _spoken(items: list[Any]) -> Iterator[Any]:
         if not isinstance(item, dict) or item.get("type") != "message":
             yield item
         elif item.get("role", "assistant") == "assistant":
+            yield None  # a message stands apart from the one before
             yield from _listed(item.get("content"))
 
 

@@ -40,13 +40,21 @@ THOUGHTS = frozenset({"reasoning", "redacted_thinking", "thinking", "thought"}) 
 
 
 def text_of(parts: Iterable[Any]) -> str:
-    """Return the text of an answer's parts; what a model thought is none of it."""
-    said = (
-        part.get("text")
-        for part in parts
-        if isinstance(part, Mapping) and not part.get("thought") and part.get("type") not in THOUGHTS
-    )
-    return "".join(str((text.get("value") if isinstance(text, Mapping) else text) or "") for text in said)
+    """Return the text of an answer's parts; what a model thought is none of it.
+
+    Servers cut texts anywhere. Only what stood apart, with a call of a tool between, is in lines of its own.
+    """
+    said, apart = list[str](), False
+    for part in parts:
+        spoken = isinstance(part, Mapping) and not part.get("thought") and part.get("type") not in THOUGHTS
+        text = part.get("text") if spoken else None
+        text = text.get("value") if isinstance(text, Mapping) else text
+        if text is None:
+            apart = True
+        elif text:
+            said += ["\n"] * (apart and bool(said)) + [str(text)]
+            apart = False
+    return "".join(said)
 
 
 def _without_reasoning(text: str) -> str:

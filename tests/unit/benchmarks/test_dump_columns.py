@@ -225,6 +225,32 @@ def test_an_answer_in_parts_is_one_and_its_thoughts_are_none_of_it(
     assert [one.code for one in found] == [None] * number
 
 
+CALL = {"type": "tool_use", "name": "submit", "input": {}}
+FENCED = {"type": "text", "text": ANSWER.rstrip()}
+DONE = {"type": "text", "text": "**Done.**"}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"response": {"content": [FENCED, CALL, DONE]}},
+        {"messages": [{"role": "assistant", "content": [FENCED, CALL, DONE]}]},
+        {"messages": [{"role": "model", "parts": [FENCED, {"text": "?", "thought": True}, DONE]}]},
+        {"response": {"output": [{"type": "message", "content": [part]} for part in (FENCED, DONE)]}},
+    ],
+)
+def test_parts_that_stand_apart_are_in_lines_of_their_own(tmp_path: Path, columns: dict[str, Any]) -> None:
+    """The closing fence and the words behind it were one line, which closed nothing."""
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", **columns}])
+    assert [one.code for one in read(path)] == [CODE]
+
+
+def test_a_text_that_is_cut_into_parts_is_put_together(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": ANSWER[at : at + 7]} for at in range(0, len(ANSWER), 7)]
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "response": {"content": parts}}])
+    assert [one.code for one in read(path)] == [CODE]
+
+
 @pytest.mark.parametrize("text", ['{"id": 1, "text": ""}', '{"choices": [', '{"id": ' + "[" * 100_000])
 def test_other_texts_of_json_are_replies(tmp_path: Path, text: str) -> None:
     (one,) = read(write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": text}]))
