@@ -708,10 +708,10 @@ class DumpRows:
             return (None, columns.generation("code")) if extracted else (columns.words("code"), None)
         written = columns.find("generation") is not None
         if not written and (extracted or columns.find("code") is None):
-            code = () if extracted else ("code",)
-            names = (*code, "generation", "messages")
+            own = () if extracted else ("code",)
+            names = (*own, "generation", "messages")
             choice = ", ".join(f"`{name}`" for name in names[:-1]) + f" or `{names[-1]}`"
-            raise columns.missing(choice, "code", (*(USUAL["code"] if code else ()), *USUAL["generation"]))
+            raise columns.missing(choice, "code", (*(USUAL["code"] if own else ()), *USUAL["generation"]))
         code = None if extracted else columns.words("code")
         if code is None:
             return None, columns.generation("generation") if written else None

@@ -239,7 +239,7 @@ def test_a_table_has_several_replies_as_a_text(tmp_path: Path, written: Any, col
 
 
 def test_a_message_may_be_in_parts_and_a_chat_without_an_answer(tmp_path: Path) -> None:
-    parts = [{"type": "text", "text": ANSWER[:6]}, {"type": "image"}, {"type": "text", "text": ANSWER[6:]}]
+    parts = [{"type": "text", "text": ANSWER[:4]}, {"type": "image"}, {"type": "text", "text": ANSWER[4:]}]
     chats = [said(("assistant", parts)), said(("user", ANSWER)), said(("assistant", None)), []]
     rows = [{"problem_id": "sum", "messages": chat, "n": n} for n, chat in enumerate(chats)]
     path = write_jsonl(tmp_path / "x.jsonl", rows)
