@@ -326,6 +326,10 @@ _OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
 ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW})  # reasons that are the user's own
 _TWICE = "the same row is there already"
 _EMPTY = "with neither a program nor a reply (null or blank): each counts as `no program`"
+_CALLED = (
+    "with a call of a tool and no text: a program in a call is not read, and each counts as `no program`"
+)
+_CALLS = ("functionCall", "function_call", "tool_call", "tool_calls", "tool_use", "toolUse")
 _DOUBTFUL = "lang"
 # Columns of a model's samples, each by its number.
 _NUMBERED = re.compile(
@@ -572,8 +576,8 @@ class DumpRows:
         # Olympiads use short names, which may come again; a problem without subtasks is of no olympiad.
         if entry.year is None and problem is not None and problem.year is not None and problem.subtasks:
             self.noted[_NO_YEAR] += 1
-        if entry.code is None and entry.generation is None:
-            self.noted[_EMPTY] += 1
+        if entry.code is None and not (entry.generation or "").strip():
+            self.noted[_CALLED if _has_call(entry.columns) else _EMPTY] += 1
         return True
 
     def _unwanted(self, key: str) -> str:
@@ -719,6 +723,16 @@ class DumpRows:
         with suppress(InputError):  # what a program is beside may be anything, and is not judged
             reply = columns.generation("generation")
         return code, reply
+
+
+def _has_call(value: Any) -> bool:
+    """Return True for what holds a call of a tool, as servers write it."""
+    if isinstance(value, list):
+        return any(map(_has_call, value))
+    if not isinstance(value, dict):
+        return False
+    called = value.get("type") in _CALLS or any(value.get(name) for name in _CALLS)
+    return called or any(map(_has_call, value.values()))
 
 
 def _unread_replies(columns: Mapping[str, Any]) -> Iterator[str]:

@@ -245,6 +245,27 @@ def test_parts_that_stand_apart_are_in_lines_of_their_own(tmp_path: Path, column
     assert [one.code for one in read(path)] == [CODE]
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"response": {"content": [CALL]}},
+        {"messages": [{"role": "assistant", "content": None, "tool_calls": [{"type": "function"}]}]},
+        {"response": {"choices": [{"message": {"content": None, "function_call": {"name": "submit"}}}]}},
+        {"response": {"candidates": [{"content": {"parts": [{"functionCall": {"name": "submit"}}]}}]}},
+        {"response": {"output": [{"type": "function_call", "arguments": "{}"}]}},
+    ],
+)
+def test_a_call_of_a_tool_without_a_text_is_told(tmp_path: Path, columns: dict[str, Any]) -> None:
+    empty = {"problem_id": "tree", "messages": [{"role": "assistant", "content": "", "tool_calls": []}]}
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "tree", **columns}, empty])
+    dump = open_dump([path], problems=PROBLEMS)
+    assert [one.code for one in dump] == [None, None]
+    assert sorted(what[:24] for what in dump.info.noted) == [
+        "with a call of a tool an",
+        "with neither a program n",
+    ]
+
+
 def test_a_text_that_is_cut_into_parts_is_put_together(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": ANSWER[at : at + 7]} for at in range(0, len(ANSWER), 7)]
     path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "response": {"content": parts}}])
