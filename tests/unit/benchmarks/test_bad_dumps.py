@@ -36,7 +36,7 @@ pytestmark = pytest.mark.once
         ({"language": "cobol"}, "language", "unknown language 'cobol'"),
         ({"language": 5}, "language", "5 is not a text"),
         ({"code": 5}, "code", "5 is not a text"),
-        ({"code": None, "generation": [1]}, "generation", "1 is not a message"),
+        ({"code": None, "generation": [1]}, "generation", "1 is not a text"),
     ],
 )
 def test_a_wrong_value_is_named(tmp_path: Path, columns: dict[str, Any], field: str, words: str) -> None:
