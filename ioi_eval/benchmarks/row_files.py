@@ -54,7 +54,14 @@ def _below(folder: Path) -> Iterator[Path]:
     """Files by name. Hidden ones are none, nor is what datasets writes beside the rows that it saves."""
     for file in sorted(folder.rglob("*")):
         hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
-        if not hidden and file.name not in _NO_ROWS and file.is_file():
+        if hidden or file.name in _NO_ROWS:
+            continue
+        if file.is_symlink() and (file.is_dir() or (is_dump(file) and not file.exists())):
+            leads = "a folder, and such links are not followed" if file.is_dir() else "nothing"
+            raise InputError(
+                f"a link to {leads}", where=str(file), remedy="Remove it, and name what it should lead to"
+            )
+        if file.is_file():
             yield file
 
 

@@ -108,3 +108,17 @@ def test_submissions_stream(tmp_path: Path) -> None:
         stream.truncate(2_000_000)  # of three million: the rest is still to be read
     with pytest.raises(InputError, match="broken JSON"):
         list(submissions)
+
+
+@pytest.mark.parametrize("target", ["folder", "nothing.jsonl"])
+def test_a_link_whose_rows_would_be_missing_is_refused(tmp_path: Path, target: str) -> None:
+    for folder in ("dumps", "folder"):
+        (tmp_path / folder).mkdir()
+        write_jsonl(tmp_path / folder / f"{folder}.jsonl", [row()])
+    (tmp_path / "dumps" / "link.jsonl").symlink_to(tmp_path / target)
+    with pytest.raises(InputError, match=r"a link to (a folder|nothing)") as caught:
+        open_dump([tmp_path / "dumps"], problems=PROBLEMS)
+    assert caught.value.where == str(tmp_path / "dumps" / "link.jsonl")
+    (tmp_path / "dumps" / "link.jsonl").unlink()
+    (tmp_path / "dumps" / "link.txt").symlink_to(tmp_path / "nothing.txt")
+    assert len(open_dump([tmp_path / "dumps"], problems=PROBLEMS)) == 1
