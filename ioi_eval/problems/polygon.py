@@ -174,6 +174,9 @@ class _Reader:
         judging, testset = found
         interactor = self._program("interactor")
         again = self._second_run(judging)
+        if self._root.find("assets/scorer") is not None:
+            words = "a program of the package makes points of the verdicts, which is not done here"
+            self._fault("assets.scorer", words, "Take it out, and give tests or groups their points")
         checker = self._program("checker")
         if checker is None and (interactor is None or again) and not self._faults.errors:
             self._fault("assets.checker", "missing", "Choose a checker in Polygon, and export again")

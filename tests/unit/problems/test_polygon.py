@@ -241,3 +241,11 @@ def test_tests_that_were_written_on_windows(tmp_path: Path) -> None:
     problem = sound(package, "halves")
     assert problem.tests[0].input.read() == text and text.endswith(b"\n")
     assert problem.tests[1].input.path == str(second)
+
+
+def test_a_scorer_is_refused(tmp_path: Path) -> None:
+    """Its points would be others than those of the tests and groups."""
+    scorer = '<scorer><source path="files/check.cpp" type="cpp.g++17"/></scorer>'
+    error = only_error(changed(tmp_path, ("<solutions>", f"{scorer}<solutions>")))
+    assert error.field == "assets.scorer"
+    assert "makes points of the verdicts" in str(error)
