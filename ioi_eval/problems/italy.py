@@ -45,6 +45,7 @@ from ioi_eval.problems.package import (
 )
 
 _GEN = "gen/GEN"
+_CASES = "gen/cases.gen"  # from which task-maker writes gen/GEN
 # Names of old, which are read where the new one is missing.
 _OLD = MappingProxyType(
     {"name": "nome_breve", "title": "nome", "time_limit": "timeout", "memory_limit": "memlimit"}
@@ -293,6 +294,8 @@ def _subtasks(
         return read_subtasks(folder, header, tuple(names), faults)
     if said:
         faults.note(f"passed over: {' and '.join(_SCORE_TYPE)} count only together", header.file)
+    if not counted and (folder / _CASES).is_file():
+        faults.add(f"it has the subtasks, and there is no {_GEN}", _CASES, remedy="Let task-maker write that")
     if not counted or counted[0][0] is None:
         worth = header.number("total_value", _ALL_POINTS)
         return (Subtask(name="all", points=worth, tests=tuple(names), score_type=ScoreType.SUM),)

@@ -185,3 +185,13 @@ def test_a_copied_input_lies_in_the_package(tmp_path: Path, name: str) -> None:
     assert Italy().making(folder, faults) is not None
     (error,) = faults.errors
     assert (error.row, error.problem) == (1, f"there is no file '{name}'")
+
+
+def test_cases_of_task_maker_without_what_it_writes_from_them(tmp_path: Path) -> None:
+    """They have the subtasks: without these every test would be worth the same."""
+    cases = {"gen/GEN": None, "gen/cases.gen": ":SUBTASK 40\n1\n2\n:SUBTASK 60\n3\n4\n5\n"}
+    folder = changed(tmp_path, cases, n_input=5)
+    assert "gen/cases.gen" in str(only_error(folder)) and "task-maker" in str(only_error(folder))
+    header = folder / "task.yaml"
+    header.write_text(f"{header.read_text()}\nscore_type: GroupMin\nscore_type_parameters: [[40, 2], [60, 3]]\n")
+    assert [subtask.points for subtask in sound(folder).subtasks] == [40, 60]
