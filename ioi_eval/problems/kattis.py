@@ -482,7 +482,7 @@ def _tolerance(fields: Fields, field: str, flag: str, text: str) -> float:
 
 NEW_VALIDATOR = "output_validator"
 _VALIDATORS, _GRADERS = "output_validators", "graders"
-_MAINS = ("validate", "validator", "output_validator", "interactor", "grade", "grader", "main")
+_MAINS = ("__main__", "validate", "validator", "output_validator", "interactor", "grade", "grader", "main")
 _SCRIPTS = frozenset({"build", "run"})
 
 

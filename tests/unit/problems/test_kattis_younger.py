@@ -59,6 +59,13 @@ def test_a_folder_is_the_validator(tmp_path: Path) -> None:
     assert names == ["output_validator/validate.cpp", "output_validator/more.h"]
 
 
+def test_a_validator_that_is_a_module_of_python(tmp_path: Path) -> None:
+    """The format has such folders start with `__main__.py`."""
+    module = {f"output_validator/{name}.py": "\n" for name in ("__init__", "__main__", "helper")}
+    names = [source.name for source in sound(write(tmp_path / "p", module, header=HEADER)).checker.sources]
+    assert (names[0], len(names)) == ("output_validator/__main__.py", 3)
+
+
 def test_the_type_says_what_is_interactive(tmp_path: Path) -> None:
     header = HEADER + "type: [pass-fail, interactive]\n"
     problem = sound(write(tmp_path / "p", VALIDATOR, header=header))
