@@ -182,8 +182,9 @@ def _limits(suite: list[Fields], header: Fields, cases: _Cases, faults: Faults) 
 
 
 def _files(header: Fields) -> TaskOptions:
-    files = header.inner("file_io")
-    names = {side: files.text(side, "") for side in ("input", "output")}
+    files, sides = header.inner("file_io"), ("input", "output")
+    _refuse_unknown(files, sides)
+    names = {side: files.text(side, "") for side in sides}
     for side, name in names.items():
         if name and not is_plain(name):
             files.fault(side, f"{name!r} is not a plain file name", "Use letters, digits, '_', '-' and '.'")
@@ -384,11 +385,13 @@ def _check_keys(fields: Fields, own: Mapping[str, Any]) -> None:
 
 def _matched(header: Fields, data: Data, values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield cases by the names of the archive's files, batches and cases in the order of their numbers."""
+    formats = header.under(_CASES, values)
+    _refuse_unknown(formats, (*_USUAL, "case_points"))
     if not header.values.get("archive"):
         header.fault("archive", "missing", "Name the archive whose files are the cases, or list the cases")
         return
     groups: dict[Any, dict[Any, dict[str, str]]] = {}
-    batches, formats = set[Any](), header.under(_CASES, values)
+    batches = set[Any]()
     for key, side in (("input_format", "in"), ("output_format", "out")):
         pattern = _pattern(formats, key)
         for name in data.names() if pattern else ():
@@ -516,6 +519,7 @@ def chosen(fields: Fields) -> CaseChecker:
     if isinstance(checker, str):
         return CaseChecker(checker, {})
     inner = fields.inner("checker")
+    _refuse_unknown(inner, ("name", "args"))
     args = inner.values.get("args") or {}
     if not isinstance(args, Mapping):
         inner.fault("args", f"{shown(args)} is not an object", "Write `args: {precision: 6}`")
@@ -646,6 +650,11 @@ def _check_program_keys(fields: Fields, known: Sequence[str]) -> None:
     """Refuse what is said of a program and counts nowhere."""
     if fields.values.get("flags"):
         fields.fault("flags", "programs are built as others are", "Take it out")
+    _refuse_unknown(fields, known)
+
+
+def _refuse_unknown(fields: Fields, known: Sequence[str]) -> None:
+    """Refuse keys that would count nowhere."""
     for key in map(str, fields.values):
         if key not in known:
             fields.fault(key, _UNKNOWN, nearest(key, known))
@@ -688,6 +697,7 @@ def read_graders(header: Fields, data: Data) -> tuple[tuple[NamedBlob, ...], str
     if not header.has("signature_grader"):
         return (), ""
     signature = header.inner("signature_grader")
+    _refuse_unknown(signature, ("entry", "header", "allow_main"))
     texts: dict[str, bytes] = {}
     for key in ("entry", "header"):
         name = signature.text(key)

@@ -255,6 +255,22 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
             "DMOJ knows no such key. There are: in,",
         ),
         ("chekcer: floats\n" + LISTED, "chekcer", "DMOJ knows no such key. Did you mean 'checker'"),
+        (
+            "checker: {name: floats, arg: {precision: 2}}\n" + LISTED,
+            "test_cases.0.checker.arg",
+            "Did you mean 'args'",
+        ),
+        ("file_io: {input: a.in, ouput: a.out}\n" + LISTED, "file_io.ouput", "Did you mean 'output'"),
+        (
+            "signature_grader: {entry: 1.in, header: 2.in, allow_mian: true}\n" + LISTED,
+            "signature_grader.allow_mian",
+            "Did you mean 'allow_main'",
+        ),
+        (
+            "test_cases: {case_point: [5, 5]}\n",
+            "test_cases.case_point",
+            "Did you mean 'case_points'",
+        ),
         ("memory: 65536\n" + LISTED, "memory", "DMOJ knows no such key. Did you mean 'memory_limit'"),
         (
             "test_cases: [{points: 9, batched: [{in: 1.in}, {in: 2.in, points: 3}]}]",
