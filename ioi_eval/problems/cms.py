@@ -82,6 +82,8 @@ _PLACES: Mapping[TaskType, tuple[str, ...]] = {
     TaskType.OUTPUT_ONLY: ("output_eval",),
     TaskType.TWO_STEPS: ("output_eval",),
 }
+_FOLDERS = frozenset({"checker", "graders", "solutions", "subtasks", "tests"})
+_LIKE_SUBTASKS = frozenset({".json", ".yaml", ".yml"})
 STD_IO, FIFO_IO = USER_IO = ("std_io", "fifo_io")
 DIFF, COMPARATOR = _OUTPUT_EVALS = ("diff", "comparator")
 
@@ -98,6 +100,9 @@ class Cms(DeclaredFormat):
 
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
         refuse_misspelt(header, _KEYS)
+        for path in visible(folder.glob("*/")):
+            if path.name not in _FOLDERS and path.name.lower() in _FOLDERS:
+                faults.add("it counts nowhere by this name", path.name, remedy=f"Call it {path.name.lower()}")
         code = self.checked_id(folder, where, header, faults)
         task = header.word("task_type", TaskType, TaskType.BATCH)
         params = read_params(header, task, faults)
@@ -438,9 +443,13 @@ def read_subtasks(
     threshold = header.number("threshold", 1.0, above=0)
     usual = Subtask(name="all", points=0.0, tests=(), score_type=score_type, threshold=threshold)
     groups = list[_Group]()
-    for path in visible((folder / "subtasks").glob("*.json")):
+    for path in visible((folder / "subtasks").glob("*")):
         file = f"subtasks/{path.name}"
-        if (values := read_mapping(folder, file, faults)) is not None:
+        if path.suffix.lower() not in _LIKE_SUBTASKS:
+            continue
+        if path.suffix != ".json":
+            faults.add("it is no subtask by this name", file, remedy=f"Write it as {path.stem}.json")
+        elif (values := read_mapping(folder, file, faults)) is not None:
             fields = Fields(values, file, faults)
             groups.append(_group(path.stem, fields, usual, "score", "testcases"))
     if header.has(_PARAMETERS):

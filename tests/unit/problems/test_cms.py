@@ -361,3 +361,18 @@ def test_any_header_is_a_problem_or_faults(tmp_path_factory: pytest.TempPathFact
     package = Cms().read_package(folder, "x")
     assert (package.problem is None) is bool(package.errors)
     assert all(error.where for error in package.errors)
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "words"),
+    [
+        ("subtasks/03-more.JSON", "subtasks/03-more.JSON", "Write it as 03-more.json"),
+        ("subtasks/03-more.yaml", "subtasks/03-more.yaml", "Write it as 03-more.json"),
+        ("Checker/checker.cpp", "Checker", "Call it checker"),
+    ],
+)
+def test_names_by_which_parts_would_be_lost(write_package: Write, name: str, where: str, words: str) -> None:
+    """Points would be missing, or outputs compared in another way."""
+    error = only_error(write_package(files={**NO_CHECKER, name: "{}", "subtasks/readme.txt": "as announced"}))
+    assert error.where == f"sum/{where}"
+    assert words in str(error)
