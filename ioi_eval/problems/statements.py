@@ -42,11 +42,19 @@ def document_of(folder: Path) -> str:
 
 
 def _named(folder: Path) -> Iterator[Path]:
-    """Yield files that are called like statements; in a folder of statements all, where none is."""
-    yield from (path for path in _files(folder) if _NAMES.fullmatch(path.stem))
+    """Yield files that are called like statements; in a folder of statements all, where none is.
+
+    Where there are none, other languages than English have folders of their own.
+    """
+    found = _called_so(folder)
     for part in _FOLDERS:
-        own = list(_files(folder / part))
-        yield from [path for path in own if _NAMES.fullmatch(path.stem)] or own
+        found += _called_so(folder / part) or _files(folder / part)
+    others = sorted(folder.glob("statements/*/"))
+    yield from found or (path for other in others for path in _called_so(other))
+
+
+def _called_so(folder: Path) -> list[Path]:
+    return [path for path in _files(folder) if _NAMES.fullmatch(path.stem)]
 
 
 def _files(folder: Path) -> list[Path]:

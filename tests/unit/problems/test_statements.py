@@ -38,6 +38,14 @@ def folder(place: Path, *names: str) -> Path:
             "statements/english/problem.tex",
         ),
         (["statement/problem.tex", "statement/problem.md"], "statement/problem.md"),
+        (
+            ["statements/russian/problem.tex", "statements/russian/tutorial.tex"],
+            "statements/russian/problem.tex",
+        ),
+        (
+            ["statements/armenian/problem.tex", "statements/english/problem.tex"],
+            "statements/english/problem.tex",
+        ),
         (["statement/lanterns.tex"], "statement/lanterns.tex"),
         (["statement/statement.pdf"], None),
     ],
