@@ -21,7 +21,7 @@ from ioi_eval.problems.dmoj import Dmoj
 from ioi_eval.problems.italy import Italy
 from ioi_eval.problems.kattis import Kattis
 from ioi_eval.problems.lightcp import LightCp
-from ioi_eval.problems.package import ARCHIVES, Package
+from ioi_eval.problems.package import ARCHIVES, Package, PackageFormat
 from ioi_eval.problems.polygon import Polygon
 from ioi_eval.problems.statements import attachments_of, document_of, statement_of
 from ioi_eval.problems.tps import Tps
@@ -150,7 +150,7 @@ class Format(Protocol):
 
 
 # The first that fits: a package for the preparation system also has what the contest system's has.
-_BUILT_IN: tuple[Format, ...] = (Kattis(), Polygon(), Italy(), LightCp(), Dmoj(), Tps(), Cms())
+_BUILT_IN: tuple[PackageFormat, ...] = (Kattis(), Polygon(), Italy(), LightCp(), Dmoj(), Tps(), Cms())
 
 
 @once
@@ -280,7 +280,7 @@ def _read(folder: Path, where: str) -> Package:
     if pointers := _pointers(problem, folder, where):
         return Package(where=where, format=package.format, errors=pointers)
     statement, document = problem.statement or statement_of(folder), document_of(folder)
-    notes = list(package.notes)
+    notes = [*_of_other_formats(found, folder), *package.notes]
     if document and statement is None:
         notes.append("its statement is a PDF, which no model is asked with")
     if idle := _in_no_subtask(problem):
@@ -291,6 +291,19 @@ def _read(folder: Path, where: str) -> Package:
         problem, statement=statement, document=document, attachments=attachments
     )
     return msgspec.structs.replace(package, problem=problem, notes=tuple(notes))
+
+
+def _of_other_formats(found: Format, folder: Path) -> Iterator[str]:
+    """Yield what is to be told where a package is one of several formats, which may differ in points."""
+    own = found.header if isinstance(found, PackageFormat) else ""
+    for other in _BUILT_IN:
+        if (
+            own
+            and other.header != own
+            and other.looks_like_package(folder)
+            and (folder / other.header).exists()
+        ):
+            yield f"read by {own}; {other.header} of {other.name}, which is there as well, is passed over"
 
 
 _NAMED = 5  # tests

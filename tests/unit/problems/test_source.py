@@ -326,3 +326,11 @@ def test_files_below_a_folder_leave_out_what_is_hidden(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     assert [file.name for file in files_below(tmp_path, "b")] == ["b/c/x.h", "b/x.h"]
+
+
+def test_a_package_of_two_formats_is_told(write_package: Write, cache: Path) -> None:
+    """Which of them is read decides what tests are worth."""
+    folder = write_package(files={"init.yml": "test_cases: [{in: tests/1-01.in, out: tests/1-01.out}]"})
+    (package,) = check_problems(folder, cache=cache)
+    assert package.format == "DMOJ"
+    assert "read by init.yml; problem.json of CMS, which is there as well, is passed over" in package.notes
