@@ -34,13 +34,18 @@ class InputError(IoiEvalError):
         super().__init__(f"{text}. {remedy}" if remedy else text)
 
     def but(
-        self, *, where: str | None = None, field: str | None = None, remedy: str | None = None
+        self,
+        *,
+        where: str | None = None,
+        row: int | None = None,
+        field: str | None = None,
+        remedy: str | None = None,
     ) -> InputError:
         """The same error, phrased for the caller."""
         return InputError(
             self.problem,
             where=self.where if where is None else where,
-            row=self.row,
+            row=self.row if row is None else row,
             field=self.field if field is None else field,
             remedy=self.remedy if remedy is None else remedy,
         )

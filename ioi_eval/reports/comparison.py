@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ioi_eval.model.quoting import as_json
-from ioi_eval.model.values import Value, Verdict
+from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports import sections
 from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlock, counted, number, share
 from ioi_eval.reports.page import write_document
@@ -21,11 +21,11 @@ from ioi_eval.reports.plots import Estimate, Square, figure, grid, intervals
 from ioi_eval.reports.records import Group, ModelSummary, Summary, write_json
 from ioi_eval.reports.scoreboard import Scores as ContestScores
 from ioi_eval.reports.sections import Entry, model_name
-from ioi_eval.reports.summary import check_run, result_of_row, worst_first
+from ioi_eval.reports.summary import check_run, worst_first
 from ioi_eval.rules.metrics import interval, mean
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.store.files import make_folder
-from ioi_eval.store.folder import changes, read_rows
+from ioi_eval.store.folder import changes, read_results
 from ioi_eval.store.rows import PLACE, model_of
 
 _NAME, DIFFERENCES = "comparison", "differences.json"
@@ -443,14 +443,14 @@ def differences(before: Path, after: Path) -> Differences:
     )  # means of such programs say nothing
     scores = _nested(), _nested()  # shares of points, by model and problem
     first = dict[tuple[str, str], JudgedRow]()
-    for row in read_rows(before):
-        first[_same(row, "before")] = found = _outcome(row)
+    for _, row, result in read_results(before):
+        first[_same(row, "before")] = found = _outcome(result)
         scores[0][model_of(row)][row["problem_id"]].append(found.share)
     confusion: defaultdict[Verdict, Counter[Verdict]] = defaultdict(Counter)
     won = _nested()
     changed, shared, only = list[Difference](), 0, 0
-    for row in read_rows(after):
-        was, now = first.get(_same(row, "after")), _outcome(row)
+    for _, row, result in read_results(after):
+        was, now = first.get(_same(row, "after")), _outcome(result)
         scores[1][model_of(row)][row["problem_id"]].append(now.share)
         if was is None:
             only += 1
@@ -505,8 +505,7 @@ def _same(row: Mapping[str, Any], run: str) -> tuple[str, str]:
     return row["key"], hashlib.sha256(as_json(said)).hexdigest()
 
 
-def _outcome(row: Mapping[str, Any]) -> JudgedRow:
-    result = result_of_row(row)
+def _outcome(result: SubmissionResult) -> JudgedRow:
     worth = math.fsum(part.points for part in result.subtasks) if result.subtasks else 1.0
     return JudgedRow(
         verdict=submission_status(result),

@@ -50,7 +50,7 @@ from ioi_eval.reports.plots import Square, figure, grid
 from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary, Use
 from ioi_eval.reports.statements import DrawnStatement
 from ioi_eval.reports.submissions import MAX_FEEDBACK, AttemptIndex, first_failed, limits, submission_document
-from ioi_eval.reports.summary import result_of_row, uses_of
+from ioi_eval.reports.summary import uses_of
 from ioi_eval.rules.scoring import ending, submission_status
 from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.files import draft_of, read_value, refused
@@ -66,7 +66,7 @@ from ioi_eval.store.folder import (
     row_at,
 )
 from ioi_eval.store.resources import code_digest
-from ioi_eval.store.rows import as_number, bounded, model_of
+from ioi_eval.store.rows import as_number, bounded, model_of, result_of
 from ioi_eval.store.tasks import PEOPLE, TASKS, Task
 
 # Submissions of a run; of more, only the best of each model for each problem has colours, and where these are
@@ -345,7 +345,7 @@ def write_pages(
                 continue
             row = row_at(folder, place, boxes)
             bright = coloured is None or key in coloured
-            task, result = lists.tasks.get(row["problem_id"]), result_of_row(row)
+            task, result = lists.tasks.get(row["problem_id"]), result_of(row)
             shown = submission_document(row, result, task, opened, coloured=bright)
             _write(draft / name, shown)
         made_of.write(draft)

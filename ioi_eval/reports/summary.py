@@ -48,16 +48,16 @@ from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.folder import (
     RunInfo,
     is_doubtful,
-    placed,
     programs_asked_for,
     read_failures,
     read_info,
     read_participants,
+    read_results,
     read_stopped,
     refuse_twice,
     wrongly_shared,
 )
-from ioi_eval.store.rows import as_label, as_number, model_of, result_of
+from ioi_eval.store.rows import as_label, as_number, model_of
 from ioi_eval.store.tasks import Task, read_people, read_tasks
 
 # How many submissions curves are drawn at, and k of pass@k.
@@ -537,10 +537,7 @@ class Pass:
         """
         seen = set[str]()
         with seldom_collected():
-            for place, row in placed(self._folder, begin):
-                if end is not None and place >= end:
-                    break
-                result = result_of_row(row)
+            for place, row, result in read_results(self._folder, begin, end):
                 if place >= counted_from:
                     if row["key"] in seen:
                         refuse_twice(self._folder, row["key"])
@@ -699,16 +696,6 @@ def check_run(folder: Path) -> RunInfo:
             remedy="Run `ioi-eval score` again",
         )
     return info
-
-
-def result_of_row(row: Mapping[str, Any]) -> SubmissionResult:
-    try:
-        return result_of(row)
-    except (KeyError, ValueError, msgspec.ValidationError) as error:
-        raise InputError(
-            f"the row of {row['key']!r} is not a result of this version: {error}",
-            remedy="Score the dump again with fresh=True",
-        ) from error
 
 
 def _failures(rows: Iterable[Mapping[str, Any]]) -> tuple[Failures, ...]:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ioi_eval.model.values import SubmissionResult, TestResult, Value
 from ioi_eval.reports.records import ReportOptions, Summary
-from ioi_eval.reports.summary import check_run, result_of_row, summary
+from ioi_eval.reports.summary import check_run, summary
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.store.files import draft_of, refused
-from ioi_eval.store.folder import read_failures, read_rows
-from ioi_eval.store.rows import model_of
+from ioi_eval.store.folder import read_failures, read_results
+from ioi_eval.store.rows import TEST_COLUMNS, model_of
 
 if TYPE_CHECKING:
     import pandas
@@ -27,7 +27,14 @@ if TYPE_CHECKING:
 # --- frames ------------------------------------------------------------------------------------------
 
 _NESTED = frozenset(
-    {"all_subtasks_results", "all_subtasks_exact_scores", "test_results", "confinement", "model_kwargs"}
+    {
+        "all_subtasks_results",
+        "all_subtasks_exact_scores",
+        "test_results",
+        TEST_COLUMNS,
+        "confinement",
+        "model_kwargs",
+    }
 )
 _WHOSE = ("key", "problem_id", "model")
 _SUBTASK = ("subtask", "points", "score", "weighted_score", "exact_score", "status")
@@ -52,7 +59,7 @@ class Results:
 
     def __iter__(self) -> Iterator[SubmissionResult]:
         """The results, in order of completion, one at a time."""
-        return (result_of_row(row) for row in read_rows(self.folder))
+        return (result for _, _, result in read_results(self.folder))
 
     def to_frame(self) -> pandas.DataFrame:
         """A row for each submission: the dump's own columns, and what became of it.
@@ -61,9 +68,8 @@ class Results:
         have no points: a mean leaves them out, and must be shown with their number.
         """
         failures, rows = read_failures(self.folder), list[dict[str, Any]]()
-        for row in read_rows(self.folder):
+        for _, row, result in read_results(self.folder):
             failures.pop(row["key"], None)
-            result = result_of_row(row)
             found = {"judged": True, "status": submission_status(result).value, "points": result.points}
             rows.append({**_flat(row), **_whose(row), **found})
         unjudged = {"judged": False, "status": None, "points": None}
@@ -79,8 +85,8 @@ class Results:
         return _frame(self._parts("tests", _TEST), (*_WHOSE, *_TEST))
 
     def _parts(self, of: str, columns: Iterable[str]) -> Iterator[dict[str, Any]]:
-        for row in read_rows(self.folder):
-            for part in getattr(result_of_row(row), of):
+        for _, row, result in read_results(self.folder):
+            for part in getattr(result, of):
                 yield {**_whose(row), **{name: getattr(part, name) for name in columns}}
 
 

@@ -14,7 +14,16 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
 from ioi_eval.store.files import replace
-from ioi_eval.store.folder import EARLIER, RESULTS, Fingerprint, ResultHead, changes, decoded, read_info
+from ioi_eval.store.folder import (
+    EARLIER,
+    RESULTS,
+    Fingerprint,
+    ResultHead,
+    changes,
+    decoded,
+    located,
+    read_info,
+)
 from ioi_eval.store.packed import Keys, Packed, PackedContent, numbers
 from ioi_eval.store.resources import code_digest
 from ioi_eval.store.rows import whole
@@ -231,7 +240,8 @@ class KnownResults:
     def row(self, path: Path, offset: int) -> dict[str, Any]:
         with path.open("rb") as stream:
             stream.seek(offset)
-            return whole(msgspec.json.decode(stream.readline()), self.confinements)
+            with located(path, offset):
+                return whole(msgspec.json.decode(stream.readline()), self.confinements)
 
 
 def _short(identity: str, problem: str | None = None) -> bytes:

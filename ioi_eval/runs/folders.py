@@ -9,8 +9,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ioi_eval.benchmarks.row_files import bare_name, read_rows, scan
 from ioi_eval.benchmarks.shapes import PROBLEM_COLUMNS
 from ioi_eval.model.errors import InputError
@@ -135,6 +133,7 @@ _UNSAID: Mapping[str, Any] = {
     "confinement": {},
 }
 _MAX_VALUE = 80  # characters of one in a message
+_WHAT = "docs/results.md says what a row of results has"
 _FROM = "rows of"  # in the settings of such a run
 
 
@@ -252,8 +251,8 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
         row["all_subtasks_points"] = earned
     try:
         result_of(row)
-    except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
-        raise InputError(f"is no result: {error}", where=where, row=number) from error
+    except InputError as error:
+        raise error.but(where=where, row=number, remedy=_WHAT) from error
     return row
 
 
@@ -302,5 +301,5 @@ def _missing(columns: Mapping[str, Any], where: str, number: int, names: tuple[s
         f"{'no value' if there else 'missing column'}: one of {', '.join(names)}. {found}",
         where=where,
         row=number,
-        remedy="docs/results.md says what a row of results has",
+        remedy=_WHAT,
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -16,10 +17,10 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import LANGUAGES
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.quoting import as_json
-from ioi_eval.model.values import Limits, Problem, ServerState, Solution, Value
+from ioi_eval.model.values import Limits, Problem, ServerState, Solution, SubmissionResult, Value
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.store.files import lines, make_folder, read_value, refused, replace
-from ioi_eval.store.rows import PROGRAM_RULE, plain, whole, with_confinement
+from ioi_eval.store.rows import PROGRAM_RULE, plain, result_of, whole, with_confinement
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 # Of a contest: its start, runs of participants on own inputs, replies of models.
@@ -137,7 +138,35 @@ def read_rows(
 
     `start`: the offset of the first of them. `wanted` chooses some.
     """
-    return (whole(row, {}) for _, row in placed(folder, start, wanted))
+    for place, row in placed(folder, start, wanted):
+        with located(folder / RESULTS, place):
+            found = whole(row, {})
+        yield found
+
+
+def read_results(
+    folder: Path, start: int = 0, end: int | None = None
+) -> Iterator[tuple[int, dict[str, Any], SubmissionResult]]:
+    """The offset of each row from `start` to `end`, the row with tests as they are written, its result."""
+    for place, row in placed(folder, start):
+        if end is not None and place >= end:
+            return
+        with located(folder / RESULTS, place):
+            result = result_of(row)
+        yield place, row, result
+
+
+@contextmanager
+def located(path: Path, offset: int) -> Iterator[None]:
+    """Have errors that are raised inside name the file and the line that begins there."""
+    try:
+        yield
+    except InputError as error:
+        raise error.but(where=str(path), row=_number(path, offset)) from error
+
+
+def _number(path: Path, offset: int) -> int:
+    return sum(before <= offset for before, _ in lines(path))
 
 
 def placed(
@@ -155,7 +184,8 @@ def placed(
 def row_at(folder: Path, place: int, confined: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the row of results.jsonl at an offset, with its tests written out."""
     for _, row in decoded(folder / RESULTS, dict[str, Any], place):
-        return whole(with_confinement(row, confined), {})
+        with located(folder / RESULTS, place):
+            return whole(with_confinement(row, confined), {})
     raise InputError("a row is gone", where=str(folder / RESULTS), remedy="Make the report again")
 
 
@@ -223,7 +253,7 @@ def decoded(
             raise InputError(
                 f"broken line: {error}",
                 where=str(path),
-                row=sum(before <= offset for before, _ in lines(path)),
+                row=_number(path, offset),
                 remedy="Delete that line and run again: its submission is judged again",
             ) from error
         yield offset, value

@@ -13,9 +13,10 @@ import base64
 import datetime
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import repeat
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -301,44 +302,91 @@ def failure_row(
 # --- a row as a result -------------------------------------------------------------------------------
 
 
+class _Seen(msgspec.Struct):
+    """The beginning of a first wrong output."""
+
+    test_name: str
+    output: str | None = None
+
+
+class _Judged(msgspec.Struct):
+    """The columns that a result is made of: somebody may have edited them."""
+
+    key: str
+    problem_id: str
+    code_compiles: bool
+    compile_output: str
+    all_subtasks_points: float
+    all_subtasks_results: list[dict[str, Any]]
+    all_subtasks_exact_scores: list[Any]
+    repairs: tuple[str, ...]
+    checker: str
+    compiler: str
+    confinement: dict[str, Any]
+    linker: str | None = None
+    submission_sha256: str | None = None
+    program_sha256: str | None = None
+    repeats: str | None = None
+    wrong_output: _Seen | None = None
+    test_results: tuple[TestResult, ...] | None = None
+
+
 def result_of(row: Mapping[str, Any]) -> SubmissionResult:
     """The result that a row was made of, whether its tests are written out or not.
 
-    Tests come in the order in which the subtasks name them.
+    Tests come in the order in which the subtasks name them. Raises InputError for a row that is no result.
     """
-    row = with_tests(row)
-    pairs = zip(row["all_subtasks_results"], row["all_subtasks_exact_scores"], strict=True)
-    subtasks = msgspec.convert(
-        [{**subtask, "exact_score": exact} for subtask, exact in pairs], tuple[SubtaskResult, ...]
-    )
-    tests = (
-        msgspec.convert(row["test_results"], tuple[TestResult, ...])
-        if "test_results" in row
-        else tuple({test.test_name: test for subtask in subtasks for test in subtask.test_results}.values())
-    )
-    kept = row.get("wrong_output") or {"test_name": None}
-    tests = tuple(
-        msgspec.structs.replace(test, output=kept["output"] or "")
-        if test.test_name == kept["test_name"]
-        else test
-        for test in tests
-    )
+    given = with_tests(row)
+    with _telling(row):
+        judged = msgspec.convert(given, _Judged)
+    with _telling(row, _SUBTASKS):
+        pairs = zip(judged.all_subtasks_results, judged.all_subtasks_exact_scores, strict=True)
+        subtasks = msgspec.convert(
+            [{**subtask, "exact_score": exact} for subtask, exact in pairs], tuple[SubtaskResult, ...]
+        )
+    tests = judged.test_results
+    if tests is None:
+        tests = tuple(
+            {test.test_name: test for subtask in subtasks for test in subtask.test_results}.values()
+        )
+    if (seen := judged.wrong_output) is not None:
+        tests = tuple(
+            msgspec.structs.replace(test, output=seen.output or "")
+            if test.test_name == seen.test_name
+            else test
+            for test in tests
+        )
     return SubmissionResult(
-        key=row["key"],
-        problem_id=row["problem_id"],
-        compiles=row["code_compiles"],
-        compile_output=row["compile_output"],
-        points=row["all_subtasks_points"],
+        key=judged.key,
+        problem_id=judged.problem_id,
+        compiles=judged.code_compiles,
+        compile_output=judged.compile_output,
+        points=judged.all_subtasks_points,
         subtasks=subtasks,
         tests=tests,
-        repairs=tuple(row["repairs"]),
-        checker=row["checker"],
-        compiler=row["compiler"],
-        linker=row.get("linker") or "",
-        confinement=row["confinement"],
-        program_sha256=row.get("program_sha256") or "",
-        repeats=row.get("repeats") or "",
+        repairs=judged.repairs,
+        checker=judged.checker,
+        compiler=judged.compiler,
+        linker=judged.linker or "",
+        confinement=judged.confinement,
+        program_sha256=judged.program_sha256 or "",
+        repeats=judged.repeats or "",
     )
+
+
+@contextmanager
+def _telling(row: Mapping[str, Any], column: str = "") -> Iterator[None]:
+    """Raise InputError where what is read inside is no result's. `column`: what is read of the row."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        words, _, path = str(error).partition(" - at `$")
+        raise InputError(
+            f"is no result: {words}",
+            where=f"the row of {row.get('key')!r}",
+            field=f"{column}{path.removesuffix('`')}".removeprefix("."),
+            remedy="Delete that line and run again: its submission is judged again",
+        ) from error
 
 
 def model_of(row: Mapping[str, Any]) -> str:
@@ -389,14 +437,10 @@ def with_tests(row: Mapping[str, Any]) -> _Row:
 def _spread_out(row: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Sequence[Any]]) -> _Row:
     if (columns := row.get(TEST_COLUMNS)) is None:
         return dict(row)
-    try:
+    with _telling(row, TEST_COLUMNS):
         tests = read(columns)
+    with _telling(row, _SUBTASKS if row.get(_SUBTASKS) else _TESTS):
         lists = _mapped(row, lambda places: [tests[place] for place in places])
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(
-            f"the tests of the row of {row.get('key')!r} are not as this version writes them: {error}",
-            remedy="Score the dump again with fresh=True",
-        ) from error
     return _without(row, TEST_COLUMNS) | lists
 
 
@@ -405,6 +449,9 @@ def with_confinement(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -
     if isinstance(name := row.get(_CONFINEMENT), str):
         row = {**row, _CONFINEMENT: confinements.get(name, {})}
     return row
+
+
+_Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class TestColumns(msgspec.Struct):
@@ -420,9 +467,9 @@ class TestColumns(msgspec.Struct):
     cpu_times: list[tuple[float, ...]] = []
     wall_time: float | list[float | None] | None = None
     waited_time: float | list[float | None] | None = None
-    memory: int | list[int | None] | None = None
+    memory: _Whole | list[_Whole | None] | None = None
     points: float | list[float | None] | None = None
-    processes: int | list[int | None] | None = None
+    processes: _Whole | list[_Whole | None] | None = None
 
     def results(self) -> list[TestResult]:
         """Return a result for each test. Raises ValueError where a list is not as long as the names."""

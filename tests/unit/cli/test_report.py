@@ -245,7 +245,7 @@ def test_problems_of_two_years_from_elsewhere_are_two(cli: CommandLine) -> None:
         ({"points": 3}, "line 2: missing column: one of problem_id, task_id"),
         ({"problem_id": "a", "verdict": "AC"}, "missing column: one of all_subtasks_results, points"),
         ({"problem_id": "a", "points": 30}, "30 points of 1. Give `max_points`"),
-        ({"problem_id": "a", "all_subtasks_results": [{"score": 1}]}, "line 2: is no result"),
+        ({"problem_id": "a", "all_subtasks_results": [{"score": 1}]}, "line 2, field 'all_subtasks_results"),
         ({"problem_id": "a", "points": ""}, "line 2: no value: one of all_subtasks_results, points"),
         ({"problem_id": "a", "passed": 1}, "passed is 1."),
         ({"problem_id": "a", "passed": True, "code_compiles": "soon"}, "line 2: code_compiles is 'soon'"),
@@ -253,7 +253,10 @@ def test_problems_of_two_years_from_elsewhere_are_two(cli: CommandLine) -> None:
             {"problem_id": "a", "passed": True, "all_subtasks_results": "[{'subtask': 'all'"},
             "line 2: all_subtasks_results is \"[{'subtask': 'all'\". Give a list",
         ),
-        ({"problem_id": "a", "all_subtasks_results": "[{'subtask': 'all'}]"}, "line 2: is no result"),
+        (
+            {"problem_id": "a", "all_subtasks_results": "[{'subtask': 'all'}]"},
+            "line 2, field 'all_subtasks_results",
+        ),
         (
             {"problem_id": "a", "points": 30, "max_points": 40},
             "line 2: problem 'a' has 40 points here and 1 in line 1",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from run_samples import SUM, TESTS, problem, result, submission, write_run
@@ -14,6 +17,7 @@ from ioi_eval import Results
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
+from ioi_eval.reports.comparison import differences
 
 pytestmark = pytest.mark.once
 
@@ -94,6 +98,36 @@ def test_a_row_without_a_key_is_named(some: Results, name: str, broken: str) -> 
         with pytest.raises(InputError, match="broken line") as caught:
             call()
         assert (caught.value.where, caught.value.row) == (str(path), 3)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "field"),
+    [
+        ("problem_id", ["a"], "problem_id"),
+        ("code_compiles", None, "code_compiles"),
+        ("compile_output", True, "compile_output"),
+        ("all_subtasks_points", "x", "all_subtasks_points"),
+        ("all_subtasks_results", None, "all_subtasks_results"),
+        ("all_subtasks_results", [{"subtask": "1"}], "all_subtasks_results"),
+        ("confinement", 3, "confinement"),
+        ("repairs", [None], "repairs[0]"),
+        ("repeats", ["a"], "repeats"),
+        ("submission_sha256", ["a"], "submission_sha256"),
+        ("test_columns", {"test_name": ["1"], "score": "x", "status": "AC"}, "test_columns.score"),
+        ("test_columns", {"test_name": ["1"], "score": 1, "status": "AC", "memory": 10**30}, "test_columns"),
+    ],
+)
+def test_a_value_that_no_result_has_is_named(some: Results, column: str, value: Any, field: str) -> None:
+    """As edited by hand: file, line and column, in each call that reads results."""
+    path = some.folder / "results.jsonl"
+    first, second = (json.loads(line) for line in path.read_text().splitlines())
+    path.write_text(f"{json.dumps(second)}\n{json.dumps({**first, column: value})}\n")
+    again = partial(differences, some.folder, some.folder)
+    for call in (some.to_frame, some.tests_frame, some.summary, partial(write_reports, some.folder), again):
+        with pytest.raises(InputError, match="is no result") as caught:
+            call()
+        assert (caught.value.where, caught.value.row) == (str(path), 2)
+        assert caught.value.field.startswith(field)
 
 
 def test_pandas_is_loaded_for_frames_only(some: Results) -> None:
