@@ -6,6 +6,7 @@ A command's file is loaded when the command is called: `--help` loads none of th
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import sys
@@ -332,13 +333,18 @@ def _alone(error: Exception) -> Exception:
 
 
 def _open_streams() -> None:
-    """Open the standard streams that somebody has closed: the next file would take a stream's number."""
+    """Open the standard streams that somebody has closed: the next file would take a stream's number.
+
+    What was asked for is UTF-8.
+    """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
     os.close(number)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r"))
+    if isinstance(sys.stdout, io.TextIOWrapper):  # whatever the locale: names, and what JSON is
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
 
 
 def _sentence(error: Exception) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -52,6 +54,21 @@ def test_it_runs_where_streams_are_closed(usual_cache: Path, closed: str) -> Non
     script = f"exec {sys.executable} -m ioi_eval problems {examples() / 'problems' / 'lanterns'} {closed}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_names_are_told_in_utf_8_whatever_the_locale(cli: CommandLine, options: tuple[str, ...]) -> None:
+    row = {"problem_id": "a", "model": "Österreich–7b", "passed": True}
+    (cli.folder / "rows.jsonl").write_text(json.dumps(row))
+    done = subprocess.run(
+        cli.argv("report", "rows.jsonl", *options),
+        cwd=cli.folder,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0 and "Österreich–7b" in done.stdout, done.stderr
 
 
 NO_THREADS = """
