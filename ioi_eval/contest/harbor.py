@@ -25,7 +25,7 @@ from ioi_eval.problems.collection import load_problems, package_folders
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.runs.sources import benchmark_of, no_problem, opened
 from ioi_eval.store import Store
-from ioi_eval.store.files import draft_of, make_folder, refused
+from ioi_eval.store.files import draft_of, why
 
 _AGENT_SECONDS = 3600
 _BUILD_SECONDS, _TEST_SECONDS = 600, 60  # of the verifier: for building, and for a test without a limit
@@ -95,14 +95,14 @@ def write_tasks(
             if target.exists() or targets.count(target) > 1:
                 what = "exists already" if target.exists() else "two problems have this name"
                 raise InputError(what, where=str(target), remedy="Remove it, or name another folder")
-        make_folder(Path(out))
         for target, folder, problem, statement in wanted:
             draft = draft_of(target)
             try:
                 _write(draft, folder, target.name, problem, statement)
                 draft.rename(target)
             except OSError as error:
-                raise refused(target, error) from error
+                what = f"cannot be written: {why(error)}"
+                raise InputError(what, where=str(target), remedy="Name another folder") from error
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
     return Exported(tasks=tuple(targets), left_out=left_out)

@@ -73,6 +73,15 @@ def test_the_reward_is_the_share_of_the_points(cli: CommandLine, task: Path) -> 
     assert rewarded(cli, task, cpp=RIGHT) == 1.0
 
 
+def test_a_folder_that_cannot_be_written_is_named(cli: CommandLine, task: Path, problems: Path) -> None:
+    done = cli("export", "harbor", problems, task / "task.toml" / "tasks")
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"error: {task / 'task.toml' / 'tasks' / 'add'}: cannot be written: Not a directory."
+        " Name another folder\n",
+    )
+
+
 def test_no_program_is_worth_nothing(cli: CommandLine, task: Path) -> None:
     assert rewarded(cli, task) == 0.0
     assert rewarded(cli, task, cpp=b" \n") == 0.0
