@@ -98,8 +98,13 @@ def sentences(found: Calibration) -> list[str]:
     if found.factor is None or found.margins is None:
         return [*lines, "No factor separates them."]
     below, above = found.margins
-    margin = f"right solutions may take {below:.2g} times as long"
+    margin = f"right solutions may take {_times(below)} times as long"
     if above is not None:
-        margin += f", slow ones be {above:.2g} times as fast"
+        margin += f", slow ones be {_times(above)} times as fast"
     lines.append(f"Proposed: --time-factor {found.factor:g}; {margin}.")
     return lines
+
+
+def _times(margin: float) -> str:
+    """Return two digits that count, as people write them: 1.3, 29, 340."""
+    return f"{float(f'{margin:.2g}'):,.10g}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ioi_eval import EmbeddedEngine, Limits, Problem, Scorer, Store, Test
+from ioi_eval.cli.calibrate import sentences
 from ioi_eval.models import Blob, Solution
 from ioi_eval.problems import Problems
 from ioi_eval.rules.calibration import Distance, Kind, calibration, with_time_factor
@@ -104,6 +105,13 @@ def test_the_factor_lies_in_the_middle(right: float, slow: float | None, factor:
     assert found.factor == factor
     if factor is not None:
         assert found.margins == (factor / right, slow / factor if slow is not None else None)
+
+
+def test_margins_are_told_as_people_write_numbers() -> None:
+    found = calibration([at(Kind.RIGHT, 0.0029), at(Kind.SLOW, 5.76)])
+    assert sentences(found)[-1] == (
+        "Proposed: --time-factor 1; right solutions may take 340 times as long, slow ones be 5.8 times as fast."
+    )
 
 
 def test_a_right_solution_that_was_ended_leaves_it_open() -> None:
