@@ -110,7 +110,8 @@ def test_the_factor_lies_in_the_middle(right: float, slow: float | None, factor:
 def test_margins_are_told_as_people_write_numbers() -> None:
     found = calibration([at(Kind.RIGHT, 0.0029), at(Kind.SLOW, 5.76)])
     assert sentences(found)[-1] == (
-        "Proposed: --time-factor 1; right solutions may take 340 times as long, slow ones be 5.8 times as fast."
+        "Proposed: --time-factor 1;"
+        " right solutions may take 340 times as long, slow ones be 5.8 times as fast."
     )
 
 
