@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.embedded.boxes import Boxes, Disk
@@ -125,8 +126,11 @@ class Server:
 async def listening(application: web.Application, options: ServerOptions) -> AsyncIterator[str]:
     """Serve an application, and yield its address."""
     tls = options.tls()
+    logger = logging.getLogger(f"{__name__}.requests")
+    logger.addFilter(_is_about_us)
     runner = web.AppRunner(
         application,
+        logger=logger,
         handler_cancellation=True,
         access_log=None,
         shutdown_timeout=_HASTE,
@@ -147,6 +151,11 @@ async def listening(application: web.Application, options: ServerOptions) -> Asy
         yield f"{'https' if tls else 'http'}://{host}:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
+
+
+def _is_about_us(record: logging.LogRecord) -> bool:
+    """Not about a request that is no HTTP: anybody can send these, and their words may hold a token."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 @contextlib.asynccontextmanager

@@ -32,6 +32,27 @@ async def test_a_refusal_is_told_once_and_in_plain_characters(engine: EmbeddedEn
     assert "\\n\\x1b[2Jfailed: forged" in told[0].words
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "Authorization: Bearer the-token\x01\r\n\r\n",
+        "Authorization: Bearer the-token\r\nTransfer-Encoding: chunked\r\n\r\nthe-token\r\n",
+        "Authorization: Bearer the-token\r\nContent-Length: -1\r\n\r\n",
+    ],
+)
+async def test_a_request_that_is_no_http_is_not_told(
+    engine: EmbeddedEngine, rest: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever reaches the port could fill the log, and its headers may hold a token."""
+    async with Server(engine, ServerOptions(port=0)) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        head = f"POST {API}/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}{rest}".encode())
+        assert b" 400 " in await reader.readline()
+        writer.close()
+    assert not caplog.records and capfd.readouterr().err == ""
+
+
 def test_words_are_told_again_after_an_hour_and_only_some_are_remembered() -> None:
     now = 1000.0
     repeats = Repeats(lambda: now)
