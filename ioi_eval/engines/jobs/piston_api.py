@@ -95,14 +95,27 @@ _HEAD = 4096  # bytes of it
 
 def words_of(body: bytes) -> str:
     """Return the words of a refusal: `message`, the first line of `stack`, a page's title, the body."""
-    try:
-        reply: Any = msgspec.json.decode(shallow(body))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    reply = _told_by(body)
+    if reply is None:
         page = _PAGE.search(body, 0, _HEAD)
         reply = (page[1] if page else body[:200]).decode(errors="replace")
     if isinstance(reply, dict):
         reply = reply.get("message") or reply.get("stack") or ""
     return str(reply).partition("\n")[0].strip()[:500]
+
+
+def _told_by(body: bytes) -> Any:
+    """Return the JSON of a refusal; None: it is none."""
+    try:
+        return msgspec.json.decode(shallow(body))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _is_pistons(body: bytes) -> bool:
+    """Return True for a refusal that a Piston says itself, and not what is between."""
+    reply = _told_by(body)
+    return isinstance(reply, dict) and not reply.keys().isdisjoint({"message", "stack"})
 
 
 def limit_in(words: str) -> tuple[str, int] | None:
@@ -218,7 +231,7 @@ def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
         return EngineOverloaded(text)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ServerFailed(text)
-    if status in _NOT_THE_JOBS or not 400 <= status < 500:
+    if status in _NOT_THE_JOBS or not 400 <= status < 500 or not _is_pistons(body):
         return EngineUnavailable(text)
     if status == HTTPStatus.CONFLICT and (names := _missing(body)):
         return LacksContents(names)
