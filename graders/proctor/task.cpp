@@ -151,7 +151,7 @@ bool is_about_the_place(const std::string& line) {
   if (start == std::string::npos) return true;
   const auto begins = [&](const char* word) { return line.compare(start, std::strlen(word), word) == 0; };
   if (start > 0 && (begins("at ") || begins("... ") || begins("--- End of ") || begins("$0"))) return true;
-  return begins("Node.js v") || begins("note: run with `RUST_BACKTRACE");
+  return begins("Node.js v") || begins("(Use `node --trace-") || begins("note: run with `RUST_BACKTRACE");
 }
 
 }  // namespace

@@ -246,6 +246,11 @@ WORDS = {
         "Error: Cannot find module 'lodash'\nRequire stack:\n- /box/a.js\n    at f (a.js:1) {\n  code: 'x'\n}\n",
         "Error: Cannot find module 'lodash'",
     ),
+    "node, no error": (
+        "/box/a.js:1\nthrow 'no luck'\n^\nno luck\n(Use `node --trace-uncaught ...` to show where the exception was"
+        " thrown)\n\nNode.js v20.20.2\n",
+        "no luck",
+    ),
     "haskell": (
         "submission: no luck\nCallStack (from HasCallStack):\n  error, called at a.hs:1:24 in main:Main\n",
         "submission: no luck",
