@@ -396,6 +396,8 @@ JAVA = {
     "in a package": "package a.b; public class Main { public static void main(String... a) { %s } }",
     "behind other classes": "class A {} interface B {} record C(int x) {} enum D { E; "
     "public static void main(String[] a) { %s } }",
+    "called Main, behind another's main": "class Tried { public static void main(String[] a) {} } "
+    "class Main { public static void main(String[] a) { %s } }",
     "inherited": "class Base { public static void main(String[] a) { %s } } public class M extends Base {}",
     "in threads": "public class Main { public static void main(String[] a) throws Exception { "
     'Thread t = new Thread(null, () -> { deep(200000); %s }, "deep", 256 << 20); t.start(); t.join(); } '
