@@ -134,7 +134,7 @@ public class Build {
 
     Source(Path path) throws IOException {
       super(path.toUri(), Kind.SOURCE);
-      text = new String(Files.readAllBytes(path), StandardCharsets.UTF_8);
+      text = new String(Files.readAllBytes(path), StandardCharsets.UTF_8).replaceFirst("^\\x{FEFF}", "");  // javac takes no mark
     }
 
     @Override

@@ -396,6 +396,7 @@ JAVA = {
     "in a package": "package a.b; public class Main { public static void main(String... a) { %s } }",
     "behind other classes": "class A {} interface B {} record C(int x) {} enum D { E; "
     "public static void main(String[] a) { %s } }",
+    "behind a mark of its encoding": "\ufeffpublic class Main { public static void main(String[] a) { %s } }",
     "called Main, behind another's main": "class Tried { public static void main(String[] a) {} } "
     "class Main { public static void main(String[] a) { %s } }",
     "inherited": "class Base { public static void main(String[] a) { %s } } public class M extends Base {}",
