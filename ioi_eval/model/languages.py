@@ -443,10 +443,25 @@ _KOTLIN = msgspec.structs.replace(
     marks=("fun main",),
 )
 
-_CSHARPS = ("mono", "mono6.8", *map(str, range(6, 15)), *("8,.netcore3.1", "10,.netsdk6", "13,.netsdk9"))
+_CSHARPS = (
+    "mono",
+    *(f"mono{n}" for n in ("5.18", "6.8")),
+    *map(str, range(6, 15)),
+    *("8,.netcore3.1", "10,.netsdk6", "13,.netsdk9"),
+)
 _CSHARP = Language(
     name="c#",
-    aliases=("c#", "csharp", "cs", "mcs", "mono", "monoc#", ".netcorec#", *(f"c#{n}" for n in _CSHARPS)),
+    aliases=(
+        "c#",
+        "csharp",
+        "cs",
+        "mcs",
+        "mono",
+        "monoc#",
+        "msc#",
+        ".netcorec#",
+        *(f"c#{n}" for n in _CSHARPS),
+    ),
     suffixes=(".cs",),
     command="mcs",
     remedy="apt-get install mono-mcs mono-runtime",
@@ -499,7 +514,7 @@ def find(name: str, *, where: str = "", row: int | None = None, field: str = "la
 _LONGEST_NAME = 100  # characters
 _VERSION = r"v?\d+(?:\.\d+)*"
 # The version of a compiler: behind its own name, or that of a language and its version.
-_COMPILERS = re.compile(rf"(g\+\+)(?:-{_VERSION}|\s+\d+\.[\d.]+)|(.*\d)[\s-]+{_VERSION}")
+_COMPILERS = re.compile(rf"((?:gnu )?g\+\+)(?:-{_VERSION}|\s+\d+\.[\d.]+)|(.*[\dx])[\s-]+{_VERSION}")
 
 
 @lru_cache(1024)

@@ -212,6 +212,10 @@ def test_threads_are_for_runtimes_that_need_them() -> None:
         ("MS C++", "c++", ""),
         ("MS C++ 2017", "c++", "gnu++17"),
         ("C# 8, .NET Core 3.1", "c#", ""),
+        ("MS C#", "c#", ""),
+        ("C# Mono 5.18", "c#", ""),
+        ("GNU C++0x 4", "c++", "gnu++11"),
+        ("GNU G++ 5.1.0", "c++", ""),
     ],
 )
 def test_names_as_datasets_spell_them(name: str, language: str, standard: str) -> None:
