@@ -24,7 +24,7 @@ from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.problems.collection import LeftOut
-from ioi_eval.rules.extraction import Extraction, Repairs, text_of
+from ioi_eval.rules.extraction import ANSWERS, Extraction, Repairs, text_of
 from ioi_eval.rules.json_tests import list_in
 from ioi_eval.store.packed import NamedKeys
 from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain
@@ -33,8 +33,6 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 ABSENT = object()  # nothing there, not even null
 _CHAT = "messages"  # the column of replies that may as well hold what was asked
 _DATASETS = "solution"  # one of replies that beside a prompt is the dataset's own
-# Roles of messages that hold code, in lower case: Gemma and Gemini have `model`, frameworks the others.
-_ANSWERS = ("assistant", "model", "ai", "bot", "chatbot", "gpt")
 _ASIDE = ("analysis", "commentary")  # channels of gpt-oss that are no answer
 
 
@@ -150,7 +148,7 @@ class Columns(Fields):
             raise self.wrong(column, f"{self.shown(message)} is not a message", "Expected {role, content}")
         content = _content_of(message)
         text = text_of(content) if isinstance(content, list) else content or ""
-        return text if message["role"].lower() in _ANSWERS and message.get("channel") not in _ASIDE else None
+        return text if message["role"].lower() in ANSWERS and message.get("channel") not in _ASIDE else None
 
     def name(self, column: str, *, or_else: str = "") -> str:
         """A name or a number that must be there. `or_else`: what one may do without it."""
@@ -287,7 +285,7 @@ def _asks(messages: Any) -> bool:
     """Return True for a chat that the model is to go on with: its last message is not the model's."""
     chat = _listed(plain(messages))
     last = chat[-1] if isinstance(chat, list) and chat else None
-    return isinstance(last, dict) and str(last.get("role")).lower() not in _ANSWERS
+    return isinstance(last, dict) and str(last.get("role")).lower() not in ANSWERS
 
 
 def _are_answers(column: str, value: Any) -> bool:
@@ -300,7 +298,7 @@ def _are_answers(column: str, value: Any) -> bool:
         return True
     # A model that answers itself: in columns of several answers each message is one.
     return (
-        column in _SEVERAL and len(value) > 1 and all(str(each["role"]).lower() in _ANSWERS for each in value)
+        column in _SEVERAL and len(value) > 1 and all(str(each["role"]).lower() in ANSWERS for each in value)
     )
 
 

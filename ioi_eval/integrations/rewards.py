@@ -27,6 +27,7 @@ from ioi_eval.models import (
     Value,
     Verdict,
 )
+from ioi_eval.rules.extraction import ANSWERS
 from ioi_eval.rules.extraction import text_of as text_of_parts
 from ioi_eval.scoring import (
     Case,
@@ -218,10 +219,11 @@ def _share(problem: Problem, result: SubmissionResult, target: str | None) -> fl
 
 
 def text_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
-    """A completion, or the last message of one that is a conversation; of parts the text of the answer."""
+    """A completion, or the model's last message of a conversation; of parts the text of the answer."""
     if isinstance(completion, str):
         return completion
-    content = completion[-1].get("content") if completion else None
+    roles = ((str(each.get("role", ANSWERS[0])).lower(), each) for each in reversed(completion or ()))
+    content = next((each.get("content") for role, each in roles if role in ANSWERS), None)
     if isinstance(content, str):
         return content
     return text_of_parts(content or ())

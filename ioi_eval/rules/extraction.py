@@ -36,6 +36,8 @@ _REASONING = re.compile(
 )
 
 
+# Roles of messages that hold code, in lower case: Gemma and Gemini have `model`, frameworks the others.
+ANSWERS = ("assistant", "model", "ai", "bot", "chatbot", "gpt")
 THOUGHTS = frozenset({"reasoning", "redacted_thinking", "thinking", "thought"})  # types of parts
 
 

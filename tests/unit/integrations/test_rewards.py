@@ -24,7 +24,7 @@ from support.once import knowing_tools
 
 from ioi_eval.errors import InputError, IoiEvalError
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
-from ioi_eval.integrations.rewards import RewardMode, RewardOptions
+from ioi_eval.integrations.rewards import RewardMode, RewardOptions, text_of
 from ioi_eval.integrations.runtime import Setup, close_all
 from ioi_eval.integrations.trl import make_async_reward, make_reward, reward, reward_async
 from ioi_eval.integrations.verl import compute_score, compute_score_async, compute_score_batch
@@ -463,3 +463,13 @@ def test_verl_names_a_number_for_failures_or_hears_of_them() -> None:
     assert compute_score("apps", RIGHT, "{", on_failure=-3.0) == -3
     with pytest.raises(CasesError):
         compute_score("apps", RIGHT, "{", on_failure=None)
+
+
+@pytest.mark.parametrize("role", ["tool", "user"])
+def test_what_others_write_behind_a_completion_is_not_rewarded(role: str) -> None:
+    """As a tool whose calls are used up: its result was the completion."""
+    other = {"role": role, "content": RIGHT}
+    assert text_of([{"role": "assistant", "content": "Hm."}, other]) == "Hm."
+    assert text_of([{"role": "assistant", "content": None, "tool_calls": [{}]}, other]) == ""
+    assert text_of([{"role": "assistant", "content": RIGHT}, {"role": role, "content": "?"}]) == RIGHT
+    assert text_of([{"content": RIGHT}]) == RIGHT
