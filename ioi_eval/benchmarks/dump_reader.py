@@ -102,9 +102,10 @@ class Columns(Fields):
         """Return a column's values; None where there are none."""
         path = self.find(column)
         found = ABSENT if path is None else value_at(self.columns, path)
-        parts = found if isinstance(found, list) else [found]
-        if column in _TEXTS and any(isinstance(part, bytes) for part in parts):
-            raise self.wrong(column, "bytes that are no text in UTF-8")
+        if column in _TEXTS:
+            found = as_text(found)
+            if any(isinstance(part, bytes) for part in (found if isinstance(found, list) else [found])):
+                raise self.wrong(column, "bytes that are no text in UTF-8")
         value = None if found is ABSENT else plain(found)
         if column not in _ANSWERED:
             return value
@@ -212,6 +213,16 @@ def value_at(columns: Mapping[str, Any], path: str) -> Any:
     if isinstance(within, list):  # `choices.0.text`
         within = {str(index): each for index, each in enumerate(within)}
     return value_at(within, rest) if isinstance(within, dict) else ABSENT
+
+
+def as_text(value: Any) -> Any:
+    """Return bytes, also in a list, as the text that some writers mean; others as they are."""
+    if isinstance(value, list):
+        return [as_text(part) for part in value]
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        return value
 
 
 def _chat(value: Any) -> Any:

@@ -31,6 +31,7 @@ from ioi_eval.benchmarks.dump_reader import (
     Finder,
     Selection,
     UsableRow,
+    as_text,
     value_at,
 )
 from ioi_eval.benchmarks.hub import RowFile, fetch, hub_name
@@ -761,22 +762,12 @@ def as_files(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
                         remedy='Expected {"problem_id": ..., ...}',
                     )
                 if any(isinstance(value, bytes) for value in row.values()):
-                    row = {name: _text(value) for name, value in row.items()}
+                    row = {name: as_text(value) for name, value in row.items()}
                     columns = Columns(FileRow(number, row), Strict(_MEMORY), {})
                     for what in ("code", "generation"):  # raises where it is no text
                         columns.value(what)
                 file.write(msgspec.json.encode(plain(row)) + b"\n")
         yield [RowFile(path, _MEMORY)]
-
-
-def _text(value: Any) -> Any:
-    """Return bytes, also in a list, as the text that some writers mean; others as they are."""
-    if isinstance(value, list):
-        return [_text(part) for part in value]
-    try:
-        return value.decode() if isinstance(value, bytes) else value
-    except UnicodeDecodeError:
-        return value
 
 
 def _rows(dumps: Any) -> Iterable[Any]:

@@ -592,6 +592,17 @@ def test_bytes_that_are_no_text_are_no_program(tmp_path: Path, code: Any) -> Non
         read(path)
 
 
+def test_bytes_that_are_no_text_cost_no_other_row(tmp_path: Path) -> None:
+    """All rows that were read together with such a one were bad ones."""
+    rows = [
+        {"problem_id": b"sum", "response": reply} for reply in (ANSWER.encode(), b"\xff", ANSWER.encode())
+    ]
+    path = write_parquet(tmp_path / "x.parquet", rows)
+    dump = open_dump([path], problems=PROBLEMS, options=DumpOptions(skip_bad_rows=True))
+    assert [one.code for one in dump] == [CODE, CODE]
+    assert [error.row for error in dump.rejected] == [2]
+
+
 def test_reading_rows_otherwise_is_no_other_run() -> None:
     """What it changes are programs, and each of them is looked at."""
     read = [fields(), fields(code_column="x"), fields(language="python"), fields(always_extract=True)]
