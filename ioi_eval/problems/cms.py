@@ -82,7 +82,6 @@ _PLACES: Mapping[TaskType, tuple[str, ...]] = {
     TaskType.OUTPUT_ONLY: ("output_eval",),
     TaskType.TWO_STEPS: ("output_eval",),
 }
-_FOLDERS = frozenset({"checker", "graders", "solutions", "subtasks", "tests"})
 _LIKE_SUBTASKS = frozenset({".json", ".yaml", ".yml"})
 STD_IO, FIFO_IO = USER_IO = ("std_io", "fifo_io")
 DIFF, COMPARATOR = _OUTPUT_EVALS = ("diff", "comparator")
@@ -93,6 +92,7 @@ class Cms(DeclaredFormat):
     header = "problem.json"
     id_field = "code"
     memory_unit, memory_unit_name = 1, "bytes"
+    folders = ("checker", "graders", "solutions", "subtasks", "tests")
 
     def looks_like_package(self, folder: Path) -> bool:
         has_parts = (folder / "tests").is_dir() and (folder / "subtasks").is_dir()
@@ -100,9 +100,6 @@ class Cms(DeclaredFormat):
 
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
         refuse_misspelt(header, _KEYS)
-        for path in visible(folder.glob("*/")):
-            if path.name not in _FOLDERS and path.name.lower() in _FOLDERS:
-                faults.add("it counts nowhere by this name", path.name, remedy=f"Call it {path.name.lower()}")
         code = self.checked_id(folder, where, header, faults)
         task = header.word("task_type", TaskType, TaskType.BATCH)
         params = read_params(header, task, faults)

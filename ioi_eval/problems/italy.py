@@ -76,6 +76,7 @@ class Italy(DeclaredFormat):
     name = "italy_yaml"
     header = "task.yaml"
     id_field = "name"
+    folders = ("check", "cor", "gen", "input", "output", "sol")
 
     def looks_like_package(self, folder: Path) -> bool:
         return super().looks_like_package(folder) and (

@@ -103,6 +103,7 @@ class Validators(NamedTuple):
 class Kattis(DeclaredFormat):
     name = "Kattis"
     header = "problem.yaml"
+    folders = ("data", "graders", "include", "output_validator", "output_validators", "submissions")
 
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
         version = header.values.get("problem_format_version")

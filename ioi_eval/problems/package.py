@@ -126,6 +126,7 @@ class DeclaredFormat(PackageFormat):
     id_field: ClassVar[str] = ""  # of the header; empty: packages are called as their folders or archives are
     memory_unit: ClassVar[int] = MIB  # bytes, of `memory_limit`
     memory_unit_name: ClassVar[str] = "MiB"
+    folders: ClassVar[tuple[str, ...]] = ()  # of the format, which would be lost by other names
 
     def package_id(self, folder: Path, where: str) -> str | None:
         if not self.id_field:
@@ -135,6 +136,9 @@ class DeclaredFormat(PackageFormat):
 
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         values = self.mapping(folder, faults)
+        for path in visible(folder.glob("*/")):
+            if path.name not in self.folders and path.name.lower() in self.folders:
+                faults.add("it counts nowhere by this name", path.name, remedy=f"Call it {path.name.lower()}")
         if values is None:
             return None
         return self.problem(folder, where, Fields(values, self.header, faults), faults)

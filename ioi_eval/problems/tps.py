@@ -63,6 +63,7 @@ class Tps(DeclaredFormat):
     header = "problem.json"
     id_field = "name"
     memory_unit_name = "MB"
+    folders = ("checker", "grader", "solution", "tests")
 
     def looks_like_package(self, folder: Path) -> bool:
         if (folder / _SUBTASKS).exists():

@@ -36,6 +36,13 @@ def changed(tmp_path: Path, files: Mapping[str, str | None], **fields: object) -
     return folder
 
 
+def test_a_folder_in_capitals(tmp_path: Path) -> None:
+    """The checker would be lost, and outputs compared without it."""
+    folder = changed(tmp_path, {})
+    (folder / "check").rename(folder / "Check")
+    assert "Call it check" in str(only_error(folder))
+
+
 def test_a_package() -> None:
     problem = sound(GRADINI)
     assert (problem.id, problem.name, problem.task_type) == ("gradini", "Gradini", TaskType.BATCH)
@@ -193,5 +200,7 @@ def test_cases_of_task_maker_without_what_it_writes_from_them(tmp_path: Path) ->
     folder = changed(tmp_path, cases, n_input=5)
     assert "gen/cases.gen" in str(only_error(folder)) and "task-maker" in str(only_error(folder))
     header = folder / "task.yaml"
-    header.write_text(f"{header.read_text()}\nscore_type: GroupMin\nscore_type_parameters: [[40, 2], [60, 3]]\n")
+    header.write_text(
+        f"{header.read_text()}\nscore_type: GroupMin\nscore_type_parameters: [[40, 2], [60, 3]]\n"
+    )
     assert [subtask.points for subtask in sound(folder).subtasks] == [40, 60]
