@@ -99,6 +99,8 @@ class Italy(DeclaredFormat):
         task = TaskType.OUTPUT_ONLY if header.flag("output_only", False) else task
         graders = tuple(_graders(folder))
         checker = _source(folder, _CHECKERS, faults) if task is not TaskType.COMMUNICATION else None
+        if checker is None and manager is None:
+            _refuse_unused(folder, faults)
         counted = _counted(folder, faults)
         count = sum(tests for _, tests in counted) if counted is not None else header.whole("n_input")
         tests = tuple(_tests(folder, count, faults))
@@ -213,6 +215,16 @@ def _source(folder: Path, stems: Sequence[str], faults: Faults) -> Executable | 
     return None
 
 
+def _refuse_unused(folder: Path, faults: Faults) -> None:
+    """Refuse sources in the folders of checkers where none of them is called as one."""
+    for part in ("check", "cor"):
+        for path in visible((folder / part).glob("*")):
+            if language_of(path.name) and path.suffix not in _HEADERS:
+                words = "it is neither a checker nor a manager by its name"
+                remedy = f"Call it {' or '.join(stem + path.suffix for stem in (*_CHECKERS, *_MANAGERS))}"
+                faults.add(words, f"{part}/{path.name}", remedy=remedy)
+
+
 # --- tests and subtasks ------------------------------------------------------------------------------
 
 
@@ -249,6 +261,10 @@ def _counted(folder: Path, faults: Faults) -> list[tuple[int | None, int]] | Non
         begins, copies = comment.startswith("ST:"), comment.startswith("COPY:")
         if sum(map(bool, (command, begins, copies))) > 1:
             faults.add("a test and a command in one line", _GEN, row=row, remedy="Give each its own line")
+        elif re.match(r"(ST|COPY)\s*:", comment, re.IGNORECASE) and not (begins or copies):
+            faults.add(
+                f"{comment!r} is only a comment", _GEN, row=row, remedy="Write `#ST: 20`, `#COPY: a.txt`"
+            )
         elif begins:
             points = re.fullmatch(r"ST:\s*([0-9]{1,9})", comment)
             if points is None:

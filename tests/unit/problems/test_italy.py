@@ -36,6 +36,20 @@ def changed(tmp_path: Path, files: Mapping[str, str | None], **fields: object) -
     return folder
 
 
+@pytest.mark.parametrize("name", ["cor/checker.cpp", "check/correttore.cpp"])
+def test_a_checker_by_another_name(tmp_path: Path, name: str) -> None:
+    """Outputs would be compared without it."""
+    folder = changed(tmp_path, {"check/checker.cpp": None, name: "int main() {}\n"})
+    assert f"{name}: it is neither a checker nor a manager by its name. Call it" in str(only_error(folder))
+
+
+@pytest.mark.parametrize("line", ["#st: 100", "# ST : 100"])
+def test_subtasks_that_are_comments(tmp_path: Path, line: str) -> None:
+    """Each test would be worth the same."""
+    error = only_error(changed(tmp_path, {"gen/GEN": f"{line}\n1\n2\n3\n4\n5\n"}))
+    assert (error.row, "is only a comment" in str(error)) == (1, True)
+
+
 def test_a_folder_in_capitals(tmp_path: Path) -> None:
     """The checker would be lost, and outputs compared without it."""
     folder = changed(tmp_path, {})
