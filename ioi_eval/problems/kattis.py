@@ -609,8 +609,19 @@ class _Data:
     def own(self, place: str) -> dict[str, Any]:
         file = self.settings(place)
         if not (self._folder / file).exists():
+            self._refuse_misnamed(place, file)
             return {}
         return read_mapping(self._folder, file, self._faults, self._constants.fill) or {}
+
+    def _refuse_misnamed(self, place: str, file: str) -> None:
+        """Refuse a file that would be the group's settings by another name."""
+        for path in visible((self._folder / place).glob("*.y*ml")):
+            of_test = path.with_suffix(".in").is_file()
+            if not of_test and near(path.name.lower(), (_SETTINGS, _NEW_SETTINGS), _MISSPELT):
+                remedy = f"Call it {file.rpartition('/')[2]}, as this version has it"
+                self._faults.add(
+                    "it is no file of settings by its name", f"{place}/{path.name}", remedy=remedy
+                )
 
     def group(self, name: str, above: Mapping[str, Any]) -> DataGroup:
         place = f"data/{name}"
@@ -663,6 +674,10 @@ class _Data:
     def _tests(self, group: str, paths: list[Path], fields: Fields) -> Iterator[Test]:
         inputs = {path.stem: path for path in paths if path.suffix == ".in" and path.is_file()}
         answers = {path.stem: path for path in paths if path.suffix == ".ans" and path.is_file()}
+        for path in paths:
+            if path.suffix in (".IN", ".In", ".ANS", ".Ans") and path.is_file():
+                remedy = f"Call it {path.stem}{path.suffix.lower()}"
+                self._faults.add("it is no test by its name", f"data/{group}/{path.name}", remedy=remedy)
         for stem in sorted(answers.keys() - inputs.keys()):
             self._faults.add("missing file", f"data/{group}/{stem}.in", remedy=f"Add it or remove {stem}.ans")
         for stem, path in sorted(inputs.items()):

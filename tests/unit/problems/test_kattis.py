@@ -482,3 +482,19 @@ def test_a_runner_that_forks_needs_an_accepted_solution_of_its_language(
     error = only_error(folder, "p")
     assert error.where == "p/include/cpp/runner.cpp"
     assert "it forks; no accepted solution in c++ is there. Add an accepted solution in c++" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("data/secret/testdata.yml", "no file of settings by its name. Call it testdata.yaml"),
+        ("data/secret/test_group.yaml", "no file of settings by its name. Call it testdata.yaml"),
+        ("data/Testdata.yaml", "no file of settings by its name. Call it testdata.yaml"),
+        ("data/secret/03-more.IN", "no test by its name. Call it 03-more.in"),
+    ],
+)
+def test_files_that_would_be_passed_over(tmp_path: Path, name: str, words: str) -> None:
+    """Points, flags or tests would be missing without a word."""
+    error = only_error(write(tmp_path / "p", {name: "output_validator_flags: case_sensitive\n"}))
+    assert error.where.endswith(name)
+    assert words in str(error)

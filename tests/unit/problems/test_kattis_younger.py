@@ -371,3 +371,12 @@ def test_settings_of_groups_under_their_older_name(tmp_path: Path) -> None:
     assert told == {"sample/1": (), "secret/01-small": ("a", "b"), "secret/02-big": ("a", "b")}
     files["data/secret/test_group.yaml"] = "output_validator_args: [c]\n"
     assert sound(write(tmp_path / "q", files, header=header)).tests[1].arguments == ("c",)
+
+
+def test_a_test_that_is_called_nearly_as_the_settings_of_its_group(tmp_path: Path) -> None:
+    own = {
+        "data/secret/test.in": "1\n",
+        "data/secret/test.ans": "2\n",
+        "data/secret/test.yaml": "hint: near\n",
+    }
+    assert "secret/test" in [test.name for test in sound(write(tmp_path / "p", own, header=HEADER)).tests]
