@@ -412,7 +412,7 @@ class Session:
         most, takes_files = self._rules.code_bytes, problem.task_type in _FILES
         if code is not None:
             _encoded(code, most, "code")
-        if code and problem.task_type is TaskType.OUTPUT_ONLY:
+        if problem.task_type is TaskType.OUTPUT_ONLY and (code or not outputs):
             raise Refused(f"{label} takes no program: submit `outputs`, files by the names of its tests")
         if not (code or "").strip() and not (outputs and takes_files):
             raise Refused("there is no program in it")
