@@ -198,5 +198,5 @@ def _is_address(host: str) -> bool:
 def _foreign(what: str, name: str, options: ServerOptions) -> piston.RefusedRequest:
     remedy = f"start it with {options.allowing} if it is to"
     return piston.RefusedRequest(
-        f"this worker does not answer to {what} {name[:100]!r}: {remedy}", status=403
+        f"this server does not answer to {what} {name[:100]!r}: {remedy}", status=403
     )

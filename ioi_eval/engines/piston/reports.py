@@ -27,7 +27,7 @@ TURNED = "became another server"
 _ANOTHER = "is another server than before"  # as ServerReplaced says it
 """Reasons why a server is left alone, of which nobody knows what it lacks, if anything."""
 
-_FOREIGN = "this worker does not answer to"  # as server/options.py says it, with what to do
+_FOREIGN = "does not answer to"  # as server/options.py says it, with what to do
 
 
 class EndpointReport(Value):

@@ -415,3 +415,4 @@ async def test_pages_of_others_get_nothing(address: str) -> None:
         for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
             async with client.get(f"{address}/metrics", headers=headers) as answer:
                 assert answer.status == 403
+                assert "this server does not answer to" in await answer.text()
