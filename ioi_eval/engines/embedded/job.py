@@ -137,6 +137,9 @@ def _is_text(file: JobFile) -> bool:
     return True
 
 
+_MOST = 1 << 48  # ms or bytes
+
+
 def _limits(job: Job, stage: str, file_size: int, processes: int) -> BoxLimits:
     memory = _limit(job, f"{stage}_memory_limit", none=-1)
     wall, cpu = _limit(job, f"{stage}_timeout"), _limit(job, f"{stage}_cpu_time")
@@ -152,9 +155,9 @@ def _limits(job: Job, stage: str, file_size: int, processes: int) -> BoxLimits:
 
 
 def _limit(job: Job, field: str, none: int | None = None) -> int | None:
-    """Zero counts as not given."""
+    """Zero counts as not given, and so does what no machine has."""
     value: int | None = getattr(job, field)
-    if value is None or value == none:
+    if value is None or value == none or value > _MOST:
         return None
     if value < 0:
         raise JobRejected(f"{field} must be non-negative")

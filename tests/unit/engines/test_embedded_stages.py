@@ -77,6 +77,7 @@ def test_stdin_ends_in_a_newline(stdin: str, sent: bytes) -> None:
         ({}, (None, None, None)),
         ({"run_timeout": 0, "run_cpu_time": 0, "run_memory_limit": 0}, (None, None, None)),
         ({"run_memory_limit": -1}, (None, None, None)),
+        ({"run_timeout": 1 << 60, "run_cpu_time": 1 << 60, "run_memory_limit": 1 << 60}, (None, None, None)),
         ({"run_timeout": 5, "run_cpu_time": 6, "run_memory_limit": 7}, (5, 6, 7)),
         ({"compile_timeout": 5, "compile_cpu_time": 6, "compile_memory_limit": 7}, (None, None, None)),
     ],
