@@ -131,6 +131,9 @@ class Kattis(DeclaredFormat):
         program = None
         if validation.custom and new and not _is_draft(folder):  # the folder is the program
             program = _program(folder, folder / NEW_VALIDATOR, faults)
+        elif not validation.custom and (idle := _idle_validators(folder)):
+            words = "its validators are passed over, as `validation` does not say custom"
+            faults.note(words, idle)
         elif validation.custom:
             remedy = "A custom validation needs exactly one validator"
             program = _only_program(folder, _VALIDATORS, remedy, faults)
@@ -440,6 +443,12 @@ def _checker(
     return program.as_checker(
         CheckerKind.ICPC, arguments=flags, full=full, passes=validation.passes, limits=limits
     )
+
+
+def _idle_validators(folder: Path) -> str:
+    """Return the place of validators that are there; empty where there are none."""
+    places = (place for place in (_VALIDATORS, NEW_VALIDATOR) for _ in visible((folder / place).glob("*")))
+    return next(places, "")
 
 
 def _grader(folder: Path, data: DataGroup, faults: Faults) -> Checker | None:

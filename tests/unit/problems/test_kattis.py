@@ -498,3 +498,11 @@ def test_files_that_would_be_passed_over(tmp_path: Path, name: str, words: str) 
     error = only_error(write(tmp_path / "p", {name: "output_validator_flags: case_sensitive\n"}))
     assert error.where.endswith(name)
     assert words in str(error)
+
+
+@pytest.mark.parametrize("place", ["output_validators", "output_validator"])
+def test_validators_that_are_not_asked_are_told(tmp_path: Path, place: str) -> None:
+    """The format compares outputs with the answers then, which its author may not have meant."""
+    package = read(write(tmp_path / "p", {f"{place}/check.cpp": "int main() {}\n"}), "p")
+    words = "its validators are passed over, as `validation` does not say custom"
+    assert f"p/{place}: {words}" in package.notes
