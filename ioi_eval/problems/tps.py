@@ -242,6 +242,7 @@ def _solution(
     if not name.isprintable() or not leads_inside(name):
         faults.add(f"{name!r} is no name of a solution", _SOLUTIONS, remedy="Name a file in solution/")
         return None
+    refuse_misspelt(fields, ("verdict", "except"))
     path = folder / "solution" / name
     if path.is_dir() and task is TaskType.OUTPUT_ONLY:
         source, outputs = None, outputs_of(path, tests)

@@ -267,6 +267,12 @@ KEPT = {"samples": {"index": 0, "score": 0}, "2^n": {"index": 1, "score": 30}}
         ({"solutions": {"none.cpp": {"verdict": "x"}}}, "solution/none.cpp", "", "missing file"),
         ({"solutions": {"../../x.cpp": {"verdict": "x"}}}, "solutions.json", "", "no name of a solution"),
         (
+            {"solutions": {"best.cpp": {"verdict": "x", "exept": {"full": "y"}}}},
+            "solutions.json",
+            "best.cpp.exept",
+            "Did you mean 'except'?",
+        ),
+        (
             {"solutions": {"best.cpp": {"verdict": "x", "except": {"ful": "y"}}}},
             "solutions.json",
             "best.cpp.except.ful",
