@@ -415,6 +415,8 @@ def _matched(header: Fields, data: Data, values: Mapping[str, Any]) -> Iterator[
             header.under(_CASES, values).fault("case_points" if worth is None else "input_format", words)
             return
         yield {"points": worth, **({"batched": cases} if key in batches else cases[0])}
+    if isinstance(points, list) and len(points) > len(groups):
+        formats.fault("case_points", "more points than cases", "Correct it, or add the files of the others")
 
 
 def _in_order(key: Any) -> tuple[bool, Any]:

@@ -165,6 +165,7 @@ def test_names_and_points_of_one_s_own(tmp_path: Path) -> None:
         ),
         ("test_cases: {input_format: 'in.*'}\n", ("in1", "out1"), "it finds no case in 'in1'. Name a group"),
         ("", ("s1.in", "s1.out", "s2.in"), "missing in 1 cases"),
+        ("test_cases: {case_points: [3, 4]}\n", ("1.in", "1.out"), "more points than cases"),
     ],
 )
 def test_files_of_an_archive_that_would_be_lost(
