@@ -239,6 +239,8 @@ class _Reader:
     def _second_run(self, judging: Element) -> str:
         """Return how solutions run again, alone or together with the interactor; empty: they do not."""
         runs, interactor = judging.get("run-count", "1"), self._root.find("assets/interactor")
+        if self._root.find("tags/tag[@value='run-twice']") is not None and "run-count" not in judging.attrib:
+            self._fault("judging.run-count", "missing, and it is tagged run-twice", "Say how often it runs")
         if runs == "1":
             return ""
         if runs != "2" or interactor is None:

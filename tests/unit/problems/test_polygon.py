@@ -249,3 +249,9 @@ def test_a_scorer_is_refused(tmp_path: Path) -> None:
     error = only_error(changed(tmp_path, ("<solutions>", f"{scorer}<solutions>")))
     assert error.field == "assets.scorer"
     assert "makes points of the verdicts" in str(error)
+
+
+def test_a_tag_that_has_solutions_run_twice(tmp_path: Path) -> None:
+    """Packages from before `run-count` have it; solutions would run once."""
+    error = only_error(changed(tmp_path, ('<tag value="math"/>', '<tag value="run-twice"/>')))
+    assert (error.field, "tagged run-twice" in str(error)) == ("judging.run-count", True)
