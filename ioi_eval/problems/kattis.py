@@ -814,7 +814,11 @@ class _Rules:
         if is_custom(group):  # its flags are not the default grader's
             return
         for flag in dict.fromkeys(group.grader_flags):
-            if flag not in _FLAGS and "grader_flags" in group.own:
+            if flag in _FLAGS or "grader_flags" not in group.own:
+                continue
+            if near(flag, _FLAGS, _MISSPELT):
+                group.fields.fault("grader_flags", f"{flag!r} is no flag", nearest(flag, sorted(_FLAGS)))
+            else:
                 self._faults.note(f"{flag!r} is no flag of the default grader", group.fields.file)
 
     def _accept_score(self, group: DataGroup, points: Points, *, by_grader: bool) -> float:

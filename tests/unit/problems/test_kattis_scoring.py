@@ -347,3 +347,10 @@ def test_grades_for_other_groups_are_passed_over(tmp_path: Path) -> None:
     folder = write(tmp_path / "p", {**GROUPS, **source})
     assert all(not solution.exceptions for solution in sound(folder).solutions)
     assert "3 grades for 2 groups" in read(folder).notes[0]
+
+
+def test_a_misspelt_flag_of_the_default_grader(tmp_path: Path) -> None:
+    """It would change what the group is worth."""
+    settings = {"data/testdata.yaml": "on_reject: continue\nrange: 0 100\ngrader_flags: ignore_samples\n"}
+    error = only_error(write(tmp_path / "p", {**GROUPS, **settings}))
+    assert (error.field, "Did you mean 'ignore_sample'" in str(error)) == ("grader_flags", True)
