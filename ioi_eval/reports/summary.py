@@ -688,7 +688,8 @@ def check_run(folder: Path) -> RunInfo:
     """Return the run's facts, if it can be reported."""
     info = read_info(folder)
     if info is None:
-        raise InputError("there is no run in this folder", where=str(folder), remedy="Name a run's folder")
+        what = "there is no run in this folder" if folder.exists() else "no such file or folder"
+        raise InputError(what, where=str(folder), remedy="Name a run's folder")
     if info.replacing:
         raise InputError(
             "a new run is taking the place of the old one",

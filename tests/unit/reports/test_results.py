@@ -86,6 +86,8 @@ def test_frames_of_nothing_have_their_columns(tmp_path: Path) -> None:
 def test_a_folder_without_a_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run in this folder"):
         Results.open(tmp_path)
+    with pytest.raises(InputError, match="no such file or folder"):
+        Results.open(tmp_path / "rows.jsonl")
 
 
 @pytest.mark.parametrize("name", ["results.jsonl", "failures.jsonl"])
