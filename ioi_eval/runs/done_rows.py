@@ -142,8 +142,9 @@ class DoneRows(Set[str]):
 class KnownRows:
     """The places of a file's rows by what they are of: submission and problem, or program."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, shown: Path) -> None:
+        """`shown`: its name in messages, where it is held open by another."""
+        self.path, self.shown = path, shown
         self.clear()
 
     def clear(self) -> None:
@@ -195,7 +196,7 @@ class KnownResults:
                 remedy="Judge with the same options and version, or leave it out",
             )
         self.confinements |= info.confinements
-        file = self.file(self._held(folder / RESULTS))
+        file = self.file(self._held(folder / RESULTS), folder / RESULTS)
         try:
             for offset, row in decoded(file.path, ResultHead):
                 file.note(offset, row, info.fingerprint.problems.get(row.problem_id, ""))
@@ -215,12 +216,12 @@ class KnownResults:
         for stream in self._streams:
             stream.close()
 
-    def file(self, path: Path) -> KnownRows:
+    def file(self, path: Path, shown: Path | None = None) -> KnownRows:
         """Return what is known of a file. Those that are named first are asked first."""
         for known in self._files:
             if known.path == path:
                 return known
-        self._files.append(KnownRows(path))
+        self._files.append(KnownRows(path, shown or path))
         return self._files[-1]
 
     def forget(self, folder: Path) -> None:
@@ -234,7 +235,8 @@ class KnownResults:
         name = _short(identity, problem)
         for known in self._files:
             if (offset := known.find(name)) is not None:
-                return self.row(known.path, offset)
+                with located(known.path, offset, known.shown):
+                    return self.row(known.path, offset)
         return None
 
     def row(self, path: Path, offset: int) -> dict[str, Any]:

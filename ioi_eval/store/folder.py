@@ -157,12 +157,12 @@ def read_results(
 
 
 @contextmanager
-def located(path: Path, offset: int) -> Iterator[None]:
-    """Have errors that are raised inside name the file and the line that begins there."""
+def located(path: Path, offset: int, shown: Path | None = None) -> Iterator[None]:
+    """Have errors that are raised inside name the file, as it is `shown`, and the line that begins there."""
     try:
         yield
     except InputError as error:
-        raise error.but(where=str(path), row=_number(path, offset)) from error
+        raise error.but(where=str(shown or path), row=_number(path, offset)) from error
 
 
 def _number(path: Path, offset: int) -> int:

@@ -382,8 +382,7 @@ def _telling(row: Mapping[str, Any], column: str = "") -> Iterator[None]:
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         words, _, path = str(error).partition(" - at `$")
         raise InputError(
-            f"is no result: {words}",
-            where=f"the row of {row.get('key')!r}",
+            f"the row of {row.get('key')!r} is no result: {words}",
             field=f"{column}{path.removesuffix('`')}".removeprefix("."),
             remedy="Delete that line and run again: its submission is judged again",
         ) from error
