@@ -267,6 +267,7 @@ _PYPY = msgspec.structs.replace(
     command="pypy3",
     remedy="apt-get install pypy3",
     environment=(("PYPY_GC_NURSERY", "1M"),),  # else it looks for the processor's cache, and complains
+    address_space=False,  # it reserves gigabytes for a thread with a deeper stack
     more_tags=tuple(_PYTHON.tags),
     spare_tags=(),
 )

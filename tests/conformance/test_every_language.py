@@ -434,6 +434,19 @@ async def test_a_thread_for_a_deeper_stack(scorer: Scorer, name: str) -> None:
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
+async def test_a_stack_twice_as_large_as_the_limit_of_memory(scorer: Scorer) -> None:
+    """What is reserved and not touched does not count, and PyPy reserves far more than the stack."""
+    needs("pypy")
+    code = (
+        "import sys, threading\nsys.setrecursionlimit(10**6)\nthreading.stack_size(512 << 20)\n"
+        "def deep(n): return 0 if n == 0 else 1 + deep(n - 1)\n"
+        "def work(): print(sum(map(int, input().split())) + deep(50000) - 50000)\n"
+        "thread = threading.Thread(target=work)\nthread.start()\nthread.join()"
+    )
+    result = await score(scorer, code, "pypy")
+    assert [test.status for test in result.tests] == [V.AC, V.AC], result
+
+
 BOMBS = {
     "python": "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(60,)).start()",
     "java": BRACES.format(
