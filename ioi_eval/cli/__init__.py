@@ -343,7 +343,8 @@ def _open_streams() -> None:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r"))
-    if isinstance(sys.stdout, io.TextIOWrapper):  # whatever the locale: names, and what JSON is
+    # Whatever the locale: names, and what JSON is.
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(encoding="utf-8", errors="replace")
 
 
