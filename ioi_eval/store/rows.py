@@ -381,6 +381,8 @@ def _telling(row: Mapping[str, Any], column: str = "") -> Iterator[None]:
         yield
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         words, _, path = str(error).partition(" - at `$")
+        if words.startswith("zip()"):
+            words = "its lists are not of one length"
         raise InputError(
             f"the row of {row.get('key')!r} is no result: {words}",
             field=f"{column}{path.removesuffix('`')}".removeprefix("."),
