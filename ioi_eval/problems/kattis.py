@@ -85,6 +85,7 @@ _OF_LIMITS = (  # in all versions, in drafts, and for tools of authors
 )
 _UNKNOWN = "the format knows no such key"
 _MISSPELT = 0.75  # alike: a `validator`, but no `translations`
+_MISNAMED = 0.9  # alike: a testdata.yml, but no metadata.yaml and no test1.yaml
 
 # Calls that start another process, and comments, in which they are no calls.
 _CALLS = r"v?fork|posix_spawnp?|popen|system|os\.(?:fork|system|popen|spawn\w+)|subprocess\.\w+"
@@ -626,7 +627,7 @@ class _Data:
         """Refuse a file that would be the group's settings by another name."""
         for path in visible((self._folder / place).glob("*.y*ml")):
             of_test = path.with_suffix(".in").is_file()
-            if not of_test and near(path.name.lower(), (_SETTINGS, _NEW_SETTINGS), _MISSPELT):
+            if not of_test and near(path.name.lower(), (_SETTINGS, _NEW_SETTINGS), _MISNAMED):
                 remedy = f"Call it {file.rpartition('/')[2]}, as this version has it"
                 self._faults.add(
                     "it is no file of settings by its name", f"{place}/{path.name}", remedy=remedy

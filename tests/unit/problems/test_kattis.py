@@ -506,3 +506,9 @@ def test_validators_that_are_not_asked_are_told(tmp_path: Path, place: str) -> N
     package = read(write(tmp_path / "p", {f"{place}/check.cpp": "int main() {}\n"}), "p")
     words = "its validators are passed over, as `validation` does not say custom"
     assert f"p/{place}: {words}" in package.notes
+
+
+@pytest.mark.parametrize("name", ["data/metadata.yaml", "data/sample/test1.yaml", "data/secret/data.yaml"])
+def test_files_that_are_no_settings_by_any_name(tmp_path: Path, name: str) -> None:
+    """The second describes a sample that is shown only as an interaction."""
+    sound(write(tmp_path / "p", {name: "hint: small\n"}))
