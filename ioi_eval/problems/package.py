@@ -120,6 +120,9 @@ class PackageFormat(ABC):
         return None
 
 
+_OF_SOLUTIONS = frozenset({"solution", "solutions", "submissions"})  # folders on which no score depends
+
+
 class DeclaredFormat(PackageFormat):
     """A format whose header is a mapping in JSON or YAML."""
 
@@ -137,8 +140,13 @@ class DeclaredFormat(PackageFormat):
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         values = self.mapping(folder, faults)
         for path in visible(folder.glob("*/")):
-            if path.name not in self.folders and path.name.lower() in self.folders:
-                faults.add("it counts nowhere by this name", path.name, remedy=f"Call it {path.name.lower()}")
+            usual = path.name.lower()
+            if path.name in self.folders or usual not in self.folders:
+                continue
+            if usual in _OF_SOLUTIONS or any(visible((folder / usual).glob("*"))):
+                faults.note(f"passed over by this name: the format has {usual}", path.name)
+            else:
+                faults.add("it counts nowhere by this name", path.name, remedy=f"Call it {usual}")
         if values is None:
             return None
         return self.problem(folder, where, Fields(values, self.header, faults), faults)

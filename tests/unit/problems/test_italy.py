@@ -57,6 +57,13 @@ def test_a_folder_in_capitals(tmp_path: Path) -> None:
     assert "Call it check" in str(only_error(folder))
 
 
+def test_a_folder_in_capitals_beside_the_one_that_counts(tmp_path: Path) -> None:
+    folder = changed(tmp_path, {"Check/notes.txt": "old\n"})
+    problem = sound(folder)
+    assert problem.checker.sources
+    assert any("Check: passed over by this name" in note for note in read(folder).notes)
+
+
 def test_a_package() -> None:
     problem = sound(GRADINI)
     assert (problem.id, problem.name, problem.task_type) == ("gradini", "Gradini", TaskType.BATCH)

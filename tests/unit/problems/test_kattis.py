@@ -512,3 +512,10 @@ def test_validators_that_are_not_asked_are_told(tmp_path: Path, place: str) -> N
 def test_files_that_are_no_settings_by_any_name(tmp_path: Path, name: str) -> None:
     """The second describes a sample that is shown only as an interaction."""
     sound(write(tmp_path / "p", {name: "hint: small\n"}))
+
+
+def test_solutions_in_a_folder_in_capitals(tmp_path: Path) -> None:
+    """No score depends on them."""
+    package = read(write(tmp_path / "p", {"Submissions/wrong_answer/a.py": "print()\n"}))
+    assert package.problem is not None
+    assert any("the format has submissions" in note for note in package.notes)
