@@ -57,6 +57,7 @@ _MAKERS = MappingProxyType(
         "solution": ("sol/soluzione", "sol/solution"),
     }
 )
+_NO_CHECKERS = frozenset({"generatore", "generator", "valida", "validator", "soluzione", "solution"})
 _CHECKERS = ("check/checker", "cor/correttore")
 _MANAGERS = ("check/manager", "cor/manager")
 _SOLUTIONS = ("solution", "soluzione")  # what writes the expected outputs
@@ -216,9 +217,11 @@ def _source(folder: Path, stems: Sequence[str], faults: Faults) -> Executable | 
 
 
 def _refuse_unused(folder: Path, faults: Faults) -> None:
-    """Refuse sources in the folders of checkers where none of them is called as one."""
+    """Refuse sources in the folders of checkers where none of them is called as one, nor as what is none."""
     for part in ("check", "cor"):
         for path in visible((folder / part).glob("*")):
+            if path.stem in _NO_CHECKERS:
+                continue
             if language_of(path.name) and path.suffix not in _HEADERS:
                 words = "it is neither a checker nor a manager by its name"
                 remedy = f"Call it {' or '.join(stem + path.suffix for stem in (*_CHECKERS, *_MANAGERS))}"

@@ -225,3 +225,9 @@ def test_cases_of_task_maker_without_what_it_writes_from_them(tmp_path: Path) ->
         f"{header.read_text()}\nscore_type: GroupMin\nscore_type_parameters: [[40, 2], [60, 3]]\n"
     )
     assert [subtask.points for subtask in sound(folder).subtasks] == [40, 60]
+
+
+@pytest.mark.parametrize("name", ["check/validator.cpp", "check/valida.py", "cor/soluzione.cpp"])
+def test_programs_beside_no_checker_that_are_none_by_their_names(tmp_path: Path, name: str) -> None:
+    folder = changed(tmp_path, {"check/checker.cpp": None, name: "int main() {}\n"})
+    assert sound(folder).checker.kind is CheckerKind.WHITE_DIFF
