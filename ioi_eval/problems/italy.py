@@ -46,6 +46,7 @@ from ioi_eval.problems.package import (
 
 _GEN = "gen/GEN"
 _CASES = "gen/cases.gen"  # from which task-maker writes gen/GEN
+_LIKE_COMMANDS = re.compile(r"(ST|COPY)\s*:", re.IGNORECASE)  # behind a test it is a comment on that
 # Names of old, which are read where the new one is missing.
 _OLD = MappingProxyType(
     {"name": "nome_breve", "title": "nome", "time_limit": "timeout", "memory_limit": "memlimit"}
@@ -264,7 +265,7 @@ def _counted(folder: Path, faults: Faults) -> list[tuple[int | None, int]] | Non
         begins, copies = comment.startswith("ST:"), comment.startswith("COPY:")
         if sum(map(bool, (command, begins, copies))) > 1:
             faults.add("a test and a command in one line", _GEN, row=row, remedy="Give each its own line")
-        elif re.match(r"(ST|COPY)\s*:", comment, re.IGNORECASE) and not (begins or copies):
+        elif _LIKE_COMMANDS.match(comment) and not (command or begins or copies):
             faults.add(
                 f"{comment!r} is only a comment", _GEN, row=row, remedy="Write `#ST: 20`, `#COPY: a.txt`"
             )

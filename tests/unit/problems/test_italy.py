@@ -231,3 +231,8 @@ def test_cases_of_task_maker_without_what_it_writes_from_them(tmp_path: Path) ->
 def test_programs_beside_no_checker_that_are_none_by_their_names(tmp_path: Path, name: str) -> None:
     folder = changed(tmp_path, {"check/checker.cpp": None, name: "int main() {}\n"})
     assert sound(folder).checker.kind is CheckerKind.WHITE_DIFF
+
+
+def test_a_comment_on_a_test_that_begins_like_a_command(tmp_path: Path) -> None:
+    lines = "#ST: 100\n1 # copy: as in the statement\n2\n3\n4\n5\n"
+    assert len(sound(changed(tmp_path, {"gen/GEN": lines})).tests) == 5
