@@ -98,7 +98,7 @@ def test_options(cli: CommandLine) -> None:
         (("--medals", "none.toml"), "error: none.toml: cannot be read"),
         (("--k", "0"), "--k"),
         (("--mode", "best"), "max_subtask"),
-        (("elsewhere",), "error: elsewhere: there is no run in this folder"),
+        (("elsewhere",), "error: elsewhere: no such file or folder"),
         (("--out", "both"), "--out: the report of one run is written into its own folder"),
     ],
 )
