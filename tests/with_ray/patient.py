@@ -10,7 +10,7 @@ import ray._private.node
 
 
 class SlowClock:
-    monotonic = staticmethod(lambda: time.monotonic() / 20)
+    monotonic = staticmethod(lambda: time.monotonic() / 8)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(time, name)

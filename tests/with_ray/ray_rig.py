@@ -49,7 +49,13 @@ class Rig(NamedTuple):
 
     def node(self, cpus: int = 2, **resources: float) -> Any:
         how = {"num_cpus": cpus, "object_store_memory": ROOM, "resources": resources}
-        node = self.cluster.add_node(wait=False, **how)  # which would wait for half a minute at most
+        for attempt in range(3):
+            try:
+                node = self.cluster.add_node(wait=False, **how)  # which would wait for half a minute at most
+                break
+            except Exception as error:  # so Ray says that one of its processes died as it started
+                if type(error) is not Exception or attempt == 2:
+                    raise
         wait_for_node(node.gcs_address, node.plasma_store_socket_name, _LONGEST)
         return node
 
