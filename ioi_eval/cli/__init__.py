@@ -335,7 +335,7 @@ def _alone(error: Exception) -> Exception:
 def _open_streams() -> None:
     """Open the standard streams that somebody has closed: the next file would take a stream's number.
 
-    What was asked for is UTF-8.
+    Standard output is written in UTF-8.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)

@@ -295,15 +295,13 @@ def _read(folder: Path, where: str) -> Package:
 
 def _of_other_formats(found: Format, folder: Path) -> Iterator[str]:
     """Yield what is to be told where a package is one of several formats, which may differ in points."""
-    own = found.header if isinstance(found, PackageFormat) else ""
+    if not isinstance(found, PackageFormat):
+        return
     for other in _BUILT_IN:
-        if (
-            own
-            and other.header != own
-            and other.looks_like_package(folder)
-            and (folder / other.header).exists()
-        ):
-            yield f"read by {own}; {other.header} of {other.name}, which is there as well, is passed over"
+        there = other.header != found.header and (folder / other.header).exists()
+        if there and other.looks_like_package(folder):
+            also = f"{other.header} of {other.name}, which is there as well"
+            yield f"read by {found.header}; {also}, is passed over"
 
 
 _NAMED = 5  # tests

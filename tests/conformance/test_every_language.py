@@ -435,7 +435,7 @@ async def test_a_thread_for_a_deeper_stack(scorer: Scorer, name: str) -> None:
 
 
 async def test_a_stack_twice_as_large_as_the_limit_of_memory(scorer: Scorer) -> None:
-    """What is reserved and not touched does not count, and PyPy reserves far more than the stack."""
+    """Memory that a program never touches does not count. PyPy reserves far more than the stack."""
     needs("pypy")
     code = (
         "import sys, threading\nsys.setrecursionlimit(10**6)\nthreading.stack_size(512 << 20)\n"

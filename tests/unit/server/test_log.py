@@ -43,7 +43,7 @@ async def test_a_refusal_is_told_once_and_in_plain_characters(engine: EmbeddedEn
 async def test_a_request_that_is_no_http_is_not_told(
     engine: EmbeddedEngine, rest: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever reaches the port could fill the log, and its headers may hold a token."""
+    """Anybody can send such requests. They could fill the log, and their headers may hold a token."""
     async with Server(engine, ServerOptions(port=0)) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         head = f"POST {API}/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
