@@ -274,7 +274,7 @@ void go_on(const Program& program, int news) {
 }
 
 // Hands on a descriptor, the only one that ever goes this way.
-void hand_forks(int socket, const sys::Fd& asked) {
+void hand_starts(int socket, const sys::Fd& asked) {
   char letter = 0, room[CMSG_SPACE(sizeof(int))] = {};
   iovec text = {&letter, 1};
   msghdr message = {};
@@ -286,11 +286,17 @@ void hand_forks(int socket, const sys::Fd& asked) {
   if (sendmsg(socket, &message, 0) != 1) sys::fail_errno("tell the supervisor who asks for processes");
 }
 
-void filter_calls(const room::Room& room, const Program& program, int forks) {
+void filter_calls(const room::Room& room, const Program& program, int starts) {
   if (program.processes > 1 && !room.seccomp) sys::fail("processes cannot be counted without seccomp");
   if (!room.seccomp) return;
-  if (program.processes > 1) hand_forks(forks, seccomp::ask_for_forks());
-  close(forks);
+  if (asks_for_threads(room, program) || program.processes > 1) {
+    const sys::Fd asked = seccomp::ask_for_starts(asks_for_threads(room, program));
+    if (asked.valid())
+      hand_starts(starts, asked);
+    else if (program.processes > 1)
+      sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
+  }
+  close(starts);
   const bool flat = program.profile == seccomp::Profile::stage && !room.user;
   const std::string wrong =
       seccomp::install(flat ? seccomp::Profile::flat_stage : program.profile, granted(program), getpid());
@@ -298,15 +304,15 @@ void filter_calls(const room::Room& room, const Program& program, int forks) {
 }
 
 // All but its own are gone for the program; `news` and the program's file close when it starts.
-void keep_descriptors(const room::Room& room, const Program& program, int news, int forks) {
+void keep_descriptors(const room::Room& room, const Program& program, int news, int starts) {
   if (!room.layers.on("descriptors")) {
     for (int fd = 3; fd < 4096; ++fd)
-      if (fd != news && fd != forks) fcntl(fd, F_SETFD, 0);
+      if (fd != news && fd != starts) fcntl(fd, F_SETFD, 0);
     return;
   }
   std::vector<int> kept = program.inherited;
   kept.push_back(news);
-  if (forks >= 0) kept.push_back(forks);
+  if (starts >= 0) kept.push_back(starts);
   if (program.file >= 0) kept.push_back(program.file);
   close_others(kept);
 }
@@ -330,22 +336,27 @@ pid_t own_pid(int proc) {
   return std::atoi(link);
 }
 
+bool asks_for_threads(const room::Room& room, const Program& program) {
+  return program.profile == seccomp::Profile::submission && program.threads &&
+      program.limits.threads != unlimited && room.seccomp && !room.user;
+}
+
 void arrange_shared_mounts(const room::Room& room) {
   Program any;
   any.folder = room.shared;
   arrange_mounts(room, any);
 }
 
-void become(const room::Room& room, const Program& program, int proc, int news, int forks) {
+void become(const room::Room& room, const Program& program, int proc, int news, int starts) {
   News message = {own_pid(proc), 0};
   try {
     confine(room, program);
-    keep_descriptors(room, program, news, forks);
+    keep_descriptors(room, program, news, starts);
     reset_signals(program);
     if (program.instead) be_as_after_a_start();
     message.started_us = sys::now_us();
     if (write(news, &message, sizeof message) != sizeof message) sys::fail_errno("tell the supervisor");
-    filter_calls(room, program, forks);
+    filter_calls(room, program, starts);
     program.instead ? go_on(program, news) : execute(room, program);
   } catch (const sys::Failure& failure) {
     // Behind a message whatever comes next is what went wrong; before one, an empty message goes first.
@@ -356,7 +367,7 @@ void become(const room::Room& room, const Program& program, int proc, int news, 
   _exit(127);
 }
 
-sys::Fd take_forks(int socket) {
+sys::Fd take_starts(int socket) {
   char letter, room[CMSG_SPACE(sizeof(int))] = {};
   iovec text = {&letter, 1};
   msghdr message = {};
@@ -365,7 +376,6 @@ sys::Fd take_forks(int socket) {
       : nullptr;
   int taken = -1;
   if (head && head->cmsg_type == SCM_RIGHTS) std::memcpy(&taken, CMSG_DATA(head), sizeof taken);
-  if (taken < 0) sys::fail("the program's processes cannot be counted");
   return sys::Fd(taken);
 }
 

@@ -9,9 +9,13 @@ namespace process {
 // job's nor /proc.
 void arrange_shared_mounts(const room::Room& room);
 
-// Becomes the program; `news` is the pipe to the supervisor. `forks`: the socket that leads there, where the program
-// may start others. Does not return.
-[[noreturn]] void become(const room::Room& room, const Program& program, int proc, int news, int forks);
+// Whether each thread is asked for. Outside of a user namespace of its own the kernel counts a program's threads with
+// all that the same user runs: a crowd that grows between two looks would have others' programs refused theirs.
+bool asks_for_threads(const room::Room& room, const Program& program);
+
+// Becomes the program; `news` is the pipe to the supervisor. `starts`: the socket that leads there, where the program
+// asks for what it starts. Does not return.
+[[noreturn]] void become(const room::Room& room, const Program& program, int proc, int news, int starts);
 
 // What the supervisor hears of a program that is about to run.
 struct News {
@@ -22,8 +26,8 @@ struct News {
 // The supervisor's side: waits until the program runs. Fails with the step that failed when it could not be started.
 News await_start(int news);
 
-// The supervisor's side of `forks`, once the program runs.
-sys::Fd take_forks(int socket);
+// The supervisor's side of `starts`, once the program runs; invalid where nothing came.
+sys::Fd take_starts(int socket);
 
 // Closes all but the standard descriptors and those kept. Before a program starts everything else is marked
 // close-on-exec already; this is the second lock.

@@ -361,7 +361,7 @@ constexpr unsigned undisturbed = 1 << 5;  // by signals while it waits for the a
 constexpr uint32_t ask = 0x7fc00000U;
 constexpr uint32_t go_on = 1;
 
-struct Question {
+struct Asked {
   uint64_t id;
   uint32_t pid, flags;
   seccomp_data call;
@@ -374,12 +374,13 @@ struct Answer {
   uint32_t flags;
 };
 
-constexpr unsigned long receive = _IOWR('!', 0, Question), reply = _IOWR('!', 1, Answer);
+constexpr unsigned long receive = _IOWR('!', 0, Asked), send = _IOWR('!', 1, Answer);
 
 }  // namespace
 
-sys::Fd ask_for_forks() {
-  Program program = {load_argument(0), jump(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1), give(allowed), give(ask)};
+sys::Fd ask_for_starts(bool threads) {
+  Program program = {load_argument(0), jump(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
+      give(threads ? ask : allowed), give(ask)};
   const Program number = {statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
 #if defined(__x86_64__)
   const Program which = {jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_fork, 0, 1), give(ask),
@@ -395,21 +396,21 @@ sys::Fd ask_for_forks() {
   };
   sys::Fd asked = install(with_listener | undisturbed);
   if (!asked.valid() && errno == EINVAL) asked = install(with_listener);
-  if (!asked.valid()) sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
   return asked;
 }
 
-void Forks::answer() {
-  alignas(Question) char room[512] = {};  // younger kernels may say more
-  auto& question = *reinterpret_cast<Question*>(room);
-  if (ioctl(asked_.get(), receive, room) != 0) return;  // who asked is gone
-  const bool granted = left_ > 0;
+std::optional<Starts::Question> Starts::next() const {
+  alignas(Asked) char room[512] = {};  // younger kernels may say more
+  const auto& asked = *reinterpret_cast<const Asked*>(room);
+  if (ioctl(asked_.get(), receive, room) != 0) return std::nullopt;
+  return Question{asked.id, asked.call.nr == SYS_clone && (asked.call.args[0] & CLONE_THREAD)};
+}
+
+bool Starts::reply(const Question& question, bool granted) const {
   Answer answer = {question.id, 0, granted ? 0 : -EAGAIN, granted ? go_on : 0};
-  if (ioctl(asked_.get(), reply, &answer) != 0) {
-    if (errno == ENOENT) return;  // the same
-    sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
-  }
-  granted ? (--left_, ++granted_) : ++refused_;
+  if (ioctl(asked_.get(), send, &answer) == 0) return true;
+  if (errno == ENOENT) return false;
+  sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
 }
 
 bool available() {

@@ -1,6 +1,8 @@
 // Which system calls a confined program may make.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <sys/types.h>
 
@@ -28,23 +30,41 @@ void prepare(Profile profile, Granted granted);
 std::string install(Profile profile, Granted granted, pid_t self);
 
 // Lets each start of another process by the caller, and by all that come of it, wait for an answer of whoever holds
-// the descriptor. Comes before the other filter, which decides what a start is. Fails (sys::Failure) where the kernel
-// cannot.
-sys::Fd ask_for_forks();
+// the descriptor; with `threads` that of a thread, too. Comes before the other filter, which decides what a start is.
+// Invalid, with an errno, where the kernel cannot.
+sys::Fd ask_for_starts(bool threads);
 
 // The other end: who may start how many.
-class Forks {
+class Starts {
  public:
-  // `most` in all, whatever became of those before.
-  Forks(sys::Fd asked, int most) : asked_(std::move(asked)), left_(most) {}
+  // `most`: processes in all, whatever became of those before.
+  Starts(sys::Fd asked, int most) : asked_(std::move(asked)), left_(most) {}
 
   int descriptor() const { return asked_.get(); }
-  void answer();  // the one who asks; EAGAIN where nothing is left
+  // The one who asks; EAGAIN where nothing is left, or `another_thread` says no.
+  template <typename Allowed>
+  void answer(const Allowed& another_thread) {
+    const std::optional<Question> question = next();
+    if (!question) return;
+    const bool granted = question->thread ? another_thread() : left_ > 0;
+    const bool heard = reply(*question, granted);
+    if (question->thread || !heard) return;
+    granted ? (--left_, ++granted_) : ++refused_;
+  }
   int granted() const { return granted_; }
   // Asked for again and again, which costs us more than whoever asks.
   bool too_many() const { return refused_ > 16; }
 
  private:
+  struct Question {
+    uint64_t id;
+    bool thread;
+  };
+
+  // Nothing, or false, where who asked is gone.
+  std::optional<Question> next() const;
+  bool reply(const Question& question, bool granted) const;
+
   sys::Fd asked_;
   int left_, granted_ = 0, refused_ = 0;
 };

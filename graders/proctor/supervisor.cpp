@@ -43,6 +43,7 @@ class Supervisor {
         clock_(program.clock ? *program.clock : own_clock_.emplace(1)),
         submission_(program.profile == seccomp::Profile::submission),
         alone_(submission_ && program.processes == 1),
+        asks_((submission_ && !alone_) || asks_for_threads(room, program)),
         proc_(room.proc.get()),
         report_fd_(report),
         account_(clock_, program.member, patience(program)) {}
@@ -71,7 +72,7 @@ class Supervisor {
     report_.memory = std::max(report_.memory, largest_reaped_);
     if (ended_by_the_kernel()) report_.killed = Killed::cpu, report_.cpu_us = std::max(report_.cpu_us, ticks_us_);
     report_.outside = submission_ && room_.seccomp && ended_from_outside();
-    if (forks_) report_.processes = 1 + forks_->granted();
+    if (!alone_ && starts_) report_.processes = 1 + starts_->granted();
     return report_;
   }
 
@@ -116,7 +117,7 @@ class Supervisor {
     sigaddset(&watched, SIGTERM);
     sigprocmask(SIG_SETMASK, &watched, nullptr);
     watched_ = watched;
-    if (submission_ && !alone_) signals_ = sys::Fd(signalfd(-1, &watched_, SFD_CLOEXEC));
+    if (asks_) signals_ = sys::Fd(signalfd(-1, &watched_, SFD_CLOEXEC));
     if (room_.pid && room_.shared.empty()) {
       if (!mount_proc()) sys::fail_errno("own /proc");
       own_proc_ = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -142,7 +143,7 @@ class Supervisor {
     sys::Fd reading(ends[0]), writing(ends[1]);
     clock_.stay_here();
     int talk[2] = {-1, -1};
-    if (submission_ && !alone_ && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk) != 0)
+    if (asks_ && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk) != 0)
       sys::fail_errno("socketpair");
     sys::Fd hearing(talk[0]), telling(talk[1]);
     child_ = static_cast<pid_t>(sys::made(fork));
@@ -151,7 +152,7 @@ class Supervisor {
     writing.reset();
     const News news = await_start(reading.get());
     reading.reset();
-    if (hearing.valid()) forks_.emplace(take_forks(hearing.get()), program_.processes - 1);
+    if (hearing.valid()) listen_to(take_starts(hearing.get()));
     hearing.reset(), telling.reset();
     forget_its_files();
     child_there_ = news.there;
@@ -175,22 +176,30 @@ class Supervisor {
   void forget_its_files() const {
     if (room_.layers.on("descriptors"))
       close_others({report_fd_, proc_, program_.kept, own_proc_.get(), folder_.get(), signals_.get(),
-          forks_ ? forks_->descriptor() : -1});
+          starts_ ? starts_->descriptor() : -1});
+  }
+
+  void listen_to(sys::Fd asked) {
+    if (asked.valid())
+      starts_.emplace(std::move(asked), program_.processes - 1);
+    else if (!alone_)
+      sys::fail("the program's processes cannot be counted");
   }
 
   void wait_for_news() {
     const timespec patience = {0, crowded_ || submission_ ? poll_ns : poll_tree_ns};
     const int64_t began = sys::now_us();
-    const int news = forks_ ? next_signal(patience) : sigtimedwait(&watched_, nullptr, &patience);
+    const int news = starts_ ? next_signal(patience) : sigtimedwait(&watched_, nullptr, &patience);
     account_.slept(std::min<int64_t>(sys::now_us() - began, patience.tv_nsec / 1000));
     if (news == SIGTERM) finish(Killed::leash);
   }
 
-  // The same, and answers whoever asks for another process.
+  // The same, and answers whoever asks for another process or thread.
   int next_signal(const timespec& patience) {
-    pollfd both[] = {{signals_.get(), POLLIN, 0}, {forks_->descriptor(), POLLIN, 0}};
+    pollfd both[] = {{signals_.get(), POLLIN, 0}, {starts_->descriptor(), POLLIN, 0}};
     ppoll(both, 2, &patience, nullptr);
-    if (both[1].revents & POLLIN) forks_->answer();
+    if (both[1].revents & POLLIN) starts_->answer([&] { return one_more_thread(); });
+    if (threads_ > most_threads()) finish(Killed::threads);
     const timespec none = {};
     return both[0].revents ? sigtimedwait(&watched_, nullptr, &none) : 0;
   }
@@ -246,7 +255,7 @@ class Supervisor {
     const Limits& limits = program_.limits;
     const auto over = [&] { return limits.memory != unlimited && usage.memory + kept > limits.memory; };
     // What several share counts once; to find that out takes long.
-    if (forks_ && over()) usage.memory = meter::shared_once(proc_, processes());
+    if (!alone_ && starts_ && over()) usage.memory = meter::shared_once(proc_, processes());
     const bool too_much = over();
     if (!mostly_written) usage.memory += kept;
     report_.memory = std::max(report_.memory, usage.memory);
@@ -258,7 +267,7 @@ class Supervisor {
       report_.stalled = end == idling::Account::End::stalled, finish(Killed::wall);
     else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > limits.cpu_us)
       finish(Killed::cpu);
-    else if ((limits.processes != unlimited && usage.processes > limits.processes) || (forks_ && forks_->too_many()))
+    else if ((limits.processes != unlimited && usage.processes > limits.processes) || (starts_ && starts_->too_many()))
       finish(Killed::processes);
     else if (too_many_threads())
       finish(Killed::threads);
@@ -269,12 +278,27 @@ class Supervisor {
   }
 
   // RLIMIT_NPROC would count the threads of everything that the same user runs, so they are counted here.
-  bool too_many_threads() const {
+  bool too_many_threads() {
+    if (program_.limits.threads == unlimited) return false;
+    threads_ = count_threads();
+    return threads_ > most_threads();
+  }
+
+  int64_t most_threads() const {
     const int64_t limit = program_.limits.threads;
-    if (limit == unlimited) return false;
-    int64_t threads = 0;
+    return limit == unlimited ? INT64_MAX : limit + threads_about_to_end;
+  }
+
+  int64_t count_threads() const {
+    int64_t threads = 1;
     for (const pid_t pid : processes()) threads += meter::threads_of(proc_, pid) - 1;
-    return threads + 1 > limit + threads_about_to_end;
+    return threads;
+  }
+
+  // Some have ended since the last look.
+  bool one_more_thread() {
+    if (++threads_ > most_threads()) threads_ = count_threads() + 1;
+    return threads_ <= most_threads();
   }
 
   // Looking at a large folder takes long, so that it is done the less often the longer it takes.
@@ -341,7 +365,8 @@ class Supervisor {
   idling::Clock& clock_;
   const bool submission_;
   const bool alone_;  // its filter allows no second process
-  std::optional<seccomp::Forks> forks_;  // asked for by one that may start others
+  const bool asks_;   // before it starts another process, or thread
+  std::optional<seccomp::Starts> starts_;  // of one that asks
   int proc_, report_fd_;
   sys::Fd own_proc_, folder_, signals_;
   sigset_t watched_;
@@ -351,7 +376,7 @@ class Supervisor {
   meter::Waits waits_;
   idling::Account account_;
   int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0,
-          ticks_us_ = 0;
+          ticks_us_ = 0, threads_ = 1;
 };
 
 }  // namespace

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from harness import Bench
+from harness import LANDLOCK_ALONE, Bench
 from support.plans import PlanLimits, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
@@ -38,7 +39,36 @@ int main() {
 }
 """
 )
+SLOWLY = ONE_BY_ONE.replace("2000", "100").replace(
+    "pthread_join(made, nullptr);", "pthread_join(made, nullptr); usleep(5000);"
+)
 LIMITS = PlanLimits(cpu_ms=5000, wall_ms=20000, memory=512 << 20, output=1 << 20)
+
+
+# Starts a program with a filter that asks of a call that nobody makes.
+ASKING = """
+#include <cstddef>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int, char** argv) {
+  const unsigned with_listener = 1 << 3;
+  sock_filter program[] = {
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_acct},
+      {BPF_RET | BPF_K, 0, 0, 0x7fc00000U},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+  };
+  const sock_fprog filter = {4, program};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 2;
+  const long listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, with_listener, &filter);
+  if (listener < 0 || fcntl(static_cast<int>(listener), F_SETFD, 0) != 0) return 3;
+  execvp(argv[1], argv + 1);
+}
+"""
 
 
 def threaded(threads: int) -> PlanSubmission:
@@ -74,6 +104,32 @@ def test_one_thread_means_none_can_be_started(bench: Bench) -> None:
     source = START + 'int main() { printf(start(body) ? "started" : "refused"); }'
     line = bench.one(source, answer="refused", submission=threaded(1), limits=LIMITS)
     assert (line.end, line.score) == ("ok", 1)
+
+
+@pytest.mark.parametrize("bench", [LANDLOCK_ALONE], ids=["landlock"], indirect=True)
+def test_a_bomb_of_threads_takes_none_of_others(bench: Bench) -> None:
+    """Where the kernel counts all that one user runs: none may grow between two looks."""
+
+    def explode(_: object) -> str | None:
+        return bench.one(BOMB, submission=threaded(4), limits=LIMITS).end
+
+    with ThreadPoolExecutor(4) as together:
+        bombs = together.map(explode, range(20))
+        lines = [bench.one(SLOWLY, answer="ran", submission=threaded(4), limits=LIMITS) for _ in range(2)]
+        assert set(bombs) == {"threads"}
+    assert [(line.end, line.score) for line in lines] == [("ok", 1)] * 2
+
+
+@pytest.mark.parametrize("bench", [LANDLOCK_ALONE], ids=["landlock"], indirect=True)
+def test_threads_are_counted_where_nobody_can_be_asked(bench: Bench) -> None:
+    """The kernel lets one filter of a process ask, and another one was there before."""
+    more = {
+        "extra": {"asking": bench.compiled(ASKING).read_bytes()},
+        "script": "chmod +x asking; exec ./asking ./proctor run plan.json",
+        "submission": threaded(4),
+        "limits": LIMITS,
+    }
+    assert (bench.one(SOME, answer="ran", **more).end, bench.one(BOMB, **more).end) == ("ok", "threads")
 
 
 def test_threads_get_no_processes(bench: Bench) -> None:
