@@ -457,6 +457,8 @@ def get_slurm_piston_endpoints() -> list[str]:
 
 def _aside(work: Coroutine[Any, Any, T]) -> T:
     """Wait for work in a thread: whoever calls may have an event loop running. Interrupted, cancel it."""
+    from ioi_eval.integrations.runtime import outcome
+
     loop = asyncio.new_event_loop()
     task = loop.create_task(work)
 
@@ -469,7 +471,7 @@ def _aside(work: Coroutine[Any, Any, T]) -> T:
 
     with ThreadPoolExecutor(1) as thread:
         try:
-            return thread.submit(run).result()
+            return outcome(thread.submit(run))
         except BaseException:
             with suppress(RuntimeError):  # the loop is closed: it has ended by itself
                 loop.call_soon_threadsafe(task.cancel)

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +28,14 @@ T = TypeVar("T")
 
 _CACHE_LIMIT = 8 << 30  # bytes
 _OPENING, _CLOSING = 300.0, 60.0  # seconds: the proctor may have to be compiled; a job in a box is killed
+_HEARD = 0.5  # seconds until an interruption is heard at the latest
+
+
+def outcome(future: Future[T]) -> T:
+    """Wait for it, and hear of an interruption: a thread that just begins to wait hears it at the end."""
+    while not wait_for([future], _HEARD).done:
+        pass
+    return future.result()
 
 
 class Setup(Value):
@@ -102,7 +111,7 @@ class Runtime:
             raise IoiEvalError("the runtime's own thread cannot wait for itself")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return future.result()
+            return outcome(future)
         except BaseException:
             future.cancel()
             raise

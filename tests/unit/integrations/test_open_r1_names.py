@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
 import threading
@@ -208,7 +207,7 @@ def test_interrupted_a_reward_gives_its_jobs_up(monkeypatch: pytest.MonkeyPatch)
         given_up = threading.Event()
 
         async def execute(self, job: Job) -> JobResult:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # wakes no other thread
             try:
                 await asyncio.sleep(60)
             except asyncio.CancelledError:
