@@ -44,6 +44,7 @@ from ioi_eval.problems.package import (
     language_of,
     leads_inside,
     named,
+    named_by_place,
     solution,
 )
 from ioi_eval.rules.grading import each_behind
@@ -83,7 +84,7 @@ class Polygon(PackageFormat):
 
     def package_id(self, folder: Path, where: str) -> str | None:
         root = _parsed(folder, Faults(""))
-        return None if root is None else _id(root, folder)
+        return None if root is None else _id(root, folder, where)
 
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         root = _parsed(folder, faults)
@@ -111,8 +112,8 @@ def _parsed(folder: Path, faults: Faults) -> Element | None:
     return None
 
 
-def _id(root: Element, folder: Path) -> str:
-    return root.get("short-name") or folder.resolve().name
+def _id(root: Element, folder: Path, where: str) -> str:
+    return root.get("short-name") or named_by_place(folder, where)
 
 
 def _language(kind: str, path: str) -> str:
@@ -190,7 +191,7 @@ class _Reader:
         own = {name: points for name, points in worths.items() if points not in (0.0, most)}
         if judging.get("treat-points-from-checker-as-percent") == "true":
             most, own = 100.0, {}
-        code = _id(self._root, self._folder)
+        code = _id(self._root, self._folder, where)
         if not is_plain(code):
             self._fault("short-name", f"{code!r} is not an id", "Use letters, digits, '_', '-' and '.'")
         names = {name.get("language"): name.get("value", "") for name in self._root.iterfind("names/name")}

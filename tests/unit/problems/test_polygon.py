@@ -6,9 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from package_files import only_error, read, sound
+from package_files import only_error, read, sound, zipped
 
 from ioi_eval.models import CheckerKind, Submission, TaskType, TestResult, Verdict
+from ioi_eval.problems.collection import load_problems
 from ioi_eval.problems.polygon import Polygon
 from ioi_eval.rules import scoring
 
@@ -59,6 +60,13 @@ def test_a_package(tmp_path: Path) -> None:
     assert [source.name for source in problem.checker.sources] == ["files/check.cpp", "files/limits.h"]
     assert [(s.name, s.points) for s in problem.subtasks] == [("0", 0), ("1", 30), ("2", 70)]
     assert Polygon().package_id(HALVES, "") == "halves"
+
+
+@pytest.mark.parametrize(("archive", "top"), [("two-parts.zip", ""), ("x.zip", "two-parts")])
+def test_a_zip_without_a_short_name_is_called_by_its_place(tmp_path: Path, archive: str, top: str) -> None:
+    folder = changed(tmp_path, (' short-name="halves"', ""))
+    found = load_problems(zipped(folder, tmp_path / archive, top), cache=tmp_path / "cache")
+    assert list(found) == ["two-parts"]
 
 
 @pytest.mark.parametrize(
