@@ -246,7 +246,7 @@ def _selected(
 
 
 def _unknown_language(submission: Submission) -> str:
-    if submission.outputs and not submission.code:
+    if not submission.code:  # files alone, or none of those that are asked for
         return ""
     try:
         find(submission.language)

@@ -207,6 +207,23 @@ def test_what_cannot_be_judged_is_no_difference(cli: CommandLine, package: Path,
     assert [one["solution"] for one in validation(cli.folder / "run")["unjudged"]] == [old]
 
 
+def test_a_solution_of_files_that_has_none_of_them_earns_nothing(cli: CommandLine) -> None:
+    files = {
+        "problem.json": '{"code": "maze", "task_type": "OutputOnly"}',
+        "tests/a.in": "1\n",
+        "tests/a.out": "2\n",
+        "subtasks/1.json": '{"score": 100, "testcases": ["a"]}',
+        "solutions/incorrect/misnamed/output_A.txt": "2\n",
+    }
+    for name, content in files.items():
+        (cli.folder / "maze" / name).parent.mkdir(parents=True, exist_ok=True)
+        (cli.folder / "maze" / name).write_text(content)
+    done = cli("validate", "maze", "--out", "run")
+    assert done.returncode == 0, done.stderr + done.stdout
+    (found,) = results(cli.folder / "run").values()
+    assert (found["points"], found["verdict"]) == (0, "WA")
+
+
 @pytest.mark.sample("arguments[127]")
 @pytest.mark.parametrize(
     ("arguments", "message"),
