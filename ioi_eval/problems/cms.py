@@ -489,6 +489,8 @@ def _from_parameters(header: Fields, usual: Subtask, tests: int, faults: Faults)
         header.fault(_PARAMETERS, "not a list of [points, tests]", "Give it as the contest system has it")
         return []
     names = ("points", "tests", "threshold")
+    if usual.score_type is not ScoreType.GROUP_THRESHOLD:  # the third may be a name, which nothing depends on
+        value = [row[:2] if isinstance(row[-1], str) else row for row in value]
     rows = (dict(zip(names, row, strict=False)) for row in value)
     return [
         _group(str(index), header.under(f"{_PARAMETERS}.{index}", row), usual, "points", "tests")

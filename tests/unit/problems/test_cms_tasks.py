@@ -205,6 +205,10 @@ NO_FILES = {"subtasks/01-small.json": None, "subtasks/02-all.json": None}
         ({"score_type_parameters": [[30, "1"], [70, ".*"]]}, [(30, ("1-01",), 1), (70, ("1-01", "2-01"), 1)]),
         ({"score_type_parameters": "[[30, 1], [70, 1]]"}, [(30, ("1-01",), 1), (70, ("2-01",), 1)]),
         (
+            {"score_type_parameters": [[0, "1", "Samples"], [70, "2"]]},
+            [(0, ("1-01",), 1), (70, ("2-01",), 1)],
+        ),
+        (
             {"score_type": "GroupThreshold", "score_type_parameters": [[100, ["2-01"], 0.25]]},
             [(100, ("2-01",), 0.25)],
         ),
