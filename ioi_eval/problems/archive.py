@@ -25,6 +25,7 @@ from ioi_eval.store.files import readable
 
 _CHUNK = 1 << 20
 _LONGEST_NAME = 255  # bytes; what file systems take
+_OTHERS = re.compile(r"\.(?:tar(?:\.\w+)?|t[gbx]z2?|7z|rar)$", re.IGNORECASE)  # archives of other kinds
 # What zipfile raises on bytes that are not a sound archive. RuntimeError is its word for a missing password.
 _BROKEN = (
     zipfile.BadZipFile,
@@ -65,9 +66,11 @@ def extracted(archive: Path, store: Store, limits: ArchiveLimits | None = None) 
             key = Blob.of_file(archive).sha256
             return _stored(store, key, lambda folder: _extract(opened, members, folder))
     except _BROKEN as error:
-        raise InputError(
-            f"not a zip that can be read ({error})", where=str(archive), remedy="Fetch or export it again"
-        ) from error
+        remedy = (
+            "Extract it, and name the folder" if _OTHERS.search(archive.name) else "Fetch or export it again"
+        )
+        words = f"not a zip that can be read ({error})"
+        raise InputError(words, where=str(archive), remedy=remedy) from error
 
 
 # --- what may be in it -------------------------------------------------------------------------------

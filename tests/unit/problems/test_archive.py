@@ -182,6 +182,13 @@ def test_what_is_not_a_zip(tmp_path: Path, content: bytes) -> None:
         extracted(archive, tmp_path / "cache")
 
 
+@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.tar.zst", "a.TGZ", "a.tbz2", "a.7z", "a.rar"])
+def test_an_archive_of_another_kind_is_to_be_extracted(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"not a zip")
+    with pytest.raises(InputError, match=r"not a zip.*Extract it, and name the folder"):
+        extracted(tmp_path / name, tmp_path / "cache")
+
+
 @pytest.mark.parametrize("keep", [0.2, 0.5, 0.9, 0.99])
 def test_a_cut_off_zip_leaves_nothing(tmp_path: Path, keep: float) -> None:
     archive = make(tmp_path / "a.zip", *((f"d/{number}", bytes([number]) * 5000) for number in range(20)))
