@@ -169,7 +169,16 @@ class Kattis(DeclaredFormat):
             grader=_grader(folder, data, faults),
             tests=tests,
             subtasks=scores.subtasks,
-            solutions=tuple(_solutions(folder, scores.secret, rules, faults, scoring=scoring)),
+            solutions=tuple(
+                _solutions(
+                    folder,
+                    scores.secret,
+                    rules,
+                    faults,
+                    scoring=scoring,
+                    in_points=new and scoring and validation.custom,
+                )
+            ),
         )
         _check_forks(folder, problem, faults)
         return constants.filled(problem, statement_of(folder))
@@ -1136,9 +1145,18 @@ _SCORE = re.compile(r"@EXPECTED_SCORE@:[ \t]*([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 
 
 def _solutions(
-    folder: Path, groups: Sequence[str], rules: PackageRules, faults: Faults, *, scoring: bool
+    folder: Path,
+    groups: Sequence[str],
+    rules: PackageRules,
+    faults: Faults,
+    *,
+    scoring: bool,
+    in_points: bool,
 ) -> Iterator[Solution]:
-    """Yield the submissions. `groups`: the names of the secret groups, for tags with a grade for each."""
+    """Yield the submissions. `groups`: the names of the secret groups, for tags with a grade for each.
+
+    `in_points`: a validator says how many points an accepted submission has.
+    """
     for path in visible((folder / "submissions").glob("*/*")):
         place = path.relative_to(folder).as_posix()
         expected = rules.of(place.removeprefix("submissions/"))
@@ -1150,6 +1168,8 @@ def _solutions(
             note_foreign(path, place, faults)
         if program is not None:
             read = _solution(path, program, groups, place, expected, faults)
+            if in_points and read.expected == _ACCEPTED:  # with however many points
+                read = replace(read, expected=_ALL_ACCEPTED)
             yield read if scoring else replace(read, score=None)
 
 
@@ -1241,6 +1261,7 @@ _PASSED_OVER = frozenset({"authors", "model_solution", "use_for_time_limit"})
 _MESSAGE = "message"  # what judges were told is not compared
 # The rules of folders that the format defines. A package that replaces one of them keeps the other.
 _ACCEPTED, _BRUTE_FORCE = "accepted", "brute_force"  # no verdict is called as the second
+_ALL_ACCEPTED = f"{_ACCEPTED}, AC"  # full points, or each test passed
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     _ACCEPTED: {"permitted": ["AC"]},
     "rejected": {"required": ["RTE", "TLE", "WA"]},

@@ -62,6 +62,26 @@ def test_an_accepted_solution_may_have_a_part_of_the_points(tmp_path: Path) -> N
     assert (best.expected, [word for _, word, _ in said(best)]) == ("", ["permitted AC"])
 
 
+@pytest.mark.parametrize(
+    ("statuses", "agrees"),
+    [("AC AC AC", True), ("AC PA PA", True), ("AC PA WA", False), ("AC TLE AC", False)],
+)
+def test_where_a_validator_gives_points_an_accepted_solution_may_have_any(
+    tmp_path: Path, statuses: str, agrees: bool
+) -> None:
+    validator = {"output_validator/validate.py": "exit(42)\n"}
+    problem = sound(write(tmp_path / "p", validator, header=f"{HEADER}type: scoring\n"))
+    (best,) = [one for one in problem.solutions if one.name == "best.cpp"]
+    (expectation,) = expectations(problem, best)
+    scores = {"AC": 1.0, "PA": 0.5}
+    results = {
+        name: TestResult(test_name=name, score=scores.get(status, 0.0), status=Verdict(status))
+        for name, status in zip(TESTS, statuses.split(), strict=True)
+    }
+    assert met(expectation, results, solved=statuses == "AC AC AC") is agrees
+    assert kind_of(problem, best) == "right"
+
+
 def test_what_is_said_of_a_folder_beside_rules_leaves_them(tmp_path: Path) -> None:
     found = solutions(tmp_path / "a", "wrong_answer: {use_for_time_limit: false}\n")
     assert (found["off.py"].expected, found["off.py"].said) == ("wrong_answer", ())
