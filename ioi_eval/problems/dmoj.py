@@ -67,6 +67,9 @@ _REFUSED = MappingProxyType(
         "custom_judge": ("a grader for DMOJ's own judge is not run", "Use interactive, or signature_grader"),
         "io_redirects": ("files in place of descriptors are not given", "Use file_io"),
         "symlinks": ("submissions get no further files", "Take it out"),
+        # Of judges that descend from DMOJ's, without which their packages are other problems.
+        "communication": ("managers are not run in this format", "Write it as a Communication task of CMS"),
+        "output_only": ("files are not handed in in this format", "Write it as an OutputOnly task of CMS"),
     }
 )
 

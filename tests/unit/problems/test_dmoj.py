@@ -304,6 +304,8 @@ def test_files_that_are_read_and_written(tmp_path: Path) -> None:
             "what Python makes while it is read is not run",
         ),
         ("custom_judge: judge.py\n" + LISTED, "custom_judge", "Use interactive, or signature_grader"),
+        ("communication: {num_processes: 2}\n" + LISTED, "communication", "managers are not run"),
+        ("output_only: true\n" + LISTED, "output_only", "files are not handed in"),
         ("symlinks: {a: b}\n" + LISTED, "symlinks", "no further files"),
         ("archive: all.zip\n" + LISTED, "archive", "no file 'all.zip' in the package"),
         ("archive: /etc/passwd\n" + LISTED, "archive", "no file '/etc/passwd' in the package"),
