@@ -67,8 +67,8 @@ opinion::Opinion Checker::believed(const Files& files, const std::vector<std::st
   try {
     return opinion::read(description_.kind, statement);
   } catch (const sys::Failure& failure) {
-    // What it made of the answer would depend on what it left of other passes.
-    if (description_.passes > 1 && description_.kind == "icpc") throw;
+    // In several passes, what it made of the answer would depend on what it left of others.
+    if (failure.own || (description_.passes > 1 && description_.kind == "icpc")) throw;
     const bool provoked = opinion::may_be_provoked(description_.kind, statement) && desk_->room().layers.on("blame") &&
         takes_the_answer(files, arguments);
     // A machine that was busy is not busy twice.

@@ -1,5 +1,6 @@
 #include "opinion.hpp"
 
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -52,13 +53,13 @@ bool is_decimal(const std::string& word) {
   return at == word.size();
 }
 
-// A finite decimal in [0, full] and nothing else.
+// A finite decimal in [0, full] and nothing else. More than full marks are not the output's fault: it may be the best.
 double score(const Statement& statement, const std::string& raw, double full = 1) {
   const std::string word = trimmed(raw);
   const double value = is_decimal(word) ? std::strtod(word.c_str(), nullptr) / full : -1;
   if (!(value >= 0 && value <= 1))
     sys::fail(statement.who + " printed no score between 0 and " + (full == 1 ? "1" : std::to_string(full)) +
-        " but \"" + text::printable(word, 80) + "\"");
+        " but \"" + text::printable(word, 80) + "\"", false, value > 1 && std::isfinite(value));
   return value;
 }
 

@@ -57,10 +57,11 @@ struct Failure {
   std::string text;
   bool provoked = false;  // a submission may have chosen it
   bool outside = false;   // something was killed, by nobody of the judge's
+  bool own = false;       // of a program of the problem, whatever the submission said
 };
 
-[[noreturn]] inline void fail(std::string text, bool outside = false) {
-  throw Failure{std::move(text), false, outside};
+[[noreturn]] inline void fail(std::string text, bool outside = false, bool own = false) {
+  throw Failure{std::move(text), false, outside, own};
 }
 [[noreturn]] inline void fail_errno(const std::string& what) { throw Failure{reason(what)}; }
 

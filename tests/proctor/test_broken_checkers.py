@@ -81,6 +81,8 @@ OWN_FAULTS = {
     "testlib": ("testlib", "return 3;"),
     "testlib's words": ("cms", 'fputs("FAIL participant has the better answer", stderr); return 3;'),
     "killed from elsewhere": ("cms", "raise(SIGKILL);"),
+    "more than full marks": ("cms", 'puts("1.25");'),
+    "more than full points": ("testlib", 'fputs("points 1.25", stderr); return 7;'),
 }
 FAILS = {name: body for name, (body, *_) in TO_BLAME.items()} | {
     name: body for name, (_, body) in OWN_FAULTS.items()
