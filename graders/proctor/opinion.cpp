@@ -1,5 +1,6 @@
 #include "opinion.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -16,6 +17,7 @@ const char* const wrong = "Output isn't correct";
 namespace {
 
 constexpr int fail_of_testlib = 3;
+constexpr double slack = 1e-9;  // what binary fractions leave, as of points that were added up
 constexpr const char* partial = "Output is partially correct";
 
 // The contest system's standard texts, which checkers name instead of spelling them.
@@ -57,10 +59,10 @@ bool is_decimal(const std::string& word) {
 double score(const Statement& statement, const std::string& raw, double full = 1) {
   const std::string word = trimmed(raw);
   const double value = is_decimal(word) ? std::strtod(word.c_str(), nullptr) / full : -1;
-  if (!(value >= 0 && value <= 1))
+  if (!(value >= 0 && value <= 1 + slack))
     sys::fail(statement.who + " printed no score between 0 and " + (full == 1 ? "1" : std::to_string(full)) +
         " but \"" + text::printable(word, 80) + "\"", false, value > 1 && std::isfinite(value));
-  return value;
+  return std::min(value, 1.0);
 }
 
 void refuse_bad_end(const Statement& statement) {

@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
 
 
 @pytest.mark.parametrize(
-    ("answer", "score"), [("1", 1), ("0.5", 0.5), (" 1e-1 ", 0.1), ("0", 0), ("+.25", 0.25)]
+    ("answer", "score"),
+    [("1", 1), ("0.5", 0.5), (" 1e-1 ", 0.1), ("0", 0), ("+.25", 0.25), ("1.0000000000000002", 1)],
 )
 def test_scores(bench: Bench, answer: str, score: float) -> None:
     line = bench.one(ECHO, "hello", answer, checker=CMS, checker_source=SAYS)
@@ -342,6 +343,7 @@ def test_arguments_of_single_tests(bench: Bench) -> None:
     [
         ("points 10 most of it", 0.25),
         ("points 40.0 all", 1),
+        ("points 40.00000001", 1),
         ("points 41 too many", None),
         ("partial 3/4", 0.75),
         ("partial 4/4", 1),
