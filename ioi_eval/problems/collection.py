@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache as once
@@ -14,7 +15,7 @@ import msgspec
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
-from ioi_eval.model.values import Problem
+from ioi_eval.model.values import Problem, Solution
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
 from ioi_eval.problems.cms import Cms
 from ioi_eval.problems.dmoj import Dmoj
@@ -277,10 +278,13 @@ def _read(folder: Path, where: str) -> Package:
     problem = package.problem
     if problem is None:
         return package
-    if pointers := _pointers(problem, folder, where):
-        return Package(where=where, format=package.format, errors=pointers)
+    if errors := (*_pointers(problem, folder, where), *_misnamed(problem, where)):
+        return Package(where=where, format=package.format, errors=errors)
     statement, document = problem.statement or statement_of(folder), document_of(folder)
     notes = [*_of_other_formats(found, folder), *package.notes]
+    solutions = tuple(one for one in problem.solutions if not any(map(_BYTES.search, _names(one))))
+    if unnamed := [repr(one.name) for one in problem.solutions if one not in solutions]:
+        notes.append(f"solutions are left out, as they are not named in UTF-8: {', '.join(unnamed)}")
     if document and statement is None:
         notes.append("its statement is a PDF, which no model is asked with")
     if idle := _in_no_subtask(problem):
@@ -288,7 +292,11 @@ def _read(folder: Path, where: str) -> Package:
         notes.append(f"tests in no subtask do not run, {len(idle)} of {len(problem.tests)}: {names}")
     attachments = attachments_of(folder) or problem.attachments
     problem = msgspec.structs.replace(
-        problem, statement=statement, document=document, attachments=attachments
+        problem,
+        statement=statement,
+        document=document,
+        attachments=attachments,
+        solutions=solutions,
     )
     return msgspec.structs.replace(package, problem=problem, notes=tuple(notes))
 
@@ -327,6 +335,22 @@ def _pointers(problem: Problem, folder: Path, where: str) -> tuple[InputError, .
     file = Path(where, os.path.relpath(found[0].path, folder)) if found[0].path else where
     words = f"{len(found)} files of tests are pointers of Git LFS"
     return (InputError(words, where=str(file), remedy="Fetch their contents: git lfs pull"),)
+
+
+_BYTES = re.compile("[\ud800-\udfff]")  # of names that are not UTF-8, as Python keeps them
+
+
+def _misnamed(problem: Problem, where: str) -> Iterator[InputError]:
+    """Yield a fault for each subtask and file of a program that is not named in UTF-8."""
+    programs = (one for one in (problem.checker, problem.manager, problem.grader) if one)
+    files = (problem.grader_files, problem.included, *(one.sources for one in programs))
+    names = (*(subtask.name for subtask in problem.subtasks), *(file.name for some in files for file in some))
+    for name in filter(_BYTES.search, names):
+        yield InputError(f"the name {name!r} is not UTF-8", where=where, remedy="Rename the file")
+
+
+def _names(solution: Solution) -> Iterator[str]:
+    yield from (solution.name, solution.expected, *(file.name for file in solution.files))
 
 
 def _in_no_subtask(problem: Problem) -> list[str]:

@@ -195,6 +195,26 @@ def test_links_that_lead_nowhere_where_nothing_is_read(write_package: Write, cac
     ]
 
 
+def test_names_that_are_not_utf8(write_package: Write, cache: Path) -> None:
+    """As those of older archives, where Linux keeps any bytes."""
+    folder = write_package()
+    odd = os.fsdecode(b"caf\xe9")
+    (folder / "solutions" / odd).mkdir()
+    for name in (f"correct/{odd}.py", f"{odd}/best.cpp"):
+        (folder / "solutions" / name).write_text("print(1)\n")
+    (package,) = check_problems(folder, cache=cache)
+    assert package.problem is not None
+    assert [one.name for one in package.problem.solutions] == ["best.cpp", "naive.py"]
+    assert package.notes == (
+        r"solutions are left out, as they are not named in UTF-8: 'best.cpp', 'caf\udce9.py'",
+    )
+    for name in (f"graders/{odd}.h", f"checker/{odd}.h"):
+        (folder / name).write_text("\n")
+        with pytest.raises(InputError, match=r"the name '\w+/caf\\udce9.h' is not UTF-8\. Rename the file"):
+            load_problems(folder, cache=cache)
+        (folder / name).unlink()
+
+
 def test_tests_that_git_lfs_has_not_fetched(write_package: Write, cache: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
     package = write_package(files={"tests/1-01.out": pointer, "tests/2-01.in": pointer})
