@@ -371,6 +371,7 @@ int main(int, char** argv) {
     judged = bench.judge("int main(){}", [("10", None), ("40", None), ("41", None)], **parts)
     assert [judged.tests[i].score for i in range(2)] == [0.25, 1], judged
     assert judged.tests[2].failure and "no score between 0 and 40" in judged.tests[2].failure
+    assert not judged.tests[2].provoked
 
 
 def test_an_interactor_may_speak_to_somebody_who_has_left(bench: Bench) -> None:
