@@ -395,6 +395,8 @@ def _places(source: Path) -> list[Path]:
 def _below(folder: Path, deep: int) -> Iterator[Path]:
     """Yield the packages and zips in a folder, in order, and those in its folders."""
     for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
+        if path.name == "__MACOSX":  # of a desktop's zip: what it adds has the folders of a package
+            continue
         if path.is_dir():
             if format_of(path):
                 yield path

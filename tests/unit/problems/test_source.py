@@ -195,6 +195,16 @@ def test_links_that_lead_nowhere_where_nothing_is_read(write_package: Write, cac
     ]
 
 
+def test_what_desktops_add_to_a_zip_that_was_extracted(write_package: Write, cache: Path) -> None:
+    """It has the folders of the package, with a hidden file for each of its files."""
+    root = write_package("sum").parent
+    for name in ("problem.json", "tests/1-01.in", "subtasks/01-small.json"):
+        place = root / "__MACOSX" / "sum" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.with_name(f"._{place.name}").write_bytes(b"\0")
+    assert list(load_problems(root, cache=cache)) == ["sum"]
+
+
 def test_names_that_are_not_utf8(write_package: Write, cache: Path) -> None:
     """As those of older archives, where Linux keeps any bytes."""
     folder = write_package()
