@@ -396,7 +396,7 @@ def _time_limit(folder: Path, header: Fields, faults: Faults) -> float | None:
         return time_limit(limits) or None
     for file, read in ((".timelimit", str.strip), (_DOMJUDGE, _of_ini)):
         path = folder / file
-        if path.is_file() and (text := read(path.read_text(encoding="utf-8", errors="replace"))):
+        if path.is_file() and (text := read(path.read_text(encoding="utf-8-sig", errors="replace"))):
             if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) and float(text) > 0:
                 return float(text)
             words = f"{text[:40]!r} is not a number of seconds"

@@ -74,6 +74,8 @@ def test_a_folder_is_called_by_its_own_name(tmp_path: Path, monkeypatch: pytest.
         ("", {".timelimit": "0.5\n"}, 0.5),
         ("", {".timelimit": None, "domjudge-problem.ini": "timelimit='3'\n"}, 3),
         ("", {".timelimit": None, "domjudge-problem.ini": "color = red\ntimelimit = 10\n"}, 10),
+        ("", {".timelimit": None, "domjudge-problem.ini": "\ufefftimelimit = 10\n"}, 10),
+        ("", {".timelimit": "\ufeff0.5\n"}, 0.5),
     ],
 )
 def test_where_the_time_limit_stands(
