@@ -15,6 +15,7 @@ import msgspec
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
+from ioi_eval.model.languages import find
 from ioi_eval.model.values import Problem, Solution
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
 from ioi_eval.problems.cms import Cms
@@ -278,7 +279,8 @@ def _read(folder: Path, where: str) -> Package:
     problem = package.problem
     if problem is None:
         return package
-    if errors := (*_pointers(problem, folder, where), *_misnamed(problem, where)):
+    errors = (*_pointers(problem, folder, where), *_misnamed(problem, where), *_idle(problem, where))
+    if errors:
         return Package(where=where, format=package.format, errors=errors)
     statement, document = problem.statement or statement_of(folder), document_of(folder)
     notes = [*_of_other_formats(found, folder), *package.notes]
@@ -347,6 +349,17 @@ def _misnamed(problem: Problem, where: str) -> Iterator[InputError]:
     names = (*(subtask.name for subtask in problem.subtasks), *(file.name for some in files for file in some))
     for name in filter(_BYTES.search, names):
         yield InputError(f"the name {name!r} is not UTF-8", where=where, remedy="Rename the file")
+
+
+def _idle(problem: Problem, where: str) -> Iterator[InputError]:
+    """Yield a fault for each program of the package in a language that only submissions have, as Java."""
+    programs = {"checker": problem.checker, "manager": problem.manager, "grader": problem.grader}
+    for kind, program in programs.items():
+        if program and program.sources:
+            language, file = find(program.language), program.sources[0].name
+            if language.syntax != "python" and language.run() != (language.artifact_name,):
+                words, remedy = f"a {kind} in {language.name} cannot be run", "Write it in C++ or Python"
+                yield InputError(words, where=f"{where}/{file}", remedy=remedy)
 
 
 def _names(solution: Solution) -> Iterator[str]:

@@ -205,6 +205,31 @@ def test_what_desktops_add_to_a_zip_that_was_extracted(write_package: Write, cac
     assert list(load_problems(root, cache=cache)) == ["sum"]
 
 
+@pytest.mark.parametrize(
+    ("files", "where", "words"),
+    [
+        (
+            {"checker/checker.java": "", "checker/checker.cpp": None},
+            "checker/checker.java",
+            "a checker in java cannot be run",
+        ),
+        (
+            {"graders/manager.kt": "", "graders/stub.cpp": ""},
+            "graders/manager.kt",
+            "a manager in kotlin cannot be run",
+        ),
+    ],
+)
+def test_programs_that_the_judge_cannot_run(
+    write_package: Write, cache: Path, files: dict[str, str | None], where: str, words: str
+) -> None:
+    fields = {} if "checker" in where else {"task_type": "Communication", "task_type_params": ""}
+    folder = write_package(files=files, **fields)
+    (package,) = check_problems(folder, cache=cache)
+    assert [error.where for error in package.errors] == [f"{folder}/{where}"]
+    assert words in str(package.errors[0])
+
+
 def test_names_that_are_not_utf8(write_package: Write, cache: Path) -> None:
     """As those of older archives, where Linux keeps any bytes."""
     folder = write_package()
