@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self, dataclass_transform
+from typing import Annotated, Any, Self, dataclass_transform
 
 import msgspec
 
@@ -342,6 +342,10 @@ class Problem(Value):
 # --- submissions and results -------------------------------------------------------------------------
 
 
+# A number of a result: also sums of many, and shares, are numbers.
+Number = Annotated[float, msgspec.Meta(ge=-1e18, le=1e18)]
+
+
 class LanguageFrom(StrEnum):
     """The source of a submission's language; the first that tells it holds."""
 
@@ -394,27 +398,27 @@ class TestResult(Value):
     __test__ = False
 
     test_name: str
-    score: float
+    score: Number
     status: Verdict
     feedback: str = ""
-    cpu_time: float | None = None  # seconds
-    cpu_times: tuple[float, ...] = ()  # of every run, where the limit was so near that it ran again alone
-    wall_time: float | None = None  # seconds
-    waited_time: float | None = None  # seconds for processors and disks, all programs of the test together
+    cpu_time: Number | None = None  # seconds
+    cpu_times: tuple[Number, ...] = ()  # of every run, where the limit was so near that it ran again alone
+    wall_time: Number | None = None  # seconds
+    waited_time: Number | None = None  # seconds for processors and disks, all programs of the test together
     memory: int | None = None  # bytes
     processes: int | None = None  # in all, where it may start some
     output: str = ""  # what a wrong answer began with, where somebody asked for it
     error: str = ""  # what the error text began with, where somebody asked for it
-    points: float | None = None  # where the problem's own grader makes the score of them; `score` is 1 then
+    points: Number | None = None  # where the problem's own grader makes the score of them; `score` is 1 then
 
 
 class SubtaskResult(Value):
     problem: str
     subtask: str
-    points: float
-    score: float  # in [0, 1], rounded to score_precision
-    weighted_score: float  # points earned, rounded to score_precision
-    exact_score: float  # in [0, 1], not rounded
+    points: Number
+    score: Number  # in [0, 1], rounded to score_precision
+    weighted_score: Number  # points earned, rounded to score_precision
+    exact_score: Number  # in [0, 1], not rounded
     score_precision: int
     status: Verdict
     test_results: tuple[TestResult, ...]

@@ -125,7 +125,7 @@ def between(low: float, high: float) -> str:
 
 
 def bar(part: float, whole: float, width: int = 12) -> str:
-    full = round(width * part / whole) if whole else 0
+    full = round(min(max(width * part / whole, 0), width)) if whole else 0
     return "█" * full + "░" * (width - full)
 
 

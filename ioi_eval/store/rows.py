@@ -23,6 +23,7 @@ import msgspec
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.values import (
     LanguageFrom,
+    Number,
     Problem,
     Submission,
     SubmissionResult,
@@ -316,7 +317,7 @@ class _Judged(msgspec.Struct):
     problem_id: str
     code_compiles: bool
     compile_output: str
-    all_subtasks_points: float
+    all_subtasks_points: Number
     all_subtasks_results: list[dict[str, Any]]
     all_subtasks_exact_scores: list[Any]
     repairs: tuple[str, ...]
@@ -461,15 +462,15 @@ class TestColumns(msgspec.Struct):
     __test__ = False
 
     test_name: list[str]
-    score: float | list[float]
+    score: Number | list[Number]
     status: Verdict | list[Verdict]
     feedback: str | list[str] = ""
-    cpu_time: float | list[float | None] | None = None
-    cpu_times: list[tuple[float, ...]] = []
-    wall_time: float | list[float | None] | None = None
-    waited_time: float | list[float | None] | None = None
+    cpu_time: Number | list[Number | None] | None = None
+    cpu_times: list[tuple[Number, ...]] = []
+    wall_time: Number | list[Number | None] | None = None
+    waited_time: Number | list[Number | None] | None = None
     memory: _Whole | list[_Whole | None] | None = None
-    points: float | list[float | None] | None = None
+    points: Number | list[Number | None] | None = None
     processes: _Whole | list[_Whole | None] | None = None
 
     def results(self) -> list[TestResult]:

@@ -122,6 +122,7 @@ def test_markdown_is_not_escaped_twice() -> None:
         (share(1, 0), NOTHING),
         (bar(1, 4, 8), "██░░░░░░"),
         (bar(0, 0, 4), "░░░░"),
+        (bar(1e9, 1, 4), "████"),
     ],
 )
 def test_numbers(made: str, shown: str) -> None:

@@ -109,6 +109,7 @@ def test_a_row_without_a_key_is_named(some: Results, name: str, broken: str) -> 
         ("code_compiles", None, "code_compiles"),
         ("compile_output", True, "compile_output"),
         ("all_subtasks_points", "x", "all_subtasks_points"),
+        ("all_subtasks_points", 1e308, "all_subtasks_points"),
         ("all_subtasks_results", None, "all_subtasks_results"),
         ("all_subtasks_results", [{"subtask": "1"}], "all_subtasks_results"),
         ("confinement", 3, "confinement"),
@@ -116,6 +117,11 @@ def test_a_row_without_a_key_is_named(some: Results, name: str, broken: str) -> 
         ("repeats", ["a"], "repeats"),
         ("submission_sha256", ["a"], "submission_sha256"),
         ("test_columns", {"test_name": ["1"], "score": "x", "status": "AC"}, "test_columns.score"),
+        (
+            "test_columns",
+            {"test_name": ["1"], "score": 1, "status": "AC", "cpu_time": [1e308]},
+            "test_columns",
+        ),
         ("test_columns", {"test_name": ["1"], "score": 1, "status": "AC", "memory": 10**30}, "test_columns"),
     ],
 )
