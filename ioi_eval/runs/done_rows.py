@@ -26,7 +26,7 @@ from ioi_eval.store.folder import (
 )
 from ioi_eval.store.packed import Keys, Packed, PackedContent, numbers
 from ioi_eval.store.resources import code_digest
-from ioi_eval.store.rows import whole
+from ioi_eval.store.rows import result_of, whole
 
 _GONE = -1
 
@@ -236,7 +236,9 @@ class KnownResults:
         for known in self._files:
             if (offset := known.find(name)) is not None:
                 with located(known.path, offset, known.shown):
-                    return self.row(known.path, offset)
+                    row = self.row(known.path, offset)
+                    result_of(row)  # InputError of a row that is none, here where its place is known
+                    return row
         return None
 
     def row(self, path: Path, offset: int) -> dict[str, Any]:

@@ -350,14 +350,15 @@ async def test_what_cannot_be_taken_over_is_said(
     assert not (session.folder / "second").exists()
 
 
-async def test_a_row_of_another_run_that_is_no_result_is_named(session: Session) -> None:
+@pytest.mark.parametrize("column", ["test_columns", "checker"])
+async def test_a_row_of_another_run_that_is_no_result_is_named(session: Session, column: str) -> None:
     session.rows = programs(range(1))
     await session.score("first")
     rows = session.folder / "first" / "results.jsonl"
-    rows.write_text(json.dumps({**json.loads(rows.read_text()), "test_columns": 3}) + "\n")
+    rows.write_text(json.dumps({**json.loads(rows.read_text()), column: 3}) + "\n")
     with pytest.raises(InputError, match="is no result") as caught:
         await session.score("second", reuse=(str(session.folder / "first"),))
-    assert (caught.value.where, caught.value.row, caught.value.field) == (str(rows), 1, "test_columns")
+    assert (caught.value.where, caught.value.row, caught.value.field) == (str(rows), 1, column)
 
 
 async def test_another_compiler_is_named_and_not_mixed_in(
