@@ -199,9 +199,13 @@ _C = Language(
     spare_tags=("c++", "cpp", "cc", "cxx"),
 )
 
+_MICROSOFTS = ("msc++", "visualc++", "microsoftvisualc++")
 _CPP = Language(
     name="c++",
-    aliases=("c++", "cpp", "cc", "cxx", "cplusplus", "gnuc++", "gnug++", "g++", "msc++"),
+    aliases=(
+        *("c++", "cpp", "cc", "cxx", "cplusplus", "gnuc++", "gnug++", "g++", "clang++"),
+        *(stem + year for year in ("", "2010", "2013", "2015", "2019", "2022") for stem in _MICROSOFTS),
+    ),
     dialects=(
         *_spelled(
             ("c++", "cpp", "cxx", "gnu++", "gnuc++", "gnug++", "g++", "clang++"),
@@ -216,7 +220,7 @@ _CPP = Language(
                 "gnu++26": ("26", "2c"),
             },
         ),
-        ("msc++2017", "gnu++17"),
+        *_spelled(_MICROSOFTS, {"gnu++17": ("2017",)}),
     ),
     suffixes=(".cpp", ".cc", ".cxx", ".c++"),
     command="g++",
@@ -514,8 +518,11 @@ def find(name: str, *, where: str = "", row: int | None = None, field: str = "la
 
 _LONGEST_NAME = 100  # characters
 _VERSION = r"v?\d+(?:\.\d+)*"
-# The version of a compiler: behind its own name, or that of a language and its version.
-_COMPILERS = re.compile(rf"((?:gnu )?g\+\+)(?:-{_VERSION}|\s+\d+\.[\d.]+)|(.*[\dx])[\s-]+{_VERSION}")
+# The version of a compiler: behind its own name, or that of a language. `g++ 17` is the standard.
+_COMPILERS = re.compile(
+    rf"((?:gnu )?g\+\+|clang\+\+)(?:-{_VERSION}|\s+\d+\.[\d.]+)"
+    rf"|(.*(?:[\dx]|g\+\+|clang\+\+|gcc))[\s-]+{_VERSION}"
+)
 
 
 @lru_cache(1024)
