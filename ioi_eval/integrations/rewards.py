@@ -218,15 +218,30 @@ def _share(problem: Problem, result: SubmissionResult, target: str | None) -> fl
     return pass_rate(result).pass_rate or 0.0
 
 
-def text_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
-    """A completion, or the model's last message of a conversation; of parts the text of the answer."""
-    if isinstance(completion, str):
-        return completion
-    roles = ((str(each.get("role", ANSWERS[0])).lower(), each) for each in reversed(completion or ()))
-    content = next((each.get("content") for role, each in roles if role in ANSWERS), None)
-    if isinstance(content, str):
-        return content
-    return text_of_parts(content or ())
+def text_of(completion: Any) -> str:
+    """A completion, or the model's last message of a conversation; of parts the text of the answer.
+
+    Raises InputError for anything else, also for several texts: nothing says which is the answer.
+    """
+    match completion:
+        case None | []:
+            return ""
+        case str(text) | [str(text)]:
+            return text
+        case Mapping():
+            messages = [completion]
+        case [*messages] if all(isinstance(each, Mapping) for each in messages):
+            pass
+        case _:
+            messages = []  # refused below
+    if any("role" in each or "content" in each for each in messages):
+        roles = ((str(each.get("role") or ANSWERS[0]).lower(), each) for each in reversed(messages))
+        content = next((each.get("content") for role, each in roles if role in ANSWERS), None)
+        return text_of_parts(content) if isinstance(content, list | tuple) else text_of(content)
+    if any("type" in each or "text" in each for each in messages):
+        return text_of_parts(messages)
+    remedy = "Give a text, a message, a list of messages, or the parts of one"
+    raise InputError(f"{completion!r:.60} is no completion", field="completions", remedy=remedy)
 
 
 # --- the rows of trainers ----------------------------------------------------------------------------

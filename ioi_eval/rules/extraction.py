@@ -49,7 +49,7 @@ def text_of(parts: Iterable[Any]) -> str:
     said, apart = list[str](), False
     for part in parts:
         spoken = isinstance(part, Mapping) and not part.get("thought") and part.get("type") not in THOUGHTS
-        text = part.get("text") if spoken else None
+        text = part.get("text") if spoken else part if isinstance(part, str) else None
         text = text.get("value") if isinstance(text, Mapping) else text
         if text is None:
             apart = True

@@ -465,6 +465,38 @@ def test_verl_names_a_number_for_failures_or_hears_of_them() -> None:
         compute_score("apps", RIGHT, "{", on_failure=None)
 
 
+ANSWER = {"role": "assistant", "content": RIGHT}
+PART = {"type": "text", "text": RIGHT}
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        ANSWER,
+        (ANSWER,),
+        {**ANSWER, "role": None},
+        {**ANSWER, "content": PART},
+        [{**ANSWER, "content": [RIGHT]}],
+        [PART],
+        PART,
+        [RIGHT],
+    ],
+)
+def test_a_completion_may_be_a_message_or_its_parts(completion: Any) -> None:
+    assert text_of(completion) == RIGHT
+
+
+@pytest.mark.parametrize("completion", [None, "", [], [{"role": "assistant", "tool_calls": [{}]}]])
+def test_a_completion_may_say_nothing(completion: Any) -> None:
+    assert text_of(completion) == ""
+
+
+@pytest.mark.parametrize("completion", [[RIGHT, RIGHT], 5, [None], {"choices": []}, [{"content": 5}]])
+def test_what_is_no_completion_is_named(completion: Any) -> None:
+    with pytest.raises(InputError, match=r"completions.*is no completion"):
+        text_of(completion)
+
+
 @pytest.mark.parametrize("role", ["tool", "user"])
 def test_what_others_write_behind_a_completion_is_not_rewarded(role: str) -> None:
     """As a tool whose calls are used up: its result was the completion."""
