@@ -127,6 +127,8 @@ def test_one_process_at_a_time_writes_a_run(cli: CommandLine, problems: Path, du
 def test_an_interruption_at_the_start_shows_no_traceback(tmp_path: Path) -> None:
     """While modules are loaded: one of them is interrupted here."""
     (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
-    code = "import runpy, sys; sys.path.insert(0, sys.argv[1]); runpy.run_module('ioi_eval', run_name='__main__')"
+    code = (
+        "import runpy, sys; sys.path.insert(0, sys.argv[1]); runpy.run_module('ioi_eval', None, '__main__')"
+    )
     ended = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")
