@@ -33,6 +33,7 @@ with needs("mcp"):
     from mcp.server.auth.settings import AuthSettings
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+    from pydantic import ValidationError
     from starlette.middleware import Middleware
     from starlette.requests import ClientDisconnect
     from starlette.responses import JSONResponse
@@ -65,12 +66,32 @@ def contest_server(
     if tokens is not None:
         settings = AuthSettings(issuer_url=_ISSUER, resource_server_url=None)  # type: ignore[arg-type]
         secured = {"token_verifier": _Tokens(tokens), "auth": settings}
-    server = MCPServer(_TITLE, instructions=contest.rules.told(), log_level="WARNING", **secured)
+    server = _Tools(_TITLE, instructions=contest.rules.told(), log_level="WARNING", **secured)
     for tool in _tools(session):
         server.add_tool(tool, structured_output=True)
     for label in contest.problems:
         _add_statement(server, session, label)
     return server
+
+
+class _Tools(MCPServer[Any]):
+    """Says in its own words which argument of a call is wrong: the SDK hands on its parser's."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            wrong = (
+                f"`{'.'.join(map(str, each['loc']))}` {_WANTED.get(each['type'], each['msg'])}"
+                for each in error.__cause__.errors()
+            )
+            raise ToolError(f"Error executing tool {name}: {'; '.join(wrong)}") from None
+
+
+# What an argument lacks, by pydantic's name of the error.
+_WANTED = {"missing": "is missing", "string_type": "must be a text", "dict_type": "must be an object"}
 
 
 class _Tokens:

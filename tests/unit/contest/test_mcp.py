@@ -94,6 +94,20 @@ async def test_a_contest_over_http(mode: str) -> None:
         assert (await told(otter, "problems"))["problems"][0]["attempts"] == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({}, "`problem` is missing"),
+        ({"problem": "sum", "code": ["a"]}, "`code` must be a text"),
+        ({"problem": 5, "outputs": {"1": 5}}, "`problem` must be a text; `outputs.1` must be a text"),
+        ({"problem": "sum", "outputs": "a"}, "`outputs` must be an object"),
+    ],
+)
+async def test_a_wrong_argument_is_named(arguments: dict[str, Any], says: str) -> None:
+    async with served() as address, client(address, TOKENS["otter"]) as otter:
+        assert await told(otter, "submit", **arguments) == f"Error executing tool submit: {says}"
+
+
 async def test_tokens_tell_participants() -> None:
     async with served(Rules(scoreboard=True)) as address:
         async with client(address, TOKENS["otter"]) as otter, client(address, TOKENS["heron"]) as heron:
