@@ -131,6 +131,12 @@ _AS_JSON = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')  # n
 _SERVED = ("choices", "output", "candidates", "content")  # lists in answers of servers
 # Of an answer in a batch; Gemini has no candidates where it refused the prompt.
 _ANSWERED = ("body", "candidates", "promptFeedback", "usageMetadata")
+_CHOICE = {
+    "message",
+    "content",
+    "finish_reason",
+    "finishReason",
+}  # a reply has one of these
 # Types of an answer's parts.
 _PARTS = THOUGHTS | {"function_call", "output_text", "refusal", "text", "tool_call", "tool_use"}
 _PLUS = re.compile(r"(HumanEval|Mbpp)/\d+")
@@ -186,6 +192,20 @@ def _replies(body: Mapping[str, Any]) -> list[str | None]:
         reply.get("content") if isinstance(reply, dict) else choice.get("text") for choice, reply in spoken
     ]
     return [text_of(each) if isinstance(each, list) else each for each in said]
+
+
+def _are_answers(columns: Mapping[str, Any]) -> bool:
+    """Return True for an answer whose fields are columns, beside no reply: `messages` are its prompt then."""
+    found = columns.get("choices", columns.get("candidates"))
+    replies = {*USUAL["code"], *USUAL["generation"]} - {"messages"}
+    if not isinstance(found, list) or not columns.keys().isdisjoint(replies):
+        return False
+    return bool(found) and all(isinstance(each, dict) and each.keys() & _CHOICE for each in found)
+
+
+def _served(row: FileRow, where: str) -> Iterator[FileRow]:
+    named = {"model": name} if (name := row.columns.get("modelVersion")) else {}
+    yield FileRow(row.line, {**_answers(_replies(row.columns)), **named, **row.columns})
 
 
 def _is_served(answer: Mapping[str, Any]) -> bool:
@@ -385,6 +405,16 @@ SHAPES = (
         prompt="input",
     ),
     Shape("TRL's completions", ("step", "prompt", "completion"), prompt="prompt"),
+    *(
+        Shape(
+            f"answers of {whose} API",
+            (column,),
+            columns={"generation": column},
+            made=_served,
+            also=_are_answers,
+        )
+        for whose, column in (("OpenAI's", "choices"), ("Gemini's", "candidates"))
+    ),
     Shape("lists of replies, one for each problem", (PLACE,), columns={"problem_id": PLACE}),
     _BY_PROBLEM,
 )

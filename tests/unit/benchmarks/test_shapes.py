@@ -235,6 +235,33 @@ BATCHES = {
         },
     },
 }
+ANSWERS = [
+    {"model": "m", "choices": [{"index": 0, "message": {"role": "assistant", "content": ANSWER}}]},
+    {
+        "model": "m",
+        "choices": [{"text": ANSWER, "finish_reason": "stop"}],
+        "messages": [{"role": "user", "content": "?"}],
+    },
+    {"candidates": [{"content": {"role": "model", "parts": [{"text": ANSWER}]}}], "modelVersion": "m"},
+]
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_an_answer_whose_fields_are_columns(tmp_path: Path, answer: dict[str, Any]) -> None:
+    path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "id": "chatcmpl-1", **answer}])
+    (one,) = read(path)
+    assert (one.problem_id, one.code, one.row["model"]) == ("sum", CODE, "m")
+    assert mentioned([path]) == {"sum"}
+
+
+@pytest.mark.parametrize("choices", [["A", "B"], [{"text": "A", "label": "1"}], [], {"text": ["A"]}])
+def test_choices_of_a_test_are_no_answer(tmp_path: Path, choices: Any) -> None:
+    row = {"problem_id": "sum", "choices": choices}
+    with pytest.raises(InputError, match="missing column"):
+        read(write_jsonl(tmp_path / "x.jsonl", [row]))
+    assert [one.code for one in read(write_jsonl(tmp_path / "y.jsonl", [{**row, "code": CODE}]))] == [CODE]
+
+
 FAILED = [
     {"custom_id": "sum", "result": {"type": "errored", "error": {"type": "overloaded_error"}}},
     {"key": "sum", "error": {"code": 13, "message": "internal"}},
@@ -421,9 +448,10 @@ def test_every_shape_is_told_by_its_columns() -> None:
     for shape in SHAPES[:-1]:
         columns: dict[str, Any] = dict.fromkeys((*shape.needs, *shape.one_of[:1]), "-")
         columns |= {"task_id": "Mbpp/3"} if "EvalPlus" in shape.name else {}
-        columns |= {"response": {"body": {}}} if "OpenAI" in shape.name else {}
+        columns |= {"response": {"body": {}}} if "OpenAI's batch" in shape.name else {}
         columns |= {"result": {"type": "succeeded"}} if "Anthropic" in shape.name else {}
-        columns |= {"response": {"candidates": []}} if "Gemini" in shape.name else {}
+        columns |= {"response": {"candidates": []}} if "Gemini's batch" in shape.name else {}
+        columns |= dict.fromkeys(shape.needs, [{"message": {}}]) if "answers" in shape.name else {}
         assert shape_of(columns) is shape
 
 
