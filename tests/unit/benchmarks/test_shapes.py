@@ -451,7 +451,7 @@ def test_every_shape_is_told_by_its_columns() -> None:
         columns |= {"response": {"body": {}}} if "OpenAI's batch" in shape.name else {}
         columns |= {"result": {"type": "succeeded"}} if "Anthropic" in shape.name else {}
         columns |= {"response": {"candidates": []}} if "Gemini's batch" in shape.name else {}
-        columns |= dict.fromkeys(shape.needs, [{"message": {}}]) if "answers" in shape.name else {}
+        columns |= {name: [{"message": {}}] for name in shape.needs} if "answers" in shape.name else {}
         assert shape_of(columns) is shape
 
 
