@@ -46,8 +46,10 @@ from ioi_eval.rules.scoring import BestSubtask, ending, pass_rate, submission_st
 from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.folder import (
+    RESULTS,
     RunInfo,
     is_doubtful,
+    located,
     programs_asked_for,
     read_failures,
     read_info,
@@ -508,6 +510,7 @@ class PassCounts(msgspec.Struct):
     traits: dict[str, Traits] = {}
     facts: Facts = msgspec.field(default_factory=Facts)
     ends: dict[str, Ends] = {}  # by model
+    worths: dict[str, tuple[tuple[str, float], ...]] = {}  # by problem: its subtasks and their points
     repeated: int = 0
     again: int = 0
     saved: int = 0
@@ -542,6 +545,7 @@ class Pass:
                     if row["key"] in seen:
                         refuse_twice(self._folder, row["key"])
                     seen.add(row["key"])
+                    self._check_worth(result, place)
                     self._add(row, result)
                 for add in more:
                     add(row, result, place)
@@ -550,6 +554,16 @@ class Pass:
             if key in seen:
                 refuse_twice(self._folder, key)
             self._failures.pop(key, None)
+
+    def _check_worth(self, result: SubmissionResult, place: int) -> None:
+        """Refuse rows of a problem that were judged by two versions of it: they add up to no points."""
+        worth = tuple((part.subtask, part.points) for part in result.subtasks)
+        if self._counts.worths.setdefault(result.problem_id, worth) != worth:
+            with located(self._folder / RESULTS, place):
+                raise InputError(
+                    f"problem {result.problem_id!r} has other subtasks or points here than in lines before",
+                    remedy="Delete the lines of one version and run again: they are judged again",
+                )
 
     def _add(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         self._failures.pop(row["key"], None)

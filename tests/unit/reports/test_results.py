@@ -138,6 +138,23 @@ def test_a_value_that_no_result_has_is_named(some: Results, column: str, value: 
         assert caught.value.field.startswith(field)
 
 
+@pytest.mark.parametrize("points", [None, 7.0])
+def test_rows_of_two_versions_of_a_problem_are_named(some: Results, points: float | None) -> None:
+    """As of two runs in one file: a subtask is missing, or is worth something else."""
+    path = some.folder / "results.jsonl"
+    row = json.loads(path.read_text().splitlines()[0])
+    row["key"], parts = "d", row["all_subtasks_results"]
+    if points is None:
+        parts.pop(), row["all_subtasks_exact_scores"].pop()
+    else:
+        parts[0]["points"] = points
+    path.write_text(path.read_text() + json.dumps(row) + "\n")
+    for call in (some.summary, partial(write_reports, some.folder)):
+        with pytest.raises(InputError, match="'sum' has other subtasks or points here") as caught:
+            call()
+        assert (caught.value.where, caught.value.row) == (str(path), 3)
+
+
 def test_pandas_is_loaded_for_frames_only(some: Results) -> None:
     code = (
         "import sys; from ioi_eval import Results\n"
