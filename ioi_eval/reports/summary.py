@@ -45,6 +45,7 @@ from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
 from ioi_eval.rules.scoring import BestSubtask, ending, pass_rate, submission_status
 from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim
 from ioi_eval.rules.verdicts import ENDINGS
+from ioi_eval.store.files import is_torn
 from ioi_eval.store.folder import (
     RESULTS,
     RunInfo,
@@ -614,6 +615,11 @@ class Pass:
                 f"{counted(len(keys), 'row')} of this run may have the verdict of a different Python program:"
                 " an older version took the two for equal. The command that made the run judges them again:"
                 f" {', '.join(keys)}."
+            )
+        if is_torn(self._folder / RESULTS):
+            warnings.append(
+                f"The last line of {RESULTS} does not end and is in no number here. Repeat the command that"
+                " made the run, which judges it again; a line that an editor left so needs a newline."
             )
         submissions = sum(model.submissions for model in models)
         if (missing := (programs_asked_for(self._folder, self._info) or 0) - submissions) > 0:

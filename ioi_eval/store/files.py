@@ -153,6 +153,14 @@ def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
             offset += len(line)
 
 
+def is_torn(path: Path) -> bool:
+    """Return True if `lines` leaves out the last line of a file."""
+    with contextlib.suppress(OSError), path.open("rb") as stream:  # there is none, or it is empty
+        stream.seek(-1, os.SEEK_END)
+        return stream.read(1) != b"\n"
+    return False
+
+
 def cut_torn_line(path: Path) -> None:
     """Takes away what a writer that was killed left behind the last newline."""
     size = whole = path.stat().st_size if path.exists() else 0

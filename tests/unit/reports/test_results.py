@@ -155,6 +155,15 @@ def test_rows_of_two_versions_of_a_problem_are_named(some: Results, points: floa
         assert (caught.value.where, caught.value.row) == (str(path), 3)
 
 
+def test_a_last_line_without_its_end_is_told(some: Results) -> None:
+    path = some.folder / "results.jsonl"
+    assert some.summary().warnings == ()
+    path.write_bytes(path.read_bytes().removesuffix(b"\n"))
+    found = some.summary()
+    assert found.scored == 1
+    assert found.warnings[0].startswith("The last line of results.jsonl does not end and is in no number")
+
+
 def test_pandas_is_loaded_for_frames_only(some: Results) -> None:
     code = (
         "import sys; from ioi_eval import Results\n"
