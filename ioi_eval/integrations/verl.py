@@ -28,6 +28,7 @@ from ioi_eval.integrations.rewards import (
     RewardOutcome,
     RewardRow,
     Rewards,
+    text_of,
 )
 from ioi_eval.integrations.runtime import Runtime, Setup
 from ioi_eval.models import CheckerKind
@@ -40,7 +41,7 @@ _OF_VERL = frozenset({"reward_router_address", "reward_model_tokenizer"})
 
 def compute_score(
     data_source: str,
-    solution_str: str,
+    solution_str: Any,
     ground_truth: Any,
     extra_info: Mapping[str, Any] | None = None,
     on_failure: float | None = 0.0,
@@ -56,7 +57,7 @@ def compute_score(
 
 async def compute_score_async(
     data_source: str,
-    solution_str: str,
+    solution_str: Any,
     ground_truth: Any,
     extra_info: Mapping[str, Any] | None = None,
     on_failure: float | None = 0.0,
@@ -71,7 +72,7 @@ async def compute_score_async(
 
 def compute_score_batch(
     data_sources: Sequence[str],
-    solution_strs: Sequence[str],
+    solution_strs: Sequence[Any],
     ground_truths: Sequence[Any],
     extra_infos: Sequence[Mapping[str, Any] | None] | None = None,
     on_failure: float | None = 0.0,
@@ -114,14 +115,15 @@ def row_of(ground_truth: Any, extra_info: Mapping[str, Any] | None) -> RewardRow
 async def outcome(
     rewards: Rewards,
     own: Runtime,
-    solution: str,
+    solution: Any,
     row: RewardRow,
     on_failure: float | None,
     sharing: Sharing | None = None,
 ) -> RewardOutcome:
     """Return a solution's result; where nobody can say, `on_failure`, or None to hear of it."""
+    text = text_of(solution)  # InputError: not of this row alone
     try:
-        return await rewards.of_one(solution, row, own, sharing)
+        return await rewards.of_one(text, row, own, sharing)
     except IoiEvalError as error:
         if on_failure is None:
             raise

@@ -459,6 +459,13 @@ def test_an_option_that_means_nothing_is_a_mistake(options: dict[str, Any]) -> N
         compute_score("apps", RIGHT, TESTS, **options)
 
 
+def test_verl_may_give_messages_too() -> None:
+    assert compute_score("apps", [ANSWER], TESTS) == 1
+    assert compute_score("apps", None, TESTS) == 0
+    with pytest.raises(InputError, match="is no completion"):
+        compute_score("apps", 5, TESTS)
+
+
 def test_verl_names_a_number_for_failures_or_hears_of_them() -> None:
     assert compute_score("apps", RIGHT, "{", on_failure=-3.0) == -3
     with pytest.raises(CasesError):
