@@ -6,6 +6,7 @@ import asyncio
 import math
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +209,8 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
     """A row as results.jsonl has it. Raise InputError that names what is missing."""
     # Also of a results.jsonl. A table has a null where only other rows have a value.
     silent = {name for name in (*_NESTED, *_UNSAID) if columns.get(name) is None}
-    columns = whole({name: value for name, value in columns.items() if name not in silent}, {})
+    with _telling(where, number):
+        columns = whole({name: value for name, value in columns.items() if name not in silent}, {})
     row = {**_UNSAID, **columns, **{name: _within(columns[name]) for name in _NESTED if name in columns}}
     problem = next((columns[name] for name in PROBLEM_COLUMNS if columns.get(name) not in (None, "")), None)
     if problem is None:
@@ -222,9 +224,9 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
     if row["code_compiles"] is None:
         raise _unread(columns, where, number, "code_compiles", "true or false")
     if isinstance(parts := row.get("all_subtasks_results"), list):
-        row.setdefault("all_subtasks_exact_scores", [part.get("score") for part in parts])
-        summed = math.fsum(part.get("weighted_score") or 0 for part in parts)
-        row["all_subtasks_points"] = next(_numbers(columns, ("all_subtasks_points",)), summed)
+        scores = [part.get("score") if isinstance(part, Mapping) else None for part in parts]
+        row.setdefault("all_subtasks_exact_scores", scores)
+        row["all_subtasks_points"] = next(_numbers(columns, ("all_subtasks_points",)), None)
     elif columns.get("all_subtasks_results") not in (None, ""):
         raise _unread(columns, where, number, "all_subtasks_results", "a list")
     else:
@@ -249,11 +251,20 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
         }
         row["all_subtasks_results"], row["all_subtasks_exact_scores"] = [subtask], [part]
         row["all_subtasks_points"] = earned
+    with _telling(where, number):
+        result = result_of({**row, "all_subtasks_points": row["all_subtasks_points"] or 0.0})
+    if row["all_subtasks_points"] is None:
+        row["all_subtasks_points"] = math.fsum(part.weighted_score for part in result.subtasks)
+    return row
+
+
+@contextmanager
+def _telling(where: str, number: int) -> Iterator[None]:
+    """Have errors that are raised inside name the file, the row, and what a row has."""
     try:
-        result_of(row)
+        yield
     except InputError as error:
         raise error.but(where=where, row=number, remedy=_WHAT) from error
-    return row
 
 
 def _within(value: Any) -> Any:

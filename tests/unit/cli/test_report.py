@@ -279,6 +279,12 @@ def test_problems_of_two_years_from_elsewhere_are_two(cli: CommandLine) -> None:
             },
             "line 2: problem 'a' has other subtasks here than in line 1",
         ),
+        ({"problem_id": "a", "all_subtasks_results": [5]}, "line 2, field 'all_subtasks_results[0]'"),
+        (
+            {"problem_id": "a", "all_subtasks_results": [{"weighted_score": "x"}]},
+            "line 2, field 'all_subtasks_results[0]",
+        ),
+        ({"problem_id": "a", "passed": True, "test_columns": 5}, "line 2, field 'test_columns'"),
     ],
 )
 def test_what_rows_from_elsewhere_lack_is_named(cli: CommandLine, row: dict[str, Any], words: str) -> None:
