@@ -207,6 +207,7 @@ def _result_rows(file: Path) -> Iterator[dict[str, Any]]:
 
 def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str, Any]:
     """A row as results.jsonl has it. Raise InputError that names what is missing."""
+    columns = plain(columns)
     # Also of a results.jsonl. A table has a null where only other rows have a value.
     silent = {name for name in (*_NESTED, *_UNSAID) if columns.get(name) is None}
     with _telling(where, number):
@@ -220,6 +221,9 @@ def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str
         next((columns[name] for name in _KEYS if columns.get(name) not in (None, "")), f"{PLACE}{number}")
     )
     row |= {name: _UNSAID[name] for name in ("repairs", "confinement") if row[name] is None}
+    for name in ("verdict", "submission_sha256"):  # others may mean something else by them
+        if not isinstance(row.get(name), str):
+            row.pop(name, None)
     row["code_compiles"] = {**_WORDS, **_BITS}.get(str(row["code_compiles"]).lower())
     if row["code_compiles"] is None:
         raise _unread(columns, where, number, "code_compiles", "true or false")

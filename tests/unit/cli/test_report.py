@@ -202,6 +202,8 @@ def test_rows_of_a_run_are_reported_from_a_file_as_in_its_folder(cli: CommandLin
         ({"name": "a", "passed": True, "test_results": None, "compile_output": None}, 1),
         ({"name": "a", "passed": True, "code_compiles": "True", "confinement": "{'a': 'b'}"}, 1),
         ({"name": "a", "passed": True, "all_subtasks_results": ""}, 1),
+        ({"name": "a", "passed": True, "verdict": 1, "submission_sha256": None}, 1),
+        ({"name": "a", "passed": True, "generation": "\ud800"}, 1),
     ],
 )
 def test_rows_from_elsewhere_need_little(cli: CommandLine, row: dict[str, Any], points: float) -> None:
