@@ -233,9 +233,13 @@ def uses_of(result: SubmissionResult, task: Task) -> Iterator[tuple[str, int]]:
     times = [test.cpu_time for test in result.tests if test.cpu_time is not None]
     sizes = [test.memory for test in result.tests if test.memory is not None]
     if times and task.cpu_time:
-        yield "time", min(_MOST, math.ceil(max(times) / task.cpu_time / Use.STEP))
+        yield "time", _step(max(times) / task.cpu_time)
     if sizes and task.memory:
-        yield "memory", min(_MOST, math.ceil(max(sizes) / task.memory / Use.STEP))
+        yield "memory", _step(max(sizes) / task.memory)
+
+
+def _step(share: float) -> int:
+    return max(0, min(_MOST, math.ceil(share / Use.STEP)))  # somebody may have edited it to less than nothing
 
 
 def uses(tallies: Iterable[Tally]) -> tuple[Use, ...]:
