@@ -176,7 +176,9 @@ def test_rows_of_one_problem_need_not_agree(tmp_path: Path) -> None:
         assert (found.year, found.tags, found.difficulty) == (2024, ("x", "y"), "d")
 
 
-@pytest.mark.parametrize(("seconds", "step"), [(0.0, 0), (0.001, 1), (0.26, 6), (1.01, 21), (9.0, 31)])
+@pytest.mark.parametrize(
+    ("seconds", "step"), [(0.0, 0), (0.001, 1), (0.26, 6), (1.01, 21), (9.0, 31), (-1.0, 0)]
+)
 def test_a_use_is_counted_at_the_next_step_of_its_limit(seconds: float, step: int) -> None:
     """One that takes more than the limit is never counted within it."""
     test = msgspec.structs.replace(result(submission("a")).tests[0], cpu_time=seconds, memory=None)
