@@ -118,6 +118,14 @@ def _is_pistons(body: bytes) -> bool:
     return isinstance(reply, dict) and not reply.keys().isdisjoint({"message", "stack"})
 
 
+_PISTONS = frozenset({200, 400, 404, 415, 500})  # statuses of its own
+
+
+def is_between(status: int, body: bytes) -> bool:
+    """Return True for an answer of what is between, as a gateway that asks for a password."""
+    return status not in _PISTONS or (400 <= status < 500 and not _is_pistons(body))
+
+
 def limit_in(words: str) -> tuple[str, int] | None:
     """The limit that a request was over and its value, where the server names them."""
     found = _ABOVE.search(words)

@@ -18,7 +18,14 @@ import msgspec
 
 from ioi_eval.engines.cluster import LateAnswer, NoAnswer
 from ioi_eval.engines.contract import BASH, OWN
-from ioi_eval.engines.jobs.piston_api import MINIMAL, ForeignReply, decode_reply, encode_request, words_of
+from ioi_eval.engines.jobs.piston_api import (
+    MINIMAL,
+    ForeignReply,
+    decode_reply,
+    encode_request,
+    is_between,
+    words_of,
+)
 from ioi_eval.engines.piston.discovery import endpoint_url
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import (
@@ -280,12 +287,11 @@ class Wire:
         mark = token_hex(8) if worker else ""
         request = msgspec.structs.replace(request, minimal=bool(worker), mark=mark)
         answer = await self.ask("POST", url, f"{API}/execute", time, request)
-        # A gateway that takes less than the worker behind it refuses a job by itself.
-        gateways = not answer.worker and answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         other = answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
-        if worker and other and not gateways:
+        if worker and other:
             self._tokens.forget(url)
-            raise ServerReplaced(url)  # also where it refuses: another one may have other limits
+            if answer.worker or not is_between(answer.status, answer.body):
+                raise ServerReplaced(url)  # also where it refuses: another one may have other limits
         if mark and answer.request not in ("", mark):
             raise _mixed_up(_server(url))
         if len(answer.body) < _WORTH_A_THREAD:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from piston_loopback import PROFILE, Found, Loopback, always, engine_on, job, told
+from piston_loopback import PROFILE, Found, Loopback, always, engine_on, in_turn, job, told
 from support.servers import EndpointReport, Server, ServerOptions
 from support.waits import until
 
@@ -258,6 +258,24 @@ async def test_a_gateway_that_takes_no_such_body_is_no_other_worker(on: Opening)
     with pytest.raises(JobTooLarge, match="larger than the server takes"):
         await engine.execute(job())
     assert not heard and machine.probed == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (429, b'{"message": "API rate limit exceeded"}'),
+        (403, b'{"message": "Forbidden"}'),
+        (404, b"404 page not found"),
+        (400, b"<html>400 Bad Request</html>"),
+    ],
+)
+async def test_a_gateway_that_refuses_once_is_no_other_worker(on: Opening, status: int, body: bytes) -> None:
+    machine = Machine(worker="one")
+    engine, heard = await on(machine)
+    machine.answer = in_turn(always(status, body), machine._done)
+    assert (await engine.execute(job())).run.stdout == "built by 12\n"
+    assert not heard and machine.probed == 1
+    assert f"HTTP {status}" in engine.servers().standings[0].why
 
 
 async def test_a_reply_to_another_request_is_none(on: Opening) -> None:
