@@ -73,9 +73,9 @@ class Contents:
                     and self._depot.reserve(content.size)
                 ):
                     self._depot.release(content.size)
-                    self._depot.add(content)
-                    self._made.add(content.sha256)
-                    stayed[name] = msgspec.structs.replace(content, path=None)
+                    if self._depot.add(content):
+                        self._made.add(content.sha256)
+                        stayed[name] = msgspec.structs.replace(content, path=None)
             if self._depot is not None and len(self._made) > self._names:
                 self._made = {name for name in self._made if self._depot.has(name)}
                 self._names = max(_NAMES, 2 * len(self._made))

@@ -508,17 +508,24 @@ class Depot:
                 self.used += size + self._beside
             self._make_room(0)
 
-    def add(self, content: Blob) -> None:
-        """Take a copy, or a link where the file is one of ours that never changes."""
+    def add(self, content: Blob) -> bool:
+        """Take a copy, or a link to a file of ours that never changes. False: the disk is full."""
         part = self.spare()
-        if content.path is None:
-            part.write_bytes(content.read())
-        else:
-            try:
-                os.link(content.path, part)
-            except OSError:
-                shutil.copyfile(content.path, part)
-        self.keep(content.sha256, part)
+        try:
+            if content.path is None:
+                part.write_bytes(content.read())
+            else:
+                try:
+                    os.link(content.path, part)
+                except OSError:
+                    shutil.copyfile(content.path, part)
+            self.keep(content.sha256, part)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            if error.errno not in _FULL:
+                raise
+            return False
+        return True
 
     def _make_room(self, size: int) -> None:
         most = self.limit - self._coming - size

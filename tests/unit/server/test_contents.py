@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
 import hashlib
 import zlib
@@ -267,6 +268,27 @@ async def test_what_there_is_no_room_for_is_not_kept(call: Client, place: Path) 
     asked = naming(f"head -c {ROOM + 1} /dev/zero > made") | {"keep": ["made"]}
     status, reply = await call.post(f"{API}/execute", json=asked)
     assert (status, "kept" in reply, inside(place)) == (200, False, [])
+
+
+async def test_a_full_disk_takes_no_job_s_result_away(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Boxes lie in memory, and contents on a disk that others may fill."""
+
+    def elsewhere(source: str, target: Path) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    def copied(source: str, target: Path) -> None:
+        target.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("ioi_eval.store.contents.os.link", elsewhere)
+    monkeypatch.setattr("ioi_eval.store.contents.shutil.copyfile", copied)
+    made = tmp_path / "made"
+    made.write_bytes(b"a program")
+    contents = Contents(Depot(place, ROOM), 1000, Counter())
+    result = await contents.keep(JobResult(run=Stage(stdout="7"), kept={"program": str(made)}))
+    assert (result.run.stdout, result.stayed, inside(place), made.exists()) == ("7", {}, [], False)
 
 
 @pytest.mark.parametrize("keep", ["made", [1], {"made": "x"}])
