@@ -9,6 +9,7 @@ that brings scripts of its own goes as it came: nobody knows what they do.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -82,7 +83,8 @@ class KeptBuilds:
         kept = KeptBuild(stage=stage, files=tuple(files))
         size = sum(content.size for content in contents.values())
         if self._store is not None and size <= self._store.largest:
-            remembered(self._store, key, KeptBuild, lambda _: kept)
+            with contextlib.suppress(OSError):  # as where its disk is full
+                remembered(self._store, key, KeptBuild, lambda _: kept)
         return kept
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -324,6 +325,20 @@ def test_a_compiler_that_was_killed_or_lacks_a_header_is_asked_again(tmp_path: P
     kept = KeptBuilds(Store(tmp_path / "cache"))
     assert kept.keep("abcd", Stage(code=1, stderr=words), {}).stage.stderr == words
     assert kept.find("abcd") is None
+
+
+def test_a_build_for_which_the_disk_has_no_room_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(store: Store, key: str, fill: Any) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Store, "folder", full)
+    made = tmp_path / "made"
+    made.write_bytes(b"program")
+    kept = KeptBuilds(Store(tmp_path / "cache"))
+    (file,) = kept.keep("abcd", Stage(code=0), {"submission": str(made)}).files
+    assert file.content.read() == b"program" and kept.find("abcd") is None
 
 
 @pytest.mark.parametrize("changed", [(b"program", bytes(7)), (b"", b"")], ids=["zeros in it", "half of it"])
