@@ -27,6 +27,7 @@ TURNED = "became another server"
 _ANOTHER = "is another server than before"  # as ServerReplaced says it
 """Reasons why a server is left alone, of which nobody knows what it lacks, if anything."""
 
+_HUNG_UP = "ServerDisconnectedError"  # as servers of https do, without a word
 _FOREIGN = "does not answer to"  # as server/options.py says it, with what to do
 
 
@@ -159,6 +160,8 @@ def _unreachable(reason: str) -> Condition:
     remedy = "Check that the server runs and that this machine reaches it"
     if _FOREIGN in reason or "HTTP 504" in reason:  # which says what to do
         remedy = ""
+    elif reason.startswith("http://") and _HUNG_UP in reason:
+        remedy += "; if it serves https alone, write https://"
     elif "HTTP 401" in reason or "HTTP 403" in reason:
         remedy = _TOKEN
     elif MOVED in reason:

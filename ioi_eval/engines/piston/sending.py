@@ -384,6 +384,9 @@ class Wire:
             code = getattr(error.certificate_error, "verify_code", 0)
             remedy = _REMEDIES.get(code, "Name the file of its authority in SSL_CERT_FILE")
             raise NoAnswer(f"{_server(address)} cannot be reached: {reason}. {remedy}") from error
+        except aiohttp.ClientConnectorSSLError as error:
+            reason = f"{error.os_error}. Write http:// if it serves no https"
+            raise NoAnswer(f"{_server(address)} cannot be reached: {reason}") from error
         except aiohttp.ClientConnectorError as error:
             raise NoAnswer(f"{_server(address)} cannot be reached: {error.os_error or error}") from error
         except TimeoutError as error:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from ioi_eval import EmbeddedEngine, PistonEngine, discovery
+from ioi_eval.engines.piston.probe import Prober
+from ioi_eval.engines.piston.sending import Wire
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.server import Server, ServerOptions
 
@@ -55,6 +57,18 @@ async def test_a_client_that_trusts_the_authority_is_answered(
             env={**os.environ, "SSL_CERT_FILE": str(files[0])}, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         assert (await asked.communicate())[0] == b"200\n"
+
+
+async def test_http_and_https_are_told_apart(engine: EmbeddedEngine, files: tuple[Path, Path]) -> None:
+    async with (
+        Server(engine, of(*files)) as safe,
+        Server(engine, ServerOptions(port=0)) as plain,
+        Wire() as wire,
+    ):
+        mistaken = safe.url.replace("https", "http"), plain.url.replace("http", "https")
+        hung_up, garbled = [await Prober(wire).probe(url) for url in mistaken]
+    assert hung_up.findings[0].remedy.endswith("if it serves https alone, write https://")
+    assert garbled.reason.endswith("Write http:// if it serves no https")
 
 
 async def test_a_certificate_that_is_not_trusted_is_said(
