@@ -51,10 +51,12 @@ def endpoint_url(text: str) -> str:
     bare = "://" not in text
     try:
         parts = urlsplit(f"http://{text.strip()}" if bare else text.strip())
-        port = parts.port or (PORT if bare else None)
+        port = PORT if bare and parts.port is None else parts.port
     except ValueError:
         raise _not_an_address(text) from None
     if parts.scheme not in ("http", "https") or not _is_host(parts.hostname) or parts.query or parts.fragment:
+        raise _not_an_address(text)
+    if port == 0:  # which means any free one where a server listens
         raise _not_an_address(text)
     _refuse_secrets(parts)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname

@@ -49,6 +49,8 @@ def test_an_address_has_one_form(written: str, meant: str) -> None:
         "ftp://node:21",
         "node:port",
         "node:70000",
+        "node:0",
+        "https://node:0",
         "http://a b",
         "node?x=1",
         "http://node#top",
