@@ -75,9 +75,16 @@ def contest_server(
 
 
 class _Tools(MCPServer[Any]):
-    """Says in its own words which argument of a call is wrong: the SDK hands on its parser's."""
+    """Says in its own words which argument of a call is wrong: the SDK hands on its parser's, and drops one
+    that no tool has, such as `lang`.
+    """
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        known = {tool.name: tool.input_schema.get("properties", {}) for tool in await self.list_tools()}
+        if name in known and (unknown := [f"`{each}`" for each in arguments if each not in known[name]]):
+            there = ", ".join(f"`{each}`" for each in known[name]) or "none"
+            words = f"no such argument: {', '.join(unknown)}. There are: {there}"
+            raise ToolError(f"Error executing tool {name}: {words}")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:

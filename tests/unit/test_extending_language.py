@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ RIGHT = 'my ($a, $b) = split " ", <STDIN>;\nprint $a + $b, "\\n";\n'
 
 
 @pytest.fixture
-def perl(monkeypatch: pytest.MonkeyPatch) -> languages.Language:
+def perl(monkeypatch: pytest.MonkeyPatch) -> Iterator[languages.Language]:
     section = PAGE.read_text().partition("## A language\n")[2].partition("\n## ")[0]
     found: dict[str, languages.Language] = {}
     exec(section.partition("```python\n")[2].partition("```")[0], {"Language": languages.Language}, found)
@@ -36,7 +37,9 @@ def perl(monkeypatch: pytest.MonkeyPatch) -> languages.Language:
     monkeypatch.setattr(
         "ioi_eval.engines.embedded.engine.toolchains", lambda python="", *promised: asked(python, *promised)
     )
-    return found["PERL"]
+    languages._called.cache_clear()
+    yield found["PERL"]
+    languages._called.cache_clear()
 
 
 async def test_a_language_is_an_entry(perl: languages.Language, store: Store) -> None:

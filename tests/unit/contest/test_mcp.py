@@ -101,6 +101,10 @@ async def test_a_contest_over_http(mode: str) -> None:
         ({"problem": "sum", "code": ["a"]}, "`code` must be a text"),
         ({"problem": 5, "outputs": {"1": 5}}, "`problem` must be a text; `outputs.1` must be a text"),
         ({"problem": "sum", "outputs": "a"}, "`outputs` must be an object"),
+        (
+            {"problem": "sum", "code": "x", "lang": "python"},
+            "no such argument: `lang`. There are: `problem`, `code`, `language`, `outputs`",
+        ),
     ],
 )
 async def test_a_wrong_argument_is_named(arguments: dict[str, Any], says: str) -> None:
