@@ -35,8 +35,12 @@ const std::vector<Line> lines = {
      "files are opened; before Landlock's ABI 3 who may read one could empty it with a flag"},
     {everybody, Check::no_emptying_openat, {CALL(openat)}, "the same"},
     {everybody, Check::none,
-     {CALL(close), YOUNGER(nr_close_range, close_range), CALL(dup), CALL(dup3), X86(dup2)},
+     {CALL(close), CALL(dup), CALL(dup3), X86(dup2)},
      "one's own descriptors"},
+    {submission, Check::same_descriptors,
+     {YOUNGER(nr_close_range, close_range)},
+     "the same; threads that had their own would have more of them than the limit allows"},
+    {ours, Check::none, {YOUNGER(nr_close_range, close_range)}, "the same"},
     {everybody, Check::none,
      {CALL(fstat), CALL(newfstatat), CALL(statx), CALL(faccessat), YOUNGER(nr_faccessat2, faccessat2), CALL(readlinkat),
       CALL(getdents64), CALL(getcwd), CALL(chdir), CALL(fchdir), X86(stat) X86(lstat) X86(access) X86(readlink)
@@ -226,12 +230,13 @@ const char* words(Check check) {
     case Check::counted_memory: return "not shared without a file, not huge";
     case Check::advice: return "not COLD, PAGEOUT, REMOVE, MERGEABLE, nor unknown ones";
     case Check::no_flags: return "without flags";
+    case Check::same_descriptors: return "without CLOSE_RANGE_UNSHARE";
     case Check::plain_fcntl: return "DUPFD, GETFD, SETFD, GETFL, SETFL";
     case Check::plain_ioctl: return "TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX";
     case Check::plain_prctl: return "names, PR_GET_DUMPABLE, PR_CAPBSET_READ";
-    case Check::only_threads: return "threads, without CLONE_VFORK";
+    case Check::only_threads: return "threads, with CLONE_FILES, without CLONE_VFORK";
     case Check::only_forks: return "as fork calls it, as often as granted";
-    case Check::threads_or_forks: return "threads, without CLONE_VFORK; as fork calls it, as often as granted";
+    case Check::threads_or_forks: return "threads, with CLONE_FILES, without CLONE_VFORK; as fork calls it, as often as granted";
     case Check::not_of_children: return "not SIGCHLD";
     case Check::own_barrier: return "private ones";
     case Check::no_namespaces: return "no namespaces";

@@ -33,6 +33,7 @@ enum class Check {
   counted_memory,    // mmap: no shared memory without a file, no huge pages
   advice,            // madvise: on one's own pages, not on who else has a file in memory
   no_flags,          // preadv2, pwritev2
+  same_descriptors,  // close_range: of all threads
   plain_fcntl,
   plain_ioctl,
   plain_prctl,

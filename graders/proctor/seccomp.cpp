@@ -93,10 +93,12 @@ Program one_of_its_own(uint32_t self, unsigned number) {
 constexpr uint32_t new_namespaces =
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
-// A thread of the same process and nothing more, which nobody waits for.
+// A thread of the same process and nothing more, which nobody waits for. Its descriptors are those of the process: what
+// is in pipes and sockets is in no resident set, and their number bounds it.
 Program thread_only() {
-  return {load_argument(0), jump(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
-          jump(BPF_JMP | BPF_JSET | BPF_K, new_namespaces | CLONE_VFORK, 0, 1), give(answer(EAGAIN)), give(allowed)};
+  constexpr uint32_t wanted = CLONE_THREAD | CLONE_FILES;
+  return {load_argument(0), statement(BPF_ALU | BPF_AND | BPF_K, wanted | new_namespaces | CLONE_VFORK),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, wanted, 0, 1), give(allowed), give(answer(EAGAIN))};
 }
 
 // What libc's fork asks for.
@@ -206,6 +208,7 @@ Program decide(calls::Check check, pid_t self) {
     case Check::counted_memory: return counted_memory();
     case Check::advice: return one_of(2, own_pages, EINVAL);
     case Check::no_flags: return one_of(5, {0}, EOPNOTSUPP);
+    case Check::same_descriptors: return one_of(2, {0, 1 << 2 /* CLOSE_RANGE_CLOEXEC */}, EINVAL);
     case Check::plain_fcntl: return one_of(1, {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL}, EPERM);
     case Check::plain_ioctl: return one_of(1, {TCGETS, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TIOCGWINSZ}, ENOTTY);
     case Check::plain_prctl: return one_of(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA},

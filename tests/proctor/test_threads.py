@@ -138,6 +138,26 @@ def test_threads_get_no_processes(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1)
 
 
+def test_threads_have_the_same_descriptors(bench: Bench) -> None:
+    """With descriptors of its own, each of 64 would hold 13 MB in sockets, where no look finds them."""
+    source = (
+        START
+        + """
+    #include <sched.h>
+    #include <sys/syscall.h>
+    int end(void*) { syscall(SYS_exit, 0); return 0; }
+    int main() {
+      char* stack = (char*)malloc(1 << 16) + (1 << 15);
+      const int flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+      printf("%s ", clone(end, stack, flags, nullptr) < 0 ? "refused" : "a thread");
+      printf("%s", syscall(436, 3, ~0U, 2 /* CLOSE_RANGE_UNSHARE */) < 0 ? "refused" : "a table");
+    }
+    """
+    )
+    line = bench.one(source, answer="refused refused", submission=threaded(4), limits=LIMITS)
+    assert (line.end, line.score) == ("ok", 1)
+
+
 def test_memory_is_seen_after_the_first_thread_has_ended(bench: Bench) -> None:
     source = (
         START
