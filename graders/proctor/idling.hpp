@@ -64,8 +64,8 @@ class Clock {
 };
 
 // Time that the kernel tells nobody of: of a program that is on a processor, while the machine below lends that
-// processor to another machine. Who is ready to run at two looks, and has neither computed nor waited for a processor
-// in between, was kept from it.
+// processor to another machine; and of threads that have waited for one and ended between two looks. Who is ready to
+// run at both, and has neither computed nor waited for a processor in between, was kept from it.
 class Lent {
  public:
   // `did_us`: what the program has computed and waited for so far.

@@ -191,7 +191,7 @@ Usage of_process(int proc, pid_t pid_there, pid_t pid_here) {
 
 void Waits::note(int proc, const std::vector<std::string>& threads, int64_t time, bool now) {
   std::map<std::string, Thread> found;
-  pending_us_ = 0;
+  pending_us_ = 0, ready_ = false;
   for (const std::string& name : threads) {
     const Schedule schedule = schedule_of(proc, name);
     const auto at = seen_.find(name);
@@ -200,7 +200,9 @@ void Waits::note(int proc, const std::vector<std::string>& threads, int64_t time
     const bool still = known && at->second.ran_us == schedule.ran_us && at->second.waited_us == schedule.waited_us;
     const Thread thread = {schedule.ran_us, schedule.waited_us, still ? at->second.moved_at : time};
     ended_us_ += known ? thread.waited_us - at->second.waited_us : thread.waited_us;
-    if (now && still && state_of(proc, name) == 'R') pending_us_ += time - thread.moved_at;
+    const bool ready = now && state_of(proc, name) == 'R';
+    if (ready && still) pending_us_ += time - thread.moved_at;
+    ready_ = ready_ || ready;
     found.emplace(name, thread);
   }
   seen_.swap(found);

@@ -34,6 +34,8 @@ class Waits {
   // well, which the kernel tells of a thread only when it runs again. Takes as long as there are threads.
   void note(int proc, const std::vector<std::string>& threads, int64_t time, bool now);
   int64_t total_us() const { return ended_us_ + pending_us_; }
+  // Whether one of them was on a processor, or could be; known where `now` was.
+  bool ready() const { return ready_; }
 
  private:
   struct Thread {
@@ -42,6 +44,7 @@ class Waits {
   };
   std::map<std::string, Thread> seen_;
   int64_t ended_us_ = 0, pending_us_ = 0;
+  bool ready_ = false;
 };
 
 // The folders of all threads of processes, below /proc.

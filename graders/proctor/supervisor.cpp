@@ -260,7 +260,8 @@ class Supervisor {
     if (!mostly_written) usage.memory += kept;
     report_.memory = std::max(report_.memory, usage.memory);
     const int64_t disk_work = account_.asks_for_disk_work(usage.at_disk) ? meter::disk_work(proc_, child_there_) : 0;
-    account_.look({now, reaped_cpu_us_ + usage.cpu_us, waits_.total_us(), usage.ready, usage.at_disk, disk_work});
+    const bool ready = usage.ready || waits_.ready();
+    account_.look({now, reaped_cpu_us_ + usage.cpu_us, waits_.total_us(), ready, usage.at_disk, disk_work});
     const idling::Account::End end = account_.end(now);
     crowded_ = limits.processes != unlimited && usage.processes > limits.processes / crowd;
     if (end != idling::Account::End::none)

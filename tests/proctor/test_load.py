@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from crowd import crowd, one_processor, stopped_meanwhile
 from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
-from support.plans import Line, PlanLimits, PlanManager
+from support.plans import Line, PlanLimits, PlanManager, PlanSubmission
 
 # One and the same rule looks at both; that each is found is tried once for tests and once for boxes.
 pytestmark = pytest.mark.sample("own")
@@ -145,6 +145,25 @@ def test_an_interactor_that_heard_enough_has_decided(bench: Bench) -> None:
 def test_an_interactor_that_waits_for_more_has_not_decided(bench: Bench, first: str) -> None:
     line = fail_with(bench, first + " getchar(); while (getchar() != EOF);")
     assert (line.end, line.signal, line.score) == ("signal", 6, 0), line
+
+
+def test_short_threads_that_wait_for_a_processor_are_no_idling(bench: Bench) -> None:
+    """What a thread waited the kernel tells nobody once it has ended."""
+    source = f"""#include <pthread.h>
+{HEAD}
+void* empty(void*) {{ return nullptr; }}
+int main() {{
+  for (int i = 0; i < 8000; ++i) {{
+    pthread_t made;
+    if (pthread_create(&made, nullptr, empty, nullptr) != 0) return 1;
+    pthread_join(made, nullptr);
+  }}
+  puts("ran");
+}}"""
+    with one_processor(), crowd(6):
+        submission = PlanSubmission(argv=("submission",), threads=4)
+        line = bench.one(source, answer="ran", submission=submission, limits=SHORT)
+    assert (line.end, line.score) == ("ok", 1), line
 
 
 @pytest.mark.sample("own numbers-0")
