@@ -215,6 +215,8 @@ std::vector<std::string> threads_in(int proc, const std::vector<pid_t>& pids) {
   return threads;
 }
 
+int64_t waited_us(int proc, pid_t pid) { return schedule_of(proc, std::to_string(pid)).waited_us; }
+
 int64_t written(int proc, pid_t pid) { return counted(read_small(proc, std::to_string(pid) + "/io"), "wchar:"); }
 
 int64_t disk_work(int proc, pid_t pid) {

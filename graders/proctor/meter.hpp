@@ -50,6 +50,9 @@ class Waits {
 // The folders of all threads of processes, below /proc.
 std::vector<std::string> threads_in(int proc, const std::vector<pid_t>& pids);
 
+// How long the first thread of a process was ready to run and had no processor. 0 where the kernel does not tell.
+int64_t waited_us(int proc, pid_t pid);
+
 // How many bytes a process has written, whereto ever. 0 where the kernel does not tell.
 int64_t written(int proc, pid_t pid);
 

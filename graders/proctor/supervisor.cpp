@@ -188,11 +188,14 @@ class Supervisor {
 
   void wait_for_news() {
     const timespec patience = {0, crowded_ || submission_ ? poll_ns : poll_tree_ns};
-    const int64_t began = sys::now_us();
+    const int64_t began = sys::now_us() - kept_waiting_us();
     const int news = starts_ ? next_signal(patience) : sigtimedwait(&watched_, nullptr, &patience);
-    account_.slept(std::min<int64_t>(sys::now_us() - began, patience.tv_nsec / 1000));
+    account_.slept(std::min<int64_t>(sys::now_us() - kept_waiting_us() - began, patience.tv_nsec / 1000));
     if (news == SIGTERM) finish(Killed::leash);
   }
+
+  // For a processor so far. One that asks waits as long for its answer, and that is no idling.
+  int64_t kept_waiting_us() const { return starts_ ? meter::waited_us(proc_, self_there_) : 0; }
 
   // The same, and answers whoever asks for another process or thread.
   int next_signal(const timespec& patience) {

@@ -147,23 +147,37 @@ def test_an_interactor_that_waits_for_more_has_not_decided(bench: Bench, first: 
     assert (line.end, line.signal, line.score) == ("signal", 6, 0), line
 
 
-def test_short_threads_that_wait_for_a_processor_are_no_idling(bench: Bench) -> None:
-    """What a thread waited the kernel tells nobody once it has ended."""
-    source = f"""#include <pthread.h>
+SHORT_THREADS = f"""#include <pthread.h>
 {HEAD}
 void* empty(void*) {{ return nullptr; }}
 int main() {{
-  for (int i = 0; i < 8000; ++i) {{
+  int n;
+  if (scanf("%d", &n) != 1) return 2;
+  while (n-- > 0) {{
     pthread_t made;
     if (pthread_create(&made, nullptr, empty, nullptr) != 0) return 1;
     pthread_join(made, nullptr);
   }}
   puts("ran");
 }}"""
+
+
+def test_short_threads_that_wait_for_a_processor_are_no_idling(bench: Bench) -> None:
+    """What a thread waited the kernel tells nobody once it has ended."""
+    submission = PlanSubmission(argv=("submission",), threads=4)
     with one_processor(), crowd(6):
-        submission = PlanSubmission(argv=("submission",), threads=4)
-        line = bench.one(source, answer="ran", submission=submission, limits=SHORT)
+        line = bench.one(SHORT_THREADS, given="8000", answer="ran", submission=submission, limits=SHORT)
     assert (line.end, line.score) == ("ok", 1), line
+
+
+@pytest.mark.sample("the host's numbers")
+def test_who_waits_for_leave_to_start_a_thread_does_not_idle(bench: Bench) -> None:
+    """The supervisor that gives it waits for a processor itself."""
+    submission = PlanSubmission(argv=("submission",), threads=4, processes=3)
+    limits = PlanLimits(cpu_ms=10_000, wall_ms=100, hard_ms=600_000)
+    with crowd(2):
+        judged = bench.judge(SHORT_THREADS, [("4000", "ran")] * 2, submission=submission, limits=limits)
+    assert [(line.end, line.score) for line in judged.tests.values()] == [("ok", 1)] * 2, judged
 
 
 @pytest.mark.sample("own numbers-0")
