@@ -195,6 +195,9 @@ const std::vector<Line> lines = {
     {threads, Check::unix_pair,
      {CALL(socketpair)},
      "two ends in one process, and no call to hand one on: Java's channels want a pair before they read a file"},
+    {threads, Check::as_written,
+     {CALL(sendto), CALL(recvfrom)},
+     "to such a pair: Python's asyncio wakes its loop so when a thread has ended"},
     {ours, Check::none,
      {CALL(socketpair), CALL(recvmsg), CALL(sendmsg), CALL(recvfrom), CALL(sendto), CALL(shutdown), CALL(getpeername),
       CALL(getsockname)},
@@ -241,6 +244,7 @@ const char* words(Check check) {
     case Check::own_barrier: return "private ones";
     case Check::no_namespaces: return "no namespaces";
     case Check::unix_pair: return "AF_UNIX";
+    case Check::as_written: return "without flags and address";
   }
   return "";
 }

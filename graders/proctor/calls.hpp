@@ -44,6 +44,7 @@ enum class Check {
   own_barrier,       // membarrier: of the caller's own threads
   no_namespaces,     // clone
   unix_pair,         // socketpair
+  as_written,        // sendto, recvfrom: as write and read
 };
 
 struct Call {

@@ -156,6 +156,13 @@ Program limits_without_cpu(unsigned argument) {
   return program;
 }
 
+// Of sendto and recvfrom what write and read do as well: no flags, no address.
+Program as_written() {
+  return {load_argument(3), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 5), load_argument(4),
+      jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(4), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+      give(allowed), give(answer(EPERM))};
+}
+
 // Its own limits may be asked for, where there is no new one: a null pointer.
 Program own_limits(pid_t self) {
   Program program = {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0),
@@ -220,6 +227,7 @@ Program decide(calls::Check check, pid_t self) {
     case Check::own_barrier: return one_of(0, own_barriers, EINVAL);
     case Check::no_namespaces: return bits(0, new_namespaces, false, EPERM);
     case Check::unix_pair: return one_of(0, {AF_UNIX}, EPERM);
+    case Check::as_written: return as_written();
   }
   return {give(answer(EPERM))};
 }

@@ -106,6 +106,43 @@ def test_one_thread_means_none_can_be_started(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1)
 
 
+def test_a_thread_wakes_the_loop_of_asyncio(bench: Bench) -> None:
+    source = """
+import asyncio, signal, sys, time
+async def main():
+    loop, rung = asyncio.get_running_loop(), asyncio.Event()
+    line = await loop.run_in_executor(None, lambda: time.sleep(0.1) or sys.stdin.readline())
+    loop.add_signal_handler(signal.SIGALRM, rung.set)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    await rung.wait()
+    print(line)
+asyncio.run(main())
+"""
+    line = bench.one(source, given="ran\n", answer="ran", language="python", limits=LIMITS)
+    assert (line.end, line.score) == ("ok", 1), line
+
+
+def test_words_to_a_pair_have_no_address(bench: Bench) -> None:
+    source = """
+    #include <cstdio>
+    #include <sys/socket.h>
+    int main() {
+      int ends[2], got = 0;
+      char word[] = "word";
+      sockaddr nobody = {};
+      socklen_t size = sizeof nobody;
+      if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || send(ends[0], word, 4, 0) != 4) return 1;
+      got += sendto(ends[0], word, 4, 0, &nobody, size) >= 0;
+      got += send(ends[0], word, 4, MSG_OOB) >= 0;
+      got += recvfrom(ends[1], word, 4, 0, &nobody, &size) >= 0;
+      got += recv(ends[1], word, 4, MSG_PEEK) >= 0;
+      printf("%d %zd", got, recv(ends[1], word, 4, 0));
+    }
+    """
+    line = bench.one(source, answer="0 4", submission=threaded(4), limits=LIMITS)
+    assert (line.end, line.score) == ("ok", 1), line
+
+
 @pytest.mark.parametrize("bench", [LANDLOCK_ALONE], ids=["landlock"], indirect=True)
 def test_a_bomb_of_threads_takes_none_of_others(bench: Bench) -> None:
     """Where the kernel counts all that one user runs: none may grow between two looks."""
