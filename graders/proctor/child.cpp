@@ -337,8 +337,9 @@ pid_t own_pid(int proc) {
 }
 
 bool asks_for_threads(const room::Room& room, const Program& program) {
-  return program.profile == seccomp::Profile::submission && program.threads &&
-      program.limits.threads != unlimited && room.seccomp && !room.user;
+  const bool can_ask = room.counts || room.landlock_abi > 0;  // kernels that have these let the asked say yes
+  return program.profile == seccomp::Profile::submission && program.threads && !program.instead &&
+      program.limits.threads != unlimited && room.seccomp && can_ask;
 }
 
 void arrange_shared_mounts(const room::Room& room) {

@@ -215,6 +215,14 @@ std::vector<std::string> threads_in(int proc, const std::vector<pid_t>& pids) {
   return threads;
 }
 
+bool any_moves(int proc, const std::vector<pid_t>& pids) {
+  for (const std::string& thread : threads_in(proc, pids)) {
+    const char state = state_of(proc, thread);
+    if (state == 'R' || state == 'D') return true;
+  }
+  return false;
+}
+
 int64_t waited_us(int proc, pid_t pid) { return schedule_of(proc, std::to_string(pid)).waited_us; }
 
 int64_t written(int proc, pid_t pid) { return counted(read_small(proc, std::to_string(pid) + "/io"), "wchar:"); }

@@ -385,7 +385,8 @@ struct Answer {
   uint32_t flags;
 };
 
-constexpr unsigned long receive = _IOWR('!', 0, Asked), send = _IOWR('!', 1, Answer);
+constexpr unsigned long receive = _IOWR('!', 0, Asked), send = _IOWR('!', 1, Answer),
+    take_turns = _IOW('!', 4, uint64_t);
 
 }  // namespace
 
@@ -407,6 +408,8 @@ sys::Fd ask_for_starts(bool threads) {
   };
   sys::Fd asked = install(with_listener | undisturbed);
   if (!asked.valid() && errno == EINVAL) asked = install(with_listener);
+  // Who asks and who answers take turns: on one processor each is woken sooner. From 6.6 on.
+  if (asked.valid()) ioctl(asked.get(), take_turns, 1UL);
   return asked;
 }
 
@@ -417,11 +420,14 @@ std::optional<Starts::Question> Starts::next() const {
   return Question{asked.id, asked.call.nr == SYS_clone && (asked.call.args[0] & CLONE_THREAD)};
 }
 
-bool Starts::reply(const Question& question, bool granted) const {
+void Starts::answer(const Question& question) {
+  const bool granted = question.thread || left_ > 0;
   Answer answer = {question.id, 0, granted ? 0 : -EAGAIN, granted ? go_on : 0};
-  if (ioctl(asked_.get(), send, &answer) == 0) return true;
-  if (errno == ENOENT) return false;
-  sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
+  if (ioctl(asked_.get(), send, &answer) != 0) {
+    if (errno == ENOENT) return;  // who asked is gone
+    sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
+  }
+  if (!question.thread) granted ? (--left_, ++granted_) : ++refused_;
 }
 
 bool available() {

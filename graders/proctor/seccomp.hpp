@@ -40,31 +40,21 @@ class Starts {
   // `most`: processes in all, whatever became of those before.
   Starts(sys::Fd asked, int most) : asked_(std::move(asked)), left_(most) {}
 
+  struct Question {
+    uint64_t id;
+    bool thread;  // not a process
+  };
+
   int descriptor() const { return asked_.get(); }
-  // The one who asks; EAGAIN where nothing is left, or `another_thread` says no.
-  template <typename Allowed>
-  void answer(const Allowed& another_thread) {
-    const std::optional<Question> question = next();
-    if (!question) return;
-    const bool granted = question->thread ? another_thread() : left_ > 0;
-    const bool heard = reply(*question, granted);
-    if (question->thread || !heard) return;
-    granted ? (--left_, ++granted_) : ++refused_;
-  }
+  // Who asks next; nobody where the one is gone.
+  std::optional<Question> next() const;
+  // Lets a thread start, and a process where any is left; else that fails with EAGAIN.
+  void answer(const Question& question);
   int granted() const { return granted_; }
   // Asked for again and again, which costs us more than whoever asks.
   bool too_many() const { return refused_ > 16; }
 
  private:
-  struct Question {
-    uint64_t id;
-    bool thread;
-  };
-
-  // Nothing, or false, where who asked is gone.
-  std::optional<Question> next() const;
-  bool reply(const Question& question, bool granted) const;
-
   sys::Fd asked_;
   int left_, granted_ = 0, refused_ = 0;
 };

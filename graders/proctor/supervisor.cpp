@@ -30,6 +30,10 @@ constexpr int64_t look_us = 250 * 1000;  // between two looks at a folder
 constexpr int64_t notes_us = 50 * 1000;  // between two looks at what many threads waited
 // A thread that was joined is counted for a moment longer.
 constexpr int64_t threads_about_to_end = 8;
+// How long a thread too many waits for others to end, which compute so much or do not move at so many looks. It may
+// hold a lock of its runtime that they want: then it starts, until there are twice as many as may be.
+constexpr int looks_of_patience = 2;
+constexpr int64_t cpu_of_patience_us = 20 * 1000;
 
 int64_t cpu_of(const rusage& usage) {
   return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000LL + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
@@ -53,6 +57,9 @@ class Supervisor {
     start();
     while (!ended_) {
       wait_for_news();
+      if (only_answered_ && sys::now_us() < look_due_) continue;
+      look_due_ = sys::now_us() + poll_ns / 1000;
+      tell_sleep();
       note_waits();  // of one that has ended, too, before nobody knows of it any more
       ticks_us_ = std::max(ticks_us_, meter::ticks_us(child_));  // the same
       if (program_.talks) report_.written = std::max(report_.written, meter::written(proc_, child_there_));
@@ -158,6 +165,7 @@ class Supervisor {
     child_there_ = news.there;
     started_at_ = news.started_us;
     account_.start(started_at_);
+    waited_us_ = starts_ ? meter::waited_us(proc_, self_there_) : 0;
   }
 
   // Everything else goes at once, hundreds of tests' files among it, so that it is closed once and not again by the
@@ -188,23 +196,38 @@ class Supervisor {
 
   void wait_for_news() {
     const timespec patience = {0, crowded_ || submission_ ? poll_ns : poll_tree_ns};
-    const int64_t began = sys::now_us() - kept_waiting_us();
+    const int64_t began = sys::now_us();
     const int news = starts_ ? next_signal(patience) : sigtimedwait(&watched_, nullptr, &patience);
-    account_.slept(std::min<int64_t>(sys::now_us() - kept_waiting_us() - began, patience.tv_nsec / 1000));
+    slept_us_ += std::min<int64_t>(sys::now_us() - began, patience.tv_nsec / 1000);
     if (news == SIGTERM) finish(Killed::leash);
   }
 
-  // For a processor so far. One that asks waits as long for its answer, and that is no idling.
-  int64_t kept_waiting_us() const { return starts_ ? meter::waited_us(proc_, self_there_) : 0; }
+  // But for what it waited for a processor: one that asks waits as long for its answer, and that is no idling.
+  void tell_sleep() {
+    const int64_t waited = starts_ ? meter::waited_us(proc_, self_there_) : 0;
+    account_.slept(std::max<int64_t>(0, slept_us_ - (waited - waited_us_)));
+    slept_us_ = 0, waited_us_ = waited;
+  }
 
   // The same, and answers whoever asks for another process or thread.
   int next_signal(const timespec& patience) {
-    pollfd both[] = {{signals_.get(), POLLIN, 0}, {starts_->descriptor(), POLLIN, 0}};
+    pollfd both[] = {{signals_.get(), POLLIN, 0}, {starts_->descriptor(), static_cast<short>(held_ ? 0 : POLLIN), 0}};
     ppoll(both, 2, &patience, nullptr);
-    if (both[1].revents & POLLIN) starts_->answer([&] { return one_more_thread(); });
-    if (threads_ > most_threads()) finish(Killed::threads);
+    only_answered_ = (both[1].revents & POLLIN) && !both[0].revents;
+    if (both[1].revents & POLLIN) hear();
     const timespec none = {};
     return both[0].revents ? sigtimedwait(&watched_, nullptr, &none) : 0;
+  }
+
+  // A thread too many waits. Runtimes join threads before they have ended: on a busy machine those that end crowd, and
+  // want a processor first.
+  void hear() {
+    const std::optional<seccomp::Starts::Question> question = starts_->next();
+    if (!question) return;
+    if (question->thread && room_.layers.on("polling") && !one_more_thread())
+      held_ = question, held_since_cpu_us_ = -1, still_ = 0;
+    else
+      starts_->answer(*question);
   }
 
   // Collects every process that has ended. Orphans come here too: this process is the first of its namespace, or a
@@ -273,7 +296,7 @@ class Supervisor {
       finish(Killed::cpu);
     else if ((limits.processes != unlimited && usage.processes > limits.processes) || (starts_ && starts_->too_many()))
       finish(Killed::processes);
-    else if (too_many_threads())
+    else if (too_many_threads(reaped_cpu_us_ + usage.cpu_us))
       finish(Killed::threads);
     else if (wrote_too_much() || (too_much && mostly_written))
       finish(Killed::disk);
@@ -282,10 +305,31 @@ class Supervisor {
   }
 
   // RLIMIT_NPROC would count the threads of everything that the same user runs, so they are counted here.
-  bool too_many_threads() {
+  bool too_many_threads(int64_t cpu_us) {
     if (program_.limits.threads == unlimited) return false;
+    if (held_) return is_held_for_good(cpu_us);
     threads_ = count_threads();
-    return threads_ > most_threads();
+    return threads_ > most_threads() && !(starts_ && asks_for_threads(room_, program_));
+  }
+
+  // Whether those that were there already stay.
+  bool is_held_for_good(int64_t cpu_us) {
+    threads_ = count_threads() + 1;
+    if (threads_ <= most_threads()) {
+      let_the_held_go();
+      return false;
+    }
+    if (held_since_cpu_us_ < 0) held_since_cpu_us_ = cpu_us;
+    still_ = meter::any_moves(proc_, processes()) ? 0 : still_ + 1;
+    if (still_ <= looks_of_patience && cpu_us - held_since_cpu_us_ <= cpu_of_patience_us) return false;
+    if (threads_ > most_threads() + program_.limits.threads) return true;
+    let_the_held_go();
+    return false;
+  }
+
+  void let_the_held_go() {
+    starts_->answer(*held_);
+    held_.reset();
   }
 
   int64_t most_threads() const {
@@ -376,11 +420,13 @@ class Supervisor {
   sigset_t watched_;
   Report report_ = {};
   pid_t child_ = -1, child_there_ = -1, self_there_ = -1;
-  bool ended_ = false, crowded_ = false;
+  std::optional<seccomp::Starts::Question> held_;
+  int still_ = 0;  // looks at which nothing moved
+  bool ended_ = false, crowded_ = false, only_answered_ = false;
   meter::Waits waits_;
   idling::Account account_;
   int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0,
-          ticks_us_ = 0, threads_ = 1;
+          ticks_us_ = 0, threads_ = 1, look_due_ = 0, held_since_cpu_us_ = -1, slept_us_ = 0, waited_us_ = 0;
 };
 
 }  // namespace

@@ -100,6 +100,33 @@ def test_as_many_as_were_granted(bench: Bench, source: str) -> None:
     assert (line.end, line.score) == ("ok", 1)
 
 
+def test_threads_that_were_joined_may_end_late(bench: Bench) -> None:
+    """Java says that a thread has ended before it has, and starts the next one: ended ones crowd."""
+    source = (
+        START
+        + """
+    #include <atomic>
+    #include <ctime>
+    std::atomic<int> ended{0};
+    void* late(void*) {
+      ++ended;
+      timespec used;
+      do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used); while (used.tv_nsec < 2000000);
+      return nullptr;
+    }
+    int main() {
+      for (int i = 0; i < 200; ++i) {
+        if (!start(late)) return 1;
+        while (ended <= i) usleep(10);
+      }
+      printf("ran");
+    }
+    """
+    )
+    line = bench.one(source, answer="ran", submission=threaded(4), limits=LIMITS)
+    assert (line.end, line.score) == ("ok", 1), line
+
+
 def test_one_thread_means_none_can_be_started(bench: Bench) -> None:
     source = START + 'int main() { printf(start(body) ? "started" : "refused"); }'
     line = bench.one(source, answer="refused", submission=threaded(1), limits=LIMITS)
