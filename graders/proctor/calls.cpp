@@ -239,7 +239,8 @@ const char* words(Check check) {
     case Check::plain_prctl: return "names, PR_GET_DUMPABLE, PR_CAPBSET_READ";
     case Check::only_threads: return "threads, with CLONE_FILES, without CLONE_VFORK";
     case Check::only_forks: return "as fork calls it, as often as granted";
-    case Check::threads_or_forks: return "threads, with CLONE_FILES, without CLONE_VFORK; as fork calls it, as often as granted";
+    case Check::threads_or_forks:
+      return "threads, with CLONE_FILES, without CLONE_VFORK; as fork calls it, as often as granted";
     case Check::not_of_children: return "not SIGCHLD";
     case Check::own_barrier: return "private ones";
     case Check::no_namespaces: return "no namespaces";

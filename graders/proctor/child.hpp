@@ -9,9 +9,8 @@ namespace process {
 // job's nor /proc.
 void arrange_shared_mounts(const room::Room& room);
 
-// Whether each thread is asked for. A crowd that grew between two looks would have others' programs refused theirs: the
-// kernel counts a program's threads with all that the same user runs, but in a user namespace of its own. And those that
-// were joined would crowd on a busy machine.
+// Whether each thread is asked for. Else a crowd that grew between two looks would take the threads of others, as the
+// kernel counts all that a user runs, but in a user namespace of its own; and ended ones would crowd on a busy machine.
 bool asks_for_threads(const room::Room& room, const Program& program);
 
 // Becomes the program; `news` is the pipe to the supervisor. `starts`: the socket that leads there, where the program
