@@ -165,7 +165,7 @@ REQUESTS = (
     Knocking(
         name="participant-as-an-argument",
         body=call("standing", participant="heron", token=HERON),
-        told='"participant":"otter"',
+        told="no such argument: `participant`, `token`",
     ),
     *(
         Knocking(name=f"problem-{name}", body=call("statement", problem=label), told="no problem")

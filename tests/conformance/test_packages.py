@@ -80,6 +80,7 @@ async def test_full_points_are_solved_whatever_a_sample_earns(
     assert (model.solved, model.problems_solved, model.pass_at[0].value) == (1, 1, pytest.approx(1 / 3))
     (problem,) = load_problems(FOLDER / package).values()
     swapped = {"accepted": "partially_accepted", "partially_accepted": "accepted", "wrong_answer": "rejected"}
+    swapped["accepted, AC"] = "partially_accepted"
     wrong = [replace(one, expected=swapped[one.expected]) for one in problem.solutions]
     submissions, cases = of_packages({package: replace(problem, solutions=tuple(wrong))})
     results = {sent.key: result_of(rows[sent.row["solution"]]) for sent in submissions}

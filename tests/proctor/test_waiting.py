@@ -292,6 +292,9 @@ def marks() -> list[str]:
 def test_the_kernel_tells_the_same_of_a_process(room: Bench, library: bytes, marks: list[str]) -> None:
     _, started = looked_at(room, None, marks, seen)
     _, forked = looked_at(room, library, marks, seen)
+    # A started one asks for its threads, by a filter more.
+    filters = [int(each.pop("Seccomp_filters")[0]) for each in (forked, started)]
+    assert filters[1] - filters[0] == ("seccomp" in room.layers)
     assert forked == started
     assert (forked["NoNewPrivs"], forked["Seccomp"]) == (["1"], ["2"])
     assert {tuple(forked[name]) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {("0" * 16,)}
