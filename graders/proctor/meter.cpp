@@ -216,10 +216,8 @@ std::vector<std::string> threads_in(int proc, const std::vector<pid_t>& pids) {
 }
 
 bool any_moves(int proc, const std::vector<pid_t>& pids) {
-  for (const std::string& thread : threads_in(proc, pids)) {
-    const char state = state_of(proc, thread);
-    if (state == 'R' || state == 'D') return true;
-  }
+  for (const std::string& thread : threads_in(proc, pids))
+    if (state_of(proc, thread) == 'R') return true;
   return false;
 }
 

@@ -59,7 +59,7 @@ int64_t written(int proc, pid_t pid);
 // A number that grows when a disk works for a process, or swap does.
 int64_t disk_work(int proc, pid_t pid);
 
-// Whether any thread of processes computes, could compute, or waits for a disk.
+// Whether any thread of processes computes, or could.
 bool any_moves(int proc, const std::vector<pid_t>& pids);
 
 // How many threads a process has, 0 when it is gone.

@@ -285,6 +285,7 @@ class Supervisor {
     const bool too_much = over();
     if (!mostly_written) usage.memory += kept;
     report_.memory = std::max(report_.memory, usage.memory);
+    if (held_) usage.at_disk = false;  // a signal that came meanwhile has put it into that state, and no disk
     const int64_t disk_work = account_.asks_for_disk_work(usage.at_disk) ? meter::disk_work(proc_, child_there_) : 0;
     const bool ready = usage.ready || waits_.ready();
     account_.look({now, reaped_cpu_us_ + usage.cpu_us, waits_.total_us(), ready, usage.at_disk, disk_work});

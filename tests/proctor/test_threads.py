@@ -127,6 +127,37 @@ def test_threads_that_were_joined_may_end_late(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1), line
 
 
+@pytest.mark.parametrize(
+    ("often_us", "end", "score"), [(0, "ok", 1), (2000, "wall", 0)], ids=["once", "often"]
+)
+def test_who_waits_for_others_to_end_waits_for_no_disk(
+    bench: Bench, often_us: int, end: str, score: float
+) -> None:
+    """The kernel says so of one to whom a signal comes meanwhile, and starts no thread before that was heard."""
+    source = (
+        START
+        + """
+    #include <csignal>
+    #include <sched.h>
+    #include <sys/syscall.h>
+    #include <sys/time.h>
+    void* deaf(void*) { sigset_t all; sigfillset(&all); pthread_sigmask(SIG_BLOCK, &all, nullptr); return body(nullptr); }
+    int ending(void*) { syscall(SYS_exit, 0); return 0; }
+    int main() {
+      for (int i = 0; i < 12; ++i) if (!start(deaf)) return 1;
+      signal(SIGALRM, [](int) {});
+      const itimerval soon = {{0, OFTEN}, {0, 2000}};
+      setitimer(ITIMER_REAL, &soon, nullptr);
+      const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+      if (clone(ending, (char*)malloc(1 << 16) + (1 << 15), flags, nullptr) > 0) printf("ran");
+    }
+    """
+    ).replace("OFTEN", str(often_us))
+    limits = PlanLimits(cpu_ms=5000, wall_ms=500, hard_ms=20000, memory=512 << 20)
+    line = bench.one(source, answer="ran", submission=threaded(4), limits=limits)
+    assert (line.end, line.score, line.stalled) == (end, score, False), line
+
+
 def test_one_thread_means_none_can_be_started(bench: Bench) -> None:
     source = START + 'int main() { printf(start(body) ? "started" : "refused"); }'
     line = bench.one(source, answer="refused", submission=threaded(1), limits=LIMITS)
