@@ -211,8 +211,10 @@ class Supervisor {
 
   // The same, and answers whoever asks for another process or thread.
   int next_signal(const timespec& patience) {
-    pollfd both[] = {{signals_.get(), POLLIN, 0}, {starts_->descriptor(), static_cast<short>(held_ ? 0 : POLLIN), 0}};
+    const int asked = nobody_asks_ ? -1 : starts_->descriptor();
+    pollfd both[] = {{signals_.get(), POLLIN, 0}, {asked, static_cast<short>(held_ ? 0 : POLLIN), 0}};
     ppoll(both, 2, &patience, nullptr);
+    if (both[1].revents & POLLHUP) nobody_asks_ = true;  // all are ending, which takes long with much memory
     only_answered_ = (both[1].revents & POLLIN) && !both[0].revents;
     if (both[1].revents & POLLIN) hear();
     const timespec none = {};
@@ -423,7 +425,7 @@ class Supervisor {
   pid_t child_ = -1, child_there_ = -1, self_there_ = -1;
   std::optional<seccomp::Starts::Question> held_;
   int still_ = 0;  // looks at which nothing moved
-  bool ended_ = false, crowded_ = false, only_answered_ = false;
+  bool ended_ = false, crowded_ = false, only_answered_ = false, nobody_asks_ = false;
   meter::Waits waits_;
   idling::Account account_;
   int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 
 import pytest
 from harness import LANDLOCK_ALONE, Bench
@@ -156,6 +157,31 @@ def test_who_waits_for_others_to_end_waits_for_no_disk(
     limits = PlanLimits(cpu_ms=5000, wall_ms=500, hard_ms=20000, memory=512 << 20)
     line = bench.one(source, answer="ran", submission=threaded(4), limits=limits)
     assert (line.end, line.score, line.stalled) == (end, score, False), line
+
+
+@pytest.mark.once
+def test_nobody_listens_in_vain_while_a_program_ends(bench: Bench) -> None:
+    """Its memory is what takes long then, and nobody is left who could ask."""
+    source = """
+    #include <cstdio>
+    #include <cstdlib>
+    int main() {
+      volatile char* room = (char*)malloc(300 << 20);
+      for (int i = 0; i < 300 << 20; i += 4096) room[i] = 1;
+      puts("ran");
+    }
+    """
+    bench.compiled(source)
+
+    def own_us(threads: int) -> float:
+        before = getrusage(RUSAGE_CHILDREN)
+        judged = bench.judge(source, [("", "ran")] * 3, submission=threaded(threads), limits=LIMITS)
+        after = getrusage(RUSAGE_CHILDREN)
+        assert [line.end for line in judged.tests.values()] == ["ok"] * 3, judged
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return used * 1e6 - sum(line.cpu_us for line in judged.tests.values())
+
+    assert own_us(4) < 2 * own_us(1) + 25_000
 
 
 def test_one_thread_means_none_can_be_started(bench: Bench) -> None:
