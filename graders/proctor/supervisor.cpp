@@ -65,6 +65,7 @@ class Supervisor {
       if (program_.talks) report_.written = std::max(report_.written, meter::written(proc_, child_there_));
       reap(WNOHANG);
       if (!ended_) enforce();
+      waited_us_ = kept_waiting_us();
     }
     account_.finish(ended_at_, reaped_cpu_us_, waits_.total_us());
     report_.wall_us = ended_at_ - started_at_;
@@ -165,7 +166,7 @@ class Supervisor {
     child_there_ = news.there;
     started_at_ = news.started_us;
     account_.start(started_at_);
-    waited_us_ = starts_ ? meter::waited_us(proc_, self_there_) : 0;
+    waited_us_ = kept_waiting_us();
   }
 
   // Everything else goes at once, hundreds of tests' files among it, so that it is closed once and not again by the
@@ -198,16 +199,18 @@ class Supervisor {
     const timespec patience = {0, crowded_ || submission_ ? poll_ns : poll_tree_ns};
     const int64_t began = sys::now_us();
     const int news = starts_ ? next_signal(patience) : sigtimedwait(&watched_, nullptr, &patience);
-    slept_us_ += std::min<int64_t>(sys::now_us() - began, patience.tv_nsec / 1000);
+    const int64_t took_us = sys::now_us() - began;
+    took_us_ += took_us, slept_us_ += std::min<int64_t>(took_us, patience.tv_nsec / 1000);
     if (news == SIGTERM) finish(Killed::leash);
   }
 
   // But for what it waited for a processor: one that asks waits as long for its answer, and that is no idling.
   void tell_sleep() {
-    const int64_t waited = starts_ ? meter::waited_us(proc_, self_there_) : 0;
-    account_.slept(std::max<int64_t>(0, slept_us_ - (waited - waited_us_)));
-    slept_us_ = 0, waited_us_ = waited;
+    account_.slept(std::clamp<int64_t>(took_us_ - (kept_waiting_us() - waited_us_), 0, slept_us_));
+    took_us_ = slept_us_ = 0;
   }
+
+  int64_t kept_waiting_us() const { return starts_ ? meter::waited_us(proc_, self_there_) : 0; }
 
   // The same, and answers whoever asks for another process or thread.
   int next_signal(const timespec& patience) {
@@ -429,7 +432,8 @@ class Supervisor {
   meter::Waits waits_;
   idling::Account account_;
   int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, largest_reaped_ = 0, look_again_ = 0, note_again_ = 0,
-          ticks_us_ = 0, threads_ = 1, look_due_ = 0, held_since_cpu_us_ = -1, slept_us_ = 0, waited_us_ = 0;
+          ticks_us_ = 0, threads_ = 1, look_due_ = 0, held_since_cpu_us_ = -1, took_us_ = 0, slept_us_ = 0,
+          waited_us_ = 0;
 };
 
 }  // namespace
