@@ -188,21 +188,6 @@ def test_who_sleeps_is_ended(bench: Bench, busy: int) -> None:
     assert (line.end, line.signal) == ("wall", 9)
 
 
-@pytest.mark.long
-def test_who_may_ask_for_threads_sleeps_no_longer(bench: Bench) -> None:
-    """What its supervisor waits for a processor is no sleep of that one, and is taken off once."""
-    source = "#include <unistd.h>\nint main() { for (;;) sleep(9); }"
-    limits = PlanLimits(cpu_ms=1000, wall_ms=800, hard_ms=5000)
-    bench.compiled(source)
-    with one_processor(), crowd(6):
-        asks, does_not = (
-            bench.one(source, submission=PlanSubmission(argv=("submission",), threads=threads), limits=limits)
-            for threads in (4, 1)
-        )
-    assert (asks.end, does_not.end) == ("wall", "wall")
-    assert asks.wall_us < 1.14 * does_not.wall_us
-
-
 @pytest.mark.alike
 @pytest.mark.sample("")
 def test_who_has_computed_and_sleeps_then_is_ended(bench: Bench) -> None:
