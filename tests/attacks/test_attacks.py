@@ -168,8 +168,8 @@ async def test_no_python_succeeds(
         assert not faults(await programs(scorer, ground, again, way=expected, compared=True))
     assert not faults(await functions(scorer, ground, FUNCTIONS[THIRDS[third]], way=expected))
     judged = [stage for stage in stayed if stage is not None]
-    assert len(judged) == len(stayed)
-    assert len(judged) >= 3 if stays else not judged
+    # Elsewhere a build asks for such a proctor, unless it is kept, and is told that there is none.
+    assert len(judged) == len(stayed) >= 3 if stays else not judged
 
 
 @pytest.mark.sample("everything-Communication")
