@@ -163,7 +163,7 @@ int main() {{
 
 
 def test_short_threads_that_wait_for_a_processor_are_no_idling(bench: Bench) -> None:
-    """What a thread waited the kernel tells nobody once it has ended."""
+    """Once a thread has ended, the kernel tells nobody how long it had waited."""
     submission = PlanSubmission(argv=("submission",), threads=4)
     with one_processor(), crowd(6):
         line = bench.one(SHORT_THREADS, given="8000", answer="ran", submission=submission, limits=SHORT)
