@@ -131,12 +131,7 @@ _AS_JSON = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')  # n
 _SERVED = ("choices", "output", "candidates", "content")  # lists in answers of servers
 # Of an answer in a batch; Gemini has no candidates where it refused the prompt.
 _ANSWERED = ("body", "candidates", "promptFeedback", "usageMetadata")
-_CHOICE = {
-    "message",
-    "content",
-    "finish_reason",
-    "finishReason",
-}  # a reply has one of these
+_CHOICE = {"message", "content", "finish_reason", "finishReason"}  # a reply has one of these
 # Types of an answer's parts.
 _PARTS = THOUGHTS | {"function_call", "output_text", "refusal", "text", "tool_call", "tool_use"}
 _PLUS = re.compile(r"(HumanEval|Mbpp)/\d+")
