@@ -21,7 +21,6 @@ sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 
 import leftovers  # only now can they be found
 from building import SOURCES, built_once
-from cost import Costs
 from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
 from forks import Forks
 from repeating import Repeating
@@ -36,7 +35,7 @@ from ioi_eval.store.compiling import sources_digest
 __all__ = ["bench", "binaries", "compiled", "kept", "library", "proctor", "shared", "workshop"]
 
 # A busy machine is slow, and a slow test is not a failed one. No change is stopped by chance: properties are
-# tried on the same few examples each time, and on many at random by scripts/test --long
+# tried on the same few examples each time, and on many at random by scripts/test --nightly
 # (--hypothesis-profile=random).
 _patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("derandomized", _patient, derandomize=True, max_examples=25)
@@ -123,10 +122,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--another-user", action="store_true", help="Leave out what does not depend on the user."
     )
-    parser.addoption(
-        "--most-cpu", metavar="S", type=float, help="Fail tests that take more CPU time than that."
-    )
-    parser.addoption("--costs", metavar="FILE", help="Write what each test costs, in seconds of CPU.")
     parser.addoption("--shuffled", metavar="N", type=int, help="Run tests in a random order, the N-th.")
     parser.addoption("--beside", metavar="N", type=int, default=0, help="Keep N other processes busy.")
     parser.addoption("--outcomes", metavar="FILE", help="Write what became of each test.")
@@ -162,7 +157,6 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until all is loaded
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.pluginmanager.register(Costs(config.getoption("--most-cpu"), config.getoption("--costs")))
     config.pluginmanager.register(Repeating(config))
     if config.getoption("--forks") > 1:
         config.pluginmanager.register(Forks(config.getoption("--forks")))

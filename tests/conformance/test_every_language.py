@@ -163,7 +163,7 @@ def example(language: Language) -> str:
 
 @pytest.fixture
 async def example_result(scorer: Scorer, language: Language) -> SubmissionResult:
-    """Apart from the test, whose cost has a bound: it is the compiler's, Kotlin's most of all."""
+    """Return the judged example of the language."""
     needs(language.name)
     return await score(scorer, example(language), language.name)
 

@@ -115,4 +115,4 @@ def test_the_first_result_comes_by_line_twenty() -> None:
 
 def test_continuous_integration_runs_the_same_commands() -> None:
     commands = re.findall(r"^(\./.*) \|\| status=1$", (ROOT / ".ci" / "run").read_text(), re.M)
-    assert commands == ["./scripts/test", "./scripts/test --long"]
+    assert commands == ["./scripts/test", "./scripts/test --merge"]
