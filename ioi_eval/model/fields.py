@@ -168,13 +168,19 @@ class Fields:
         return read
 
 
-def parse_json(text: str) -> Any:
-    """Return what a JSON text says. ValueError: broken, nested too deeply, or not a number, as NaN."""
+def parse_json(text: str, pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """Return the value of a JSON text.
+
+    `pairs_hook` makes an object from its pairs; by default a key that occurs twice is refused.
+
+    Raises:
+        ValueError: if the text is broken, nested too deeply, or has a number such as NaN.
+    """
 
     def refuse(name: str) -> NoReturn:
         raise ValueError(f"{name} is not a JSON number")
 
-    return json.loads(shallow(text), parse_constant=refuse, object_pairs_hook=distinct)
+    return json.loads(shallow(text), parse_constant=refuse, object_pairs_hook=pairs_hook or distinct)
 
 
 class Twice(ValueError):

@@ -8,13 +8,14 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, NamedTuple
 
 import yaml
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Faults, Fields, near, nearest, parse_json, shown
+from ioi_eval.model.fields import Faults, Fields, distinct, near, nearest, parse_json, shown
 from ioi_eval.model.languages import of_suffix
 from ioi_eval.model.values import (
     Blob,
@@ -264,12 +265,16 @@ def led_by(first: NamedBlob, files: Iterable[NamedBlob]) -> tuple[NamedBlob, ...
 def read_mapping(
     folder: Path, file: str, faults: Faults, fill: Callable[[bytes], bytes] = bytes
 ) -> dict[str, Any] | None:
-    """Return the object in a file of JSON or YAML, or None after a fault. `fill` changes the text before."""
+    """Return the object in a file of JSON or YAML, or None after a fault. `fill` changes the text before.
+
+    A key that occurs twice is a note if that changes no score, and a fault otherwise.
+    """
+    repeated = list[str]()
     remedy = "Correct it in the file"
     is_json = file.endswith(".json")
     try:
         text = fill((folder / file).read_bytes()).decode("utf-8-sig")
-        value = parse_json(text) if is_json else _parsed(text)
+        value = parse_json(text, partial(_object_of, repeated)) if is_json else _parsed(text, repeated)
     except FileNotFoundError:
         faults.add("missing file", file, remedy="Add it; is this the package's folder?")
     except UnicodeDecodeError as error:
@@ -284,6 +289,8 @@ def read_mapping(
         words = " ".join(str(error).split())
         faults.add(f"broken {'JSON' if is_json else 'YAML'}: {words}", file, remedy=remedy)
     else:
+        for key in repeated:
+            faults.note(f"the key {shown(key)} occurs twice; the last value holds", file)
         if isinstance(value, dict):
             return value
         kind, form = (
@@ -302,24 +309,60 @@ def _without_blanks(value: dict[Any, Any]) -> dict[str, Any]:
     }
 
 
+# Keys of a header that no score depends on.
+_DESCRIPTIVE_KEYS = frozenset(
+    {"author", "authors", "comment", "description", "keywords", "license", "name", "source", "title", "url"}
+)
+
+
+def _object_of(repeated: list[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object. Keys that occur again with an equal value are added to `repeated`."""
+    values = dict[str, Any]()
+    for key, value in pairs:
+        if key in values:
+            if values[key] != value:
+                return distinct(pairs)  # which refuses it
+            repeated.append(key)
+        values[key] = value
+    return values
+
+
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
+    """Reads a mapping. A key that occurs twice is refused, or added to `repeated` if it changes no score."""
+
+    def __init__(self, text: str, repeated: list[str]) -> None:
+        super().__init__(text)
+        self._repeated, self._root = repeated, None
+
+    def get_single_node(self) -> Any:
+        self._root = super().get_single_node()
+        return self._root
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Refuse a key that is there twice, of which YAML's readers take the last one."""
-        seen = set[str]()
-        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            if key.value in seen:
-                problem = f"the key {shown(key.value)} is there twice"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            seen.add(key.value)
+        values = dict[str, yaml.Node]()
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in values:
+                is_descriptive = node is self._root and key.value in _DESCRIPTIVE_KEYS
+                if not is_descriptive and yaml.serialize(values[key.value]) != yaml.serialize(value):
+                    problem = f"the key {shown(key.value)} is there twice"
+                    raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+                self._repeated.append(key.value)
+            values[key.value] = value
         return dict(super().construct_mapping(node, deep))
 
 
-def _parsed(text: str) -> Any:
-    """Return what a YAML text says. Aliases are refused: a few lines of them can fill the memory."""
+def _parsed(text: str, repeated: list[str]) -> Any:
+    """Return the value of a YAML text. Aliases are refused: a few lines of them can fill the memory."""
     for token in yaml.scan(text):
         if isinstance(token, yaml.AliasToken):
             raise yaml.MarkedYAMLError(problem="aliases are not taken", problem_mark=token.start_mark)
-    value = yaml.load(text, _Loader)
+    loader = _Loader(text, repeated)
+    try:
+        value = loader.get_single_data()
+    finally:
+        loader.dispose()
     return _without_blanks(value) if isinstance(value, dict) else {} if value is None else value
 
 

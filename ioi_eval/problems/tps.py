@@ -49,9 +49,11 @@ from ioi_eval.rules.plan import needs_answers
 
 _KEYS = (
     *("name", "title", "type", "time_limit", "memory_limit", "has_grader", "has_checker", "has_manager"),
-    *("grader_name", "type_params", "task_type_parameters", "num_processes", "user_io", "score_precision"),
+    *("grader_name", "type_params", "task_type_params", "task_type_parameters"),
+    *("num_processes", "user_io", "score_precision"),
 )
-_PARAMS = "type_params"  # what the export for the contest system calls task_type_params
+# The keys for the parameters of the task type: the system's own, and the contest system's.
+_PARAMS = ("type_params", "task_type_params")
 _SUBTASKS, _SOLUTIONS, _MAPPING = "subtasks.json", "solutions.json", "tests/mapping"
 _TASK_TYPES = (TaskType.BATCH, TaskType.COMMUNICATION, TaskType.OUTPUT_ONLY, TaskType.TWO_STEPS)
 _NO_GRADER = frozenset({TaskType.OUTPUT_ONLY})
@@ -113,7 +115,7 @@ def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], fault
         faults.add("missing file", missing, remedy="Add it, or set has_grader to false in problem.json")
     if task not in _TASK_TYPES:
         return TaskOptions(with_grader=with_grader)  # it is noted
-    params = read_params(header, task, faults, _PARAMS)
+    params = read_params(header, task, faults, _params_key(header))
     options = replace(read_options(params, task, with_grader), with_grader=with_grader)
     if task is not TaskType.COMMUNICATION:
         return options
@@ -124,6 +126,14 @@ def _options(header: Fields, task: TaskType, graders: Sequence[NamedBlob], fault
         processes=header.whole("num_processes", options.processes, least=1, most=100),
         user_io=header.choice("user_io", USER_IO, options.user_io),
     )
+
+
+def _params_key(header: Fields) -> str:
+    """Return the key under which a package has its parameters. Two keys with different values are a fault."""
+    given = [key for key in _PARAMS if header.has(key)]
+    if len(given) == 2 and header.values[given[0]] != header.values[given[1]]:
+        header.fault(given[1], f"another value than {given[0]}", f"Remove {given[0]} or {given[1]}")
+    return given[0] if given else _PARAMS[0]
 
 
 # --- programs ----------------------------------------------------------------------------------------

@@ -15,9 +15,10 @@ from package_files import Write, zipped
 
 from ioi_eval import Store, load_problems
 from ioi_eval.errors import InputError
+from ioi_eval.model.fields import Faults
 from ioi_eval.models import Blob, Problem, Solution, Test
 from ioi_eval.problems import Problems, check_problems, fingerprint
-from ioi_eval.problems.package import files_below
+from ioi_eval.problems.package import files_below, read_mapping
 
 pytestmark = pytest.mark.once
 
@@ -389,3 +390,37 @@ def test_a_package_of_two_formats_is_told(write_package: Write, cache: Path) -> 
     (package,) = check_problems(folder, cache=cache)
     assert package.format == "DMOJ"
     assert "read by init.yml; problem.json of CMS, which is there as well, is passed over" in package.notes
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("x.json", '{"a": {"b": 1, "b": 1}}'),
+        ("x.yaml", "a:\n  b: 1\n  b: 1\n"),
+        ("x.yaml", "title: x\ntitle: y\na: {b: 1}\n"),
+    ],
+)
+def test_a_repeated_key_that_changes_no_score_is_a_note(tmp_path: Path, file: str, text: str) -> None:
+    (tmp_path / file).write_text(text)
+    faults = Faults("package")
+    mapping = read_mapping(tmp_path, file, faults)
+    assert mapping is not None and mapping["a"] == {"b": 1}
+    assert not faults.errors
+    assert len(faults.notes) == 1 and "occurs twice; the last value holds" in faults.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("x.json", '{"a": 1, "a": 2}'),
+        ("x.json", '{"title": "x", "title": "y"}'),
+        ("x.yaml", "a: 1\na: 2\n"),
+        ("x.yaml", "a: 1\na: '1'\n"),
+        ("x.yaml", "a:\n  name: x\n  name: y\n"),
+    ],
+)
+def test_a_repeated_key_with_another_value_is_refused(tmp_path: Path, file: str, text: str) -> None:
+    (tmp_path / file).write_text(text)
+    faults = Faults("package")
+    assert read_mapping(tmp_path, file, faults) is None
+    assert len(faults.errors) == 1 and "twice" in str(faults.errors[0])

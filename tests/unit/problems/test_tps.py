@@ -346,3 +346,22 @@ def test_any_documents_are_a_problem_or_faults(
     package = Tps().read_package(folder, "x")
     assert (package.problem is None) is bool(package.errors)
     assert all(error.where for error in package.errors)
+
+
+EXPORTED = '{"task_type_parameters_Batch_compilation": "alone"}'
+
+
+def test_parameters_under_the_contest_systems_key_are_read(tmp_path: Path) -> None:
+    options = sound(write(tmp_path, task_type_params=EXPORTED, has_grader=False)).options
+    assert not options.with_grader
+
+
+def test_parameters_under_both_keys_are_refused_if_they_differ(tmp_path: Path) -> None:
+    other = {"compilation": "grader"}
+    error = only_error(write(tmp_path, task_type_params=EXPORTED, type_params=other, has_grader=False))
+    assert (error.field, error.remedy) == ("task_type_params", "Remove type_params or task_type_params")
+
+
+def test_equal_parameters_under_both_keys_are_read(tmp_path: Path) -> None:
+    folder = write(tmp_path, task_type_params=EXPORTED, type_params=EXPORTED, has_grader=False)
+    assert not sound(folder).options.with_grader
