@@ -19,7 +19,6 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from ioi_eval.engines.contract import Profile, check_names
-from ioi_eval.engines.embedded.engine import Slots
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.model.errors import EngineError, EngineOverloaded, InputError, JobRejected
@@ -133,13 +132,10 @@ class Draining(EngineOverloaded):
 
 
 class FairSlots:
-    """Slots, of which each goes to the caller who has the least for its part; to equals, first come.
+    """Slots, of which each goes to the caller who has the least for its part; to equals, first come."""
 
-    While somebody waits an engine's own slots, the `lender`, are asked for those whose jobs idle.
-    """
-
-    def __init__(self, slots: int, lender: Slots | None = None) -> None:
-        self._free, self._lender = slots, lender  # free: below 0 where lent ones are taken
+    def __init__(self, slots: int) -> None:
+        self._free = slots
         self.taken = Counter[str]()  # by caller
         self._waiting: dict[str, deque[tuple[Caller, asyncio.Future[None]]]] = {}
 
@@ -173,7 +169,7 @@ class FairSlots:
                 place[1].set_exception(error)
 
     def hand_out(self) -> None:
-        while self._waiting and self._free + (self._lender.lent if self._lender else 0) > 0:
+        while self._waiting and self._free > 0:
             caller, turn = min(
                 (line[0] for line in self._waiting.values()),
                 key=lambda first: self.taken[first[0].name] / first[0].part,
@@ -184,8 +180,6 @@ class FairSlots:
             self.taken[caller.name] += 1
             self._free -= 1
             turn.set_result(None)
-        if self._waiting and self._lender:
-            self._lender.ask(self)
 
     def _leave(self, place: tuple[Caller, asyncio.Future[None]]) -> None:
         line = self._waiting.get(place[0].name, deque())
@@ -202,12 +196,12 @@ class Admission:
     and queue a caller may have its part; where its part is less than all slots, as many as these.
     """
 
-    def __init__(self, slots: int, queue: int, room: int, lender: Slots | None = None) -> None:
+    def __init__(self, slots: int, queue: int, room: int) -> None:
         self._slots, self._queue, self.room = slots, queue, room
         self.running = self.visits = self._expected = 0
         self.brought = 0  # bytes
         self.draining = False
-        self.free = FairSlots(slots, lender)
+        self.free = FairSlots(slots)
         self.inside, self.served, self.refused = Counter[str](), Counter[str](), Counter[str]()  # by caller
         self._doors: dict[str, asyncio.Lock] = {}  # by caller; whoever holds one is the next
         self._departed, self._empty = asyncio.Event(), asyncio.Event()
@@ -391,9 +385,6 @@ class PackagedEngine(Protocol):
 
     @property
     def slots(self) -> int: ...
-
-    @property
-    def lender(self) -> Slots | None: ...
 
     @property
     def packages(self) -> tuple[LanguagePackage, ...]: ...

@@ -21,7 +21,6 @@ from typing import Any, Self
 import msgspec
 
 from ioi_eval.engines.contract import Profile, artifact_key
-from ioi_eval.engines.embedded.engine import Slots
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage
@@ -165,10 +164,6 @@ class Prepared:
     @property
     def packages(self) -> tuple[LanguagePackage, ...]:
         return self._engine.packages
-
-    @property
-    def lender(self) -> Slots | None:
-        return self._engine.lender
 
     async def profile(self) -> Profile:
         return await self._engine.profile()

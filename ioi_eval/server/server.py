@@ -63,7 +63,7 @@ class Server:
         self._options = options or ServerOptions()
         self.slots = engine.slots
         callers = Callers(self._options, tell)
-        self._admission = Admission(engine.slots, self._options.queue, self._options.room, engine.lender)
+        self._admission = Admission(engine.slots, self._options.queue, self._options.room)
         metrics = Metrics()
         jobs = Jobs(engine, self._options, metrics, tell)
         contents = Contents(depot, self._options.max_body, metrics.contents)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from used import cpu_seconds
 
-from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store, discovery
+from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.models import Blob, Limits, Manager, NamedBlob, Problem, Submission, TaskOptions, TaskType, Test
 
 HEAD = """#include <atomic>
@@ -133,9 +133,9 @@ def problem_of(stall: Stall, given: argparse.Namespace) -> Problem:
     )
 
 
-def submission_of(stall: Stall, given: argparse.Namespace, key: str = "") -> Submission:
+def submission_of(stall: Stall, given: argparse.Namespace) -> Submission:
     code = stall.code.replace("{almost}", str(int(2 * given.limit)))
-    return Submission(key=key or stall.name, problem_id="", code=code, language=stall.language)
+    return Submission(key=stall.name, problem_id="", code=code, language=stall.language)
 
 
 async def rows(scorer: Scorer, given: argparse.Namespace) -> bool:
@@ -157,42 +157,16 @@ async def rows(scorer: Scorer, given: argparse.Namespace) -> bool:
     return within
 
 
-async def batch(scorer: Scorer, given: argparse.Namespace) -> None:
-    """How long the others of a batch take, with one that stalls and without."""
-    honest = Stall("honest", 'for (volatile long i = 0; i < 150000000; i = i + 1) {} puts("7");')
-    problem = problem_of(honest, given)
-    await scorer.score(problem, submission_of(honest, given))  # what is built once, neither batch pays for
-    for stalled in (False, True):
-        others = [scorer.score(problem, submission_of(honest, given, str(n))) for n in range(given.batch - 1)]
-        last = [scorer.score(problem, submission_of(STALLS[0], given))] if stalled else []
-        began = time.monotonic()
-        alone = asyncio.gather(*last)
-        await asyncio.gather(*others)
-        which = "beside one that sleeps" if stalled else "alone"
-        print(f"{len(others)} submissions {which}: {time.monotonic() - began:.1f} s")
-        await alone
-
-
 async def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tests", type=int, default=10)
     parser.add_argument("--limit", type=float, default=0.5, help="seconds of CPU for each test")
     parser.add_argument("--only", default="", metavar="WORDS", help="ways with this in their names")
-    parser.add_argument(
-        "--batch", type=int, default=0, metavar="N", help="so many submissions, one of which stalls"
-    )
-    parser.add_argument("--worker", metavar="URL", help="judge there, twice as many jobs at a time as slots")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
         options = JudgeOptions(all_tests=True)
-        engine: EmbeddedEngine | PistonEngine = EmbeddedEngine(store=store)
-        if given.worker:
-            engine = PistonEngine(discovery(given.worker), per_endpoint=2 * engine.slots)
-        async with Scorer(engine, store=store, options=options) as scorer:
-            if given.batch:
-                await batch(scorer, given)
-                return 0
+        async with Scorer(EmbeddedEngine(store=store), store=store, options=options) as scorer:
             return 0 if await rows(scorer, given) else 1
 
 

@@ -180,7 +180,6 @@ class Leash:
     def __init__(self) -> None:
         self.end, held = os.pipe()
         self._held = io.FileIO(held, "wb")
-        self.process: int | None = None  # above all that hangs on it
 
     @property
     def is_cut(self) -> bool:
@@ -423,7 +422,6 @@ def start(
         )
     held.callback(process.wait)
     held.callback(process.kill)  # with all that is in its box, whatever went wrong in between
-    leash.process = process.pid
     for pipe in (stdout, stderr, report):
         pipe.box_end.close()
     return process, (stdout, stderr, report)

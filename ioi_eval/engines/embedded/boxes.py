@@ -55,15 +55,14 @@ def why_not_in_memory(slots: int, folder: Path = IN_MEMORY) -> str | None:
 
 
 class Shares(msgspec.Struct, frozen=True):
-    """An engine's part of a disk: its slots, further ones to lend, and the bytes that each may fill."""
+    """An engine's part of a disk: its slots, and the bytes that each may fill."""
 
     slots: int
-    spare: int
     each: int
 
     @property
     def whole(self) -> int:
-        return (self.slots + self.spare) * self.each
+        return self.slots * self.each
 
 
 class Disk(msgspec.Struct, frozen=True):
@@ -93,15 +92,14 @@ class Disk(msgspec.Struct, frozen=True):
         """
         return min(wanted, max(self.left // ROOM_NEEDED, 0 if self.held else 1))
 
-    def shares(self, wanted: int, *, spare: int, most: int) -> Shares:
+    def shares(self, wanted: int, *, most: int) -> Shares:
         """Return shares that leave room for other engines, if there is more than the slots need."""
         slots = self.slots(wanted)
-        spare = max(0, min(spare, self.left // 2 // ROOM_NEEDED - slots))
-        count = max(1, slots + spare)
+        count = max(1, slots)
         each = max(ROOM_NEEDED, self.left // 4 // count)
         if self.left - count * each < ROOM_NEEDED:  # the rest is no slot for anybody else
             each = self.left // count
-        return Shares(slots, spare, min(most, each))
+        return Shares(slots, min(most, each))
 
 
 def _held_beside(folder: Path) -> Iterator[int]:
@@ -188,11 +186,11 @@ class Boxes:
         self._folder, self._lock = folder, lock
         return True
 
-    def share(self, wanted: int, *, spare: int, most: int) -> Shares:
+    def share(self, wanted: int, *, most: int) -> Shares:
         """Hold room for slots until this is closed. Raises EngineUnavailable where other engines have it."""
         with _alone_in(self.folder.parent):
             disk = Disk.look(self.folder.parent)
-            shares = disk.shares(wanted, spare=spare, most=most)
+            shares = disk.shares(wanted, most=most)
             if not shares.slots:
                 raise EngineUnavailable(
                     f"{self.folder.parent} has no room for a slot: {disk.words}, and a slot takes"

@@ -122,7 +122,6 @@ class StandingProctor:
             self.close()
         if self._leash is None:
             self._start(spec)
-        leash.process = self._leash.process if self._leash is not None else None
         files = (
             msgspec.structs.replace(file, copied=True) for file in order.files if file.name not in order.kept
         )

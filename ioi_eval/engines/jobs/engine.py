@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +39,7 @@ from ioi_eval.engines.jobs.run import (
     run_job,
     without_lines,
 )
+from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.model.digests import room_of
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult
@@ -49,39 +50,8 @@ from ioi_eval.store import Store
 from ioi_eval.store.memory import Bounded
 
 _TRIES_WITHOUT_LINES = 2
-_OTHERS_FIRST = 600.0  # seconds
+_OTHERS_FIRST = 600.0  # maximum time for which a test that stalled lets other jobs go first, in seconds
 _FITTINGS = 256  # problems under way at the same time, and more
-
-
-class TurnTaking:
-    """Many at a time, or one alone: that one waits for all under way, and all that come wait for it.
-
-    `last`: those that come go first, for some minutes.
-    """
-
-    def __init__(self) -> None:
-        self._gate, self._idle, self._busy = asyncio.Lock(), asyncio.Event(), 0
-        self._idle.set()
-
-    @asynccontextmanager
-    async def take(self, *, alone: bool = False, last: bool = False) -> AsyncIterator[None]:
-        if last:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_OTHERS_FIRST):
-                    await self._idle.wait()
-        async with self._gate:
-            if alone:
-                await self._idle.wait()
-                yield
-                return
-            self._busy += 1
-            self._idle.clear()
-        try:
-            yield
-        finally:
-            self._busy -= 1
-            if not self._busy:
-                self._idle.set()
 
 
 class Paths:
@@ -150,7 +120,7 @@ class JobEngine:
             else Parcels(transport, self.packing, builds.precompile_after)
         )
         self.builds = Builds(transport, self._carrier, store, builds)
-        self._learned, self._turns = Learned(), TurnTaking()
+        self._learned, self._lock = Learned(), SharedExclusiveLock()
         # By problem, options and profile, which they hold, so that no other one gets the number of any.
         self._fittings = Bounded[Fitting](_FITTINGS)
         self._open = AsyncExitStack()
@@ -163,7 +133,7 @@ class JobEngine:
         return await self.transport.profile()
 
     async def build(self, recipe: Recipe) -> Built | Rejected:
-        async with self._turns.take():
+        async with self._lock.hold():
             return await self.builds.build(recipe)
 
     async def execute(self, job: Job, *, attempts: int, phase: str) -> JobResult:
@@ -207,9 +177,13 @@ class JobEngine:
         return msgspec.structs.replace(answers, lines=lines, stall=Stall.AGAIN if late else Stall.ONCE)
 
     async def _judged(self, batch: Batch, *, last: bool = False) -> Answers:
-        """By one job. One that says of no test how it went is executed once more."""
+        """By one job. One that says of no test how it went is executed once more. `last`: others go first."""
         here, ended = self._carrier.is_here, Ended()
-        async with self._turns.take(alone=batch.alone and here, last=last and here):
+        if last and here:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_OTHERS_FIRST):
+                    await self._lock.until_free()
+        async with self._lock.hold(exclusive=batch.alone and here):
             for _ in range(_TRIES_WITHOUT_LINES):
                 chosen, ended = await self._ran(batch)
                 answers = read_answers(batch, chosen, ended)

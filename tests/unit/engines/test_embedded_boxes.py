@@ -174,22 +174,22 @@ def test_each_slot_needs_room_of_its_own(base: Path, monkeypatch: pytest.MonkeyP
     assert Disk(free=1).slots(2) == 1
 
 
-SHARES = [  # free, held, then slots, spare ones and the share of each
-    (1 << 20, 0, (1, 0, 1 << 20)),
-    (320 << 20, 0, (1, 0, 320 << 20)),
-    (320 << 20, 80 << 20, (0, 0, 240 << 20)),
-    (640 << 20, 0, (2, 0, 320 << 20)),
-    (1 << 30, 0, (2, 0, 256 << 20)),
-    (24 << 30, 0, (2, 2, 3 << 29)),
-    (24 << 30, 23 << 30, (2, 0, 256 << 20)),
-    (1 << 40, 0, (2, 2, 4 << 30)),
+SHARES = [  # free, held, then slots and the share of each
+    (1 << 20, 0, (1, 1 << 20)),
+    (320 << 20, 0, (1, 320 << 20)),
+    (320 << 20, 80 << 20, (0, 240 << 20)),
+    (640 << 20, 0, (2, 320 << 20)),
+    (1 << 30, 0, (2, 256 << 20)),
+    (24 << 30, 0, (2, 3 << 30)),
+    (24 << 30, 23 << 30, (2, 256 << 20)),
+    (1 << 40, 0, (2, 4 << 30)),
 ]
 
 
 @pytest.mark.parametrize(("free", "held", "given"), SHARES)
-def test_shares_leave_room_for_other_engines(free: int, held: int, given: tuple[int, int, int]) -> None:
-    shares = Disk(free=free, held=held).shares(2, spare=2, most=4 << 30)
-    assert (shares.slots, shares.spare, shares.each) == given
+def test_shares_leave_room_for_other_engines(free: int, held: int, given: tuple[int, int]) -> None:
+    shares = Disk(free=free, held=held).shares(2, most=4 << 30)
+    assert (shares.slots, shares.each) == given
     assert not shares.slots or shares.whole <= free - held
 
 
@@ -202,12 +202,12 @@ def test_what_an_engine_holds_is_left_out_while_it_lives(base: Path, monkeypatch
     first, second, late = Boxes(base), Boxes(base), Boxes(base)
     first.open(), second.open(), late.open()
     assert Disk.look(base).held == 0
-    assert first.share(2, spare=0, most=1 << 20).whole == Disk.look(base).held == 1 << 21
+    assert first.share(2, most=1 << 20).whole == Disk.look(base).held == 1 << 21
     second.hold(1 << 20)
     assert Disk.look(base).held == 3 << 20
     first.close()
     assert Disk.look(base).held == 1 << 20
     second.hold(1 << 60)
     with pytest.raises(EngineUnavailable, match=r" 0 MB left: .* other engines hold .* takes 256 MB"):
-        late.share(1, spare=0, most=1 << 30)
+        late.share(1, most=1 << 30)
     second.close(), late.close()

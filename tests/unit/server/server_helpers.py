@@ -49,8 +49,6 @@ class Caller:
 class HeldEngine:
     """The real engine, whose results wait to be let go. `ran`: the files that each job that is over kept."""
 
-    lender = None
-
     def __init__(self, engine: PackagedEngine, slots: int = 1) -> None:
         self._engine, self.packages, self.slots = engine, engine.packages, slots
         self.begun, self.ended, self.ran, self.let_go = 0, 0, list[tuple[str, ...]](), asyncio.Event()

@@ -9,7 +9,6 @@ import random
 import pytest
 from support.waits import settle
 
-from ioi_eval.engines.embedded.engine import WaitingLine
 from ioi_eval.errors import EngineOverloaded
 from ioi_eval.server.jobs import NOBODY, Admission, Caller, Draining, staying
 
@@ -256,38 +255,3 @@ async def test_whatever_is_cancelled_when_nothing_is_lost(seed: int) -> None:
     assert most <= 2
     with admission.visit() as stay:
         await asyncio.wait_for(stay.slot(), 5)
-
-
-class Lending:
-    """An engine whose jobs idle when the test says so."""
-
-    def __init__(self) -> None:
-        self.lent, self.asked = 0, list[WaitingLine]()
-
-    def ask(self, line: WaitingLine) -> None:
-        self.asked.append(line)
-
-
-async def test_who_waits_gets_what_is_lent() -> None:
-    """No more than that, and what is taken back is gone when its job is done."""
-    lender = Lending()
-    admission, leave = Admission(1, 9, 100, lender), [asyncio.Event() for _ in range(4)]
-    stays = [asyncio.create_task(stay(admission, event)) for event in leave]
-    await settle()
-    line = admission.free
-    assert admission.running == 1 and lender.asked[-1] is line and line.waiting == 3
-    lender.lent = 1
-    line.hand_out()
-    await settle()
-    assert (admission.running, line.waiting) == (2, 2)
-    line.hand_out()
-    assert line.waiting == 2
-    lender.lent = 0  # the engine took it back with the job that ended
-    leave[1].set()
-    await settle()
-    assert (admission.running, line.waiting) == (1, 2)
-    asked = len(lender.asked)
-    for event in leave:
-        event.set()
-    assert await asyncio.gather(*stays) == ["done"] * 4
-    assert len(lender.asked) == asked + 1 and admission.running == line.waiting == 0

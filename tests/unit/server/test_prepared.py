@@ -45,7 +45,7 @@ RIGHT = '#include "sum.h"\nint add(int a, int b) { return a + b; }\n'
 class Watched:
     """The real engine, and which programs were built by whom."""
 
-    slots, lender = 1, None
+    slots = 1
 
     def __init__(self, engine: EmbeddedEngine) -> None:
         self._engine, self.packages, self.profile = engine, engine.packages, engine.profile
@@ -177,7 +177,7 @@ async def test_the_memory_limit_is_the_submissions_alone(prepared: Prepared) -> 
 class Held:
     """An engine whose builds take until they are let go."""
 
-    slots, lender = 1, None
+    slots = 1
     packages: tuple[LanguagePackage, ...] = ()
 
     def __init__(self, watched: Watched) -> None:

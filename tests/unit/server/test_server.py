@@ -16,7 +16,6 @@ from server_helpers import API, Caller, HeldEngine, job
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.embedded import engine as embedded_engine
 from ioi_eval.engines.embedded import job as embedded_job
 from ioi_eval.engines.piston.sending import HEADER, REQUEST
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError
@@ -306,7 +305,7 @@ async def test_where_a_box_failed_is_no_part_of_a_reply(
 class BrokenEngine:
     """An engine with one fault that a real one shows only when the machine breaks."""
 
-    slots, lender = 1, None
+    slots = 1
 
     def __init__(self, engine: EmbeddedEngine, error: Exception) -> None:
         self.packages, self.profile, self.error = engine.packages, engine.profile, error
@@ -390,20 +389,6 @@ async def test_metrics_are_prometheus_text(call: Caller) -> None:
     assert ("ioi_eval_job_seconds_count", "", 2) in seconds
     assert found["ioi_eval_received_bytes_total"][1][0][2] > 0
     assert found["ioi_eval_sent_bytes_total"][1][0][2] > 0
-
-
-async def test_a_job_that_idles_lends_its_slot(
-    call: Caller, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The worker has one slot, and its program sleeps until a later job's is done."""
-    monkeypatch.setattr(embedded_engine, "has_memory", lambda count: True)  # one slot has all of it
-    sleeper = asyncio.create_task(call.run("sleep 600"))
-    await until(lambda: server.running == 1)
-    status, reply = await call.run("echo done")
-    assert (status, reply["run"]["stdout"]) == (200, "done\n") and not sleeper.done()
-    sleeper.cancel()
-    await asyncio.wait([sleeper])
-    await until(lambda: server.running == 0)
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nX-Slow: "])

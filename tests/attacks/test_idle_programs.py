@@ -1,0 +1,69 @@
+"""A program that idles tells no other program so: no job starts in its slot before it ends.
+
+Two participants could read a hidden input by that, bit by bit. The program of the first one sleeps or computes, as a
+bit of its input says. The second one sees by when its next job starts which of the two it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import Any
+from unittest import mock
+
+import aiohttp
+import pytest
+from support.servers import Server, ServerOptions
+
+from ioi_eval import EmbeddedEngine, Store
+from ioi_eval.engines.embedded import engine as embedded_engine
+from ioi_eval.models import Blob, Job, JobFile
+
+PROGRAMS = {
+    "sleeps": "sleep 1",
+    "waits for a pipe": "read -t 1 line <> <(:)",
+    "is stopped": "(sleep 1; kill -CONT $$) & kill -STOP $$",
+    "computes": "for ((n = 0; n < 100000; n++)); do :; done",
+}
+
+
+@contextmanager
+def recorded() -> Iterator[list[int]]:
+    """Record the starts (1) and ends (-1) of jobs in their order."""
+    run, events = embedded_engine.run_job, list[int]()
+
+    def run_and_record(*given: Any) -> Any:
+        events.append(1)
+        try:
+            return run(*given)
+        finally:
+            events.append(-1)
+
+    with mock.patch.object(embedded_engine, "run_job", run_and_record):
+        yield events
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+async def test_job_starts_only_when_another_has_ended(store: Store, program: str, slots: int) -> None:
+    job = Job(files=(JobFile(name="run", content=Blob.of(program)),))
+    async with EmbeddedEngine(store=store, slots=slots) as engine:
+        with recorded() as events:
+            await asyncio.gather(*(engine.execute(job) for _ in range(slots + 2)))
+    assert max(accumulate(events)) == slots and sum(events) == 0
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+async def test_job_of_worker_starts_only_when_another_has_ended(store: Store, program: str) -> None:
+    job = {"language": "bash", "version": "*", "files": [{"name": "run", "content": program}]}
+    async with (
+        EmbeddedEngine(store=store, slots=2) as engine,
+        Server(engine, ServerOptions(port=0)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        with recorded() as events:
+            replies = await asyncio.gather(*(session.post("/api/v2/execute", json=job) for _ in range(4)))
+    assert [reply.status for reply in replies] == [200] * 4
+    assert max(accumulate(events)) == 2 and sum(events) == 0

@@ -1,0 +1,111 @@
+"""The shared/exclusive lock, and the slots of an engine."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import cast
+
+import pytest
+from support.waits import settle
+
+from ioi_eval.engines.embedded.engine import Slots
+from ioi_eval.engines.embedded.job import Slot
+from ioi_eval.engines.locks import SharedExclusiveLock
+
+pytestmark = pytest.mark.once
+
+
+class Work:
+    """Tasks that hold a slot until the test ends them, and which of them run."""
+
+    def __init__(self, slots: int) -> None:
+        self.slots = Slots(cast(Slot, object()) for _ in range(slots))
+        self.running, self.ends = set[str](), dict[str, asyncio.Event]()
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def start(self, *names: str) -> None:
+        """Start tasks. A name in capitals is that of an exclusive task."""
+        for name in names:
+            self.ends[name], self.tasks[name] = asyncio.Event(), asyncio.create_task(self._hold(name))
+        await settle()
+
+    async def end(self, name: str) -> None:
+        self.ends[name].set()
+        await settle()
+
+    async def cancel(self, name: str) -> None:
+        self.tasks[name].cancel()
+        await settle()
+
+    async def _hold(self, name: str) -> None:
+        async with self.slots.take(alone=name.isupper()):
+            self.running.add(name)
+            try:
+                await self.ends[name].wait()
+            finally:
+                self.running.remove(name)
+
+
+async def test_exclusive_job_waits_for_earlier_jobs_and_later_jobs_wait_for_it() -> None:
+    work = Work(slots=2)
+    await work.start("a", "b", "c", "ALONE", "d", "e")
+    assert work.running == {"a", "b"}
+    await work.end("a")
+    assert work.running == {"b", "c"}
+    await work.end("b")
+    assert work.running == {"c"}  # a slot is free, and `d` waits for the exclusive job
+    await work.end("c")
+    assert work.running == {"ALONE"}
+    await work.end("ALONE")
+    assert work.running == {"d", "e"}
+
+
+@pytest.mark.parametrize("phase", ["waits", "runs"])
+async def test_cancelled_exclusive_job_lets_later_jobs_run(phase: str) -> None:
+    work = Work(slots=2)
+    await work.start("a", "ALONE", "b")
+    assert work.running == {"a"}
+    if phase == "runs":
+        await work.end("a")
+        assert work.running == {"ALONE"}
+    await work.cancel("ALONE")
+    assert "b" in work.running and "ALONE" not in work.running
+
+
+async def test_cancelled_job_before_exclusive_job_gives_its_slot_back() -> None:
+    work = Work(slots=1)
+    await work.start("a", "b", "ALONE")
+    await work.cancel("b")
+    await work.cancel("a")
+    assert work.running == {"ALONE"}
+
+
+@pytest.mark.parametrize("seed", range(10))
+async def test_slots_are_free_after_jobs_are_cancelled_at_random(seed: int) -> None:
+    chance, work = random.Random(seed), Work(slots=2)
+    names = [chance.choice(["job{}", "ALONE{}"]).format(number) for number in range(12)]
+    await work.start(*names)
+    while not all(task.done() for task in work.tasks.values()):
+        name = chance.choice(names)
+        if chance.random() < 0.5:
+            work.tasks[name].cancel()
+        else:
+            work.ends[name].set()
+        for _ in range(chance.randrange(4)):
+            await asyncio.sleep(0)
+        exclusive = {name for name in work.running if name.isupper()}
+        assert len(work.running) <= (1 if exclusive else 2)
+    await work.start("a", "b")
+    assert work.running == {"a", "b"}
+
+
+async def test_waiting_until_lock_is_free_does_not_take_it() -> None:
+    lock = SharedExclusiveLock()
+    async with lock.hold():
+        waiting = asyncio.create_task(lock.until_free())
+        await settle()
+        assert not waiting.done()
+    await waiting
+    async with lock.hold(exclusive=True):
+        pass
