@@ -103,7 +103,8 @@ def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, in
 def compared(case: KeyedExpectation, problem: Problem, result: SubmissionResult) -> SolutionCheck:
     """A solution's result beside all that was expected of it."""
     tests = {test.test_name: test for test in result.tests}
-    checks = [_word_check(word, tests, is_solved(result)) for word in case.words]
+    share = _points_share(problem, result)
+    checks = [_word_check(word, tests, share) for word in case.words]
     if case.score is not None:
         checks.append(_score_check(case, case.score, problem, result, tests))
     by_subtask = {check.subtask: check for check in checks if check.subtask}
@@ -134,16 +135,27 @@ def compared(case: KeyedExpectation, problem: Problem, result: SubmissionResult)
     )
 
 
-def _word_check(word: Expectation, tests: Mapping[str, TestResult], solved: bool) -> Check:
+def _points_share(problem: Problem, result: SubmissionResult) -> float:
+    """Return the share of all points that a submission earned: exactly 1 if it is solved, else less.
+
+    Without subtasks a submission is accepted or it is not: 1 or 0.
+    """
+    if is_solved(result):
+        return 1.0
+    most = max_points(problem) if result.subtasks else 0.0
+    return min(result.points / most, math.nextafter(1.0, 0.0)) if most else 0.0
+
+
+def _word_check(word: Expectation, tests: Mapping[str, TestResult], share: float) -> Check:
     inside = _ran(word.tests, tests)
     check = _check(
         word.subtask,
         word.word,
         inside,
         score=min((test.score for test in inside), default=0.0),
-        agrees=met(word, tests, solved=solved),
+        agrees=met(word, tests, share=share),
     )
-    return msgspec.structs.replace(check, status=Verdict.AC) if solved and not word.subtask else check
+    return msgspec.structs.replace(check, status=Verdict.AC) if share >= 1 and not word.subtask else check
 
 
 def _score_check(

@@ -7,6 +7,7 @@ over the scope's tests. The words are the packages' own:
     partially_correct                 between 0 and 1
     incorrect, time_limit, failed, ... 0; how it fails depends on the machine and is evidence only
     accepted, wrong_answer, ...       folders of the ICPC's format: full points; or that status somewhere
+    partially_accepted                the same: some of the points, and not all
     AC, WA, TLE, RTE, ...             its tags for single groups
     CORRECT, WRONG-ANSWER, ...        its tags for a whole submission; with commas, any one of them
     permitted AC TLE, required TLE    its rules: the statuses of all tests, of one at least
@@ -139,10 +140,10 @@ def counting_tests(problem: Problem) -> tuple[str, ...]:
     return tuple(test.name for test in problem.tests if test.name in counting)
 
 
-def met(expectation: Expectation, results: Mapping[str, TestResult], *, solved: bool) -> bool:
+def met(expectation: Expectation, results: Mapping[str, TestResult], *, share: float) -> bool:
     """Return True if the results of a run over all tests agree with an expectation.
 
-    `solved`: whether the whole has full points, which the ICPC's words for a whole are about.
+    `share` is the share of all points that the submission earned. The ICPC's words for a whole are about it.
     """
     inside = [results[name] for name in expectation.tests]
     score = min((result.score for result in inside), default=0.0)
@@ -157,17 +158,16 @@ def met(expectation: Expectation, results: Mapping[str, TestResult], *, solved: 
     in_part = bool(_IN_PART.intersection(_alternatives(expectation.word)))
     if in_part and any(result.points is not None for result in inside):
         score = min(score, 0.5)  # how much the points are is the grader's to say
-    full = score >= 1 if expectation.subtask else solved
-    return agrees(expectation.word, score, statuses, full=full)
+    return agrees(expectation.word, score, statuses, share=score if expectation.subtask else share)
 
 
-def agrees(word: str, score: float, statuses: Collection[Verdict], *, full: bool) -> bool:
+def agrees(word: str, score: float, statuses: Collection[Verdict], *, share: float) -> bool:
     """Return True if a scope's minimum score and the statuses of its tests agree with an author's word.
 
-    `full`: whether it has full points, which a scope may have without full scores of all its tests.
+    `share` is the share of the scope's points. It may be 1 although not all tests have full scores.
     """
-    either = _alternatives(word)
-    return not either or any(_agrees(alternative, score, frozenset(statuses), full) for alternative in either)
+    either, seen = _alternatives(word), frozenset(statuses)
+    return not either or any(_agrees(alternative, score, seen, share) for alternative in either)
 
 
 def _alternatives(word: str) -> list[str]:
@@ -175,7 +175,8 @@ def _alternatives(word: str) -> list[str]:
     return [part.strip().lower().replace("-", "_") for part in word.split(",") if part.strip()]
 
 
-def _agrees(word: str, score: float, seen: frozenset[Verdict], full: bool) -> bool:
+def _agrees(word: str, score: float, seen: frozenset[Verdict], share: float) -> bool:
+    full = share >= 1
     if word in _NOT_COMPILED or Verdict.CE in seen:
         return word in _NOT_COMPILED and seen == {Verdict.CE}
     if _is_rule(word):
@@ -191,8 +192,8 @@ def _agrees(word: str, score: float, seen: frozenset[Verdict], full: bool) -> bo
             return score > 0 and seen <= _PASSED
         case "partially_correct":
             return 0 < score < 1
-        case "partially_accepted":  # some of it, not all of it
-            return not full and bool(seen & _PASSED)
+        case "partially_accepted":
+            return 0 < share < 1
         case "rejected":  # not full marks, whatever the reason
             return not full
     if word in _NO_POINTS:
@@ -203,7 +204,7 @@ def _agrees(word: str, score: float, seen: frozenset[Verdict], full: bool) -> bo
 def must_be_right(word: str) -> bool:
     """Return True if only full marks agree with a word."""
     failed = {Verdict.WA, Verdict.TLE, Verdict.RE}
-    return agrees(word, 1.0, {Verdict.AC}, full=True) and not agrees(word, 0.0, failed, full=False)
+    return agrees(word, 1.0, {Verdict.AC}, share=1.0) and not agrees(word, 0.0, failed, share=0.0)
 
 
 def right_solution(problem: Problem) -> Solution | None:

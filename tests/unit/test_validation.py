@@ -105,6 +105,30 @@ def test_a_difference_without_a_wrong_test_shows_the_slowest() -> None:
     assert [test.test_name for test in check.evidence] == ["2-a", "3-a", "2-b"]
 
 
+@pytest.mark.parametrize(
+    ("statuses", "points", "agrees"),
+    [
+        ({"1-a": WA}, 0, False),  # the other tests pass, and their subtasks earn nothing
+        ({"2-a": WA}, 20, True),
+        ({"2-a": PA}, 20 + 80 / 3, True),
+        ({}, 100, False),
+    ],
+)
+def test_partially_accepted_without_points_is_a_difference(
+    statuses: Mapping[str, Verdict], points: float, agrees: bool
+) -> None:
+    """Its tools call a submission there an error if the whole is rejected."""
+    found = validated(with_solutions(solution("a.cpp", "partially_accepted")), {"a.cpp": statuses})
+    (one,) = found.solutions
+    assert one.points == pytest.approx(points) and (not one.differences) is agrees
+
+
+def test_partially_accepted_without_any_points_in_the_problem_is_a_difference() -> None:
+    one = solution("a.cpp", "partially_accepted")
+    whole = msgspec.structs.replace(run_samples.problem(subtasks=False), solutions=(one,))
+    assert validated(whole, {"a.cpp": {"2-a": WA}}).differences == 1
+
+
 def test_words_for_single_subtasks() -> None:
     mixed = solution("a.cpp", "incorrect", exceptions={"01-small": "correct"}, each_subtask=True)
     found = validated(with_solutions(mixed), {"a.cpp": {"2-a": WA}})

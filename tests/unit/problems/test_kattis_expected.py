@@ -78,7 +78,7 @@ def test_where_a_validator_gives_points_an_accepted_solution_may_have_any(
         name: TestResult(test_name=name, score=scores.get(status, 0.0), status=Verdict(status))
         for name, status in zip(TESTS, statuses.split(), strict=True)
     }
-    assert met(expectation, results, solved=statuses == "AC AC AC") is agrees
+    assert met(expectation, results, share=statuses == "AC AC AC") is agrees
     assert kind_of(problem, best) == "right"
 
 
@@ -126,7 +126,7 @@ def test_what_rules_mean(tmp_path: Path, word: str, statuses: tuple[Verdict, ...
         for name, status in zip(TESTS, (statuses[0], *statuses), strict=True)
     }
     assert is_known(word)
-    assert met(expectation, results, solved=False) is agrees
+    assert met(expectation, results, share=0) is agrees
 
 
 def test_who_must_be_too_slow(tmp_path: Path) -> None:

@@ -60,9 +60,6 @@ MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
         ("run_time_error", 0, {AC, RE}, True),
         ("run_time_error", 0, {MLE}, True),
         ("run_time_error", 0, {TLE}, False),
-        ("partially_accepted", 0, {AC, WA}, True),
-        ("partially_accepted", 0, {WA}, False),
-        ("partially_accepted", 1, {AC}, False),
         ("rejected", 0, {WA}, True),
         ("rejected", 1, {AC}, False),
         # Its tags.
@@ -91,7 +88,7 @@ MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
     ],
 )
 def test_a_word_and_what_happened(word: str, score: float, statuses: set[Verdict], expected: bool) -> None:
-    assert agrees(word, score, statuses, full=score >= 1) is expected
+    assert agrees(word, score, statuses, share=score) is expected
 
 
 def test_words_that_are_not_known_are_no_expectations() -> None:
@@ -105,10 +102,20 @@ def test_words_that_are_not_known_are_no_expectations() -> None:
 @given(st.floats(0, 1), st.frozensets(st.sampled_from([AC, PA, WA, TLE, MLE, OLE, RE]), min_size=1))
 def test_of_right_partial_and_the_rest_exactly_one_agrees(score: float, statuses: frozenset[Verdict]) -> None:
     words = ("correct", "partially_correct", "incorrect")
-    assert sum(agrees(word, score, statuses, full=score >= 1) for word in words) == 1
-    for full in (False, True):
-        said = [agrees(word, score, statuses, full=full) for word in ("accepted", "rejected")]
-        assert said == [full, not full]
+    assert sum(agrees(word, score, statuses, share=score) for word in words) == 1
+    for share in (0.0, 0.5, 1.0):
+        words = ("accepted", "partially_accepted", "rejected")
+        said = [agrees(word, score, statuses, share=share) for word in words]
+        assert said == [share == 1, 0 < share < 1, share < 1]
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"), [(0.0, False), (1e-9, True), (0.5, True), (1.0, False)], ids=str
+)
+def test_partially_accepted_needs_some_of_the_points_and_not_all(share: float, expected: bool) -> None:
+    """A test that passes earns nothing where its group is rejected, and samples are worth nothing."""
+    assert agrees("partially_accepted", 0.0, {AC, WA}, share=share) is expected
+    assert not agrees("partially_accepted", 0.0, {CE}, share=share)
 
 
 def problem(*subtasks: Subtask) -> Problem:
@@ -156,11 +163,9 @@ def test_the_worst_test_of_a_scope_decides() -> None:
         "c": TestResult(test_name="c", score=1, status=AC),
     }
     solution = Solution(name="x", expected="time_limit", exceptions={"one": "correct"}, each_subtask=True)
-    assert all(met(expected, results, solved=False) for expected in expectations(problem(ONE, TWO), solution))
+    assert all(met(expected, results, share=0) for expected in expectations(problem(ONE, TWO), solution))
     right = Solution(name="x", expected="correct")
-    assert [met(expected, results, solved=False) for expected in expectations(problem(ONE, TWO), right)] == [
-        False
-    ]
+    assert [met(expected, results, share=0) for expected in expectations(problem(ONE, TWO), right)] == [False]
 
 
 @pytest.mark.parametrize(("slowest", "limit"), [(0.01, 1.0), (0.29, 1.0), (0.31, 2.0), (1.0, 5.0)])

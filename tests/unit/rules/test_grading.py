@@ -124,7 +124,7 @@ def test_a_tag_speaks_of_what_the_group_is(
     subtask = Subtask(name="g", points=1, tests=("a", "b"), grading=BEST_OF)
     solution = Solution(name="s", expected="", exceptions={"g": word})
     (expectation,) = expectations(Problem(id="p", subtasks=(subtask,)), solution)
-    assert met(expectation, judged(*statuses), solved=False) is agrees
+    assert met(expectation, judged(*statuses), share=0) is agrees
 
 
 # --- bounds ------------------------------------------------------------------------------------------
