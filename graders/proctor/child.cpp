@@ -87,7 +87,7 @@ void set_limits(const room::Room& room, const Program& program, int64_t tasks) {
   if (layers.on("rlimit-as")) limit(RLIMIT_AS, limits.address_space);
 #endif
   // A backstop for a supervisor that is starved: two seconds later than it would have killed.
-  if (limits.cpu_us != unlimited && layers.on("rlimit-cpu")) limit(RLIMIT_CPU, limits.cpu_us / 1000000 + 2);
+  if (limits.cpu_us != unlimited && layers.on("rlimit-cpu")) limit(RLIMIT_CPU, cpu_limit(limits, true) / 1000000 + 2);
   if (layers.on("rlimit-nproc")) limit(RLIMIT_NPROC, tasks);
 }
 

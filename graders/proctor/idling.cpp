@@ -9,6 +9,7 @@ namespace idling {
 namespace {
 
 constexpr int64_t near_us = 200 * 1000;
+constexpr int64_t crowd = 10;  // a tenth of the limit
 
 }  // namespace
 
@@ -94,6 +95,8 @@ void Lent::look(int64_t now, int64_t did_us, bool ready) {
   if (ready && ready_) total_us_ += std::max<int64_t>(0, now - looked_at_ - (did_us - did_us_));
   looked_at_ = now, did_us_ = did_us, ready_ = ready;
 }
+
+bool is_crowded(int64_t cpu_limit_us, int64_t waited_us) { return crowd * waited_us >= cpu_limit_us; }
 
 void Account::start(int64_t now) {
   started_us_ = now;

@@ -92,6 +92,10 @@ class Blocked {
   bool blocked_ = false, worked_ = false;
 };
 
+// Whether a program with such a limit of CPU time waited so long for processors that the machine is crowded. Cores and
+// caches are shared then, so that the same work takes more CPU time. Who sleeps, or is at a disk, does not wait.
+bool is_crowded(int64_t cpu_limit_us, int64_t waited_us);
+
 // What a supervisor sees of its program at one look.
 struct Look {
   int64_t now;

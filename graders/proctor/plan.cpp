@@ -150,6 +150,7 @@ std::string task_file(const json::Value& value, const char* what) {
 process::Limits read_limits(const json::Value& value, const char* largest_file) {
   process::Limits limits;
   limits.cpu_us = micro(value.at("cpu_ms"), "limits.cpu_ms");
+  limits.crowded_cpu_us = micro(value.at("crowded_cpu_ms"), "limits.crowded_cpu_ms");
   limits.wall_us = micro(value.at("wall_ms"), "limits.wall_ms");
   limits.hard_us = micro(value.at("hard_ms"), "limits.hard_ms");
   limits.memory = value.at("memory").whole_or(process::unlimited, "limits.memory");

@@ -39,6 +39,7 @@ Outcome Running::wait() {
   outcome.waited_us = report.waited_us;
   outcome.stalled = report.stalled;
   outcome.outside = report.outside;
+  outcome.crowded = report.crowded;
   outcome.written = report.written;
   outcome.processes = report.processes;
   outcome.failure = report.failure;
@@ -49,7 +50,7 @@ Outcome held_to(const Limits& limits, Outcome outcome) {
   const auto over = [](int64_t used, int64_t limit) { return limit != unlimited && used > limit; };
   if (outcome.killed != Killed::no) return outcome;
   if (over(outcome.memory, limits.memory)) outcome.killed = Killed::memory;
-  else if (over(outcome.cpu_us, limits.cpu_us)) outcome.killed = Killed::cpu;
+  else if (over(outcome.cpu_us, cpu_limit(limits, outcome.crowded))) outcome.killed = Killed::cpu;
   return outcome;
 }
 

@@ -17,6 +17,7 @@ constexpr int64_t unlimited = -1;
 
 struct Limits {
   int64_t cpu_us = unlimited;
+  int64_t crowded_cpu_us = unlimited;  // the same on a crowded machine; unlimited: `cpu_us` there, too
   // Of idling: see idling.hpp. Without a limit of CPU time, what it computes counts as well.
   int64_t wall_us = unlimited;
   int64_t hard_us = unlimited;        // of time that passes, whatever it does
@@ -62,6 +63,10 @@ struct Program {
 
 inline seccomp::Granted granted(const Program& program) { return {program.threads, program.processes > 1}; }
 
+inline int64_t cpu_limit(const Limits& limits, bool crowded) {
+  return crowded && limits.crowded_cpu_us != unlimited ? limits.crowded_cpu_us : limits.cpu_us;
+}
+
 enum class Killed { no, cpu, wall, memory, processes, threads, leash, disk };
 
 struct Outcome {
@@ -74,6 +79,7 @@ struct Outcome {
   int64_t written = 0;  // bytes, of one that talks; 0 where the kernel does not count them
   int processes = 0;      // that there ever were, where it may start some
   bool outside = false;  // killed by somebody who is neither the judge nor the program
+  bool crowded = false;  // it waited for processors so long that the limit for a crowded machine holds
   std::string failure;   // not empty: the box could not be made, nothing else here counts
 };
 

@@ -80,6 +80,7 @@ class Supervisor {
     report_.memory = std::max(report_.memory, largest_reaped_);
     if (ended_by_the_kernel()) report_.killed = Killed::cpu, report_.cpu_us = std::max(report_.cpu_us, ticks_us_);
     report_.outside = submission_ && room_.seccomp && ended_from_outside();
+    report_.crowded = is_crowded();
     if (!alone_ && starts_) report_.processes = 1 + starts_->granted();
     return report_;
   }
@@ -87,7 +88,7 @@ class Supervisor {
   // RLIMIT_CPU ends a process of a tree that no look came to in time, and a shell lives and says so. It counts ticks: a
   // program that is awake at each of them is at its limit long before it has worked for so long.
   bool ended_by_the_kernel() const {
-    const int64_t limit = program_.limits.cpu_us;
+    const int64_t limit = cpu_limit(program_.limits, is_crowded());
     const bool failed = report_.killed == Killed::no && (report_.code != 0 || report_.signal != 0);
     if (!failed || limit == unlimited) return false;
     if (report_.signal == SIGKILL && room_.layers.on("accounting") && ticks_us_ > limit) return true;
@@ -298,7 +299,7 @@ class Supervisor {
     crowded_ = limits.processes != unlimited && usage.processes > limits.processes / crowd;
     if (end != idling::Account::End::none)
       report_.stalled = end == idling::Account::End::stalled, finish(Killed::wall);
-    else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > limits.cpu_us)
+    else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > cpu_limit(limits, is_crowded()))
       finish(Killed::cpu);
     else if ((limits.processes != unlimited && usage.processes > limits.processes) || (starts_ && starts_->too_many()))
       finish(Killed::processes);
@@ -309,6 +310,8 @@ class Supervisor {
     else if (too_much)
       relieve(usage);
   }
+
+  bool is_crowded() const { return idling::is_crowded(program_.limits.cpu_us, waits_.total_us()); }
 
   // RLIMIT_NPROC would count the threads of everything that the same user runs, so they are counted here.
   bool too_many_threads(int64_t cpu_us) {

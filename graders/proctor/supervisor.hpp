@@ -15,7 +15,7 @@ struct Report {
   int code, signal;
   int64_t cpu_us, wall_us, memory, idle_us, waited_us, written;
   int processes;
-  bool stalled, outside;
+  bool stalled, outside, crowded;
   char failure[256];
 };
 

@@ -181,7 +181,8 @@ verdict::End end_of(const process::Outcome& outcome, const process::Limits& limi
   using process::Killed;
   const auto over = [](int64_t used, int64_t limit) { return limit != process::unlimited && used > limit; };
   if (outcome.killed == Killed::memory || over(outcome.memory, limits.memory)) return verdict::End::memory;
-  if (outcome.killed == Killed::cpu || over(outcome.cpu_us, limits.cpu_us)) return verdict::End::cpu;
+  if (outcome.killed == Killed::cpu || over(outcome.cpu_us, process::cpu_limit(limits, outcome.crowded)))
+    return verdict::End::cpu;
   if (outcome.killed == Killed::wall || over(outcome.idle_us, limits.wall_us)) return verdict::End::wall;
   if (outcome.killed == Killed::threads || outcome.killed == Killed::processes) return verdict::End::threads;
   // A write far behind a file's end leaves the file as short as a signal that the program sends itself.

@@ -33,6 +33,7 @@ void take(verdict::Verdict& whole, const process::Outcome& part, verdict::End en
   whole.used.waited_us += part.waited_us;
   whole.used.stalled = whole.used.stalled || part.stalled;
   whole.used.outside = whole.used.outside || part.outside;
+  whole.used.crowded = whole.used.crowded || part.crowded;
   const bool graver = whole.end == verdict::End::ok ? end != verdict::End::ok : is_limit(end) && !is_limit(whole.end);
   if (!graver) return;
   whole.end = end;
@@ -55,7 +56,7 @@ verdict::Verdict wait_for(std::vector<Member>& members, const process::Limits& l
   if (!failure.empty()) sys::fail(failure, whole.used.outside);
   if (!is_limit(whole.end) && whole.used.outside) fail_of_outside();
   if (cpu_time == CpuTime::summed && !is_limit(whole.end) && limits.cpu_us != process::unlimited &&
-      whole.used.cpu_us >= limits.cpu_us) whole.end = verdict::End::cpu;
+      whole.used.cpu_us >= process::cpu_limit(limits, whole.used.crowded)) whole.end = verdict::End::cpu;
   return whole;
 }
 

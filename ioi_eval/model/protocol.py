@@ -21,6 +21,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class PlanLimits(Message):
     cpu_ms: int | None = None
+    crowded_cpu_ms: int | None = None  # the same on a crowded machine; None means `cpu_ms`
     wall_ms: int | None = None  # of idling
     hard_ms: int | None = None  # of time that passes, whatever the program does
     memory: int | None = None

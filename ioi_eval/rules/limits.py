@@ -57,11 +57,16 @@ def plan_limits(
     memory: int | None,
     output: int | None = None,
     cuts: bool = False,
+    crowded_time: float | None = None,
 ) -> PlanLimits:
-    """A program's limits in a plan, whoever it is. Seconds and bytes."""
+    """A program's limits in a plan, whoever it is. Seconds and bytes.
+
+    `crowded_time` is the limit of CPU time on a crowded machine. `None` means no other limit than `cpu_time`.
+    """
     wall = milliseconds(wall_time)
     return PlanLimits(
         cpu_ms=milliseconds(cpu_time),
+        crowded_cpu_ms=milliseconds(crowded_time),
         wall_ms=wall,
         hard_ms=None if wall is None else hard_stop(wall),
         memory=memory,
@@ -108,15 +113,18 @@ def run_time(limits: Limits, tests: int, *, manager: PlanLimits | None, checker:
     return _START_ALLOWANCE + tests * (talking + checker + _TEST_ALLOWANCE) + checker
 
 
-def least_time(problem: Problem) -> tuple[int, int]:
-    """Return the wall clock and CPU time, in ms, that let a single test reach its limit."""
-    cpu, spare = _test_time(problem), _LEAST_ALLOWANCE * 1000
+def least_time(problem: Problem, crowded_time: float | None = None) -> tuple[int, int]:
+    """Return the wall clock and CPU time, in ms, that let a single test reach its limit.
+
+    `crowded_time`: its limit of CPU time on a crowded machine, if it has another one there.
+    """
+    cpu, spare = _test_time(problem, crowded_time), _LEAST_ALLOWANCE * 1000
     return round(cpu * 1000) + spare, round(processes_of(problem) * cpu * 1000) + spare
 
 
-def _test_time(problem: Problem) -> float:
+def _test_time(problem: Problem, crowded_time: float | None = None) -> float:
     """Seconds that a program may compute on one test, in all its passes."""
-    return problem.checker.passes * (problem.limits.cpu_time or idle_time(problem.limits))
+    return problem.checker.passes * (crowded_time or problem.limits.cpu_time or idle_time(problem.limits))
 
 
 def expected_tests(problem: Problem, most: int) -> int:
@@ -141,7 +149,8 @@ def patience(timeout: int) -> float:
 
 # --- near the limit ----------------------------------------------------------------------------------
 
-RUNS = 3  # at most, beyond the first
+_RUNS = 3  # most repeats of a test
+_CROWDED = 1.6  # times the limit of CPU time; busy neighbours make the same work take up to so much more
 _REMEDY = "Write LOW:HIGH as shares of the limit, such as 0.9:1.15; 1:1 measures nothing again"
 
 
@@ -158,12 +167,9 @@ def read_borderline(text: str) -> Borderline | None:
 
 
 def stretched(problem: Problem, band: Borderline | None) -> Problem:
-    """The problem as its tests are run: ended at the upper end of the band, idling as before.
-
-    Two steps have a limit each and one sum that is told, so that nobody knows which was near.
-    """
+    """The problem as its tests are run: ended at the upper end of the band, idling as before."""
     limits = problem.limits
-    if band is None or limits.cpu_time is None or problem.task_type is TaskType.TWO_STEPS:
+    if band is None or limits.cpu_time is None or not _measures_again(problem):
         return problem
     longer = msgspec.structs.replace(
         limits, cpu_time=limits.cpu_time * band.high, wall_time=idle_time(limits)
@@ -171,9 +177,26 @@ def stretched(problem: Problem, band: Borderline | None) -> Problem:
     return msgspec.structs.replace(problem, limits=longer)
 
 
-def is_open(result: TestResult, problem: Problem) -> bool:
-    """Return True if another measurement could save a result: it has points, and took too long for them."""
-    return result.score > 0 and _over(result.cpu_time, problem)
+def crowded_time(as_run: Problem, band: Borderline | None) -> float | None:
+    """Return the limit of CPU time on a crowded machine, in seconds, for a problem that `stretched` made.
+
+    `None` means that it has no other limit there.
+    """
+    cpu_time = as_run.limits.cpu_time
+    if band is None or cpu_time is None or not _measures_again(as_run) or band.high >= _CROWDED:
+        return None
+    return cpu_time / band.high * _CROWDED
+
+
+def _measures_again(problem: Problem) -> bool:
+    """Two steps have a limit each and report one sum, which does not show which step was near its limit."""
+    return problem.task_type is not TaskType.TWO_STEPS
+
+
+def is_open(runs: Sequence[TestResult], problem: Problem) -> bool:
+    """Return True if another run of a test could save points: it earned some, and took too long for them."""
+    best = min(runs, key=lambda run: run.cpu_time or 0.0)
+    return len(runs) <= _RUNS and best.score > 0 and _over(best.cpu_time, problem)
 
 
 def settled(runs: Sequence[TestResult], problem: Problem) -> TestResult:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from crowd import crowd, one_processor, stopped_meanwhile
 from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
@@ -316,7 +317,13 @@ void rules() {
   }
   printf("none");
 }
-int main(int, char** argv) { *argv[1] == 'b' ? blocked() : *argv[1] == 'l' ? lent() : rules(); }
+void crowded() {
+  long long limit, waited;
+  while (scanf("%lld %lld", &limit, &waited) == 2) printf("%d ", idling::is_crowded(limit, waited));
+}
+int main(int, char** argv) {
+  *argv[1] == 'b' ? blocked() : *argv[1] == 'l' ? lent() : *argv[1] == 'c' ? crowded() : rules();
+}
 """
 
 
@@ -492,6 +499,54 @@ def test_how_time_ends_a_program(
     compiled: Callable[[str], Path], programs: Sequence[Did], rules: dict[str, Any], told: str
 ) -> None:
     assert ended(compiled, *programs, **rules) == told
+
+
+# --- a crowded machine ---
+
+
+@pytest.mark.once
+@pytest.mark.sample("")
+def test_waiting_for_a_tenth_of_the_limit_makes_a_machine_crowded(compiled: Callable[[str], Path]) -> None:
+    # Limit and wait, in microseconds, as machines of two processors had them: alone, with one process more, and at load 14.
+    looks = "3000000 900  3000000 41000  3000000 299999  3000000 300000  3000000 5400000  3450000 16800000"
+    assert told_of_looks(compiled, "crowded", looks).split() == ["0", "0", "0", "1", "1", "1"]
+
+
+CROWDED = PlanLimits(cpu_ms=200, crowded_cpu_ms=600, wall_ms=2000, hard_ms=600_000)
+BURNS = HEAD + f'int main() {{ {BURN} puts("7"); }}'  # 0.33 s
+
+
+@pytest.mark.alike
+def test_on_a_crowded_machine_the_limit_for_that_holds(bench: Bench) -> None:
+    with one_processor(), crowd(2):
+        line = bench.one(BURNS, answer="7", limits=CROWDED)
+        usual = bench.one(BURNS, answer="7", limits=msgspec.structs.replace(CROWDED, crowded_cpu_ms=None))
+    assert (line.end, line.score) == ("ok", 1) and line.cpu_us > 300_000, line
+    assert line.waited_us > 20_000
+    assert (usual.end, usual.score) == ("cpu", 0), usual
+
+
+@pytest.mark.alike
+@pytest.mark.long
+def test_beyond_the_limit_for_a_crowded_machine_a_program_is_ended(bench: Bench) -> None:
+    with one_processor(), crowd(2):
+        line = bench.one(BURNS, answer="7", limits=msgspec.structs.replace(CROWDED, crowded_cpu_ms=250))
+    assert (line.end, line.score) == ("cpu", 0) and line.cpu_us > 250_000, line
+
+
+@pytest.mark.alike
+@pytest.mark.long
+def test_processes_that_are_summed_have_the_limit_for_a_crowded_machine(bench: Bench) -> None:
+    with one_processor(), crowd(2):
+        line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", limits=CROWDED)
+    assert (line.end, line.score) == ("ok", 1), line
+
+
+@pytest.mark.alike
+def test_sleeping_makes_no_machine_crowded(bench: Bench) -> None:
+    line = bench.one(HEAD + f'int main() {{ usleep(400000); {BURN} puts("7"); }}', answer="7", limits=CROWDED)
+    # Others may be busy here, and then it really waits.
+    assert line.end == "cpu" or line.waited_us > 20_000, line
 
 
 # --- the hard stop ---

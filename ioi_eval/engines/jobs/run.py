@@ -32,6 +32,7 @@ from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import Line, Plan, PlanChecker, PlanSubmission, PlanTest, PlanWarm, decode_lines
 from ioi_eval.model.values import Blob, CheckerKind, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
+    crowded_time,
     expected_tests,
     least_time,
     milliseconds,
@@ -54,7 +55,8 @@ _HANDED = "handed"  # of a test's files the one that is the submission's
 class Frame:
     """The part that is the same in all jobs of a problem, whichever submission they run: worked out once."""
 
-    def __init__(self, problem: Problem, options: JudgeOptions) -> None:
+    def __init__(self, problem: Problem, options: JudgeOptions, crowded_time: float | None = None) -> None:
+        """`crowded_time`: the limit of CPU time on a crowded machine, if there is another one."""
         self.problem, self.options = problem, options
         self._place = {test.name: index for index, test in reversed(tuple(enumerate(problem.tests)))}
         names = self._place if problem.task_type is TaskType.BATCH_AND_OUTPUT else ()
@@ -69,6 +71,7 @@ class Frame:
                 memory=problem.limits.memory,
                 output=problem.limits.output,
                 cuts=problem.limits.cuts_output,
+                crowded_time=crowded_time,
             ),
             input_file=problem.options.input_file,
             output_file=problem.options.output_file,
@@ -131,9 +134,13 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
                 groups=planned.groups,
             )
         )
+    limits = chosen.frame.plan.limits
+    if batch.alone:  # what others run is no excuse any more
+        limits = msgspec.structs.replace(limits, crowded_cpu_ms=None)
     plan = msgspec.structs.replace(
         chosen.frame.plan,
         nonce=chosen.nonce,
+        limits=limits,
         submission=program.submission,
         checker=program.checker,
         manager=program.manager,
@@ -288,7 +295,14 @@ class Fitting:
     def __init__(
         self, problem: Problem, options: JudgeOptions, profile: Profile, weigh: Weigh, learned: Learned
     ) -> None:
-        self.frame = Frame(problem, options)
+        crowded = crowded_time(problem, options.borderline)
+        most = (profile.max_run_time, profile.max_run_cpu_time)
+        if any(
+            time is not None and time < needed
+            for time, needed in zip(most, least_time(problem, crowded), strict=True)
+        ):
+            crowded = None  # the server would end the job before that
+        self.frame = Frame(problem, options, crowded)
         self._problem, self._profile, self._weigh, self._learned = problem, profile, weigh, learned
         wall, cpu = least_time(problem)
         for needed, time, variable in (

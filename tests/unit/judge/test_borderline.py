@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.engines import fake_profile
+from support.plans import VERSION, Line, Plan
 from support.waits import settle
 
 from ioi_eval import (
@@ -20,13 +25,18 @@ from ioi_eval import (
     Submission,
     Test,
 )
-from ioi_eval.engines.jobs.engine import TurnTaking
+from ioi_eval.engines.contract import Answers, Batch
+from ioi_eval.engines.jobs.engine import JobEngine, TurnTaking
+from ioi_eval.engines.jobs.parcels import Shipping
+from ioi_eval.engines.jobs.run import Fitting, Learned, run_job
 from ioi_eval.models import Blob, Borderline, TaskType, TestResult, Verdict
-from ioi_eval.rules.limits import is_open, read_borderline, settled, stretched
+from ioi_eval.rules.limits import crowded_time, is_open, read_borderline, settled, stretched
+from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.alike
 
 LIMIT = 0.2  # seconds
+USUAL = Borderline()
 PROBLEM = Problem(
     id="work",
     limits=Limits.contest(LIMIT, 256 << 20),
@@ -101,10 +111,140 @@ def test_the_least_time_counts(runs: Iterable[TestResult], status: Verdict) -> N
     assert found.status is status and (found.score > 0) == (status in (Verdict.AC, Verdict.PA))
 
 
-def test_only_what_could_be_saved_runs_again() -> None:
-    assert is_open(run(1.02), PROBLEM)
-    assert not is_open(run(0.98), PROBLEM)
-    assert not is_open(run(1.02, 0.0, Verdict.WA), PROBLEM)
+@pytest.mark.parametrize(
+    ("runs", "is_saved"),
+    [
+        ([run(1.02)], True),
+        ([run(1.59)], True),  # only a crowded machine let it run so long
+        ([run(0.98)], False),
+        ([run(1.02, 0.0, Verdict.WA)], False),
+        ([run(1.4), run(0.98)], False),
+        ([run(1.02), run(1.15, 0.0, Verdict.TLE)], True),
+        ([run(1.4), run(1.15, 0.0, Verdict.TLE)], False),  # over again by a clear margin
+        ([run(1.02)] * 3, True),
+        ([run(1.02)] * 4, False),
+    ],
+)
+def test_a_test_runs_again_if_that_could_save_points(runs: list[TestResult], is_saved: bool) -> None:
+    assert is_open(runs, PROBLEM) is is_saved
+
+
+# --- by what proctors reported, in shares of the limit ---
+
+
+class Measured(JobEngine):
+    """An engine whose programs take recorded times: by test, the CPU time and the wait of each run in turn.
+
+    It ends programs as a proctor does, by the limits in the batch's plan.
+    """
+
+    def __init__(self, store: Store, times: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+        super().__init__(FakeEngine(), store)
+        self._times = {name: iter(runs) for name, runs in times.items()}
+        self.batches: list[tuple[bool, str]] = []  # whether alone, and the names of tests
+
+    async def judge(self, batch: Batch) -> Answers:
+        self.batches.append((batch.alone, " ".join(planned.test.name for planned in batch.tests)))
+        fitting = Fitting(batch.problem, batch.options, await self.profile(), Shipping().weight, Learned())
+        job = run_job(batch, fitting.frame.job_tests(batch.tests, "f00"), await self.profile())
+        (plan,) = (file.content for file in job.files if file.name == "plan.json")
+        limits = msgspec.json.decode(plan.read(), type=Plan).limits
+        assert limits.cpu_ms is not None
+        lines = {}
+        for planned in batch.tests:
+            cpu, waited = next(self._times[planned.test.name])
+            is_crowded = 10 * waited * LIMIT * 1000 >= limits.cpu_ms
+            most = limits.crowded_cpu_ms if is_crowded and limits.crowded_cpu_ms else limits.cpu_ms
+            cpu_us = min(round(cpu * LIMIT * 1e6), most * 1000 + 1)
+            end = "cpu" if cpu_us > most * 1000 else "ok"
+            lines[planned.test.name] = Line(
+                v=VERSION,
+                nonce="",
+                end=end,
+                score=float(end == "ok"),
+                cpu_us=cpu_us,
+                waited_us=round(waited * LIMIT * 1e6),
+            )
+        return Answers(lines=lines)
+
+
+async def measured(
+    store: Store, times: Mapping[str, Sequence[tuple[float, float]]], band: Borderline | None = USUAL
+) -> tuple[list[TestResult], list[tuple[bool, str]]]:
+    tests = tuple(Test(name=name, input=Blob.of(name), answer=Blob.of("done\n")) for name in times)
+    problem = msgspec.structs.replace(PROBLEM, tests=tests)
+    engine = Measured(store, times)
+    async with Scorer(engine, store=store, options=JudgeOptions(borderline=band)) as scorer:
+        result = await scorer.score(problem, Submission(key="1", problem_id="work", code="int main() {}"))
+    return list(result.tests), engine.batches
+
+
+QUIET, BUSY = 0.01, 6.0  # waits
+
+
+@pytest.mark.parametrize(
+    ("runs", "status", "times"),
+    [
+        ([(0.88, QUIET)], Verdict.AC, 0),
+        ([(0.99, BUSY)], Verdict.AC, 0),
+        ([(1.153, BUSY), (0.88, QUIET)], Verdict.AC, 2),
+        ([(1.59, BUSY), (0.99, BUSY)], Verdict.AC, 2),
+        ([(1.4, BUSY), (1.3, BUSY)], Verdict.TLE, 2),  # over again by a clear margin, whoever else is busy
+        ([(1.4, BUSY), (1.1, QUIET), (1.1, QUIET), (0.98, QUIET)], Verdict.AC, 4),
+        ([(1.4, BUSY), (1.1, QUIET), (1.1, QUIET), (1.1, QUIET)], Verdict.TLE, 4),
+        ([(1.7, BUSY)], Verdict.TLE, 0),
+        ([(1.153, QUIET)], Verdict.TLE, 0),
+        ([(1.4, QUIET)], Verdict.TLE, 0),
+        ([(1.1, QUIET), (0.98, QUIET)], Verdict.AC, 2),
+    ],
+)
+async def test_what_counts_of_recorded_times(
+    shared_cache: Path, runs: list[tuple[float, float]], status: Verdict, times: int
+) -> None:
+    (test,), batches = await measured(Store(shared_cache), {"1": runs})
+    assert (test.status, len(test.cpu_times)) == (status, times)
+    assert batches == [(False, "1"), *[(True, "1")] * (len(runs) - 1)]
+
+
+async def test_tests_of_a_crowded_machine_run_again_in_one_batch(shared_cache: Path) -> None:
+    slow, right, late = [(1.3, BUSY), (0.9, QUIET)], [(0.9, BUSY)], [(1.5, BUSY), (1.3, QUIET)]
+    tests, batches = await measured(Store(shared_cache), {"a": slow, "b": right, "c": late, "d": slow})
+    assert batches == [(False, "a b c d"), (True, "a c d")]
+    assert [test.status for test in tests] == [Verdict.AC, Verdict.AC, Verdict.TLE, Verdict.AC]
+    assert "1.150 s of" not in tests[2].feedback and "the least of 2 runs" in tests[2].feedback
+
+
+async def test_without_a_band_a_crowded_machine_changes_no_limit(shared_cache: Path) -> None:
+    (test,), batches = await measured(Store(shared_cache), {"1": [(1.1, BUSY)]}, band=None)
+    assert (test.status, batches) == (Verdict.TLE, [(False, "1")])
+
+
+RUNS = st.lists(st.tuples(st.floats(0.01, 2), st.sampled_from([QUIET, BUSY])), min_size=4, max_size=4)
+
+
+@given(times=st.lists(RUNS, min_size=1, max_size=3))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_repeat_only_turns_what_is_too_slow_into_what_is_right(
+    shared_cache: Path, times: list[list[tuple[float, float]]]
+) -> None:
+    named = {str(index): runs for index, runs in enumerate(times)}
+    tests, batches = asyncio.run(measured(Store(shared_cache), named))
+    for test, (name, runs) in zip(tests, named.items(), strict=True):
+        tried = [cpu for cpu, _ in runs[: sum(name in batch.split() for _, batch in batches)]]
+        assert test.status is (Verdict.AC if min(tried) < 1 else Verdict.TLE)
+        assert 1 <= len(tried) <= 4 and all(cpu >= 1 for cpu in tried[:-1])
+    assert [alone for alone, _ in batches] == [False] + [True] * (len(batches) - 1)
+
+
+def test_a_server_with_little_time_has_no_limit_for_a_crowded_machine() -> None:
+    """It would end the job in the middle of the test, and nobody would know why."""
+    longer = stretched(PROBLEM, USUAL)
+    options = JudgeOptions(borderline=USUAL)
+    assert crowded_time(longer, USUAL) == pytest.approx(1.6 * LIMIT)
+    for most, crowded in ((None, 320), (2320, 320), (2319, None)):
+        profile = msgspec.structs.replace(fake_profile(), max_run_cpu_time=most)
+        fitting = Fitting(longer, options, profile, Shipping().weight, Learned())
+        assert fitting.frame.plan.limits.crowded_cpu_ms == crowded
 
 
 def test_programs_are_ended_at_the_upper_end_and_idle_as_before() -> None:
@@ -113,6 +253,9 @@ def test_programs_are_ended_at_the_upper_end_and_idle_as_before() -> None:
     assert longer.wall_time == PROBLEM.limits.wall_time == 2 * LIMIT + 1
     steps = Problem(id="steps", limits=PROBLEM.limits, task_type=TaskType.TWO_STEPS)
     assert stretched(steps, Borderline()) is steps and stretched(PROBLEM, None) is PROBLEM
+    assert crowded_time(steps, Borderline()) is None and crowded_time(PROBLEM, None) is None
+    wide = Borderline(high=2)
+    assert crowded_time(stretched(PROBLEM, wide), wide) is None  # the band is wider
 
 
 @pytest.mark.parametrize("text", ["0.9", "1.1:1.2", "0.5:0.9", "a:b", "0:2", "1:nan", "1:20"])
