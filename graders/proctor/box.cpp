@@ -167,11 +167,12 @@ std::string run_box(Spec& spec) {
   const std::vector<sys::Fd> opened = link_files(spec);
   own_links(spec);
   if (!spec.program.nests) close_pipes();
+  std::vector<room::Shown> readable = room::open_for_others(spec.readable, spec.layers);
   room::drop_privileges(spec.uid, spec.layers);
   std::vector<room::Held> held;
   for (size_t i = 0; i < opened.size(); ++i) held.push_back({opened[i].get(), spec.files[i].second});
   const room::Room room =
-      room::enter(spec.dir, spec.readable, spec.layers, spec.allow_unconfined, held, spec.program.nests);
+      room::enter(spec.dir, std::move(readable), spec.layers, spec.allow_unconfined, held, spec.program.nests);
   const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3),
       error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   spec.program.input = input;

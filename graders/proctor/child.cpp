@@ -130,6 +130,14 @@ void stand_in_for_proc(const Program& program) {
   mount_or_fail("", "/proc", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, "");
 }
 
+// What is shown below /tmp is shown in the program's own, too.
+void mount_tmp(const room::Room& room, const std::string& size) {
+  std::vector<room::Shown> covered;
+  for (const std::string& path : room.below_tmp) covered.push_back(room::open_shown(path));
+  mount_or_fail("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,nr_inodes=100k,size=" + size);
+  for (const room::Shown& shown : covered) room::show("", shown, true);
+}
+
 // In a namespace of its own the program sees its folder as /box, and the job's folder not at all.
 void arrange_mounts(const room::Room& room, const Program& program) {
   if (!program.folder.empty()) {
@@ -138,8 +146,7 @@ void arrange_mounts(const room::Room& room, const Program& program) {
     for (const std::string& name : program.writable)
       bind_file(folder + "/" + name, std::string(work_folder) + "/" + name, true);
   }
-  if (!program.tmp_size.empty())
-    mount_or_fail("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,nr_inodes=100k,size=" + program.tmp_size);
+  if (!program.tmp_size.empty()) mount_tmp(room, program.tmp_size);
   // The job's folder stays below ours for the supervisor's sake only until here.
   if (umount2(hidden_folder, MNT_DETACH) != 0) sys::fail_errno("hide the job's folder");
   if (program.proc) return;

@@ -113,23 +113,14 @@ void bind_mount(const std::string& source, const std::string& target) {
     sys::fail_errno("cannot show " + source);
 }
 
-// Shows a file, folder or link of the host at the same place below `root`; passes over what is not there.
-void show(const std::string& root, const std::string& path, bool read_only) {
-  struct stat status;
-  if (lstat(path.c_str(), &status) != 0) return;
-  const std::string target = root + path;
-  make_parents(target);
-  if (S_ISLNK(status.st_mode)) {
-    char link[4096];
-    const ssize_t length = readlink(path.c_str(), link, sizeof link - 1);
-    if (length > 0 && symlink(std::string(link, static_cast<size_t>(length)).c_str(), target.c_str()) == 0) return;
-  }
-  if (S_ISDIR(status.st_mode))
-    mkdir(target.c_str(), 0755);
-  else
-    sys::Fd(open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0444));
-  bind_mount(path, target);
-  if (read_only) make_read_only(target);
+std::string of_descriptor(const sys::Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
+
+// A mount that root took of its own mount namespace: what happens to the one it is a copy of is nothing to it.
+void attach(const Shown& shown, const std::string& target) {
+  constexpr unsigned from_empty_path = 4;  // MOVE_MOUNT_F_EMPTY_PATH
+  if (syscall(sys::nr_move_mount, shown.fd.get(), "", AT_FDCWD, target.c_str(), from_empty_path) != 0 ||
+      mount(nullptr, target.c_str(), nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    sys::fail_errno("cannot show " + shown.path);
 }
 
 std::string staging_folder() {
@@ -153,17 +144,18 @@ void turn_to(const std::string& root) {
 }
 
 // A root with nothing but the system's programs, a handful of devices, and the job's folder at /job.
-void build_root(const std::string& job, const std::vector<std::string>& readable,
-    const std::vector<const char*>& devices) {
+void build_root(const std::string& job, std::vector<Shown>& readable, const std::vector<const char*>& devices) {
   const sys::Fd folder(open(job.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) sys::fail_errno("cannot open " + job);
-  // The folder may lie below the place that is about to be covered, so it is bound by its descriptor.
-  const std::string source = "/proc/self/fd/" + std::to_string(folder.get()), root = begin_root();
+  // All of these may lie below the place that is about to be covered, so they are bound by their descriptors.
+  for (Shown& shown : readable)
+    if (!shown.is_tree && shown.link.empty()) shown = open_shown(shown.path);
+  const std::string source = of_descriptor(folder), root = begin_root();
   for (const char* name : {"/job", "/box", "/proc", "/tmp", "/dev"}) mkdir((root + name).c_str(), 0755);
-  for (const char* path : system_folders) show(root, path, true);
-  for (const std::string& path : readable_files()) show(root, path, true);
-  for (const std::string& path : readable) show(root, path, true);
-  for (const char* path : devices) show(root, path, false);
+  for (const char* path : system_folders) show(root, open_shown(path), true);
+  for (const std::string& path : readable_files()) show(root, open_shown(path), true);
+  for (const Shown& shown : readable) show(root, shown, true);
+  for (const char* path : devices) show(root, open_shown(path), false);
   const char* const links[][2] =
       {{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"},
           {"/proc/self/fd/2", "/dev/stderr"}};
@@ -255,7 +247,7 @@ bool kernel_since(int major, int minor) {
   return has_major > major || (has_major == major && has_minor >= minor);
 }
 
-void enter_namespaces(Room& room, const std::vector<std::string>& readable, const std::vector<const char*>& devices,
+void enter_namespaces(Room& room, std::vector<Shown>& readable, const std::vector<const char*>& devices,
     const std::vector<Held>& held) {
   const Trial trial = try_namespaces();
   const std::string wrong = trial.wrong.empty() ? enter_user_namespace(CLONE_NEWIPC | CLONE_NEWNET) : trial.wrong;
@@ -271,19 +263,21 @@ void enter_namespaces(Room& room, const std::vector<std::string>& readable, cons
     room.mount = room.pid = true;
     room.by_name = trial.by_name;
     room.job = "/job";
+    for (const Shown& shown : readable)
+      if (shown.path.compare(0, 5, "/tmp/") == 0) room.below_tmp.push_back(shown.path);
   } catch (const sys::Failure& failure) {
     room.missing.push_back("mount namespace: " + failure.text);
   }
 }
 
-void grant_system(Room& room, const std::vector<std::string>& readable, const std::vector<const char*>& devices) {
+void grant_system(Room& room, const std::vector<Shown>& readable, const std::vector<const char*>& devices) {
   const auto grant = [&](const char* path, landlock::Access access) {
     sys::Fd fd(open(path, O_PATH | O_CLOEXEC));
     if (fd.valid()) room.system.push_back({std::move(fd), access});
   };
   for (const char* path : system_folders) grant(path, landlock::Access::run);
   for (const std::string& path : readable_files()) grant(path.c_str(), landlock::Access::read);
-  for (const std::string& path : readable) grant(path.c_str(), landlock::Access::run);
+  for (const Shown& shown : readable) grant(shown.path.c_str(), landlock::Access::run);
   for (const char* path : devices) grant(path, landlock::Access::write);
 }
 
@@ -334,9 +328,58 @@ void drop_privileges(long uid, const Layers& layers) {
     sys::fail_errno("cannot become an unprivileged user");
 }
 
+Shown open_shown(const std::string& path, bool as_tree) {
+  constexpr unsigned cloned = 1;  // OPEN_TREE_CLONE
+  constexpr unsigned recursive = 0x8000;  // AT_RECURSIVE
+  Shown shown;
+  shown.path = path;
+  char link[4096];
+  const ssize_t length = readlink(path.c_str(), link, sizeof link);
+  if (length > 0) {
+    shown.link.assign(link, static_cast<size_t>(length));
+    return shown;
+  }
+  if (as_tree) {
+    shown.fd = sys::Fd(static_cast<int>(syscall(
+        sys::nr_open_tree, AT_FDCWD, path.c_str(), cloned | O_CLOEXEC | recursive | AT_SYMLINK_NOFOLLOW)));
+    shown.is_tree = shown.fd.valid();
+  } else {
+    shown.fd = sys::Fd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  }
+  return shown;
+}
+
+std::vector<Shown> open_for_others(const std::vector<std::string>& paths, const Layers& layers) {
+  const bool as_tree = layers.namespaces && layers.on("uid") && can_drop_privileges();
+  std::vector<Shown> all;
+  for (const std::string& path : paths) all.push_back(open_shown(path, as_tree));
+  return all;
+}
+
+void show(const std::string& root, const Shown& shown, bool read_only) {
+  const std::string target = root + shown.path;
+  struct stat status;
+  if (!shown.link.empty()) {
+    make_parents(target);
+    static_cast<void>(symlink(shown.link.c_str(), target.c_str()) == 0);
+    return;
+  }
+  if (!shown.fd.valid() || fstat(shown.fd.get(), &status) != 0) return;
+  make_parents(target);
+  if (S_ISDIR(status.st_mode))
+    mkdir(target.c_str(), 0755);
+  else
+    sys::Fd(open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0444));
+  if (shown.is_tree)
+    attach(shown, target);
+  else
+    bind_mount(of_descriptor(shown.fd), target);
+  if (read_only) make_read_only(target);
+}
+
 void close_to_others(const Layers& layers) { prctl(PR_SET_DUMPABLE, layers.on("dumpable") ? 0 : 1); }
 
-Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined,
+Room enter(const std::string& job, std::vector<Shown> readable, Layers layers, bool allow_unconfined,
            const std::vector<Held>& held, bool devices) {
   const std::vector<const char*>& shown = devices ? all_devices : no_devices;
   Room room;

@@ -33,6 +33,22 @@ struct Grant {
   landlock::Access access;
 };
 
+// A file, folder or link of the host that programs see at its own path.
+struct Shown {
+  std::string path;
+  std::string link;       // where a link leads; empty: it is none
+  sys::Fd fd;             // of a file or folder; invalid: it is not there, or may not be reached
+  bool is_tree = false;   // `fd` is a mount of its own that is attached nowhere yet
+};
+
+// Opens it as it is now, whatever is mounted over it later. As root, and with the right to mount, also for users who
+// may not enter the folders above it.
+Shown open_shown(const std::string& path, bool as_tree = false);
+std::vector<Shown> open_for_others(const std::vector<std::string>& paths, const Layers& layers);
+
+// Shows it at the same path below `root`, for reading unless it is a device; passes over what is not there.
+void show(const std::string& root, const Shown& shown, bool read_only);
+
 // A file of the host that is open under a number, which programs may find in /proc.
 struct Held {
   int fd;
@@ -51,6 +67,7 @@ struct Room {
   bool seccomp = false;
   std::vector<std::string> missing;  // one sentence per layer that the kernel refused
   std::vector<Grant> system;         // what every program may read: the system's folders and harmless devices
+  std::vector<std::string> below_tmp;  // of what is shown: lost to programs with a /tmp of their own, unless shown again
   std::string job = ".";             // the job's folder as the proctor sees it from now on
   // The folder of all programs, which see the same mounts; empty: each has mounts of its own.
   std::string shared;
@@ -72,8 +89,8 @@ void close_to_others(const Layers& layers);
 
 // Moves the calling process into a new room around the job's folder, as far as the kernel lets it. `readable` are
 // further folders of the system that programs may read. Fails where there would be no confinement and that was not
-// allowed. `devices`: whether programs see those that can be read.
-Room enter(const std::string& job, const std::vector<std::string>& readable, Layers layers, bool allow_unconfined,
+// allowed. `readable` was opened while this was root. `devices`: whether programs see those that can be read.
+Room enter(const std::string& job, std::vector<Shown> readable, Layers layers, bool allow_unconfined,
            const std::vector<Held>& held = {}, bool devices = true);
 
 }  // namespace room

@@ -1,5 +1,5 @@
 // What the proctor needs of the kernel, in its own words: the headers of an old distribution (4.19) do not know
-// Landlock, close_range or mount_setattr, and the kernel that runs the binary may well be newer than they are.
+// Landlock, open_tree or mount_setattr, and the kernel that runs the binary may well be newer than they are.
 #pragma once
 
 #include <cerrno>
@@ -14,6 +14,8 @@
 namespace sys {
 
 // Numbers above 423 are the same on all architectures.
+constexpr long nr_open_tree = 428;
+constexpr long nr_move_mount = 429;
 constexpr long nr_close_range = 436;
 constexpr long nr_mount_setattr = 442;
 constexpr long nr_landlock_create_ruleset = 444;
