@@ -28,6 +28,7 @@ from ioi_eval.engines.conditions import conditions, place_to_try
 from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.embedded.proctor import proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
+from ioi_eval.engines.environment import CALLER
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.registry import EngineChoice, ray_engine
 from ioi_eval.model.errors import EngineUnavailable, InputError
@@ -91,7 +92,9 @@ def doctor(
         found = asyncio.run(_look(chosen))
     else:
         store = open_store()
-        here = _called(asyncio.run(conditions(store, python=chosen.python, folders=os.get_exec_path())))
+        here = _called(
+            asyncio.run(conditions(store, python=chosen.python or CALLER, folders=os.get_exec_path()))
+        )
         here.append(Condition(name="cache", ok=True, detail=str(store.root)))
         found = _Answer(ok=_all_there(here), conditions=here)
     needed: Sequence[Condition] = ()

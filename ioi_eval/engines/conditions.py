@@ -26,13 +26,13 @@ from ioi_eval.engines.embedded.boxes import (
     lacks,
     why_not_in_memory,
 )
+from ioi_eval.engines.embedded.engine import EmbeddedEngine
 from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, Binary, proctor_binary, waiting_library
 from ioi_eval.engines.embedded.toolchains import (
     IN_MEMORY,
     STAGE_PATH,
     Interpreter,
     find_compiler,
-    find_python,
     interpreters,
     quick_linker,
     seen_in_a_box,
@@ -40,8 +40,8 @@ from ioi_eval.engines.embedded.toolchains import (
 )
 from ioi_eval.engines.jobs.build import Shelf
 from ioi_eval.engines.jobs.headers import empty_recipe, header_recipe
-from ioi_eval.model.errors import EngineUnavailable
-from ioi_eval.model.job import Toolchain
+from ioi_eval.model.errors import EngineError, EngineUnavailable
+from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
 from ioi_eval.model.languages import LANGUAGES, MAIN_MODULES, find
 from ioi_eval.model.options import BuildOptions
 from ioi_eval.store import Store
@@ -65,7 +65,8 @@ async def conditions(
         found = None  # as for an engine
     with place_to_try(boxes) as folder:
         binary = await _proctor(found, store, folder)
-        waits = await waiting_python(found, python, store, folder)
+        tools = await _tools(store, boxes, python)
+        waits = await waiting_python(found, tools.get("python3"), store, folder)
         confines = await asyncio.to_thread(_probe, binary, folder)
     there = isinstance(binary, Binary)
     ask: list[Callable[[], list[Condition]]] = [
@@ -74,8 +75,8 @@ async def conditions(
         lambda: static_libraries(found),
         lambda: linkers(found),
         lambda: headers(found, store),
-        lambda: pythons(python, folders),
-        lambda: others(toolchains()),
+        lambda: pythons(tools.get("python3"), folders),
+        lambda: others(tools),
         lambda: boxes_folder(boxes),
         machine,
     ]
@@ -92,9 +93,20 @@ async def _proctor(found: Toolchain | None, store: Store, folder: Path) -> Binar
         return error
 
 
-async def waiting_python(found: Toolchain | None, python: str, store: Store, folder: Path) -> list[Condition]:
+async def _tools(store: Store, boxes: Path | None, python: str) -> Mapping[str, Toolchain]:
+    """Return the toolchains of an engine here, with the Python that its sandboxes can start."""
+    try:
+        async with EmbeddedEngine(store=store, slots=1, boxes=boxes, python=python) as engine:
+            return (await engine.profile()).toolchains
+    except EngineError:
+        return await asyncio.to_thread(toolchains, python)
+
+
+async def waiting_python(
+    found: Toolchain | None, interpreter: Toolchain | None, store: Store, folder: Path
+) -> list[Condition]:
     """Report the library of waiting interpreters. Python without one is judged too, and slower."""
-    name, interpreter = "waiting Python", await asyncio.to_thread(find_python, python)
+    name = "waiting Python"
     if interpreter is None:
         return []
     try:
@@ -189,14 +201,16 @@ def headers(found: Toolchain | None, store: Store) -> list[Condition]:
     return [Condition(name="C++ headers", ok=True, detail=detail)]
 
 
-def pythons(wanted: str = "", folders: Sequence[str] = ()) -> list[Condition]:
-    """The one for submissions, which may not be the one that runs us, and those that could take its place."""
-    name, chosen = "Python for submissions", find_python(wanted)
+def pythons(chosen: Toolchain | None, folders: Sequence[str] = ()) -> list[Condition]:
+    """Report the Python for submissions, and those that could take its place."""
+    name = "Python for submissions"
     others = [
         Condition(name="another Python", ok=True, detail=_told(found))
         for found in interpreters(folders)
         if chosen is None or found.path != chosen.path
     ]
+    if chosen is not None and chosen.refusal:
+        return [Condition(name=name, ok=None, detail=chosen.refusal, remedy=SHOW_OR_NAME), *others]
     if chosen is not None:
         detail = f"python {chosen.version} ({chosen.path}) {_brings(chosen.modules or ())}"
         return [Condition(name=name, ok=True, detail=detail), *others]

@@ -73,18 +73,15 @@ class EngineChoice(Value):
         ),
     ] = Secret()
     allow_unconfined: Annotated[bool, Said(help="Judge even where the kernel offers no confinement.")] = False
-    python: Annotated[Interpreter, Said(unset=f"${PYTHON}, else the system's newest")] = ""
+    python: Annotated[Interpreter, Said(unset=f"${PYTHON}, else caller")] = ""
     promised: tuple[str, ...] = ()  # packages that programs in Python may count on
     launch: Launch = Launch()  # this process's part of the cores here, and of the environment's servers
 
     @classmethod
-    def meant(
-        cls, engine: str | None, variables: Mapping[str, str], *, callers_python: bool = False, **fields: Any
-    ) -> Self:
+    def meant(cls, engine: str | None, variables: Mapping[str, str], **fields: Any) -> Self:
         """Return the engine that is named, else that of the environment, else this machine.
 
-        `fields`: other fields. The environment says the rest. `callers_python`: where neither names an
-        interpreter, programs here run with the one that runs us. Raises InputError for what cannot be meant.
+        `fields`: other fields. The environment says the rest. Raises InputError for what cannot be meant.
         """
         launch, named = Launch.of(variables), engine is not None
         text = engine.strip() if engine is not None else variables.get(ENDPOINTS, "").strip() or EMBEDDED
@@ -94,8 +91,6 @@ class EngineChoice(Value):
             raise error.but(field="engine" if named else ENDPOINTS) from None
         if text == EMBEDDED:
             fields["python"] = fields.get("python") or variables.get(PYTHON, "").strip()
-            if callers_python and not fields["python"]:
-                fields["python"] = CALLER
         else:
             fields["token"] = fields.get("token") or Secret(variables.get(TOKEN, "").strip())
         if named:  # all servers that are named, not a part of them
@@ -185,7 +180,7 @@ def open_engine(
     if not choice.remote or choice.on_ray:
         return Opening(engine)
     here = EngineChoice(allow_unconfined=choice.allow_unconfined, launch=choice.launch)
-    return Opening(engine, _embedded(EngineSetup(store=store, **_fields(here))))
+    return Opening(engine, _embedded(EngineSetup(store=store, **_fields(here)), python=""))
 
 
 def _fields(choice: EngineChoice) -> dict[str, Any]:
@@ -226,14 +221,15 @@ def find_engine(text: str) -> Factory:
     return piston_engine
 
 
-def _embedded(setup: EngineSetup) -> Transport:
+def _embedded(setup: EngineSetup, python: str = CALLER) -> Transport:
+    """Make the engine of this machine. `python`: the interpreter if the setup names none."""
     from ioi_eval.engines.embedded import EmbeddedEngine
 
     return EmbeddedEngine(
         store=setup.store,
         slots=setup.slots or setup.launch.cores(len(os.sched_getaffinity(0))),
         allow_unconfined=setup.allow_unconfined,
-        python=setup.python,
+        python=setup.python or python,
         promised=setup.promised,
     )
 

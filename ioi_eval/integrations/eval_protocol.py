@@ -116,12 +116,9 @@ class Execution(Value):
     engine: Setup = Setup()
 
     def setup(self) -> Setup:
-        """Return the setup of a judge that ends at the first failing test, and quotes its output's beginning.
-
-        Programs run with the caller's Python, as in the package, where nothing names another one.
-        """
+        """Return the setup of a judge that ends at the first failing test, and quotes its output."""
         options = msgspec.structs.replace(self.engine.options, echo=_ECHO, in_order=True)
-        return msgspec.structs.replace(self.engine, options=options, callers_python=True)
+        return msgspec.structs.replace(self.engine, options=options)
 
 
 def apps_dataset_to_evaluation_row(data: Iterable[Mapping[str, Any]]) -> list[EvaluationRow]:

@@ -13,8 +13,6 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from ioi_eval.errors import IoiEvalError
 from ioi_eval.integrations import needs
 from ioi_eval.integrations.misses import note, together
@@ -41,7 +39,7 @@ class CodeEval:
     """Candidates and tests as one program each; `compute` takes and returns what that metric does."""
 
     def __init__(self, setup: Setup | None = None) -> None:
-        self._setup = msgspec.structs.replace(setup or Setup(), callers_python=True)  # as that metric
+        self._setup = setup or Setup()
 
     def compute(
         self,

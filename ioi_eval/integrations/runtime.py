@@ -45,10 +45,7 @@ class Setup(Value):
     engine: str | Callable[[Store], Engine | Transport] | None = None
     slots: int | None = None  # here; None: the cores, or a launcher's share of them
     options: JudgeOptions = JudgeOptions()
-    python: str = (
-        ""  # here: the interpreter's path or version; empty: IOI_EVAL_PYTHON, else the system's newest
-    )
-    callers_python: bool = False  # instead of the newest: the one that runs the caller, with its packages
+    python: str = ""  # here: the interpreter's path or version; empty: IOI_EVAL_PYTHON, else the caller's
     packages: tuple[str, ...] = ()  # that programs may count on: without them nothing is judged
 
     def opened(self, store: Store) -> Opening:
@@ -60,7 +57,6 @@ class Setup(Value):
             os.environ,
             slots=self.slots,
             python=self.python,
-            callers_python=self.callers_python,
             allow_unconfined=self.options.allow_unconfined,
         )
         return open_engine(choice, store, self.packages)
@@ -160,7 +156,7 @@ class Runtime:
         engine, trusted = self._opening = setup.opened(store)
         scorer = Scorer(engine, store=store, options=setup.options, trusted=trusted)
         opened = await stack.enter_async_context(scorer)
-        await opened.judge.keep_promises(setup.packages, ["python"])
+        await opened.judge.keep_promises(setup.packages, ["python"] if setup.packages else [])
         self._scorer = opened
 
 

@@ -94,7 +94,7 @@ def compute_score_batch(
 def rewards_of(options: Mapping[str, Any]) -> Rewards:
     """A word that means nothing is a mistake, and would train with another reward than was meant."""
     own = {name: value for name, value in options.items() if name not in _OF_VERL}
-    setup = Setup(engine=own.pop("engine", None), callers_python=True)  # as prime_code
+    setup = Setup(engine=own.pop("engine", None))
     unknown = sorted(own.keys() - set(RewardOptions.__struct_fields__))
     if unknown:
         names = ", ".join((*RewardOptions.__struct_fields__, "engine", "on_failure"))

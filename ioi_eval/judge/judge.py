@@ -27,7 +27,13 @@ from ioi_eval.engines.contract import (
 )
 from ioi_eval.judge.classic import has_packages, judge_one_by_one, takes
 from ioi_eval.judge.grading import grades
-from ioi_eval.judge.needs import lacks, refuse_edited, refuse_language, refuse_promises
+from ioi_eval.judge.needs import (
+    lacks,
+    refuse_edited,
+    refuse_interpreter,
+    refuse_language,
+    refuse_promises,
+)
 from ioi_eval.judge.programs import Artifacts, ProblemPrograms, Terms, checker_name, is_empty, made, runs_code
 from ioi_eval.judge.sharing import Sharing, program_identity
 from ioi_eval.model.digests import room_of
@@ -156,6 +162,8 @@ class Judge:
                 refuse_language(problem, language)
             terms = Terms(problem, language, self._options)
             self._known.keep(key, terms, room_of(problem))
+        if terms.language is not None and not self._trusts:
+            refuse_interpreter(terms.language, await self._engine.profile())
         if runs and self._trusts and not submission.files:
             for error in await self.lacks(problem, terms.language, submission.code or ""):
                 raise error

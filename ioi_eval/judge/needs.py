@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from ioi_eval.engines.contract import Profile
 from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, linked_grader
 from ioi_eval.model.errors import FileEdited, InputError, JudgeFailure, ModuleMissing
-from ioi_eval.model.job import Toolchain
+from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
 from ioi_eval.model.languages import MODULES, Language, find, known_modules
 from ioi_eval.model.values import Checker, Manager, Problem, TaskType
 from ioi_eval.rules.plan import MANAGED, refuse_impossible
@@ -149,14 +149,23 @@ def modules_missing(modules: Collection[str], tool: Toolchain, who: str) -> Modu
     )
 
 
+def refuse_interpreter(language: Language, here: Profile) -> None:
+    """Raise JudgeFailure if the interpreter of a language judges no submission, whatever one imports."""
+    tool = here.toolchains.get(language.command)
+    if tool is not None and tool.refusal:
+        raise JudgeFailure(tool.refusal, phase="preparing", remedy=SHOW_OR_NAME)
+
+
 def refuse_promises(packages: Collection[str], commands: Collection[str], here: Profile) -> None:
-    """Raise InputError where submissions may count on packages that an interpreter of the engine lacks.
+    """Raise InputError if an interpreter of the engine judges no submissions, or lacks promised packages.
 
     `commands`: the toolchains of the submissions. Nothing that a submission imports matters, so none can
     choose this. Interpreters of servers that do not tell their packages pass.
     """
     promised = known_modules(packages)
     for tool in here.offered(PYTHON) if PYTHON in commands else ():
+        if tool.refusal:
+            raise InputError(tool.refusal, where="the Python for submissions", remedy=SHOW_OR_NAME)
         if tool.modules is not None and (missing := [name for name in promised if name not in tool.modules]):
             raise InputError(
                 f"submissions may count on {', '.join(missing)}, which {tool.path} (Python {tool.version})"

@@ -143,6 +143,13 @@ class JobResult(Value):
     toolchains: Mapping[str, Toolchain] = {}  # by command: those of the server, where servers may differ
 
 
+SHOW_OR_NAME = (
+    "Let other users enter and read its folders (chmod o+x FOLDER), move it to a folder such as /opt, or name"
+    " another one with python=PATH, --python PATH or IOI_EVAL_PYTHON (`ioi-eval doctor` lists them)"
+)
+"""The remedy if submissions cannot have a Python."""
+
+
 class Toolchain(Value):
     """A compiler or interpreter that an engine offers."""
 
@@ -152,6 +159,7 @@ class Toolchain(Value):
     identity: str  # changes when a build with it could differ: part of every artifact's key
     read: tuple[str, ...] = ()  # what a box must be shown of it, beyond the system's folders
     modules: tuple[str, ...] | None = None  # of a Python, which of model/languages.py it has; None: unknown
+    refusal: str = ""  # why it judges no submission, as a sentence; empty: it judges them
     linker: str = ""  # the identity of a quicker one than its own, where that works; no part of its own
 
     @property

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from ioi_eval.engines.contract import OWN, Engine, Transport
+from ioi_eval.engines.environment import CALLER
 from ioi_eval.engines.jobs.engine import engine_of
 from ioi_eval.engines.jobs.run import execute
 from ioi_eval.judge.classic import classic_job, read_classic
@@ -163,4 +164,5 @@ def run_alone(call: Callable[[], Coroutine[Any, Any, _T]], instead: str) -> _T:
 def _this_machine(store: Store, options: JudgeOptions | None) -> Transport:
     from ioi_eval.engines.embedded import EmbeddedEngine  # only who judges here loads it
 
-    return EmbeddedEngine(store=store, allow_unconfined=options is not None and options.allow_unconfined)
+    unconfined = options is not None and options.allow_unconfined
+    return EmbeddedEngine(store=store, allow_unconfined=unconfined, python=CALLER)

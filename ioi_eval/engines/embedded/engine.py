@@ -19,7 +19,7 @@ from typing import Self
 import msgspec
 
 from ioi_eval.engines.contract import CLASSIC, Profile
-from ioi_eval.engines.embedded.box import Caps, Leash
+from ioi_eval.engines.embedded.box import BoxLimits, Caps, Leash
 from ioi_eval.engines.embedded.boxes import Boxes, Uids
 from ioi_eval.engines.embedded.job import (
     BUILT_IN,
@@ -29,6 +29,7 @@ from ioi_eval.engines.embedded.job import (
     JobPlan,
     Room,
     Slot,
+    StagePlan,
     drop,
     plan_by_path,
     plan_of,
@@ -36,7 +37,7 @@ from ioi_eval.engines.embedded.job import (
 )
 from ioi_eval.engines.embedded.packages import LanguagePackage, load_packages, names_of
 from ioi_eval.engines.embedded.proctor import proctor_binary, waiting_library
-from ioi_eval.engines.embedded.toolchains import toolchains
+from ioi_eval.engines.embedded.toolchains import as_sandboxes_have_it, question_for, toolchains
 from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.doing import at
@@ -48,6 +49,7 @@ from ioi_eval.store.compiling import WAITING
 from ioi_eval.store.resources import graders
 
 _log = logging.getLogger(__name__)
+_ASKED = 60.0  # seconds for what takes milliseconds
 # Hard limits that nobody but root gets rid of: those of a program lie below them.
 _INHERITED = {
     "-Hs": resource.RLIMIT_STACK,
@@ -115,8 +117,8 @@ class EmbeddedEngine:
         """`boxes`: a folder for boxes, by default in memory. `layers`: for tests, see docs/protocol.md.
         `packages`: folders of packages in Piston's layout; those of the first folder win. `waiting`: whether
         Python waits and forks a process for each test; where not, each test starts it. `python`: the path or
-        the version of the interpreter, or `caller`; by default the newest of the system's, but the caller's
-        where only that has the `promised` packages.
+        the version of the interpreter, by default the newest of the system's; `caller` is the one that runs
+        us, unless only the newest has the `promised` packages.
         """
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
@@ -241,14 +243,18 @@ class EmbeddedEngine:
         proctor.write_bytes(binary.content)
         proctor.chmod(0o755)
         self._held.callback(uids.release)
-        read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
-        how = self._layers, self._allow_unconfined
-        ground = Ground(boxes, proctor, self._caps, room, Lock(), *how, read)
+        ground = Ground(boxes, proctor, self._caps, room, Lock(), self._layers, self._allow_unconfined)
         all_slots = tuple(Slot(ground, uid) for uid in uids.reserve(shares.slots))
         for slot in all_slots:
             self._held.push_async_callback(to_its_end, slot.standing.close)
         threads = ThreadPoolExecutor(shares.slots, thread_name_prefix="ioi-eval-job")
         self._held.push_async_callback(to_its_end, threads.shutdown)
+        found, chosen = tools.get("python3"), await self._python_in_a_sandbox(ground, all_slots[0], tools)
+        if chosen is not None and chosen != found:
+            tools["python3"] = chosen
+            library = await self._library(tools, boxes.folder)
+        read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
+        ground = msgspec.structs.replace(ground, read=read)
         profile = Profile(
             name=ENDPOINT,
             architecture=platform.machine(),
@@ -261,6 +267,24 @@ class EmbeddedEngine:
             max_output=self._caps.stdout,
         )
         return _Running(ground, profile, packages, threads, all_slots, Slots(all_slots), set())
+
+    async def _python_in_a_sandbox(
+        self, ground: Ground, slot: Slot, tools: Mapping[str, Toolchain]
+    ) -> Toolchain | None:
+        """Return the Python for submissions; the one that was found is asked in a sandbox first."""
+        python = tools.get("python3")
+        if python is None or not python.read or python.refusal:
+            return python
+        limits = BoxLimits(hard_ms=int(_ASKED * 1000))
+        stage = StagePlan(argv=question_for(python), profile="tool", limits=limits)
+        plan, leash = JobPlan(compile=None, run=stage, read=python.read), Leash()
+        work = partial(run_job, ground, Job(files=()), plan, slot, leash)
+        end = (await to_its_end(work, hurry=leash.cut, undo=drop)).run
+        if end.report.killed == "hard":
+            raise EngineOverloaded(f"{python.path} did not answer in a sandbox within {_ASKED:.0f} s")
+        answer, error = (stream.decode(errors="replace") for stream in (end.stdout, end.stderr))
+        choose = partial(as_sandboxes_have_it, python, self._python, answer, end.report.failure or error)
+        return await to_its_end(choose)
 
     async def _library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:
         """Return the library of waiting; without one, None, every test starts its interpreter."""

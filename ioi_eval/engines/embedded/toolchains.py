@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
@@ -68,7 +68,7 @@ def everybody_may_enter(folder: Path) -> bool:
     return all(place.stat().st_mode & stat.S_IXOTH for place in (folder, *folder.parents))
 
 
-def ask(command: list[str]) -> str:
+def ask(command: list[str], environment: Mapping[str, str] | None = None) -> str:
     """Return a command's output on both streams; empty if it cannot be started. `g++ -v` speaks on stderr."""
     try:
         done = subprocess.run(
@@ -77,7 +77,8 @@ def ask(command: list[str]) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=_ASK_SECONDS,
-            env={"PATH": STAGE_PATH, "LANG": "C.UTF-8"},
+            env={"PATH": STAGE_PATH, "LANG": "C.UTF-8"} if environment is None else environment,
+            cwd="/",
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
@@ -266,21 +267,27 @@ def _first(pattern: str, text: str) -> str:
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"python3(?:\.\d+)?")
 _VERSION = re.compile(r"\d+(?:\.\d+){0,2}")
+_REASON = 300  # most characters of an interpreter's error in a message
 _PARTS = ("bin", "lib", "lib64", "pyvenv.cfg")  # of a prefix: what lies beside them is nobody's business
-_COVERED = ("/tmp", "/box", "/job", "/proc", "/dev/fd")  # a box has its own there
-# -I: neither the environment nor the folder of the caller changes what it answers.
+_COVERED = ("/box", "/job", "/proc", "/dev/fd")  # a sandbox has its own there
+# With -I, as programs run, neither the environment nor the folder of the caller changes what it answers.
 _QUESTION = """
 import importlib.util, os, sys
 print(sys.version.split()[0].rstrip("+"), sys.implementation.name)
 print(sys.version.replace("\\n", " "))
 print(sys.executable, sys.prefix, sys.base_prefix, sep="\\n")
-print(*(name for name in sys.argv[2:] if importlib.util.find_spec(name)))
+specs = [(name, importlib.util.find_spec(name)) for name in sys.argv[2:]]
+print(*(name for name, spec in specs if spec and (not spec.origin or os.access(spec.origin, os.R_OK))))
 lying = (next(os.walk(place), ("", [], [])) for place in sys.path)  # nothing, where it cannot be read
 names = (name for _, folders, files in lying for name in folders + files)
 notes = (name.rpartition(".") for name in names if name.endswith(("dist-info", "egg-info")))
 known = sys.argv[1].split(",")
 print(*sorted({note for note, _, _ in notes if note.partition("-")[0].lower().replace("_", "-") in known}))
 """
+_ANOTHER = (
+    "Give the path of an interpreter, or a version, as python=PATH or in IOI_EVAL_PYTHON;"
+    " `ioi-eval doctor` lists those of this machine"
+)
 # As the folders are called in which packages note their versions.
 _KNOWN = ",".join(name.lower().replace("_", "-") for name in MODULES.values())
 
@@ -312,57 +319,111 @@ class Interpreter(Value):
 
 
 def find_python(wanted: str = "", promised: Collection[str] = ()) -> Toolchain | None:
-    """Return the one that is wanted, by its path or its version; else the newest that everybody may start.
+    """Return the Python of this path or version, by default the newest of the system's.
 
-    CALLER: the one that runs us; the newest, with a warning, where submissions cannot have that. It also
-    stands in for a newest one that lacks packages which are promised to programs, with a warning, if it has
-    them. Raises InputError where the wanted one cannot be used.
+    CALLER is the Python that runs us. The newest takes its place, with a warning, if programs cannot have the
+    caller's or if only the newest has the `promised` packages. Raises InputError if the wanted Python cannot
+    be used. A sandbox may still be unable to show what this finds: see `as_sandboxes_have_it`.
     """
     if wanted == CALLER:
-        own = examine(Path(sys.executable)) if sys.executable else None
-        if own is not None and not own.why_not:
-            return own.toolchain()
-        newest = find_python()
-        _warn(_instead(own, newest))
-        return newest
-    if wanted:
-        return choose(wanted).toolchain()
+        return _callers(promised)
+    return choose(wanted).toolchain() if wanted else _newest()
+
+
+def _newest() -> Toolchain | None:
+    """Return the newest Python of the system that everybody may start."""
     good = [found for found in _asked(_of_the_system()) if not found.why_not]
-    best = max(good, key=lambda found: found.number) if good else None
-    if lacking := set(promised).difference(best.modules if best is not None else ()):
-        own = examine(Path(sys.executable)) if sys.executable else None
-        if own is not None and not own.why_not and own.modules and set(promised) <= set(own.modules):
-            other = "this machine has no other Python" if best is None else f"{best.path} lacks them"
+    return max(good, key=lambda found: found.number).toolchain() if good else None
+
+
+def _callers(promised: Collection[str]) -> Toolchain | None:
+    path = Path(sys.executable) if sys.executable else None
+    own = None if path is None else examine(path)
+    if path is None or own is None:
+        _warn(f"programs run with the system's newest Python: {path or 'this one'} does not answer")
+        return _newest()
+    chosen = own.toolchain()
+    if own.why_not:
+        return _in_place_of(chosen, own.why_not)
+    imported = examine(path, isolated=False)
+    if beyond := set(imported.modules if imported is not None else ()).difference(own.modules):
+        names = ", ".join(sorted(beyond))
+        why = f"{names} come from PYTHONPATH or from a user's own packages, which programs do not have"
+        return _in_place_of(chosen, why, beyond)
+    if lacking := set(promised).difference(own.modules):
+        newest = _newest()
+        if newest is not None and set(promised) <= set(newest.modules or ()):
+            names = ", ".join(sorted(lacking))
             _warn(
-                f"submissions run with the Python that runs this ({own.path}, {own.version}): they may"
-                f" count on {', '.join(sorted(lacking))}, and {other}. python=PATH or {PYTHON} names another"
+                f"programs run with {newest.path}: they may count on {names}, which {own.path} does not have"
             )
-            return own.toolchain()
-    return None if best is None else best.toolchain()
+            return newest
+    return chosen
+
+
+def _in_place_of(python: Toolchain, why: str, beyond: Collection[str] = ()) -> Toolchain:
+    """Return the newest Python of the system if programs can import there what they are expected to.
+
+    Otherwise the toolchain judges no submission: what cannot be imported would be taken for its fault.
+    `why`: the reason why programs cannot have `python`. `beyond`: packages that it has besides its own.
+    """
+    newest = _newest()
+    newest = None if newest is None or newest.path == python.path else newest
+    packages = {*(python.modules or ()), *beyond}
+    lacking = sorted(packages.difference(newest.modules or () if newest is not None else ()))
+    if newest is not None and not lacking:
+        _warn(f"programs run with {newest.path} ({newest.version}) instead of {python.path}: {why}")
+        return newest
+    problem = f"cannot import {', '.join(lacking)}" if lacking else "in Python cannot run"
+    has = ("is there", "has it", "has them")[min(len(lacking), 2)]
+    refusal = f"submissions {problem}: {python.path} {has}, but {why}"
+    return msgspec.structs.replace(newest or python, refusal=refusal)
+
+
+def question_for(python: Toolchain) -> tuple[str, ...]:
+    """Return the command that asks an interpreter what it is and has."""
+    return _question(python.path)
+
+
+def as_sandboxes_have_it(python: Toolchain, wanted: str, answer: str, error: str) -> Toolchain:
+    """Return the Python for submissions, given what `question_for` it printed in a sandbox, and its error.
+
+    Raises InputError if the wanted Python cannot run there or lacks packages that it has outside.
+    """
+    inside = _read_answer(Path(python.path), answer)
+    if inside is not None and inside.toolchain(python.command).identity == python.identity:
+        return python
+    if inside is None and (closed := _closed_to_others(python.read)):
+        why = f"it lies in {', '.join(closed)}, which submissions cannot read"
+    elif inside is None:
+        reason = (error.strip().splitlines() or ["it prints nothing"])[-1]
+        why = f"a sandbox cannot start it: {reason[:_REASON]}"
+    elif lacking := sorted({*(python.modules or ())} - {*inside.modules}):
+        why = f"a sandbox shows nothing of {', '.join(lacking)}: others may not read these files"
+    else:
+        why = "a sandbox shows only parts of it: others may not read all of its files"
+    if wanted and wanted != CALLER:
+        raise _unusable(python.path, why)
+    return _in_place_of(python, why)
+
+
+def _closed_to_others(places: Iterable[str]) -> list[str]:
+    """Return the folders above some files that the user may not enter as whom root's programs run."""
+    if os.geteuid() != 0:
+        return []
+    above = dict.fromkeys(folder for place in places for folder in reversed(Path(place).parents))
+    return [str(folder) for folder in above if not folder.stat().st_mode & stat.S_IXOTH]
+
+
+def _unusable(path: str, why: str) -> InputError:
+    return InputError(
+        f"{path} cannot run submissions: {why}", where="the Python for submissions", remedy=_ANOTHER
+    )
 
 
 @cache  # once for each text
 def _warn(text: str) -> None:
-    _log.warning(text)
-
-
-def _instead(own: Interpreter | None, newest: Toolchain | None) -> str:
-    """Tell why submissions do not run with the caller's Python, and how the one in its place differs."""
-    why = f"{sys.executable or 'it'} does not say where it is" if own is None else own.why_not
-    text = f"submissions cannot have the Python that runs this ({sys.executable}): {why}. "
-    if newest is None:
-        return f"{text}This machine has no other one that everybody may start"
-    there, here = set(newest.modules or ()), set(() if own is None else own.modules)
-    differences = [
-        f"{word} {', '.join(sorted(names))}"
-        for word, names in (("lacks", here - there), ("has besides", there - here))
-        if names
-    ]
-    reason = " and ".join(differences) or "has the same packages of those that programs often import"
-    return (
-        f"{text}They run with {newest.path} ({newest.version}), which {reason}."
-        f" python=PATH or {PYTHON} names another"
-    )
+    _log.warning("%s. python=PATH or %s names another one", text, PYTHON)
 
 
 def find_pypy() -> Toolchain | None:
@@ -384,13 +445,10 @@ def choose(wanted: str) -> Interpreter:
         path = Path.cwd() / Path(wanted).expanduser()  # a link stays one: environments are found by it
         found = examine(Path(os.path.normpath(path)))
         missing = f"{wanted} is no Python that answers" if path.exists() else f"there is no {wanted}"
-    if found is None or found.why_not:
-        problem = missing if found is None else f"{found.path} cannot run submissions: {found.why_not}"
-        remedy = (
-            "Give the path of an interpreter, or a version, as python=PATH or in IOI_EVAL_PYTHON;"
-            " `ioi-eval doctor` lists those of this machine"
-        )
-        raise InputError(problem, where="the Python for submissions", remedy=remedy)
+    if found is None:
+        raise InputError(missing, where="the Python for submissions", remedy=_ANOTHER)
+    if found.why_not:
+        raise _unusable(found.path, found.why_not)
     return found
 
 
@@ -424,9 +482,22 @@ def _environment_of(path: Path) -> Path | None:
     return folder if (folder / "pyvenv.cfg").exists() else None
 
 
-def examine(path: Path) -> Interpreter | None:
-    """Return an interpreter; None for what does not answer as a Python does."""
-    lines = ask([str(path), "-I", "-c", _QUESTION, _KNOWN, *MODULES]).splitlines()
+def examine(path: Path, *, isolated: bool = True) -> Interpreter | None:
+    """Return an interpreter; None for what does not answer as a Python does.
+
+    `isolated`: as programs run, without what the environment and a user's home add to it.
+    """
+    if isolated:
+        return _read_answer(path, ask([*_question(str(path))]))
+    return _read_answer(path, ask([*_question(str(path), isolated=False)], environment=os.environ))
+
+
+def _question(path: str, *, isolated: bool = True) -> tuple[str, ...]:
+    return (path, *(["-I"] if isolated else []), "-c", _QUESTION, _KNOWN, *MODULES)
+
+
+def _read_answer(path: Path, answer: str) -> Interpreter | None:
+    lines = answer.splitlines()
     if len(lines) != 7 or not re.fullmatch(r"\d+\.\S+ \w+", lines[0]):
         return None
     (version, kind), words, (executable, prefix, base) = lines[0].split(), lines[1], lines[2:5]
@@ -440,7 +511,7 @@ def examine(path: Path) -> Interpreter | None:
         identity=" ".join([words, os.path.realpath(path), *([prefix] if read else []), *_with(*lines[5:])]),
         modules=tuple(lines[5].split()),
         read=read,
-        why_not=_why_not(path, kind, read),
+        why_not=_why_not(kind, read),
     )
 
 
@@ -466,7 +537,7 @@ def _to_read(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(place) for place in (*shown, *links)))
 
 
-def _why_not(path: Path, kind: str, read: Iterable[str]) -> str:
+def _why_not(kind: str, read: Iterable[str]) -> str:
     if kind not in ("cpython", "pypy"):
         return f"{kind} is neither CPython nor PyPy"
     homes = _homes()
@@ -474,13 +545,8 @@ def _why_not(path: Path, kind: str, read: Iterable[str]) -> str:
         if place.name in _PARTS and place.parent in homes:
             return f"its folder {place.parent} is a home, and would be shown to submissions"
         if any(place.is_relative_to(folder) or place.resolve().is_relative_to(folder) for folder in _COVERED):
-            return f"{place} cannot be shown to a box, which has a folder of its own there: keep it elsewhere"
-        if os.geteuid() == 0 and not everybody_may_enter(place.parent):
-            return (
-                f"started as root, programs run as another user, who may not enter {place.parent}: keep it in"
-                " a folder that everybody may enter, such as /opt"
-            )
-    return "" if os.geteuid() != 0 or everybody_may_start(path) else f"not everybody may start {path}"
+            return f"{place} cannot be shown to a sandbox, which has a folder of its own there"
+    return ""
 
 
 def _homes() -> frozenset[Path]:

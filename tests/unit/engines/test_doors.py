@@ -54,8 +54,7 @@ def metric_of_lm_eval(store: Store, engine: str | None, **others: Any) -> Openin
 
 
 DOORS = [command_line, library, integration]
-OF_CALLERS = [evaluator_of_apps, metric_of_lm_eval, reward_of_verl]  # what they replace runs programs itself
-EVERY = [*DOORS, *OF_CALLERS, reward_of_trl]
+EVERY = [*DOORS, evaluator_of_apps, metric_of_lm_eval, reward_of_verl, reward_of_trl]
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +100,7 @@ def test_the_interpreter_of_the_environment(
 @pytest.mark.parametrize("engine", [None, "embedded"])
 @pytest.mark.parametrize("door", EVERY)
 def test_the_interpreter_that_nobody_names(door: Door, engine: str | None, store: Store) -> None:
-    assert here(door(store, engine))._python == ("caller" if door in OF_CALLERS else "")
+    assert here(door(store, engine))._python == "caller"
 
 
 @pytest.mark.parametrize("door", [evaluator_of_apps, metric_of_lm_eval])

@@ -19,7 +19,6 @@ from reward_answers import RIGHT, TESTS, WRONG, fenced
 from support.once import knowing_tools
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.embedded.toolchains import find_python
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.integrations import runtime as runtimes
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions
@@ -168,12 +167,7 @@ if __name__ == "__main__":
 def test_programs_that_end_leave_no_box(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(knowing_tools(tmp_path / "tools.json") + TRAINING)
-    python = find_python()  # named: root's own Python may lie where no program can enter
-    assert python is not None
-    environment = {**os.environ, "IOI_EVAL_PYTHON": python.path}
-    done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, timeout=120, env=environment
-    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     first, second, answers = done.stdout.split(maxsplit=2)
     assert (answers.strip(), done.stderr) == ("[1.0] 1.0", "")
