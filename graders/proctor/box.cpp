@@ -167,7 +167,7 @@ std::string run_box(Spec& spec) {
   const std::vector<sys::Fd> opened = link_files(spec);
   own_links(spec);
   if (!spec.program.nests) close_pipes();
-  std::vector<room::Shown> readable = room::open_for_others(spec.readable, spec.layers);
+  std::vector<mounts::Shown> readable = room::open_for_others(spec.readable, spec.layers);
   room::drop_privileges(spec.uid, spec.layers);
   std::vector<room::Held> held;
   for (size_t i = 0; i < opened.size(); ++i) held.push_back({opened[i].get(), spec.files[i].second});

@@ -16,6 +16,7 @@
 #include "elf.hpp"
 #include "files.hpp"
 #include "landlock.hpp"
+#include "mounts.hpp"
 
 namespace process {
 namespace {
@@ -132,10 +133,10 @@ void stand_in_for_proc(const Program& program) {
 
 // What is shown below /tmp is shown in the program's own, too.
 void mount_tmp(const room::Room& room, const std::string& size) {
-  std::vector<room::Shown> covered;
-  for (const std::string& path : room.below_tmp) covered.push_back(room::open_shown(path));
+  std::vector<mounts::Shown> covered;
+  for (const std::string& path : room.below_tmp) covered.push_back(mounts::open_shown(path));
   mount_or_fail("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,nr_inodes=100k,size=" + size);
-  for (const room::Shown& shown : covered) room::show("", shown, true);
+  for (const mounts::Shown& shown : covered) mounts::show("", shown, true);
 }
 
 // In a namespace of its own the program sees its folder as /box, and the job's folder not at all.

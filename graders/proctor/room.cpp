@@ -9,11 +9,11 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "files.hpp"
+#include "mounts.hpp"
 #include "text.hpp"
 #include "json.hpp"
 #include "seccomp.hpp"
@@ -64,18 +64,6 @@ std::string enter_user_namespace(int beside) {
   return "";
 }
 
-void make_read_only(const std::string& path) {
-  struct { uint64_t set, clear, propagation, userns; } attributes = {MS_RDONLY | MS_NOSUID, 0, 0, 0};
-  if (syscall(sys::nr_mount_setattr, -1, path.c_str(), 0x8000 /* AT_RECURSIVE */, &attributes, sizeof attributes) == 0)
-    return;
-  // Before 5.12 a bind mount is made read-only by itself, and must keep the flags that its source has locked.
-  struct statvfs status;
-  unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID;
-  if (statvfs(path.c_str(), &status) == 0)
-    flags |= status.f_flag & (ST_NODEV | ST_NOEXEC | ST_NOATIME | ST_NODIRATIME | ST_RELATIME);
-  if (mount(nullptr, path.c_str(), nullptr, flags, nullptr) != 0) sys::fail_errno("cannot make " + path + " read-only");
-}
-
 // What is open is found again through the mount that it was opened on, and there its owner may write. So it is opened
 // once more on one that is read-only, and that goes with the old root.
 void hold_read_only(const std::vector<Held>& held) {
@@ -84,7 +72,7 @@ void hold_read_only(const std::vector<Held>& held) {
     if (fstat(file.fd, &before) != 0) sys::fail_errno("cannot hold " + file.path);
     if (mount(file.path.c_str(), file.path.c_str(), nullptr, MS_BIND, nullptr) != 0)
       sys::fail_errno("cannot hold " + file.path);
-    make_read_only(file.path);
+    mounts::make_read_only(file.path);
     const sys::Fd again(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
     const bool same = again.valid() && fstat(again.get(), &after) == 0 && after.st_ino == before.st_ino &&
         after.st_dev == before.st_dev;
@@ -100,27 +88,6 @@ std::vector<Held> own_of(const std::vector<Held>& held) {
     if (fstat(file.fd, &status) == 0 && status.st_uid == geteuid()) own.push_back(file);
   }
   return own;
-}
-
-void make_parents(const std::string& path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
-    mkdir(path.substr(0, slash).c_str(), 0755);
-}
-
-// Not called bind: an older library declares std::bind here, and takes the call for its own.
-void bind_mount(const std::string& source, const std::string& target) {
-  if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
-    sys::fail_errno("cannot show " + source);
-}
-
-std::string of_descriptor(const sys::Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
-
-// A mount that root took of its own mount namespace: what happens to the one it is a copy of is nothing to it.
-void attach(const Shown& shown, const std::string& target) {
-  constexpr unsigned from_empty_path = 4;  // MOVE_MOUNT_F_EMPTY_PATH
-  if (syscall(sys::nr_move_mount, shown.fd.get(), "", AT_FDCWD, target.c_str(), from_empty_path) != 0 ||
-      mount(nullptr, target.c_str(), nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
-    sys::fail_errno("cannot show " + shown.path);
 }
 
 std::string staging_folder() {
@@ -144,25 +111,25 @@ void turn_to(const std::string& root) {
 }
 
 // A root with nothing but the system's programs, a handful of devices, and the job's folder at /job.
-void build_root(const std::string& job, std::vector<Shown>& readable, const std::vector<const char*>& devices) {
+void build_root(const std::string& job, std::vector<mounts::Shown>& readable, const std::vector<const char*>& devices) {
   const sys::Fd folder(open(job.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) sys::fail_errno("cannot open " + job);
   // All of these may lie below the place that is about to be covered, so they are bound by their descriptors.
-  for (Shown& shown : readable)
-    if (!shown.is_tree && shown.link.empty()) shown = open_shown(shown.path);
-  const std::string source = of_descriptor(folder), root = begin_root();
+  for (mounts::Shown& shown : readable)
+    if (!shown.is_tree && shown.link.empty()) shown = mounts::open_shown(shown.path);
+  const std::string source = mounts::of_descriptor(folder), root = begin_root();
   for (const char* name : {"/job", "/box", "/proc", "/tmp", "/dev"}) mkdir((root + name).c_str(), 0755);
-  for (const char* path : system_folders) show(root, open_shown(path), true);
-  for (const std::string& path : readable_files()) show(root, open_shown(path), true);
-  for (const Shown& shown : readable) show(root, shown, true);
-  for (const char* path : devices) show(root, open_shown(path), false);
+  for (const char* path : system_folders) mounts::show(root, mounts::open_shown(path), true);
+  for (const std::string& path : readable_files()) mounts::show(root, mounts::open_shown(path), true);
+  for (const mounts::Shown& shown : readable) mounts::show(root, shown, true);
+  for (const char* path : devices) mounts::show(root, mounts::open_shown(path), false);
   const char* const links[][2] =
       {{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"},
           {"/proc/self/fd/2", "/dev/stderr"}};
   for (const auto& link : links)
     if (symlink(link[0], (root + link[1]).c_str()) != 0) sys::fail_errno("cannot link " + std::string(link[1]));
-  bind_mount(source, root + "/job");
-  bind_mount("/proc", root + "/proc");
+  mounts::bind_mount(source, root + "/job");
+  mounts::bind_mount("/proc", root + "/proc");
   if (mount(nullptr, root.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, nullptr) != 0)
     sys::fail_errno("cannot make the root read-only");
   turn_to(root);
@@ -196,7 +163,7 @@ int refusal(int told, const std::string& why) {
 int try_pid_namespace(int told) {
   const std::string root = begin_root();
   mkdir((root + "/proc").c_str(), 0755);
-  bind_mount("/proc", root + "/proc");
+  mounts::bind_mount("/proc", root + "/proc");
   turn_to(root);
   const long child = sys::made([] {
       return syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, nullptr, nullptr, nullptr, nullptr); });
@@ -247,7 +214,7 @@ bool kernel_since(int major, int minor) {
   return has_major > major || (has_major == major && has_minor >= minor);
 }
 
-void enter_namespaces(Room& room, std::vector<Shown>& readable, const std::vector<const char*>& devices,
+void enter_namespaces(Room& room, std::vector<mounts::Shown>& readable, const std::vector<const char*>& devices,
     const std::vector<Held>& held) {
   const Trial trial = try_namespaces();
   const std::string wrong = trial.wrong.empty() ? enter_user_namespace(CLONE_NEWIPC | CLONE_NEWNET) : trial.wrong;
@@ -263,21 +230,21 @@ void enter_namespaces(Room& room, std::vector<Shown>& readable, const std::vecto
     room.mount = room.pid = true;
     room.by_name = trial.by_name;
     room.job = "/job";
-    for (const Shown& shown : readable)
+    for (const mounts::Shown& shown : readable)
       if (shown.path.compare(0, 5, "/tmp/") == 0) room.below_tmp.push_back(shown.path);
   } catch (const sys::Failure& failure) {
     room.missing.push_back("mount namespace: " + failure.text);
   }
 }
 
-void grant_system(Room& room, const std::vector<Shown>& readable, const std::vector<const char*>& devices) {
+void grant_system(Room& room, const std::vector<mounts::Shown>& readable, const std::vector<const char*>& devices) {
   const auto grant = [&](const char* path, landlock::Access access) {
     sys::Fd fd(open(path, O_PATH | O_CLOEXEC));
     if (fd.valid()) room.system.push_back({std::move(fd), access});
   };
   for (const char* path : system_folders) grant(path, landlock::Access::run);
   for (const std::string& path : readable_files()) grant(path.c_str(), landlock::Access::read);
-  for (const Shown& shown : readable) grant(shown.path.c_str(), landlock::Access::run);
+  for (const mounts::Shown& shown : readable) grant(shown.path.c_str(), landlock::Access::run);
   for (const char* path : devices) grant(path, landlock::Access::write);
 }
 
@@ -328,58 +295,16 @@ void drop_privileges(long uid, const Layers& layers) {
     sys::fail_errno("cannot become an unprivileged user");
 }
 
-Shown open_shown(const std::string& path, bool as_tree) {
-  constexpr unsigned cloned = 1;  // OPEN_TREE_CLONE
-  constexpr unsigned recursive = 0x8000;  // AT_RECURSIVE
-  Shown shown;
-  shown.path = path;
-  char link[4096];
-  const ssize_t length = readlink(path.c_str(), link, sizeof link);
-  if (length > 0) {
-    shown.link.assign(link, static_cast<size_t>(length));
-    return shown;
-  }
-  if (as_tree) {
-    shown.fd = sys::Fd(static_cast<int>(syscall(
-        sys::nr_open_tree, AT_FDCWD, path.c_str(), cloned | O_CLOEXEC | recursive | AT_SYMLINK_NOFOLLOW)));
-    shown.is_tree = shown.fd.valid();
-  } else {
-    shown.fd = sys::Fd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  }
-  return shown;
-}
-
-std::vector<Shown> open_for_others(const std::vector<std::string>& paths, const Layers& layers) {
+std::vector<mounts::Shown> open_for_others(const std::vector<std::string>& paths, const Layers& layers) {
   const bool as_tree = layers.namespaces && layers.on("uid") && can_drop_privileges();
-  std::vector<Shown> all;
-  for (const std::string& path : paths) all.push_back(open_shown(path, as_tree));
+  std::vector<mounts::Shown> all;
+  for (const std::string& path : paths) all.push_back(mounts::open_shown(path, as_tree));
   return all;
-}
-
-void show(const std::string& root, const Shown& shown, bool read_only) {
-  const std::string target = root + shown.path;
-  struct stat status;
-  if (!shown.link.empty()) {
-    make_parents(target);
-    static_cast<void>(symlink(shown.link.c_str(), target.c_str()) == 0);
-    return;
-  }
-  if (!shown.fd.valid() || fstat(shown.fd.get(), &status) != 0) return;
-  make_parents(target);
-  if (S_ISDIR(status.st_mode))
-    mkdir(target.c_str(), 0755);
-  else
-    sys::Fd(open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0444));
-  if (shown.is_tree)
-    attach(shown, target);
-  else
-    bind_mount(of_descriptor(shown.fd), target);
-  if (read_only) make_read_only(target);
 }
 
 void close_to_others(const Layers& layers) { prctl(PR_SET_DUMPABLE, layers.on("dumpable") ? 0 : 1); }
 
-Room enter(const std::string& job, std::vector<Shown> readable, Layers layers, bool allow_unconfined,
+Room enter(const std::string& job, std::vector<mounts::Shown> readable, Layers layers, bool allow_unconfined,
            const std::vector<Held>& held, bool devices) {
   const std::vector<const char*>& shown = devices ? all_devices : no_devices;
   Room room;

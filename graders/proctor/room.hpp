@@ -8,6 +8,7 @@
 
 #include "json.hpp"
 #include "landlock.hpp"
+#include "mounts.hpp"
 #include "sys.hpp"
 
 namespace room {
@@ -33,21 +34,9 @@ struct Grant {
   landlock::Access access;
 };
 
-// A file, folder or link of the host that programs see at its own path.
-struct Shown {
-  std::string path;
-  std::string link;       // where a link leads; empty: it is none
-  sys::Fd fd;             // of a file or folder; invalid: it is not there, or may not be reached
-  bool is_tree = false;   // `fd` is a mount of its own that is attached nowhere yet
-};
-
-// Opens it as it is now, whatever is mounted over it later. As root, and with the right to mount, also for users who
-// may not enter the folders above it.
-Shown open_shown(const std::string& path, bool as_tree = false);
-std::vector<Shown> open_for_others(const std::vector<std::string>& paths, const Layers& layers);
-
-// Shows it at the same path below `root`, for reading unless it is a device; passes over what is not there.
-void show(const std::string& root, const Shown& shown, bool read_only);
+// Opens what programs are to see of the host while this is root: with the right to mount, also for users who may not
+// enter the folders above it.
+std::vector<mounts::Shown> open_for_others(const std::vector<std::string>& paths, const Layers& layers);
 
 // A file of the host that is open under a number, which programs may find in /proc.
 struct Held {
@@ -90,7 +79,7 @@ void close_to_others(const Layers& layers);
 // Moves the calling process into a new room around the job's folder, as far as the kernel lets it. `readable` are
 // further folders of the system that programs may read. Fails where there would be no confinement and that was not
 // allowed. `readable` was opened while this was root. `devices`: whether programs see those that can be read.
-Room enter(const std::string& job, std::vector<Shown> readable, Layers layers, bool allow_unconfined,
+Room enter(const std::string& job, std::vector<mounts::Shown> readable, Layers layers, bool allow_unconfined,
            const std::vector<Held>& held = {}, bool devices = true);
 
 }  // namespace room

@@ -147,7 +147,7 @@ class Place {
       if (!same || plan.readable != readable_) sys::fail("the plan asks for another room");
       return *room_;
     }
-    std::vector<room::Shown> readable = room::open_for_others(plan.readable, plan.layers);
+    std::vector<mounts::Shown> readable = room::open_for_others(plan.readable, plan.layers);
     room::drop_privileges(nobody, plan.layers);
     room_.emplace(room::enter(".", std::move(readable), plan.layers, plan.allow_unconfined));
     if (stays_ && !room_->pid) sys::fail("submissions can follow each other in namespaces only");

@@ -48,7 +48,7 @@ def proctor_arguments(sources: Iterable[str], output: str) -> tuple[str, ...]:
 
 
 # What confines a program, without what judges it.
-_CONFINING = ("calls", "child", "elf", "files", "idling", "landlock", "meter", "process", "seccomp")
+_CONFINING = ("calls", "child", "elf", "files", "idling", "landlock", "meter", "mounts", "process", "seccomp")
 WAITING = "waiting.so"
 
 

@@ -15,6 +15,7 @@ import msgspec
 from ioi_eval.engines import conditions, registry
 from ioi_eval.engines.embedded import engine, proctor
 from ioi_eval.engines.embedded.toolchains import find_python, toolchains
+from ioi_eval.engines.environment import CALLER
 from ioi_eval.model.job import Toolchain
 from ioi_eval.store import resources
 
@@ -80,15 +81,15 @@ class _Asked:
 
     def __init__(self) -> None:
         self.built: Callable[[str, Look], dict[str, Toolchain]] = lambda _, look: look()
-        self._found = dict[tuple[str, tuple[str, ...]], dict[str, Toolchain]]()
+        self._found = dict[tuple[str, tuple[str, ...], str], dict[str, Toolchain]]()
 
     def know(self, told: bytes) -> None:
-        self._found["", ()] = msgspec.json.decode(told, type=dict[str, Toolchain])
+        self._found["", (), ""] = msgspec.json.decode(told, type=dict[str, Toolchain])
 
     def tools(self, python: str, promised: tuple[str, ...]) -> dict[str, Toolchain]:
-        key = python, promised
+        key = python, promised, sys.executable if python == CALLER else ""
         if key not in self._found:
-            self._found[key] = self.built(repr(key), lambda: self._look(*key))
+            self._found[key] = self.built(repr(key), lambda: self._look(python, promised))
         return dict(self._found[key])
 
     def _look(self, python: str, promised: tuple[str, ...]) -> dict[str, Toolchain]:

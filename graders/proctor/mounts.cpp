@@ -1,0 +1,87 @@
+#include "mounts.hpp"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+namespace mounts {
+namespace {
+
+void make_parents(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+    mkdir(path.substr(0, slash).c_str(), 0755);
+}
+
+// A mount that root took of its own mount namespace: what happens to the one it is a copy of is nothing to it.
+void attach(const Shown& shown, const std::string& target) {
+  constexpr unsigned from_empty_path = 4;  // MOVE_MOUNT_F_EMPTY_PATH
+  if (syscall(sys::nr_move_mount, shown.fd.get(), "", AT_FDCWD, target.c_str(), from_empty_path) != 0 ||
+      mount(nullptr, target.c_str(), nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    sys::fail_errno("cannot show " + shown.path);
+}
+
+}  // namespace
+
+std::string of_descriptor(const sys::Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
+
+void bind_mount(const std::string& source, const std::string& target) {
+  if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
+    sys::fail_errno("cannot show " + source);
+}
+
+void make_read_only(const std::string& path) {
+  struct { uint64_t set, clear, propagation, userns; } attributes = {MS_RDONLY | MS_NOSUID, 0, 0, 0};
+  if (syscall(sys::nr_mount_setattr, -1, path.c_str(), 0x8000 /* AT_RECURSIVE */, &attributes, sizeof attributes) == 0)
+    return;
+  // Before 5.12 a bind mount is made read-only by itself, and must keep the flags that its source has locked.
+  struct statvfs status;
+  unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID;
+  if (statvfs(path.c_str(), &status) == 0)
+    flags |= status.f_flag & (ST_NODEV | ST_NOEXEC | ST_NOATIME | ST_NODIRATIME | ST_RELATIME);
+  if (mount(nullptr, path.c_str(), nullptr, flags, nullptr) != 0) sys::fail_errno("cannot make " + path + " read-only");
+}
+
+Shown open_shown(const std::string& path, bool as_tree) {
+  constexpr unsigned cloned = 1;  // OPEN_TREE_CLONE
+  constexpr unsigned recursive = 0x8000;  // AT_RECURSIVE
+  Shown shown;
+  shown.path = path;
+  char link[4096];
+  const ssize_t length = readlink(path.c_str(), link, sizeof link);
+  if (length > 0) {
+    shown.link.assign(link, static_cast<size_t>(length));
+    return shown;
+  }
+  if (as_tree) {
+    shown.fd = sys::Fd(static_cast<int>(syscall(
+        sys::nr_open_tree, AT_FDCWD, path.c_str(), cloned | O_CLOEXEC | recursive | AT_SYMLINK_NOFOLLOW)));
+    shown.is_tree = shown.fd.valid();
+  } else {
+    shown.fd = sys::Fd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  }
+  return shown;
+}
+
+void show(const std::string& root, const Shown& shown, bool read_only) {
+  const std::string target = root + shown.path;
+  struct stat status;
+  if (!shown.link.empty()) {
+    make_parents(target);
+    static_cast<void>(symlink(shown.link.c_str(), target.c_str()) == 0);
+    return;
+  }
+  if (!shown.fd.valid() || fstat(shown.fd.get(), &status) != 0) return;
+  make_parents(target);
+  if (S_ISDIR(status.st_mode))
+    mkdir(target.c_str(), 0755);
+  else
+    sys::Fd(open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0444));
+  if (shown.is_tree)
+    attach(shown, target);
+  else
+    bind_mount(of_descriptor(shown.fd), target);
+  if (read_only) make_read_only(target);
+}
+
+}  // namespace mounts

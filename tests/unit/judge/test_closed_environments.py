@@ -1,0 +1,283 @@
+"""The caller's Python in a folder that only its owner may enter, as /root, or below /tmp."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+from judge_samples import problem, submission
+from missing import needs
+
+from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
+from ioi_eval.engines.embedded.boxes import remove_tree
+from ioi_eval.errors import InputError, JudgeFailure
+from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Verdict
+
+COUNTED = problem(2, limits=Limits.contest(5.0, 512 << 20))
+ECHO = "print('out', input().split()[1])\n"
+BY_NUMPY = "import numpy\nprint('out', numpy.add(int(input().split()[1]), 0))\n"
+SECRET = "nobody may read this"
+TOP = "ioi-eval-closed-"
+ROOTS_OWN = pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's programs run as the user")
+
+
+def environment(folder: Path, python: str = sys.executable) -> Path:
+    """Make a virtual environment with a module `numpy`, and secrets in and next to it. Return its Python."""
+    subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
+    (packages,) = folder.glob("lib/python3*/site-packages")
+    (packages / "numpy.py").write_text("def add(a, b):\n    return a + b\n")
+    (packages / "unlisted_package.py").write_text("from numpy import add\n")
+    (folder.parent / "sibling").mkdir()
+    for place in (folder, folder.parent, folder.parent / "sibling", folder.parents[1]):
+        (place / "secret.txt").write_text(SECRET)
+    return folder / "bin" / "python3"
+
+
+@pytest.fixture(params=["/var/tmp", "/tmp"], scope="module")
+def python(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """The Python of an environment in closed folders."""
+    top = Path(tempfile.mkdtemp(prefix=TOP, dir=request.param))
+    (top / "home").mkdir(mode=0o700)
+    yield environment(top / "home" / "environment")
+    remove_tree(top)
+
+
+@pytest.fixture
+def as_the_caller(python: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(sys, "executable", str(python))
+    return python
+
+
+def opened(store: Store, *layers: str, python: str = "caller") -> AbstractAsyncContextManager[Scorer]:
+    chosen = layers or None
+    engine = EmbeddedEngine(store=store, slots=1, python=python, layers=chosen)
+    return Scorer(engine, store=store, options=JudgeOptions(layers=chosen, all_tests=True))
+
+
+async def verdicts(scorer: Scorer, code: str) -> set[Verdict]:
+    result = await scorer.score(COUNTED, submission(code, language="python"))
+    return {test.status for test in result.tests}
+
+
+@pytest.fixture(params=[(), ("namespaces",)], ids=["all", "namespaces"])
+async def scorer(request: pytest.FixtureRequest, store: Store, as_the_caller: Path) -> AsyncIterator[Scorer]:
+    async with opened(store, *request.param) as made:
+        yield made
+
+
+async def test_programs_import_what_the_caller_can_import(scorer: Scorer, as_the_caller: Path) -> None:
+    result = await scorer.score(COUNTED, submission(BY_NUMPY, language="python"))
+    assert {test.status for test in result.tests} == {Verdict.AC}, result
+    assert result.confinement["interpreter"] == "forked", "the fork server has the environment, too"
+    assert await verdicts(scorer, BY_NUMPY.replace("numpy", "unlisted_package")) == {Verdict.AC}
+    profile = await scorer.judge.profile()
+    assert profile.toolchains["python3"].path == str(as_the_caller)
+
+
+async def test_a_checker_with_a_temporary_folder_imports_it(scorer: Scorer) -> None:
+    """Its /tmp is its own, and an environment below the machine's is shown there."""
+    code = (
+        "import sys, tempfile, numpy\nassert tempfile.TemporaryFile()\n"
+        "right = open(sys.argv[2]).read() == open(sys.argv[3]).read()\n"
+        "print(numpy.add(int(right), 0))\nprint('right' if right else 'wrong', file=sys.stderr)\n"
+    )
+    source = NamedBlob(name="check.py", content=Blob.of(code))
+    checker = Checker(kind=CheckerKind.CMS, sources=(source,), language="python")
+    of = problem(1, limits=Limits.contest(5.0, 512 << 20), checker=checker)
+    for program, verdict in ((ECHO, Verdict.AC), ("print('other')\n", Verdict.WA)):
+        result = await scorer.score(of, submission(program, language="python"))
+        assert {test.status for test in result.tests} == {verdict}, result
+
+
+LOOKING = """
+import os
+found, seen = [], set()
+for place in PLACES:
+    try:
+        found.append(open(place).read())
+    except OSError:
+        pass
+for folder in FOLDERS:
+    try:
+        seen.update(os.listdir(folder))
+    except OSError:
+        pass
+assert not found and seen <= SHOWN, (found, seen)
+"""
+
+
+async def test_programs_see_nothing_next_to_it(scorer: Scorer, as_the_caller: Path) -> None:
+    prefix = as_the_caller.parent.parent
+    folders = [prefix, prefix.parent, prefix.parent / "sibling", prefix.parents[1]]
+    places = [str(folder / "secret.txt") for folder in folders] + ["/root/.bashrc", "/root/.profile"]
+    shown = {"bin", "lib", "lib64", "pyvenv.cfg", "home", prefix.name}
+    listed = [*map(str, folders), "/root"]
+    code = f"PLACES, FOLDERS, SHOWN = {places!r}, {listed!r}, {shown!r}\n{LOOKING}{ECHO}"
+    assert await verdicts(scorer, code) == {Verdict.AC}
+    assert await verdicts(scorer, f"open({str(prefix / 'pyvenv.cfg')!r}).read()\n{ECHO}") == {Verdict.AC}
+
+
+async def test_programs_change_nothing_of_it(scorer: Scorer, as_the_caller: Path) -> None:
+    prefix = as_the_caller.parent.parent
+    (packages,) = prefix.glob("lib/python3*/site-packages")
+    changes = [f"open({str(packages / name)!r}, 'w')" for name in ("sympy.py", "numpy.py")]
+    changes += [f"os.{call}({str(packages)!r})" for call in ("rmdir", "unlink")]
+    changes.append(f"os.rename({str(prefix / 'lib')!r}, {str(prefix / 'moved')!r})")
+    for change in changes:
+        assert await verdicts(scorer, f"import os\n{change}\n{ECHO}") == {Verdict.RE}
+    assert not (packages / "sympy.py").exists() and (packages / "numpy.py").read_text()
+
+
+@ROOTS_OWN
+async def test_what_no_sandbox_can_show_judges_no_program_in_python(
+    store: Store, as_the_caller: Path
+) -> None:
+    """Without namespaces nothing is shown to another user. Nothing that a program imports decides."""
+    async with opened(store, "landlock") as scorer:
+        for code in (BY_NUMPY, ECHO, "raise ModuleNotFoundError(\"No module named 'numpy'\")"):
+            with pytest.raises(JudgeFailure, match="submissions cannot import numpy") as caught:
+                await verdicts(scorer, code)
+            closed = as_the_caller.parents[2]
+            assert f"{closed}" in str(caught.value) and "which submissions cannot read" in str(caught.value)
+            assert "chmod o+x" in caught.value.remedy and "IOI_EVAL_PYTHON" in caught.value.remedy
+        with pytest.raises(InputError, match="submissions cannot import numpy"):
+            await scorer.judge.keep_promises((), ["python"])
+        await scorer.judge.keep_promises((), ["c++"])
+    with pytest.raises(InputError, match="cannot run submissions: it lies in"):
+        async with opened(store, "landlock", python=str(as_the_caller)):
+            pass
+
+
+@ROOTS_OWN
+async def test_a_program_in_another_language_is_judged_there(store: Store, as_the_caller: Path) -> None:
+    needs("c++")
+    code = '#include <cstdio>\nint main() { int n; std::scanf("in %d", &n); std::printf("out %d\\n", n); }\n'
+    async with opened(store, "landlock") as scorer:
+        result = await scorer.score(COUNTED, submission(code, language="c++"))
+    assert {test.status for test in result.tests} == {Verdict.AC}
+
+
+@ROOTS_OWN
+async def test_an_open_folder_needs_no_namespaces(store: Store, as_the_caller: Path) -> None:
+    """The remedy that the failure names."""
+    closed = [as_the_caller.parents[2], as_the_caller.parents[3]]
+    for folder in closed:
+        folder.chmod(0o711)
+    try:
+        async with opened(store, "landlock") as scorer:
+            assert await verdicts(scorer, BY_NUMPY) == {Verdict.AC}
+    finally:
+        for folder in closed:
+            folder.chmod(0o700)
+
+
+@ROOTS_OWN
+@pytest.mark.parametrize(("mode", "of"), [(0o600, "numpy.py"), (0o700, "")], ids=["file", "folder"])
+async def test_files_that_only_root_reads_judge_no_program(
+    store: Store, as_the_caller: Path, mode: int, of: str
+) -> None:
+    (packages,) = as_the_caller.parent.parent.glob("lib/python3*/site-packages")
+    before = (packages / of).stat().st_mode
+    (packages / of).chmod(mode)
+    try:
+        async with opened(store) as scorer:
+            with pytest.raises(JudgeFailure, match="others may not read these files"):
+                await verdicts(scorer, ECHO)
+    finally:
+        (packages / of).chmod(before)
+
+
+# --- every door, each in a process of its own as a user's is ---------------------------------------
+
+
+ENTERED = """
+import sys
+sys.executable, dump, copies, *code = sys.argv[1:]
+from ioi_eval import cli
+from ioi_eval.integrations.eval_protocol import evaluate_apps_solution
+from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
+from ioi_eval.integrations.runtime import close_all
+from ioi_eval.integrations.trl import make_reward
+from ioi_eval.integrations.verl import compute_score
+text = f"```python\\n{code[0]}```"
+reply = [{"role": "assistant", "content": text}]
+tests = {"inputs": ["in 1\\n", "in 2\\n"], "outputs": ["out 1\\n", "out 2\\n"]}
+result = evaluate_apps_solution(reply, tests)
+assert (result.score, result.is_score_valid) == (1.0, True), result.reason
+assert make_reward()(completions=[text], input_output=[tests]) == [1.0]
+assert compute_score("", text, tests) == 1.0
+pairs = zip(tests["inputs"], tests["outputs"])
+cases = [{"input": given, "output": wanted, "type": "stdin_stdout"} for given, wanted in pairs]
+info = [{"language": "python", "test_cases": cases}]
+assert code_reward([reply], verification_info=info) == [1.0]
+assert binary_code_reward([reply], verification_info=info) == [1.0]
+close_all()
+sys.argv = ["ioi-eval", "score", dump, "--problems", "apps", "--data-dir", copies, "--out", dump + ".run"]
+cli.main()
+"""
+
+
+def apps(folder: Path, code: str) -> tuple[str, str]:
+    """Write a dump with one program for a problem of APPS, and that problem."""
+    tests = json.dumps({"inputs": ["in 1", "in 2"], "outputs": ["out 1", "out 2"]})
+    row = {
+        "problem_id": 0,
+        "question": "Echo.",
+        "solutions": "[]",
+        "input_output": tests,
+        "difficulty": "interview",
+        "starter_code": "",
+    }
+    (folder / "copies" / "apps").mkdir(parents=True)
+    (folder / "copies" / "apps" / "test.jsonl").write_text(json.dumps(row) + "\n")
+    dump = folder / "dump.jsonl"
+    dump.write_text(json.dumps({"uuid": "one", "problem_id": "apps_0", "code": code}) + "\n")
+    return str(dump), str(folder / "copies")
+
+
+def enter(python: Path, cache: Path, folder: Path, code: str) -> None:
+    dump, copies = apps(folder, code)
+    environment = {name: value for name, value in os.environ.items() if name != "IOI_EVAL_PYTHON"}
+    done = subprocess.run(
+        [sys.executable, "-c", ENTERED, python, dump, copies, code],
+        env={**environment, "IOI_EVAL_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (row,) = map(json.loads, Path(f"{dump}.run", "results.jsonl").read_text().splitlines())
+    assert row["resolved"] is True, row
+
+
+@pytest.mark.alike
+def test_every_door_runs_programs_with_the_caller_s_packages(
+    python: Path, shared_cache: Path, tmp_path: Path
+) -> None:
+    enter(python, shared_cache, tmp_path, BY_NUMPY)
+
+
+@pytest.mark.long
+def test_numpy_itself_is_imported_from_there(python: Path, shared_cache: Path, tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    installed = Path(numpy.__file__).parent
+    (packages,) = python.parent.parent.glob("lib/python3*/site-packages")
+    (packages / "numpy.py").rename(packages / "stand_in.py")
+    try:
+        for place in (installed, installed.parent / "numpy.libs"):
+            if place.exists():
+                shutil.copytree(place, packages / place.name)
+        code = "import numpy\nprint('out', numpy.array([int(input().split()[1])]).sum())\n"
+        enter(python, shared_cache, tmp_path, code)
+    finally:
+        (packages / "stand_in.py").rename(packages / "numpy.py")
+        for name in ("numpy", "numpy.libs"):
+            shutil.rmtree(packages / name, ignore_errors=True)
