@@ -653,9 +653,13 @@ def _prompt_of(entry: UsableRow, problem: Problem, language: Language) -> str:
     return own if isinstance(own, str) and "def " in own else problem.starter_code
 
 
+# Blank lines, which may hold spaces, and then an indented line.
+_INDENTED_START = re.compile(r"(?:[ \t]*\r?\n)*(?: {2}|\t)[ \t]*\S")
+
+
 def _continued(prompt: str, text: str) -> str:
     """The prompt of a function and the text, up to a fence, that goes on in its body; empty otherwise."""
-    if not prompt or not text.strip() or not text.lstrip("\n").startswith(("  ", "\t")):
+    if not prompt or not _INDENTED_START.match(text):
         return ""
     between = "" if prompt.endswith("\n") or text.startswith("\n") else "\n"
     return prompt + between + text.partition("\n```")[0]

@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import inspect
 import json
+import re
 import sys
 import traceback
 from collections import Counter
@@ -32,7 +33,7 @@ from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus, LiveCodeBe
 from ioi_eval.benchmarks.codeforces import CodeContests, Codeforces
 from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark
 from ioi_eval.benchmarks.olympiads import Ioi, LiveOIBench
-from ioi_eval.benchmarks.row_files import read_rows
+from ioi_eval.benchmarks.row_files import column_names, read_rows
 from ioi_eval.benchmarks.tables import SUFFIXES, Tables, TableSource
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near, nearest
@@ -104,6 +105,20 @@ def of_columns(names: Collection[str], *, where: str) -> Benchmark:
             remedy="Name the benchmark with problems=SOURCE, and the file with dataset=FILE",
         )
     return found[0]
+
+
+def of_file(path: Path, *, where: str) -> Benchmark:
+    """Return the benchmark that a file of rows belongs to, by its columns and its first row.
+
+    HumanEval and HumanEval+ have the same columns. Only tests of HumanEval+ have a list of inputs.
+    """
+    benchmark = of_columns(column_names(path), where=where)
+    if not benchmark.adds_to:
+        return benchmark
+    first = next(read_rows(path), None)
+    test = first.columns.get("test") if first else None
+    has_inputs = not isinstance(test, str) or re.search(r"^\s*inputs\s*=", test, re.M) is not None
+    return benchmark if has_inputs else find_benchmark(benchmark.adds_to)
 
 
 def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[Candidate]:

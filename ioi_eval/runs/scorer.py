@@ -19,7 +19,7 @@ from ioi_eval.judge.classic import classic_job, read_classic
 from ioi_eval.judge.judge import Judge
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.judge.sharing import Sharing
-from ioi_eval.model.errors import EngineUnavailable, IoiEvalError
+from ioi_eval.model.errors import EngineUnavailable, InputError, IoiEvalError
 from ioi_eval.model.options import Borderline, BuildOptions, JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Test, TestResult
 from ioi_eval.rules.verdicts import NO_CODE, not_compiled
@@ -109,10 +109,28 @@ class Scorer:
         """Return what a submission is worth, with a verdict for every test.
 
         Equal programs that have one `Sharing` (of `ioi_eval.scoring`) are judged once.
-        Raises JudgeFailure where the judge cannot say, and InputError for a problem that cannot be judged.
+        Raises:
+            InputError: if the problem cannot be judged, or the submission names another problem.
+            JudgeFailure: if the judge cannot say.
         """
+        _refuse_another_problem(problem, submission)
         judge = self.judge if sharing is None else self.judge.but(sharing=sharing)
         return await judge.judge(problem, submission)
+
+
+def _refuse_another_problem(problem: Problem, submission: Submission) -> None:
+    """Raise InputError if the submission names another problem, or another year of it."""
+    names = {problem.id, f"{problem.id}@{problem.year or 'none'}"}
+    is_other_year = None not in (problem.year, submission.year) and problem.year != submission.year
+    if submission.problem_id in names and not is_other_year:
+        return
+    of_year = f" of {submission.year}" if is_other_year else ""
+    raise InputError(
+        f"the submission is for problem {submission.problem_id!r}{of_year}, not {problem.id!r}",
+        where=f"submission {submission.key}",
+        field="year" if is_other_year else "problem_id",
+        remedy=f"Give it to the problem that it names, or set problem_id={problem.id!r}",
+    )
 
 
 _CLASSIC_ATTEMPTS = 4
@@ -122,6 +140,7 @@ async def run_classic(
     engine: Transport, problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN
 ) -> TestResult:
     """Return a test's result by a classic job. JudgeFailure where our scripts, or the engine, cannot say."""
+    _refuse_another_problem(problem, submission)
     if submission.code is None:
         return not_compiled(test.name, NO_CODE)
     job = classic_job(problem, test, submission, runtime=runtime)

@@ -17,10 +17,9 @@ from ioi_eval.benchmarks import (
     entries,
     find_benchmark,
     load,
-    of_columns,
+    of_file,
 )
 from ioi_eval.benchmarks.loaded import SUFFIX, benchmark_in, sampled
-from ioi_eval.benchmarks.row_files import column_names
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
 from ioi_eval.problems import Package, Problems, check_problems, load_problems
@@ -140,7 +139,7 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
     if source in {benchmark.name for benchmark in benchmarks()}:
         return find_benchmark(source)
     if path.is_file() and path.suffix.lower() in _FILES:
-        return of_columns(column_names(path), where=source)
+        return of_file(path, where=source)
     if path.is_file() and path.suffix == SUFFIX:
         return benchmark_in(path)
     if path.is_file() and path.suffix == entries.SUFFIX:

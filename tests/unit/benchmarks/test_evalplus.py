@@ -21,6 +21,7 @@ from ioi_eval.benchmarks.assertions import read_test
 from ioi_eval.models import CheckerKind, Problem
 from ioi_eval.models import Verdict as V
 from ioi_eval.rules.json_tests import as_arguments, as_json, literal
+from ioi_eval.runs.sources import benchmark_of
 
 pytestmark = pytest.mark.once
 
@@ -241,3 +242,28 @@ def test_no_test_is_run(test: str, message: str, tmp_path: Path, monkeypatch: py
     problems = loaded(tmp_path, "humaneval_plus", [humaneval(test)], schema=False)
     assert message in problems["HumanEval/7"].unusable
     assert not (tmp_path / "trap").exists()
+
+
+# HumanEval/134 begins so: its first line is a blank.
+AFTER_A_BLANK_LINE = " \n    return a + b\n"
+
+
+@pytest.mark.parametrize("test", ["", "    inputs = [[1, 2]]\n    results = [3]\n"])
+def test_humaneval_file_is_told_from_humaneval_plus_by_its_tests(tmp_path: Path, test: str) -> None:
+    row = {"task_id": "HumanEval/0", "prompt": "def add(a, b):\n", "canonical_solution": "    return a + b\n"}
+    row |= {"entry_point": "add", "test": f"def check(candidate):\n{test}    assert candidate(1, 2) == 3\n"}
+    file = tmp_path / "HumanEval.jsonl"
+    file.write_text(json.dumps(row) + "\n")
+    benchmark = benchmark_of(str(file))
+    assert benchmark is not None and benchmark.name == ("humaneval_plus" if test else "humaneval")
+
+
+def test_completion_after_a_blank_line_goes_on_with_the_prompt(tmp_path: Path, command_line: CommandLine) -> None:
+    row = {"task_id": "HumanEval/0", "prompt": "def add(a, b):\n", "canonical_solution": AFTER_A_BLANK_LINE}
+    row |= {"entry_point": "add", "test": "def check(candidate):\n    assert candidate(1, 2) == 3\n"}
+    problems, dump = tmp_path / "HumanEval.jsonl", tmp_path / "samples.jsonl"
+    problems.write_text(json.dumps(row) + "\n")
+    dump.write_text(json.dumps({"task_id": "HumanEval/0", "completion": AFTER_A_BLANK_LINE}) + "\n")
+    command_line.run("score", dump, "--problems", problems, "--out", tmp_path / "run")
+    (result,) = [json.loads(line) for line in (tmp_path / "run/results.jsonl").read_text().splitlines()]
+    assert result["verdict"] == "AC"
