@@ -111,7 +111,8 @@ void turn_to(const std::string& root) {
 }
 
 // A root with nothing but the system's programs, a handful of devices, and the job's folder at /job.
-void build_root(const std::string& job, std::vector<mounts::Shown>& readable, const std::vector<const char*>& devices) {
+void build_root(const std::string& job, std::vector<mounts::Shown>& readable,
+    const std::vector<const char*>& devices) {
   const sys::Fd folder(open(job.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) sys::fail_errno("cannot open " + job);
   // All of these may lie below the place that is about to be covered, so they are bound by their descriptors.

@@ -56,7 +56,7 @@ struct Room {
   bool seccomp = false;
   std::vector<std::string> missing;  // one sentence per layer that the kernel refused
   std::vector<Grant> system;         // what every program may read: the system's folders and harmless devices
-  std::vector<std::string> below_tmp;  // of what is shown: lost to programs with a /tmp of their own, unless shown again
+  std::vector<std::string> below_tmp;  // paths of what is shown there: a program's own /tmp covers them
   std::string job = ".";             // the job's folder as the proctor sees it from now on
   // The folder of all programs, which see the same mounts; empty: each has mounts of its own.
   std::string shared;

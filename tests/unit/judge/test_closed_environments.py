@@ -86,7 +86,7 @@ async def test_a_checker_with_a_temporary_folder_imports_it(scorer: Scorer) -> N
     """Its /tmp is its own, and an environment below the machine's is shown there."""
     code = (
         "import sys, tempfile, numpy\nassert tempfile.TemporaryFile()\n"
-        "right = open(sys.argv[2]).read() == open(sys.argv[3]).read()\n"
+        "right = open(sys.argv[2]).read().split() == open(sys.argv[3]).read().split()\n"
         "print(numpy.add(int(right), 0))\nprint('right' if right else 'wrong', file=sys.stderr)\n"
     )
     source = NamedBlob(name="check.py", content=Blob.of(code))
