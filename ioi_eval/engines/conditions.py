@@ -65,9 +65,9 @@ async def conditions(
         found = None  # as for an engine
     with place_to_try(boxes) as folder:
         binary = await _proctor(found, store, folder)
+        confines = await asyncio.to_thread(_probe, binary, folder)
         tools = await _tools(store, boxes, python)
         waits = await waiting_python(found, tools.get("python3"), store, folder)
-        confines = await asyncio.to_thread(_probe, binary, folder)
     there = isinstance(binary, Binary)
     ask: list[Callable[[], list[Condition]]] = [
         lambda: compiler(found, there),
