@@ -145,7 +145,7 @@ class JobResult(Value):
 
 SHOW_OR_NAME = (
     "Let other users enter and read its folders (chmod o+x FOLDER), move it to a folder such as /opt, or name"
-    " another one with python=PATH, --python PATH or IOI_EVAL_PYTHON (`ioi-eval doctor` lists them)"
+    " another one with python=PATH or IOI_EVAL_PYTHON (`ioi-eval doctor` lists them)"
 )
 """The remedy if submissions cannot have a Python."""
 

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
@@ -68,8 +68,11 @@ def everybody_may_enter(folder: Path) -> bool:
     return all(place.stat().st_mode & stat.S_IXOTH for place in (folder, *folder.parents))
 
 
-def ask(command: list[str], environment: Mapping[str, str] | None = None) -> str:
-    """Return a command's output on both streams; empty if it cannot be started. `g++ -v` speaks on stderr."""
+def ask(command: list[str], *, inherits: bool = False) -> str:
+    """Return a command's output on both streams; empty if it cannot be started. `g++ -v` writes to stderr.
+
+    `inherits`: the command has the environment of this process.
+    """
     try:
         done = subprocess.run(
             command,
@@ -77,7 +80,7 @@ def ask(command: list[str], environment: Mapping[str, str] | None = None) -> str
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=_ASK_SECONDS,
-            env={"PATH": STAGE_PATH, "LANG": "C.UTF-8"} if environment is None else environment,
+            env=None if inherits else {"PATH": STAGE_PATH, "LANG": "C.UTF-8"},
             cwd="/",
             check=False,
         )
@@ -489,7 +492,7 @@ def examine(path: Path, *, isolated: bool = True) -> Interpreter | None:
     """
     if isolated:
         return _read_answer(path, ask([*_question(str(path))]))
-    return _read_answer(path, ask([*_question(str(path), isolated=False)], environment=os.environ))
+    return _read_answer(path, ask([*_question(str(path), isolated=False)], inherits=True))
 
 
 def _question(path: str, *, isolated: bool = True) -> tuple[str, ...]:

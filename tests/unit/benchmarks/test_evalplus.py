@@ -258,12 +258,12 @@ def test_humaneval_file_is_told_from_humaneval_plus_by_its_tests(tmp_path: Path,
     assert benchmark is not None and benchmark.name == ("humaneval_plus" if test else "humaneval")
 
 
-def test_completion_after_a_blank_line_goes_on_with_the_prompt(tmp_path: Path, command_line: CommandLine) -> None:
+def test_completion_after_a_blank_line_goes_on_with_the_prompt(tmp_path: Path, cli: CommandLine) -> None:
     row = {"task_id": "HumanEval/0", "prompt": "def add(a, b):\n", "canonical_solution": AFTER_A_BLANK_LINE}
     row |= {"entry_point": "add", "test": "def check(candidate):\n    assert candidate(1, 2) == 3\n"}
     problems, dump = tmp_path / "HumanEval.jsonl", tmp_path / "samples.jsonl"
     problems.write_text(json.dumps(row) + "\n")
     dump.write_text(json.dumps({"task_id": "HumanEval/0", "completion": AFTER_A_BLANK_LINE}) + "\n")
-    command_line.run("score", dump, "--problems", problems, "--out", tmp_path / "run")
+    cli("score", dump, "--problems", problems, "--out", tmp_path / "run")
     (result,) = [json.loads(line) for line in (tmp_path / "run/results.jsonl").read_text().splitlines()]
     assert result["verdict"] == "AC"
