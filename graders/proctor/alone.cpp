@@ -25,8 +25,8 @@ class Batch : public Task {
 
  private:
   verdict::Verdict play(const plan::Test& test, int input) {
-    const sys::Fd error = files::memory("error"),
-        output = plan_.output_file.empty() ? files::memory("output") : fresh_output();
+    const int error = streams_.file("error"),
+        output = plan_.output_file.empty() ? streams_.file("output") : empty_output();
     const bool one_way = room_.layers.on("one-way");
     const sys::Fd said = plan_.output_file.empty() ? files::write_only(output, one_way) : sys::Fd(),
         told = files::write_only(error, one_way);
@@ -35,9 +35,9 @@ class Batch : public Task {
     if (plan_.output_file.empty()) program.output = said.get();
     program.error = told.get();
     if (!room_.layers.on("streams")) program.output = STDOUT_FILENO, program.error = STDERR_FILENO;
-    use_files(program, output.get());
-    const verdict::Verdict verdict = play_alone(program, test, input, output.get(), error.get(), mode_);
-    if (!plan_.output_file.empty() && verdict.score < 1) need_room(output.get());
+    use_files(program, output);
+    const verdict::Verdict verdict = play_alone(program, test, input, output, error, mode_);
+    if (!plan_.output_file.empty() && verdict.score < 1) need_room(output);
     return verdict;
   }
 
@@ -60,23 +60,28 @@ class Batch : public Task {
   }
 
   // The input as a file of the submission's own.
-  sys::Fd lay_out(int input) const {
-    unlink(own(plan_.input_file).c_str());
-    const sys::Fd file(open(own(plan_.input_file).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-    if (!file.valid()) sys::fail_errno("cannot lay out " + plan_.input_file);
-    files::copy(input, file.get());
+  sys::Fd lay_out(int input) {
+    const int file = emptied(input_, plan_.input_file);
+    files::copy(input, file);
+    files::reset_times(file);
     return {};
   }
 
-  sys::Fd fresh_output() const {
-    unlink(own(plan_.output_file).c_str());
-    sys::Fd file(open(own(plan_.output_file).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-    if (!file.valid()) sys::fail_errno("cannot make " + plan_.output_file);
-    files::mark_untouched(file.get());
-    return file;
+  int empty_output() { return emptied(output_, plan_.output_file); }
+
+  // The same file for all tests: its number, too, would tell them apart.
+  static int emptied(sys::Fd& file, const std::string& name) {
+    if (!file.valid()) {
+      unlink(own(name).c_str());
+      file = sys::Fd(open(own(name).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    }
+    if (!file.valid()) sys::fail_errno("cannot make " + name);
+    files::empty(file.get());
+    return file.get();
   }
 
   const char* mode_;
+  sys::Fd input_, output_;  // where they have names
 };
 
 // Function: a harness calls one function of the submission with arguments from its standard input and writes the
@@ -86,13 +91,13 @@ class Function : public Task {
   using Task::Task;
 
   verdict::Verdict judge(const plan::Test& test) override {
-    const sys::Fd result = files::memory("result"), error = files::memory("error");
+    const int result = streams_.file("result"), error = streams_.file("error");
     const sys::Fd returned = files::write_only(result), told = files::write_only(error);
     process::Program program = submission();
     program.inherited.push_back(program.told = returned.get());
     const sys::Fd copied = hand_input(opened_.of(test.input), program);
     program.error = told.get();  // what it prints is nobody's business: standard output leads nowhere
-    return play_alone(program, test, opened_.of(test.input), result.get(), error.get());
+    return play_alone(program, test, opened_.of(test.input), result, error);
   }
 };
 

@@ -175,7 +175,7 @@ void grant_folder(landlock::Rules& rules, const Program& program) {
 
 // Of /proc/self. Not all of it: below net stands what the machine's other processes have open.
 constexpr const char* what_runtimes_read[] =
-    {"fd", "maps", "stat", "status", "statm", "cgroup", "mountinfo", "coredump_filter"};
+    {"fd", "maps", "stat", "status", "statm", "coredump_filter"};
 
 // Everything that Landlock lets the program touch.
 void enforce_landlock(const room::Room& room, const Program& program) {

@@ -99,7 +99,7 @@ sys::Fd Desk::take_next_pass() const {
   const sys::Fd copied = files::memory("input");
   files::copy(left.get(), copied.get());
   if (unlink(path.c_str()) != 0) sys::fail_errno("cannot remove nextpass.in");
-  return files::read_only(copied);
+  return files::read_only(copied.get());
 }
 
 sys::Fd Desk::fresh_output() const {

@@ -35,9 +35,9 @@ std::vector<int> open_descriptors() {
 
 constexpr mode_t to_write = 0200, to_read = 0400;
 
-sys::Fd opened_once_more(const sys::Fd& fd, int how, mode_t mode) {
-  sys::Fd again(open((descriptors + std::to_string(fd.get())).c_str(), how | O_CLOEXEC));
-  if (!again.valid() || fchmod(fd.get(), mode) != 0) sys::fail_errno("memory file");
+sys::Fd opened_once_more(int fd, int how, mode_t mode) {
+  sys::Fd again(open((descriptors + std::to_string(fd)).c_str(), how | O_CLOEXEC));
+  if (!again.valid() || fchmod(fd, mode) != 0) sys::fail_errno("memory file");
   return again;
 }
 
@@ -87,11 +87,11 @@ sys::Fd memory(const char* name) {
   return fd;
 }
 
-sys::Fd write_only(const sys::Fd& fd, bool for_good) {
+sys::Fd write_only(int fd, bool for_good) {
   return opened_once_more(fd, O_WRONLY, for_good ? to_write : 0700);
 }
 
-sys::Fd read_only(const sys::Fd& fd) { return opened_once_more(fd, O_RDONLY, to_read); }
+sys::Fd read_only(int fd) { return opened_once_more(fd, O_RDONLY, to_read); }
 
 void give_back(int fd) {
   struct stat status;
@@ -104,9 +104,14 @@ int64_t size(int fd) {
   return status.st_size;
 }
 
-void mark_untouched(int fd) {
+void reset_times(int fd) {
   const timespec epoch[2] = {};
   if (futimens(fd, epoch) != 0) sys::fail_errno("cannot set the time of a file");
+}
+
+void empty(int fd) {
+  if (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0) sys::fail_errno("cannot empty a file");
+  reset_times(fd);
 }
 
 bool is_untouched(int fd) {

@@ -22,16 +22,19 @@ sys::Fd memory(const char* name);  // an empty file in memory
 // The same for a program that shall only write, or only read: what it can write and read again is memory, which nobody
 // counts. The file's mode keeps it from opening it anew by a name below /proc.
 // `for_good` is false where tests leave it its mode.
-sys::Fd write_only(const sys::Fd& fd, bool for_good = true);
-sys::Fd read_only(const sys::Fd& fd);
+sys::Fd write_only(int fd, bool for_good = true);
+sys::Fd read_only(int fd);
 
 // Lets others than its writer, who is dead, open it for reading.
 void give_back(int fd);
 int64_t blocks(int fd);  // bytes that it takes, not counting holes
 int64_t size(int fd);
 
-// A file is marked before a program may write it. It stays so unless the program writes it, or opens it to write anew.
-void mark_untouched(int fd);
+// Gives a file the times that it has in every test.
+void reset_times(int fd);
+void empty(int fd);  // its times, too
+
+// Whether no program has written the file since, or opened it to write anew.
 bool is_untouched(int fd);
 
 void copy(int from, int to);  // all of it, from the start; fails

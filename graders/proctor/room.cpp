@@ -224,6 +224,7 @@ void enter_namespaces(Room& room, std::vector<mounts::Shown>& readable, const st
     return;
   }
   room.user = room.net = room.ipc = true;
+  unshare(CLONE_NEWCGROUP);  // since 4.6: /proc shows the names of groups from here on alone
   room.counts = kernel_since(5, 14);
   try {
     hold_read_only(held);

@@ -113,7 +113,7 @@ task::Opened open_all(const plan::Plan& plan, bool for_checker) {
   return opened;
 }
 
-void judge_all(const plan::Plan& plan, task::Task& task, verdict::Lines& lines) {
+void judge_all(const plan::Plan& plan, task::Task& task, streams::Streams& streams, verdict::Lines& lines) {
   Groups groups(plan.groups);
   for (const plan::Test& test : plan.tests) {
     if (groups.settled(test)) {
@@ -127,6 +127,7 @@ void judge_all(const plan::Plan& plan, task::Task& task, verdict::Lines& lines) 
       if (verdict.end == verdict::End::wall && verdict.used.stalled) return;
       groups.record(test, verdict.score);
     } catch (const sys::Failure& failure) {
+      streams.replace();
       lines.failed(test.index, failure);
     }
   }
@@ -158,6 +159,8 @@ class Place {
 
   bool is_entered() const { return room_.has_value(); }
 
+  streams::Streams& streams() { return streams_; }
+
   // For a submission that asks for an interpreter that none waits as: before the room is entered for the first time.
   void prepare(const plan::Plan& plan) {
     if (!library_.valid()) library_ = files::reopenable(files::open_secret(plan.submission.warm.library));
@@ -183,6 +186,7 @@ class Place {
 
   // Nothing of a submission may meet the next one, nor what it was started for go on.
   void leave_nothing() {
+    streams_.clear();
     waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(),
         [](const One& one) { return !one.itself->missing().empty(); }), waiting_.end());
     files::remove_all(task::own_folder);
@@ -206,6 +210,7 @@ class Place {
 
   bool stays_;
   std::optional<room::Room> room_;
+  streams::Streams streams_;
   std::vector<std::string> readable_;
   sys::Fd library_;
   std::string folder_;  // of the one that is started next
@@ -264,9 +269,9 @@ void judge_plan(const std::string& path, verdict::Lines& lines, Place& place) {
   checker.settle(room);
   if (manager) manager->settle(room, "manage", plan.manager.kind == "icpc");
   warm::Interpreter* const interpreter = waiting.start(plan);
-  const std::unique_ptr<task::Task> task = make_task({plan, room, opened, checker, manager.get(), interpreter});
+  const std::unique_ptr<task::Task> task = make_task({plan, room, opened, checker, place.streams(), manager.get(), interpreter});
   lines.start(room.report(waiting.report()));
-  judge_all(plan, *task, lines);
+  judge_all(plan, *task, place.streams(), lines);
 }
 
 // The next line, without its end; false where there is none.

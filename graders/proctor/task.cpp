@@ -78,18 +78,12 @@ int Task::rewound(int input) {
   return input;
 }
 
-// Outside of a namespace of its own a program could read the name of its input, and look at what lies beside it:
-// Landlock hides what stands in a file, not how long it is. And where descriptors have names it could open it once
-// more, for writing, if only the file's mode forbids that. A copy has neither a name nor neighbours.
+// The file itself would tell its name, its number and its times, and where it is named also how long the files beside it
+// are. And if only its mode forbids that, a program could open it once more, for writing.
 sys::Fd Task::hand_input(int input, process::Program& program) const {
-  program.input = rewound(input);
-  const bool hidden = room_.mount && ((!program.proc && !program.streams) || room_.landlock_abi > 0);
-  if (hidden || !room_.layers.on("copies")) return {};
-  sys::Fd copied = files::memory("input");
-  files::copy(program.input, copied.get());
-  sys::Fd reading = files::read_only(copied);
-  program.input = reading.get();
-  return reading;
+  sys::Fd copied = room_.layers.on("copies") ? streams_.copy_of(input) : sys::Fd();
+  program.input = copied.valid() ? copied.get() : rewound(input);
+  return copied;
 }
 
 int Task::answer_of(const plan::Test& test) const {
@@ -104,7 +98,7 @@ verdict::Verdict Task::play_alone(const process::Program& program, const plan::T
   if (verdict.end == verdict::End::signal && verdict.used.outside) fail_of_outside();
   if (verdict.end != verdict::End::ok)
     verdict.feedback = last_words(error);
-  else if (files::is_untouched(output) && files::size(output) == 0)
+  else if (!plan_.output_file.empty() && files::is_untouched(output) && files::size(output) == 0)
     verdict.feedback = "The program wrote no file " + plan_.output_file;
   else
     check(verdict, test, input, output, mode);

@@ -10,6 +10,7 @@
 #include "desk.hpp"
 #include "files.hpp"
 #include "plan.hpp"
+#include "streams.hpp"
 #include "verdict.hpp"
 #include "warm.hpp"
 
@@ -32,6 +33,7 @@ struct Parts {
   const room::Room& room;
   const Opened& opened;
   checker::Checker& checker;
+  streams::Streams& streams;
   desk::Desk* manager;         // null where the plan has none
   warm::Interpreter* waiting;  // null where each test starts a program
 };
@@ -39,8 +41,8 @@ struct Parts {
 class Task {
  public:
   explicit Task(const Parts& parts)
-      : plan_(parts.plan), room_(parts.room), opened_(parts.opened), checker_(parts.checker), manager_(parts.manager),
-          waiting_(parts.waiting) {}
+      : plan_(parts.plan), room_(parts.room), opened_(parts.opened), checker_(parts.checker), streams_(parts.streams),
+          manager_(parts.manager), waiting_(parts.waiting) {}
   virtual ~Task() = default;
   Task(const Task&) = delete;
 
@@ -64,7 +66,7 @@ class Task {
   // An input to be read from its start, by one program only.
   static int rewound(int input);
 
-  // Makes an input the submission's standard input. Gives back what must live until it is started.
+  // Makes a copy of an input the submission's standard input. Gives back what must live until it is started.
   sys::Fd hand_input(int input, process::Program& program) const;
 
   // The answer of a test, or an empty file.
@@ -92,6 +94,7 @@ class Task {
   const room::Room& room_;
   const Opened& opened_;
   checker::Checker& checker_;
+  streams::Streams& streams_;
   desk::Desk* manager_;
   warm::Interpreter* waiting_;
 };

@@ -16,7 +16,7 @@ namespace {
 // One of several processes of a submission that are judged as one.
 struct Member {
   process::Running running;
-  sys::Fd error;  // what it wrote to its standard error
+  int error;  // what it wrote to its standard error
 };
 
 enum class CpuTime { summed, each };  // what the limit holds for
@@ -51,7 +51,7 @@ verdict::Verdict wait_for(std::vector<Member>& members, const process::Limits& l
   for (Member& member : members) {
     const process::Outcome part = member.running.wait();
     if (!part.failure.empty()) failure = part.failure;
-    take(whole, part, end_of(part, limits, files::size(member.error.get())), member.error.get());
+    take(whole, part, end_of(part, limits, files::size(member.error)), member.error);
   }
   if (!failure.empty()) sys::fail(failure, whole.used.outside);
   if (!is_limit(whole.end) && whole.used.outside) fail_of_outside();
@@ -74,14 +74,14 @@ class Together : public Task {
  protected:
   // Starts one of the submission's processes, after `arrange` has given it its descriptors and arguments.
   Member start(idling::Clock& clock, size_t member, const std::function<void(process::Program&)>& arrange) const {
-    sys::Fd error = files::memory("error");
+    const int error = streams_.file("error", member);
     const sys::Fd told = files::write_only(error);
     process::Program program = submission();
     program.clock = &clock;
     program.member = member;
     program.error = told.get();
     arrange(program);
-    return {process::start(room_, program), std::move(error)};
+    return {process::start(room_, program), error};
   }
 
   // Starts the manager or interactor.
@@ -111,17 +111,18 @@ class TwoSteps : public Together {
   using Together::Together;
 
   verdict::Verdict judge(const plan::Test& test) override {
-    pipes::Pipe between = pipes::make();
-    const sys::Fd output = files::memory("output"), said = files::write_only(output);
+    pipes::Pipe between = streams_.pipe("between");
+    const int output = streams_.file("output");
+    const sys::Fd said = files::write_only(output);
     idling::Clock clock(2);
     std::vector<Member> members;
     members.push_back(start_step(clock, 0, between.write, &test.input, -1));
     members.push_back(start_step(clock, 1, between.read, nullptr, said.get()));
     between.close();
     verdict::Verdict verdict = wait_for(members, judged_limits(), CpuTime::each);
-    if (verdict.end == verdict::End::ok && files::size(output.get()) > limit(judged_limits().file_size))
+    if (verdict.end == verdict::End::ok && files::size(output) > limit(judged_limits().file_size))
       verdict.end = verdict::End::output;
-    if (verdict.end == verdict::End::ok) check(verdict, test, output.get());
+    if (verdict.end == verdict::End::ok) check(verdict, test, output);
     return verdict;
   }
 
@@ -144,7 +145,7 @@ class TwoSteps : public Together {
 // The two ways between the manager and one process.
 struct Line {
   // In this order everybody lets go of them: who reads of a partner's end can write to nobody by then.
-  pipes::Pipe to_user = pipes::make(), to_manager = pipes::make();
+  pipes::Pipe to_user, to_manager;
 };
 
 // Communication: a manager talks to one or more processes of the submission, and says what they are worth.
@@ -155,7 +156,9 @@ class Communication : public Together {
   }
 
   verdict::Verdict judge(const plan::Test& test) override {
-    std::vector<Line> lines(static_cast<size_t>(plan_.processes));
+    std::vector<Line> lines;
+    for (size_t index = 0; index < static_cast<size_t>(plan_.processes); ++index)
+      lines.push_back({streams_.pipe("to user", index), streams_.pipe("to manager", index)});
     const sys::Fd said = files::memory("said"), told = files::memory("told");
     manager_->lay(opened_.of(test.input), answer_of(test), -1);
     const sys::Fd written = manager_->fresh_output();
@@ -263,21 +266,22 @@ class Interactive : public Together {
  private:
   // The second run without the interactor: what the submission writes is for the checker.
   verdict::Verdict play_second(const plan::Test& test, int input) {
-    const sys::Fd output = files::memory("output"), error = files::memory("error");
+    const int output = streams_.file("output"), error = streams_.file("error");
     const bool one_way = room_.layers.on("one-way");
     const sys::Fd said = files::write_only(output, one_way), told = files::write_only(error, one_way);
     process::Program program = submission();
     const sys::Fd copied = hand_input(input, program);
     program.output = said.get();
     program.error = told.get();
-    return play_alone(program, test, opened_.of(test.input), output.get(), error.get());
+    return play_alone(program, test, opened_.of(test.input), output, error);
   }
 
   // `next`: takes the input of another run, where the interactor asks for one, or where `goes_on` says that there is
   // one if this one is right.
   verdict::Verdict play(const plan::Test& test, int input, bool goes_on, sys::Fd& next) {
-    pipes::Pipe to_user = pipes::make(), from_user = pipes::make();
-    const sys::Fd told = files::memory("told"), transcript = files::memory("transcript");
+    pipes::Pipe to_user = streams_.pipe("to user"), from_user = streams_.pipe("from user");
+    const sys::Fd told = files::memory("told");
+    sys::Fd transcript = files::memory("transcript");
     manager_->lay(input, answer_of(test), transcript.get());
     idling::Clock clock(2);
     process::Running interactor = start_interactor(test, from_user.read.get(), to_user.write.get(), told.get(), clock);
@@ -308,11 +312,7 @@ class Interactive : public Together {
     if (next.valid() && verdict.end == verdict::End::ok && statement.outcome.code != 42)
       sys::fail(statement.who + " asks for another pass, and rejects this one");
     conclude(verdict, test, statement, was_left, goes_on ? -1 : transcript.get());
-    if (goes_on && verdict.end == verdict::End::ok && verdict.score > 0) {
-      const sys::Fd written = files::memory("input");
-      files::copy(rewound(transcript.get()), written.get());
-      next = files::read_only(written);
-    }
+    if (goes_on && verdict.end == verdict::End::ok && verdict.score > 0) next = std::move(transcript);
     return verdict;
   }
 
