@@ -375,7 +375,7 @@ class DumpOptions(Value):
         Said(
             metavar="NAME",
             help="The language of rows that name none, whatever else tells it.",
-            unset="told by the dump's format, the problem, the reply's fence; the benchmark's; c++",
+            unset="told by the dump's format, the problem, the reply; the benchmark's; c++",
             read=known_language,
         ),
     ] = ""

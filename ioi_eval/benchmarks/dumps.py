@@ -52,7 +52,14 @@ from ioi_eval.model.fields import Strict
 from ioi_eval.model.languages import Language
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
-from ioi_eval.rules.extraction import Extraction, extract, named_extraction, parse, repair
+from ioi_eval.rules.extraction import (
+    Extraction,
+    extract,
+    named_extraction,
+    parse,
+    repair,
+    why_no_program,
+)
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.store.files import read_value, readable, replace
 from ioi_eval.store.packed import Keys, NamedKeys, PackedContent
@@ -112,7 +119,7 @@ _TOLD: Mapping[LanguageFrom, str] = {
     LanguageFrom.OPTION: "{:,} as asked for",
     LanguageFrom.FORMAT: "{:,} by their format",
     LanguageFrom.PROBLEM: "{:,} by their problem",
-    LanguageFrom.REPLY: "from {:,} fences",
+    LanguageFrom.REPLY: "from {:,} replies",
     LanguageFrom.DEFAULT: "{:,} by default",
 }
 
@@ -242,6 +249,7 @@ class Dump(Collection[Submission]):
                     key=entry.key,
                     problem_id=self._problems.label(problem),
                     code=code,
+                    no_program=_why_none(entry) if code is None else "",
                     language=spoken.language,
                     language_from=spoken.source,
                     year=problem.year if problem.year is not None else entry.year,
@@ -643,6 +651,13 @@ def _code(
         return body, (CONTINUED,)
     repaired, repairs = repair(code, problem, language, options.repairs)
     return repaired, (*named_extraction(how), *repairs)
+
+
+def _why_none(entry: UsableRow) -> str:
+    """Return in a few words why a row holds no program."""
+    if entry.code is not None:
+        return "the column of programs holds a reply with a fenced block"
+    return why_no_program(entry.generation)
 
 
 def _prompt_of(entry: UsableRow, problem: Problem, language: Language) -> str:

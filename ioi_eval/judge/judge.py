@@ -218,7 +218,7 @@ class Judge:
             return _with_build(replace(result, program_sha256=identity), submission, built)
 
     async def _not_spoken(self, problem: Problem, submission: Submission) -> str:
-        """Why a language that only a fence told does not count here: nothing else asked for it."""
+        """Why a language that only the reply told does not count here: nothing else asked for it."""
         profile, language = await self._engine.profile(), find(submission.language)
         if await self._is_classic():
             there = takes(problem, submission, profile)

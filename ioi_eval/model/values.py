@@ -353,7 +353,7 @@ class LanguageFrom(StrEnum):
     OPTION = "option"  # the user's, for rows that name none
     FORMAT = "format"  # what the dump was recognised as
     PROBLEM = "problem"  # it admits no other
-    REPLY = "reply"  # the tag of its fenced block
+    REPLY = "reply"  # the tag of its fenced block, or its program's syntax
     DEFAULT = "default"  # the benchmark's, else C++
 
 
@@ -370,6 +370,7 @@ class Submission(Value):
     year: int | None = None
     target_subtask: str | None = None
     repairs: tuple[str, ...] = ()  # what extraction or an option changed in the code
+    no_program: str = ""  # why there is no code; empty: not known
     row: Mapping[str, Any] = {}  # the dump's own columns
 
 

@@ -13,7 +13,7 @@ import msgspec
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
-from ioi_eval.reports.document import counted, visible
+from ioi_eval.reports.document import counted, percent, visible
 from ioi_eval.reports.people import Award, Contests, PeopleStanding
 from ioi_eval.reports.scoreboard import Entrant
 from ioi_eval.rules.expectations import ExpectedSolution
@@ -306,6 +306,10 @@ def read_validation(folder: Path) -> Validation | None:
 
 
 LEAST_ROWS, LEAST_SHARE = 10, 0.9
+_MIN_NO_PROGRAM = (
+    0.05  # share of the scored submissions from which on a warning names those without a program
+)
+_MAX_MODELS = 10  # that such a warning names
 _MAX_LINE = 160  # characters
 _MAX_LINES = 10_000  # distinct ones of a model: among as many, none is that of nine rows of ten
 
@@ -328,14 +332,14 @@ class Suspicion(Value):
     rows: int
     of: int  # scored rows of the model
     reason: Reason | None  # None: they compile, and end with the same error
-    line: str  # the first line of what the compiler or the program said; empty where there is no program
+    line: str  # the first line of the compiler's or the program's output, or why there is no program
     remedy: str
 
     def __str__(self) -> str:
         who = f" of {self.model}" if self.model else ""
         match self.reason:
             case Reason.NO_PROGRAM:
-                what = "hold no program"
+                what = "hold no program" + (f" (most often: {self.line})" if self.line else "")
             case Reason.NOT_COMPILED:
                 what = f'do not compile, with the same first line: "{self.line}"'
             case None:
@@ -349,28 +353,91 @@ class Ends(msgspec.Struct):
 
     scored: int = 0
     alike: Counter[tuple[Reason | None, str]] = msgspec.field(default_factory=Counter)
+    no_program: Counter[str] = msgspec.field(default_factory=Counter)  # by the reason
 
     def add(self, result: SubmissionResult) -> None:
         self.scored += 1
         why = reason(result)
-        words = result.compile_output if why is Reason.NOT_COMPILED else ""
+        output = result.compile_output
         if why is None:
             crashed = (test.feedback for test in result.tests if test.status is Verdict.RE)
-            if not (words := next(crashed, "")):
+            if not (output := next(crashed, "")):
                 return
-        first = next((line for line in words.splitlines() if line.strip()), "")
-        end = (why, bounded(visible(first), _MAX_LINE))
-        if end in self.alike or len(self.alike) < _MAX_LINES:
-            self.alike[end] += 1
+        first = next((line for line in output.splitlines() if line.strip()), "")
+        line = bounded(visible(first), _MAX_LINE)
+        if why is Reason.NO_PROGRAM:
+            self.no_program[line] += 1
+        elif (why, line) in self.alike or len(self.alike) < _MAX_LINES:
+            self.alike[why, line] += 1
 
     def suspicions(self, model: str) -> Iterator[Suspicion]:
-        for (why, line), rows in self.alike.items():
-            if self.scored >= LEAST_ROWS and rows >= LEAST_SHARE * self.scored:
+        """Yield what at least 90 % of ten or more rows end with, or that no row at all holds a program."""
+        rows = self.no_program.total()
+        enough = self.scored >= LEAST_ROWS or rows == self.scored
+        found: list[tuple[Reason | None, str, int]] = []
+        if rows and enough:
+            found.append((Reason.NO_PROGRAM, _commonest(self.no_program)[0], rows))
+        if self.scored >= LEAST_ROWS:
+            found += [(why, line, number) for (why, line), number in self.alike.items()]
+        for why, line, number in found:
+            if number >= LEAST_SHARE * self.scored:
                 yield Suspicion(
                     model=model,
-                    rows=rows,
+                    rows=number,
                     of=self.scored,
                     reason=why,
                     line=line,
                     remedy=_CRASHED if why is None else _REMEDIES[why],
                 )
+
+
+def _commonest(reasons: Counter[str]) -> tuple[str, int]:
+    """Return the reason of most rows, and their number; of several the first by the alphabet."""
+    return min(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def no_program_warning(ends: Mapping[str, Ends]) -> str:
+    """Return a warning if 5 % of all rows, or of a model's, hold no program; empty otherwise.
+
+    `ends`: by model. A model for which the table can hardly be true has a warning of its own.
+    """
+    scored = sum(end.scored for end in ends.values())
+    reasons = sum((end.no_program for end in ends.values()), Counter[str]())
+    many = [model for model, end in ends.items() if _share(end) >= _MIN_NO_PROGRAM]
+    suspicious = {
+        each.model
+        for model, end in ends.items()
+        for each in end.suspicions(model)
+        if each.reason is Reason.NO_PROGRAM
+    }
+    is_much = len(ends) > 1 and reasons.total() >= _MIN_NO_PROGRAM * scored
+    if not reasons or (suspicious.issuperset(many) and not is_much):
+        return ""
+    text = f"{_of_rows(reasons, scored)} hold no program.{_most_often(reasons)}"
+    if len(ends) == 1:
+        return text
+    many.sort(key=lambda model: (-_share(ends[model]), model))
+    named = [_of_model(model, ends[model], reasons) for model in many[:_MAX_MODELS]]
+    more = len(many) - _MAX_MODELS
+    return " ".join([text, *named, *([f"And {counted(more, 'other model')}."] if more > 0 else [])])
+
+
+def _of_model(model: str, end: Ends, reasons: Counter[str]) -> str:
+    """Return a model's part of the rows without a program, and its commonest reason if it is another one."""
+    own = end.no_program
+    other = _most_often(own) if _commonest(own)[0] != _commonest(reasons)[0] else ""
+    return f"{visible(model) or 'Without a name'}: {_of_rows(own, end.scored)}.{other}"
+
+
+def _share(end: Ends) -> float:
+    return end.no_program.total() / end.scored if end.scored else 0.0
+
+
+def _of_rows(reasons: Counter[str], scored: int) -> str:
+    rows = reasons.total()
+    return f"{rows:,} of {counted(scored, 'scored submission')} ({percent(rows / scored, 1)} %)"
+
+
+def _most_often(reasons: Counter[str]) -> str:
+    line, rows = _commonest(reasons)
+    return f" The commonest reason: {line} ({rows:,})." if line else ""

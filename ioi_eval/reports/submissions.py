@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
-from ioi_eval.model.values import SubmissionResult, TestResult, Verdict
+from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Verdict
 from ioi_eval.reports.document import (
     ALL,
     EQUAL,
@@ -37,7 +37,7 @@ from ioi_eval.reports.document import (
     visible,
 )
 from ioi_eval.rules.extraction import extract, extraction_of
-from ioi_eval.rules.scoring import ending, submission_status
+from ioi_eval.rules.scoring import ending, reason, submission_status
 from ioi_eval.store.rows import MAX_OUTPUT, PASSED, bounded, model_of
 
 if TYPE_CHECKING:
@@ -185,7 +185,8 @@ def _text(title: str, text: str) -> Section:
 
 def _compiled(result: SubmissionResult) -> Iterator[Section]:
     if result.compile_output:
-        yield Section(title="Compiler", lines=[CodeLines(lines=result.compile_output.splitlines())])
+        title = "No program" if reason(result) is Reason.NO_PROGRAM else "Compiler"
+        yield Section(title=title, lines=[CodeLines(lines=result.compile_output.splitlines())])
     if result.subtasks:
         yield Section(
             title="Subtasks",

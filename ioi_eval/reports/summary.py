@@ -37,6 +37,7 @@ from ioi_eval.reports.records import (
     Step,
     Summary,
     Use,
+    no_program_warning,
 )
 from ioi_eval.reports.scoreboard import Entrant, Scores
 from ioi_eval.rules import scoring
@@ -613,6 +614,7 @@ class Pass:
             models = tuple(placed_models)
         suspicious = [each for model, ends in sorted(counts.ends.items()) for each in ends.suspicions(model)]
         warnings = [str(suspicion) for suspicion in suspicious]
+        warnings.extend(filter(None, [no_program_warning(counts.ends)]))
         warnings.extend(_alike(model.model for model in models))
         if self._doubtful and (keys := wrongly_shared(self._folder)):
             warnings.append(

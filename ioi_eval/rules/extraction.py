@@ -407,8 +407,7 @@ def _ends_as_pascal(text: str) -> bool:
 def _is_program(text: str, language: Notation) -> bool:
     """Return True for nothing but code of the language."""
     if language.syntax == "python":
-        tree = parse(text)
-        return tree is not None and any(_does_something(part) for part in tree.body)
+        return _is_python(text)
     if language.syntax == "pascal":
         printing = _WRITING.search(text) is not None
         return printing and _ends_as_pascal(text) and _PASCAL.match(text) is not None
@@ -439,10 +438,39 @@ def _prints(part: ast.AST) -> bool:
     return isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "print"
 
 
+def _is_python(text: str) -> bool:
+    """Return True for a whole program in Python."""
+    tree = parse(text)
+    return tree is not None and any(map(_does_something, tree.body))
+
+
+def _is_usage(text: str) -> bool:
+    """Return True for Python that reads, imports and defines nothing: it shows a program's use or output."""
+    tree = parse(text)
+    return tree is not None and not any(_defines(part) or _reads(part) for part in ast.walk(tree))
+
+
+def _has_effect(text: str) -> bool:
+    """Return True for Python that prints or defines something; pseudo-code such as `dp[i] = j` does not."""
+    tree = parse(text)
+    return tree is not None and any(_defines(part) or _prints(part) for part in ast.walk(tree))
+
+
+def _defines(part: ast.AST) -> bool:
+    return isinstance(part, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
+
+
+def _reads(part: ast.AST) -> bool:
+    return isinstance(part, ast.Name) and part.id in ("input", "open")
+
+
 def _may_be_code(text: str, language: Notation) -> bool:
-    """For a block that somebody fenced but did not tag: output and pseudo-code are fenced as well."""
+    """Return True if an untagged block may be a program: output and pseudo-code are fenced as well."""
     if language.syntax == "python":
-        return _is_program(text, language)
+        return _is_python(text)
+    # Python has `main(` and `class `, too. A script in JavaScript may be Python by its syntax.
+    if language.syntax == "braces" and not language.by_lines and _is_python(text):
+        return False
     return _has_mark(text, language) or (language.syntax == "braces" and ";" in text and _braces_only(text))
 
 
@@ -453,6 +481,7 @@ def _has_mark(text: str, language: Notation) -> bool:
 # --- extraction --------------------------------------------------------------------------------------
 
 _ANSWER_END = re.compile(r"</(answer|code|solution|program)>")
+_LONGEST_TAG = 20  # characters of a fence's tag in a reason
 _VAGUE_TAGS = ("", "c", "code", "plain", "plaintext", "text", "txt")
 
 
@@ -482,12 +511,13 @@ def extract(generation: str, language: Notation, how: Extraction = Extraction.LA
 _Known = TypeVar("_Known", bound=Notation)
 
 
-def fenced(
+def language_of_reply(
     generation: str, languages: Iterable[_Known], usual: _Known, how: Extraction = Extraction.LAST
 ) -> _Known | None:
-    """The language that a reply's fences are tagged with; None where it has a program in the usual one.
+    """Return the language that a reply's program shows; None if the program is in the usual language.
 
-    Tags that stand for several languages tell nothing. A block that is tagged wins over one without a tag.
+    A fence's tag tells the language, unless the tag stands for several languages. A reply without a tag is in
+    Python if its program parses as Python. A tagged block wins over an untagged one.
     """
     if how is Extraction.WHOLE:
         return None
@@ -498,14 +528,53 @@ def fenced(
     tags = [block.tag for block in blocks[:: 1 if first else -1] if block.tag not in _VAGUE_TAGS]
     names = tuple(languages)
     found = next((language for tag in tags for language in names if tag in language.tags), None)
-    if found is None or any(block.tag in usual.tags for block in blocks):
+    if any(block.tag in usual.tags for block in blocks):
         return None
+    if found is None:
+        return _untagged_python(generation, names, usual, how, tagged=bool(tags))
     if _begins_as_code(text, blocks, usual) and _is_program(text, usual):
         return None
     if _is_program(_before(text, every, whole=False), usual):
         return None
     named = (block.code(text) for block in blocks if block.tag and block.tag in _VAGUE_TAGS)
     return None if any(_may_be_code(code, usual) for code in named) else found
+
+
+def _untagged_python(
+    generation: str, languages: Collection[_Known], usual: _Known, how: Extraction, *, tagged: bool
+) -> _Known | None:
+    """Return Python if an untagged program parses as Python and none is in the usual language; else None.
+
+    `tagged`: other blocks have tags. What only prints beside them is more likely their output.
+    """
+    python = next((language for language in languages if language.syntax == "python"), None)
+    if python is None or usual.syntax == "python":
+        return None
+    # LiveCodeBench's part of a reply is the same text in all languages.
+    if how is not Extraction.LIVECODEBENCH and extract(generation, usual, how) is not None:
+        return None
+    code = extract(generation, python, how)
+    if not code or not (_is_python(code) and _has_effect(code)) or (tagged and _is_usage(code)):
+        return None
+    # A script in JavaScript or Kotlin may be Python by its syntax.
+    others = (language for language in languages if language.by_lines)
+    return None if any(_has_mark(code, language) for language in others) else python
+
+
+def why_no_program(generation: str | None) -> str:
+    """Return in a few words why a reply holds no program."""
+    if not (generation or "").strip():
+        return "the reply is empty"
+    text = _without_reasoning(_lines(generation or ""))
+    if not text.strip():
+        return "the reply is cut off in its reasoning"
+    blocks = [block for block in _blocks(text, 0, len(text)) if not _blank(text, block.start, block.end)]
+    if not blocks:
+        return "the reply has no fenced block"
+    tags = [block.tag for block in blocks if block.tag not in _VAGUE_TAGS]
+    if tags:
+        return f"the reply's last tagged block is in another language ({tags[-1][:_LONGEST_TAG]})"
+    return "no fenced block of the reply is a program in a known language"
 
 
 _EXTRACTED = "extract:"
@@ -553,7 +622,12 @@ def _block_of(generation: str, language: Notation, *, first: bool) -> str | None
         # One that was cut off in the middle gives way to the last that was not.
         return next((block.code(text) for block in reversed(own) if block.closed), code)
     vague = (block.code(text) for block in blocks[:: 1 if first else -1] if block.tag in _VAGUE_TAGS)
-    return next((code for code in vague if _may_be_code(code, language)), None)
+    programs = (code for code in vague if _may_be_code(code, language))
+    if first or language.syntax != "python":
+        return next(programs, None)
+    # The last program; an example of its use behind it is none.
+    found = list(programs)
+    return next((code for code in found if not _is_usage(code)), next(iter(found), None))
 
 
 def _before(text: str, blocks: list[_Block], *, whole: bool) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ioi_eval.model.languages import LANGUAGES, Language, find
 from ioi_eval.model.values import LanguageFrom, Problem, TaskType
-from ioi_eval.rules.extraction import Extraction, fenced
+from ioi_eval.rules.extraction import Extraction, language_of_reply
 
 _GRADERS: Mapping[TaskType, str] = MappingProxyType(
     {TaskType.COMMUNICATION: "graders/stub", TaskType.TWO_STEPS: "graders/manager"}
@@ -60,7 +60,7 @@ def choose_language(
     """The language of a submission, by the first that tells it.
 
     `row` and `option` are the user's word. What tells it after them counts only where the problem admits it:
-    the format of the dump, the problem's only language, the fence of the `reply`. Else it is the default.
+    the format of the dump, the problem's only language, the program in the `reply`. Else it is the default.
     """
     if row:
         return ChosenLanguage(row, LanguageFrom.ROW)
@@ -72,6 +72,8 @@ def choose_language(
     only = {"python" if language.syntax == "python" else name for name, language in there.items()}
     if len(only) == 1:
         return ChosenLanguage(only.pop(), LanguageFrom.PROBLEM)
-    if reply is not None and (found := fenced(reply, there.values(), find(default), extraction)) is not None:
-        return ChosenLanguage(found.name, LanguageFrom.REPLY)
+    if reply is not None:
+        found = language_of_reply(reply, there.values(), find(default), extraction)
+        if found is not None:
+            return ChosenLanguage(found.name, LanguageFrom.REPLY)
     return ChosenLanguage(default, LanguageFrom.DEFAULT)

@@ -40,7 +40,7 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
 from ioi_eval.problems import Problems
 from ioi_eval.reports import Summary, write_reports
-from ioi_eval.rules.extraction import extract
+from ioi_eval.rules.extraction import extract, why_no_program
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.rules.scoring import is_solved, pass_rate
 from ioi_eval.runs.engine import AnyEngine
@@ -367,10 +367,12 @@ def _submission(
     problem = problems.find(row["problem_id"], row.get("year"))
     language, spoken = find(row["language"]), asked(problem)
     code = row.get("code")
+    code = code if isinstance(code, str) else extract(row["generation"], language)
     return Submission(
         key=row["uuid"],
         problem_id=problems.label(problem),
-        code=code if isinstance(code, str) else extract(row["generation"], language),
+        code=code,
+        no_program=why_no_program(row["generation"]) if code is None else "",
         language=language.name,
         language_from=spoken.source if language.name == spoken.language else LanguageFrom.ROW,
         year=problem.year,

@@ -160,7 +160,7 @@ def _row(
         "all_subtasks_points": result.points,
     }
     end = {
-        "compile_output": bounded(result.compile_output, MAX_COMPILE_OUTPUT),
+        "compile_output": bounded(submission.no_program or result.compile_output, MAX_COMPILE_OUTPUT),
         **(_wrong_output(problem, result) if outputs else {}),
         "repairs": result.repairs,
         "checker": result.checker,

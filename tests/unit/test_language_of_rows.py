@@ -16,7 +16,7 @@ from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.integrations.tasks import asked_for
 from ioi_eval.models import Blob, LanguageFrom, NamedBlob, Problem, Submission, TaskOptions, TaskType, Test
-from ioi_eval.rules.extraction import Extraction
+from ioi_eval.rules.extraction import Extraction, extract
 from ioi_eval.rules.languages import admitted, choose_language
 from ioi_eval.runs.authors import Asking, prompts_of
 from ioi_eval.scoring import find_language
@@ -80,6 +80,75 @@ def test_the_first_that_tells_the_language_holds(problem: Problem, told: dict[st
     assert f"{found.language} {found.source}" == chosen
 
 
+READS = "n = int(input())\nprint(2 * n)\n"
+MAIN = "import sys\n\n\ndef main():\n    print(sys.stdin.read())\n\n\nmain()\n"
+CPP = '#include <cstdio>\nint main() { puts("1"); }\n'
+
+
+def block(code: str, tag: str = "") -> str:
+    return f"So:\n\n```{tag}\n{code}```\n\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "told", "code"),
+    [
+        (block(READS), {}, READS),
+        (block(MAIN), {}, MAIN),  # `main(` is in most programs of C++, too
+        (block("class A:\n    pass\n\n\nprint(A)\n"), {"default": "java"}, None),
+        (block(READS, "text"), {}, READS),
+        (block(READS).replace("`", "~"), {}, READS),
+        (block(READS).replace("\n", "\r\n"), {}, READS),
+        (f"1. So:\n   ```\n   {READS.replace(chr(10), chr(10) + '   ')}```\n", {}, READS),
+        (f"<think>{block(CPP)}</think>{block(READS)}", {}, READS),
+        (f"So:\n```\n{READS}", {}, READS),
+        (READS, {}, READS),
+        ("".join(map(block, ("3\n", READS, "6\n"))), {}, READS),
+        ("".join(map(block, (READS, "print(double(3))\n"))), {}, READS),
+        (block("print(42)\n"), {}, "print(42)\n"),
+        (block("ls -la\n", "bash") + block(READS), {}, READS),
+        (block(READS) + block(MAIN), {"extraction": Extraction.FIRST}, READS),
+        (block(READS), {"extraction": Extraction.LIVECODEBENCH}, READS.strip("\n")),
+    ],
+)
+def test_untagged_block_that_parses_as_python_is_python(
+    reply: str, told: dict[str, Any], code: str | None
+) -> None:
+    found = choose_language(PLAIN, reply=reply, **told)
+    assert (found.language, found.source) == ("python", LanguageFrom.REPLY)
+    how = told.get("extraction", Extraction.LAST)
+    assert code is None or extract(reply, find_language("python"), how) == code
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        *((block(shown), {}) for shown in ("n = 5\n", "O(n)\n", "Output: 5\n", "1 2 3\n", "3\n", "a, b\n")),
+        *((block(shown), {}) for shown in ("[1, 2]\n", "yes\n", '{"a": 1}\n', "return n\n", "dp[i] = j\n")),
+        (block(CPP), {}),
+        (block(CPP) + block(READS), {}),
+        (block(READS) + block(CPP), {}),
+        (block(CPP) + block(MAIN), {}),
+        (block(CPP) + block("print(3)\n"), {}),
+        (block("let main = read_int () in main\n", "ocaml") + block("print(3)\n"), {}),
+        (block("console.log(require('fs').readFileSync(0))\n"), {}),
+        (block(READS), {"extraction": Extraction.WHOLE}),
+        (f"{CPP}```\nOr:\n{block(READS)}", {}),
+        ("I cannot solve it.", {}),
+    ],
+)
+def test_reply_without_an_untagged_program_in_python_keeps_the_default(
+    reply: str, told: dict[str, Any]
+) -> None:
+    assert choose_language(PLAIN, reply=reply, **told) == ("c++", LanguageFrom.DEFAULT)
+
+
+def test_untagged_python_is_not_chosen_if_the_problem_does_not_admit_it() -> None:
+    found = choose_language(graded(".cpp", ".c"), reply=block(READS))
+    assert found == ("c++", LanguageFrom.DEFAULT)
+    assert choose_language(PLAIN, reply=block(READS), row="c++") == ("c++", LanguageFrom.ROW)
+    assert choose_language(PLAIN, reply=block(READS), option="c++") == ("c++", LanguageFrom.OPTION)
+
+
 def test_a_problem_admits_what_its_graders_are_written_in() -> None:
     assert {one.name for one in admitted(FUNCTION)} == {"python", "pypy"}
     assert {one.name for one in admitted(graded(".cpp", ".c"))} == {"c++", "c"}
@@ -104,6 +173,8 @@ BATCH = {"body": {"choices": [{"message": {"content": fenced("python")}}]}}
         ({"question_id": "plain", "code_list": [""], "language": "cpp"}, {"language": "go"}, "cpp row"),
         ({"custom_id": "plain#1", "response": BATCH}, {}, "python reply"),
         ({"problem_id": "plain", "generation": fenced("python")}, {}, "python reply"),
+        ({"problem_id": "plain", "generation": block(READS)}, {}, "python reply"),
+        ({"problem_id": "plain", "generation": block(READS)}, {"language": "c++"}, "c++ option"),
         ({"problem_id": "plain", "generation": "-"}, {"default_language": "java"}, "java default"),
         # A fence within a program says nothing of the program.
         ({"problem_id": "plain", "code": 'char t[] = "```python";'}, {}, "c++ default"),

@@ -354,7 +354,7 @@ def test_what_rows_are_taken_for(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [*rows, {"problem_id": "sum", "code": CODE, "language": "java"}])
     assert understood(path) == (
         "problem <- task_id (4), problem_id (1), reply <- completion, program <- code, "
-        "languages python (from 2 fences), c++ (2 by default), java (from 1 rows), 1 of 5 without a program"
+        "languages python (from 2 replies), c++ (2 by default), java (from 1 rows), 1 of 5 without a program"
     )
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from written import ADD, CPP, DRAFT, PYTHON, SCRIPT, fenced
 
 from ioi_eval.model.languages import find
-from ioi_eval.rules.extraction import extract
+from ioi_eval.rules.extraction import extract, why_no_program
 
 pytestmark = pytest.mark.once
 
@@ -469,6 +469,37 @@ def test_an_example_behind_python_without_a_tag_is_no_code(shown: str) -> None:
     assert extract(fenced(SCRIPT, "") + "Here:\n" + fenced(shown, ""), PYTHON) == SCRIPT
     assert extract(fenced(shown, ""), PYTHON) is None
     assert extract(fenced(shown, "python"), PYTHON) == shown + "\n"
+
+
+@pytest.mark.parametrize("usage", ["print(add(1, 2))\n", "for n in (1, 2):\n    print(n)\n"])
+def test_usage_behind_an_untagged_program_in_python_is_not_the_program(usage: str) -> None:
+    assert extract(fenced(SCRIPT, "") + "For example:\n" + fenced(usage, ""), PYTHON) == SCRIPT
+    assert extract(fenced(usage, ""), PYTHON) == usage
+    assert extract(fenced("print(1)\n", "") + fenced(usage, ""), PYTHON) == usage
+
+
+@pytest.mark.parametrize(
+    "script", ["def main():\n    print(input())\n\nmain()\n", "class Solution:\n    x = input()\n"]
+)
+def test_untagged_python_is_no_program_in_a_compiled_language(script: str) -> None:
+    assert extract(fenced(ADD, "") + "Or:\n" + fenced(script, ""), CPP) == ADD
+    for language in ("c++", "c", "java", "c#"):
+        assert extract(fenced(script, ""), find(language)) is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (None, "the reply is empty"),
+        (" \n", "the reply is empty"),
+        ("<think>So " + fenced(ADD), "the reply is cut off in its reasoning"),
+        ("I cannot.", "the reply has no fenced block"),
+        (fenced(SCRIPT, "python"), "the reply's last tagged block is in another language (python)"),
+        (fenced("1 2\n", ""), "no fenced block of the reply is a program in a known language"),
+    ],
+)
+def test_reason_for_a_missing_program(reply: str | None, why: str) -> None:
+    assert why_no_program(reply) == why
 
 
 def test_output_in_a_fence_is_no_code() -> None:
