@@ -22,10 +22,12 @@ MISSING = "main.cpp:1:10: fatal error: grader.h: No such file or directory"
 NO_NUMPY = "Runtime error (exit code 1): ModuleNotFoundError: No module named 'numpy'"
 
 
-def ended(key: str, *, said: str = "", error: str = "", code: str | None = "x", model: str = "m1") -> Any:
+def ended(
+    key: str, *, said: str = "", error: str = "", code: str | None = "x", model: str = "m1", why: str = ""
+) -> Any:
     """A row: what the compiler said, or how each test ended, or all right."""
     sent = submission(key, row={"model": model})
-    sent = msgspec.structs.replace(sent, code=code)
+    sent = msgspec.structs.replace(sent, code=code, no_program=why)
     status = Verdict.RE if error else Verdict.AC
     tests = {
         test.name: TestResult(test_name=test.name, score=float(not error), status=status, feedback=error)
@@ -66,13 +68,73 @@ def test_nine_of_ten_rows_that_end_alike(tmp_path: Path, how: dict[str, Any], li
         [*(ended(f"bad{n}", said=MISSING) for n in range(9)), ended("a"), ended("b")],
         [ended(f"bad{n}", said=f"main.cpp:{n}: error") for n in range(12)],
         [ended(f"bad{n}", said=MISSING, model=f"m{n % 2}") for n in range(18)],
-        [*(ended(f"a{n}", said=MISSING) for n in range(6)), *(ended(f"b{n}", code=None) for n in range(6))],
     ],
-    ids=["nine-rows", "nine-of-eleven", "other-lines", "two-models", "two-reasons"],
+    ids=["nine-rows", "nine-of-eleven", "other-lines", "two-models"],
 )
 def test_what_may_be_true(tmp_path: Path, rows: list[Any]) -> None:
     found = reported(tmp_path / "run", rows)
     assert (found.suspicious, found.warnings) == ((), ())
+
+
+NO_FENCE, EMPTY = "the reply has no fenced block", "the reply is empty"
+
+
+def without(number: int, *, model: str = "m1", why: str = NO_FENCE, of: int = 0) -> list[Any]:
+    """Rows without a program, and right ones up to `of` rows."""
+    bad = [ended(f"{model}-{why}-{n}", code=None, model=model, why=why) for n in range(number)]
+    return [*bad, *(ended(f"{model}-right-{n}", model=model) for n in range(of - number))]
+
+
+@pytest.mark.parametrize(
+    ("rows", "warnings"),
+    [
+        (without(1, of=21), []),
+        (
+            without(1, of=20),
+            [f"1 of 20 scored submissions (5.0 %) hold no program. The commonest reason: {NO_FENCE} (1)."],
+        ),
+        (
+            [*without(2, why=EMPTY), *without(3, of=8)],
+            [f"5 of 10 scored submissions (50.0 %) hold no program. The commonest reason: {NO_FENCE} (3)."],
+        ),
+        (
+            [*without(2, of=10, model="b", why=EMPTY), *without(4, of=10, model="a"), *without(0, of=20)],
+            [
+                f"6 of 40 scored submissions (15.0 %) hold no program. The commonest reason: {NO_FENCE} (4)."
+                " a: 4 of 10 scored submissions (40.0 %)."
+                f" b: 2 of 10 scored submissions (20.0 %). The commonest reason: {EMPTY} (2)."
+            ],
+        ),
+        (
+            [*without(1, of=4, model="a"), *without(0, of=40)],
+            [
+                f"1 of 44 scored submissions (2.3 %) hold no program. The commonest reason: {NO_FENCE} (1)."
+                " a: 1 of 4 scored submissions (25.0 %)."
+            ],
+        ),
+    ],
+    ids=["less", "five-percent", "two-reasons", "models", "one-model"],
+)
+def test_five_percent_without_a_program_make_a_warning(
+    tmp_path: Path, rows: list[Any], warnings: list[str]
+) -> None:
+    found = reported(tmp_path / "run", rows)
+    assert (found.suspicious, list(found.warnings)) == ((), warnings)
+    write_reports(tmp_path / "run")
+    for name in ("report.md", "report.html"):
+        assert ("hold no program" in (tmp_path / "run" / name).read_text()) is bool(warnings)
+
+
+@pytest.mark.parametrize("number", [1, 3, 20])
+def test_model_without_any_program_is_suspicious_at_any_number_of_rows(tmp_path: Path, number: int) -> None:
+    found = reported(tmp_path / "run", [*without(number), *without(0, of=300, model="m2")])
+    (one,) = found.suspicious
+    assert (one.model, one.rows, one.of, one.line) == ("m1", number, number, NO_FENCE)
+    assert f"of m1 hold no program (most often: {NO_FENCE})" in found.warnings[0]
+
+
+def test_model_with_one_program_of_few_is_not_suspicious(tmp_path: Path) -> None:
+    assert not reported(tmp_path / "run", without(8, of=9)).suspicious
 
 
 def test_models_whose_names_look_alike(tmp_path: Path) -> None:
@@ -116,6 +178,29 @@ def test_a_report_says_so_and_exits_with_4(cli: CommandLine) -> None:
     allowed = cli("report", "one", "fine", "--allow-suspicious")
     assert (allowed.returncode, "can hardly be true" in allowed.stdout) == (0, True)
     assert cli("report", "fine").returncode == 0
+
+
+def test_few_rows_without_any_program_exit_with_4(cli: CommandLine, problems: Path) -> None:
+    replies = [("a", "I cannot."), ("b", "No."), ("c", "<think>So")]
+    rows = [{**row(key, ""), "code": None, "generation": reply} for key, reply in replies]
+    dump = write_dump(cli.folder / "dump.jsonl", rows)
+    done = cli("score", dump, "--problems", problems, "--out", "run")
+    said = " ".join(done.stdout.split())
+    assert (done.returncode, f"hold no program (most often: {NO_FENCE})" in said) == (4, True)
+    right = {**row("d", ""), "code": None, "generation": f"```\n{PYTHON}\n```\n"}
+    write_dump(dump, [*rows, right])
+    mixed = cli("score", dump, "--problems", problems, "--out", "run")
+    assert mixed.returncode == 0, mixed.stderr
+    said = " ".join(mixed.stdout.split())
+    warning = f"3 of 4 scored submissions (75.0 %) hold no program. The commonest reason: {NO_FENCE} (2)."
+    assert 0 <= said.index(warning) < said.index("points")
+    kept = [json.loads(line) for line in (cli.folder / "run/results.jsonl").read_text().splitlines()]
+    assert {one["key"]: (one["language_from"], one["compile_output"]) for one in kept} == {
+        "a": ("default", NO_FENCE),
+        "b": ("default", NO_FENCE),
+        "c": ("default", "the reply is cut off in its reasoning"),
+        "d": ("reply", ""),
+    }
 
 
 def test_a_dump_in_another_language(cli: CommandLine, problems: Path) -> None:
