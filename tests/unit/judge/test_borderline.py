@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.engines import fake_profile
 from support.plans import VERSION, Line, Plan
-from support.waits import settle
 
 from ioi_eval import (
     EmbeddedEngine,
@@ -26,7 +25,7 @@ from ioi_eval import (
     Test,
 )
 from ioi_eval.engines.contract import Answers, Batch
-from ioi_eval.engines.jobs.engine import JobEngine, TurnTaking
+from ioi_eval.engines.jobs.engine import JobEngine
 from ioi_eval.engines.jobs.parcels import Shipping
 from ioi_eval.engines.jobs.run import Fitting, Learned, run_job
 from ioi_eval.models import Blob, Borderline, TaskType, TestResult, Verdict
@@ -268,76 +267,3 @@ def test_bands_are_read() -> None:
     assert read_borderline("0.8:1.2") == Borderline(low=0.8, high=1.2)
     assert read_borderline("1:1") is None
     assert str(Borderline()) == "0.9:1.15"
-
-
-async def test_who_is_alone_waits_for_all_and_all_for_it() -> None:
-    turns, log = TurnTaking(), list[str]()
-
-    async def work(name: str, *, alone: bool = False) -> None:
-        async with turns.take(alone=alone):
-            log.append(f"{name} begins")
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            log.append(f"{name} ends")
-
-    async with asyncio.TaskGroup() as group:
-        for name in ("a", "b"):
-            group.create_task(work(name))
-        await asyncio.sleep(0)
-        group.create_task(work("alone", alone=True))
-        await asyncio.sleep(0)
-        group.create_task(work("late"))
-    assert sorted(log[:4]) == ["a begins", "a ends", "b begins", "b ends"]
-    assert log[4:] == ["alone begins", "alone ends", "late begins", "late ends"]
-
-
-async def test_who_is_last_waits_for_those_that_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns, log = TurnTaking(), list[str]()
-
-    async def last() -> None:
-        async with turns.take(alone=True, last=True):
-            log.append("last")
-
-    async def after() -> None:
-        async with turns.take():
-            log.append("after")
-
-    async with turns.take():
-        waiting = asyncio.create_task(last())
-        await asyncio.sleep(0)
-        async with turns.take():  # who is alone would keep it waiting
-            log.append("another")
-    await waiting
-    assert log == ["another", "last"]
-    monkeypatch.setattr("ioi_eval.engines.jobs.engine._OTHERS_FIRST", 0.0)
-    async with asyncio.TaskGroup() as group, turns.take():
-        group.create_task(last())
-        await settle()  # its patience is at an end
-        group.create_task(after())
-        await asyncio.sleep(0)
-        log.append("first")
-    assert log[2:] == ["first", "last", "after"]
-
-
-async def test_a_turn_that_is_cancelled_holds_nobody_up() -> None:
-    turns = TurnTaking()
-    async with turns.take():
-        waiting = asyncio.create_task(turns.take(alone=True).__aenter__())
-        await asyncio.sleep(0)
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-        async with turns.take():
-            pass
-    async with turns.take(alone=True):
-        pass
-
-
-async def test_a_turn_that_fails_holds_nobody_up() -> None:
-    turns = TurnTaking()
-    async with asyncio.timeout(30):
-        for alone in (False, True):
-            with pytest.raises(ValueError, match="no power"):
-                async with turns.take(alone=alone):
-                    raise ValueError("no power")
-        async with turns.take(alone=True):
-            pass
