@@ -269,7 +269,8 @@ void judge_plan(const std::string& path, verdict::Lines& lines, Place& place) {
   checker.settle(room);
   if (manager) manager->settle(room, "manage", plan.manager.kind == "icpc");
   warm::Interpreter* const interpreter = waiting.start(plan);
-  const std::unique_ptr<task::Task> task = make_task({plan, room, opened, checker, place.streams(), manager.get(), interpreter});
+  const std::unique_ptr<task::Task> task =
+      make_task({plan, room, opened, checker, place.streams(), manager.get(), interpreter});
   lines.start(room.report(waiting.report()));
   judge_all(plan, *task, place.streams(), lines);
 }

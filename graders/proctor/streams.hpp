@@ -1,5 +1,5 @@
-// What a submission has open. Each test finds the same files and pipes, emptied: a number in the kernel, a name or a time
-// would tell one test from another.
+// What a submission has open. Each test finds the same files and pipes, emptied: a name, a time or a number of the
+// kernel's would tell one test from another.
 #pragma once
 
 #include <map>

@@ -78,8 +78,8 @@ int Task::rewound(int input) {
   return input;
 }
 
-// The file itself would tell its name, its number and its times, and where it is named also how long the files beside it
-// are. And if only its mode forbids that, a program could open it once more, for writing.
+// The file itself would tell its name, its number and its times, and by its name how long the files next to it are. And
+// if only its mode forbids that, a program could open it once more, for writing.
 sys::Fd Task::hand_input(int input, process::Program& program) const {
   sys::Fd copied = room_.layers.on("copies") ? streams_.copy_of(input) : sys::Fd();
   program.input = copied.valid() ? copied.get() : rewound(input);
