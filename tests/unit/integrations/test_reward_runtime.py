@@ -101,7 +101,7 @@ def busy(own: Runtime) -> bool:
     assert own._opening is not None
     here = own._opening.engine
     assert isinstance(here, EmbeddedEngine)
-    return here._running is not None and bool(here._running.slots.jobs)
+    return here._running is not None and here._running.slots._free.qsize() < here.slots
 
 
 def test_interrupted_it_cancels_what_runs() -> None:
