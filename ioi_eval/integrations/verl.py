@@ -9,6 +9,7 @@
 `ground_truth` holds the tests as APPS has them, or a list of {input, output}. verl has no word for a row
 without a reward: where the judge cannot say or the tests are broken, it is `on_failure`, 0 unless told
 otherwise, with a warning. `on_failure=None` raises, and so stops the training with most of verl's managers.
+So does a Python that no sandbox can show to programs, whatever `on_failure` is.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.errors import InputError, IoiEvalError
+from ioi_eval.errors import InputError, InterpreterRefused, IoiEvalError
 from ioi_eval.integrations.misses import note, together
 from ioi_eval.integrations.rewards import (
     CASES_COLUMNS,
@@ -120,10 +121,15 @@ async def outcome(
     on_failure: float | None,
     sharing: Sharing | None = None,
 ) -> RewardOutcome:
-    """Return a solution's result; where nobody can say, `on_failure`, or None to hear of it."""
+    """Return a solution's result; where nobody can say, `on_failure`, or None to hear of it.
+
+    Raises InterpreterRefused: it is the same for all rows, and not one of them would have a reward.
+    """
     text = text_of(solution)  # InputError: not of this row alone
     try:
         return await rewards.of_one(text, row, own, sharing)
+    except InterpreterRefused:
+        raise
     except IoiEvalError as error:
         if on_failure is None:
             raise

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from ioi_eval.engines.contract import Profile
 from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, linked_grader
-from ioi_eval.model.errors import FileEdited, InputError, JudgeFailure, ModuleMissing
+from ioi_eval.model.errors import FileEdited, InputError, InterpreterRefused, JudgeFailure, ModuleMissing
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
 from ioi_eval.model.languages import MODULES, Language, find, known_modules
 from ioi_eval.model.values import Checker, Manager, Problem, TaskType
@@ -150,10 +150,10 @@ def modules_missing(modules: Collection[str], tool: Toolchain, who: str) -> Modu
 
 
 def refuse_interpreter(language: Language, here: Profile) -> None:
-    """Raise JudgeFailure if the interpreter of a language judges no submission, whatever one imports."""
+    """Raise InterpreterRefused if the interpreter of a language judges no submission."""
     tool = here.toolchains.get(language.command)
     if tool is not None and tool.refusal:
-        raise JudgeFailure(tool.refusal, phase="preparing", remedy=SHOW_OR_NAME)
+        raise InterpreterRefused(tool.refusal, phase="preparing", remedy=SHOW_OR_NAME)
 
 
 def refuse_promises(packages: Collection[str], commands: Collection[str], here: Profile) -> None:

@@ -106,6 +106,10 @@ class FileEdited(JudgeFailure):
         super().__init__(f"{name} was edited after the problem was read", phase="judging", remedy=remedy)
 
 
+class InterpreterRefused(JudgeFailure):
+    """The engine's interpreter judges no submission, whatever one holds: no row is at fault."""
+
+
 class ToolMissing(JudgeFailure):
     """The engine lacks the compiler or the interpreter of a program."""
 

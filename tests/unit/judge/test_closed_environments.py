@@ -225,6 +225,37 @@ cli.main()
 """
 
 
+REFUSED = """
+import sys
+sys.executable, *code = sys.argv[1:]
+from ioi_eval import EmbeddedEngine, JudgeOptions
+from ioi_eval.integrations.eval_protocol import evaluate_apps_solution
+from ioi_eval.integrations.rewards import RewardRow, Rewards
+from ioi_eval.integrations.runtime import Setup, close_all
+from ioi_eval.integrations.trl import make_reward
+from ioi_eval.integrations.verl import outcome
+from ioi_eval.errors import InterpreterRefused
+layers = ("landlock",)
+def make(store):
+    return EmbeddedEngine(store=store, slots=1, python="caller", layers=layers)
+setup = Setup(engine=make, options=JudgeOptions(layers=layers))
+text = f"```python\\n{code[0]}```"
+tests = {"inputs": ["in 1\\n"], "outputs": ["out 1\\n"]}
+result = evaluate_apps_solution([{"role": "assistant", "content": text}], tests, engine=setup)
+assert not result.is_score_valid and "cannot import numpy" in result.reason, result.reason
+assert make_reward(setup=setup)(completions=[text], input_output=[tests]) == [None]
+rewards = Rewards(setup=setup)
+row = RewardRow(values={"input_output": tests}, number=0)
+try:
+    rewards.runtime().call(outcome(rewards, rewards.runtime(), text, row, 0.0))
+except InterpreterRefused as error:
+    assert "chmod o+x" in str(error)
+else:
+    raise AssertionError("verl takes a failure of the judge for a reward")
+close_all()
+"""
+
+
 def apps(folder: Path, code: str) -> tuple[str, str]:
     """Write a dump with one program for a problem of APPS, and that problem."""
     tests = json.dumps({"inputs": ["in 1", "in 2"], "outputs": ["out 1", "out 2"]})
@@ -243,17 +274,21 @@ def apps(folder: Path, code: str) -> tuple[str, str]:
     return str(dump), str(folder / "copies")
 
 
-def enter(python: Path, cache: Path, folder: Path, code: str) -> None:
-    dump, copies = apps(folder, code)
+def run_script(script: str, cache: Path, *words: str | Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "IOI_EVAL_PYTHON"}
     done = subprocess.run(
-        [sys.executable, "-c", ENTERED, python, dump, copies, code],
+        [sys.executable, "-c", script, *words],
         env={**environment, "IOI_EVAL_CACHE": str(cache)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def enter(python: Path, cache: Path, folder: Path, code: str) -> None:
+    dump, copies = apps(folder, code)
+    run_script(ENTERED, cache, python, dump, copies, code)
     (row,) = map(json.loads, Path(f"{dump}.run", "results.jsonl").read_text().splitlines())
     assert row["resolved"] is True, row
 
@@ -263,6 +298,12 @@ def test_every_door_runs_programs_with_the_caller_s_packages(
     python: Path, shared_cache: Path, tmp_path: Path
 ) -> None:
     enter(python, shared_cache, tmp_path, BY_NUMPY)
+
+
+@ROOTS_OWN
+def test_no_door_gives_a_score_without_the_caller_s_packages(python: Path, shared_cache: Path) -> None:
+    for code in (BY_NUMPY, ECHO):
+        run_script(REFUSED, shared_cache, python, code)
 
 
 @pytest.mark.long
