@@ -24,7 +24,7 @@ _LEAST, _LEAST_FIRST = 10, 20  # columns of text that a table's columns keep
 # Exit codes. 0: everything is scored.
 MISMATCH = 1  # `problems` or `doctor` found something wrong
 BAD_INPUT = 2
-UNSCORED = 3  # some submissions could not be judged
+UNSCORED = 3  # some submissions have no result
 SUSPICIOUS = 4  # the table can hardly be true
 INTERRUPTED = 130
 

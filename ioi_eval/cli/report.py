@@ -14,7 +14,7 @@ from tqdm import tqdm
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import AllowSuspicious, Json
-from ioi_eval.cli.scores import leave_if_suspicious, show_comparison, show_scores
+from ioi_eval.cli.scores import leave_if_incomplete, leave_if_suspicious, show_comparison, show_scores
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports import ReportOptions, read_contests
 from ioi_eval.reports.document import counted, visible
@@ -59,7 +59,7 @@ def report(
     too: comparison.md, .html and .json in --out; runs that you may only read are compared as well. Of
     two runs it also says which submissions got another result, and why. A file of rows that were judged
     elsewhere becomes a run's folder beside --out; docs/results.md says which columns it needs.
-    Exit code 0; 2: bad input; 4: a table can hardly be true, as with `score`.
+    Exit code 0; 2: bad input; 3: a run is incomplete; 4: a table can hardly be true, as with `score`.
     """
     contests = None if medals is None else read_contests(medals)
     options = msgspec.structs.replace(options, contests=contests)
@@ -86,6 +86,7 @@ def report(
         console.show(visible(f"Report: {page.with_suffix('.md')}, for a browser {page}"))
     if show and not webbrowser.open(page.absolute().as_uri()):
         raise InputError("no browser could be started", field="--open", remedy=f"Open {page} yourself")
+    leave_if_incomplete(done.runs, silent=as_json)
     leave_if_suspicious([run.summary for run in done.runs], allowed=allow_suspicious, silent=as_json)
 
 

@@ -119,6 +119,15 @@ def _section(section: Section) -> Iterator[str]:
         yield from console.wrapped(note)
 
 
+def leave_if_incomplete(runs: Sequence[ComparedRun], *, silent: bool) -> None:
+    """Exit with code 3 if submissions of a run have no result. `silent`: no table shows the warning."""
+    incomplete = [run for run in runs if not run.summary.complete]
+    for run in incomplete if silent else ():
+        console.tell(visible(f"{run.name}: {run.summary.warnings[0]}"))
+    if incomplete:
+        raise typer.Exit(console.UNSCORED)
+
+
 def leave_if_suspicious(summaries: Iterable[Summary], *, allowed: bool, silent: bool) -> None:
     """Exit with a code of its own where a table can hardly be true. `silent`: no table says so."""
     found = [suspicion for summary in summaries for suspicion in summary.suspicious]

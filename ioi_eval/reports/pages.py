@@ -61,8 +61,7 @@ from ioi_eval.store.folder import (
     RUN,
     STOPPED,
     confinements,
-    programs_asked_for,
-    read_info,
+    is_written_now,
     row_at,
 )
 from ioi_eval.store.resources import code_digest
@@ -788,8 +787,10 @@ class Stamp(Value):
                 head = stream.read(piece)
                 stream.seek(size - piece)
                 ends = hashlib.sha256(head + stream.read(piece)).hexdigest()
-        asked_for = programs_asked_for(folder, read_info(folder))
-        others, base = hashlib.sha256(msgspec.json.encode((options, asked_for))), hashlib.sha256()
+        others, base = (
+            hashlib.sha256(msgspec.json.encode((options, is_written_now(folder)))),
+            hashlib.sha256(),
+        )
         for name in (RUN, CONTEST, FAILURES, STOPPED, VALIDATION, PEOPLE, TASKS):
             path = folder / name
             content = path.read_bytes() if path.exists() else b""

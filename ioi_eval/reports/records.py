@@ -200,6 +200,9 @@ class Summary(Value, kw_only=True):
     mode: Mode = Mode.MAX_SUBTASK
     submission_limit: int = 0  # of the budget `limited`
     submissions: int
+    complete: bool = True  # False: submissions of the run have no result, and are in no number
+    judged: int = 0  # submissions that were tried: scored and unscored
+    of: int | None = None  # submissions of the run; None: their number is not known
     scored: int
     unscored: int
     problems: int

@@ -51,8 +51,8 @@ from ioi_eval.store.folder import (
     RESULTS,
     RunInfo,
     is_doubtful,
+    is_written_now,
     located,
-    programs_asked_for,
     read_failures,
     read_info,
     read_participants,
@@ -613,7 +613,10 @@ class Pass:
             )
             models = tuple(placed_models)
         suspicious = [each for model, ends in sorted(counts.ends.items()) for each in ends.suspicions(model)]
-        warnings = [str(suspicion) for suspicion in suspicious]
+        submissions, expected = sum(model.submissions for model in models), self._info.expected
+        complete = not self._info.unread and submissions >= (expected or 0)
+        warnings = [] if complete else [self._incomplete(submissions)]
+        warnings.extend(map(str, suspicious))
         warnings.extend(filter(None, [no_program_warning(counts.ends)]))
         warnings.extend(_alike(model.model for model in models))
         if self._doubtful and (keys := wrongly_shared(self._folder)):
@@ -627,13 +630,6 @@ class Pass:
                 f"The last line of {RESULTS} does not end and is in no number here. Repeat the command that"
                 " made the run, which judges it again; a line that an editor left so needs a newline."
             )
-        submissions = sum(model.submissions for model in models)
-        if (missing := (programs_asked_for(self._folder, self._info) or 0) - submissions) > 0:
-            warnings.append(
-                f"{counted(missing, 'program')} of {submissions + missing} that were asked for"
-                f" {'has' if missing == 1 else 'have'} no result: not written, or not yet."
-                " No number here counts them; the command that made the run goes on with them."
-            )
         if stopped := read_stopped(self._folder):
             why = "; ".join(f"{of}: {reason}" for of, reason in list(stopped.items())[:_MAX_EXAMPLES])
             warnings.append(
@@ -644,6 +640,9 @@ class Pass:
             mode=self._options.mode,
             submission_limit=self._options.submissions,
             submissions=submissions,
+            complete=complete,
+            judged=submissions,
+            of=expected,
             scored=sum(model.scored for model in models),
             unscored=len(self._failures),
             problems=len(self._problems(tallies)),
@@ -657,6 +656,24 @@ class Pass:
             suspicious=tuple(suspicious),
             contest=tuple(_beside(self._scores, models)),
             settings=counts.facts.settings(self._info),
+        )
+
+    def _incomplete(self, judged: int) -> str:
+        """Return the warning of a run of which submissions have no result."""
+        expected = self._info.expected
+        number = (
+            f"{counted(judged, 'submission')} judged, and its dump is not read to the end"
+            if expected is None
+            else f"{judged:,} of {counted(expected, 'submission')} judged"
+        )
+        next_step = (
+            "A process is judging this run now: make the report again when it has ended."
+            if is_written_now(self._folder)
+            else "Repeat the command that made the run: it goes on."
+        )
+        return (
+            f"This run is incomplete: {number}. No number here counts the others, which have no result, and a"
+            f" model may be missing. {next_step}"
         )
 
     def _problems(self, tallies: Iterable[tuple[str, str]]) -> set[str]:

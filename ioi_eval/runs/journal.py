@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +24,7 @@ from ioi_eval.store.folder import (
     CONTEST,
     EARLIER,
     FAILURES,
+    LOCK,
     RESULTS,
     RUN,
     RUNS,
@@ -40,9 +43,11 @@ from ioi_eval.store.folder import (
 )
 from ioi_eval.store.rows import compact, plain, result_of
 
-_LOCK = ".lock"
+_ASKED = ".asked"  # hashes of the keys that had no result when the last call began
+_HASH_BYTES = 8
 # Made of the rows, so they go when the rows go.
 _DERIVED = (
+    _ASKED,
     "summary.json",
     "report.md",
     "report.html",
@@ -88,6 +93,7 @@ class Journal:
         self._any_compiler = False
         self._failed: dict[str, tuple[int, str]] = {}  # where a key's last failure starts; its problem
         self._stale = 0  # lines of failures.jsonl that no longer say anything
+        self._asked: bytes | None = None  # what is to be written into _ASKED
         self._opened: tuple[Lines, Lines] | None = None  # for new rows of results, and of failures
 
     @classmethod
@@ -114,7 +120,7 @@ class Journal:
                 remedy="Leave out fresh or reuse, or choose another out=FOLDER",
             )
         made = make_folder(folder)
-        lock = Lock(folder / _LOCK).__enter__()
+        lock = Lock(folder / LOCK).__enter__()
         journal = cls(folder, _info(fingerprint, settings or {}), lock)
         journal._made, journal._any_compiler = made, any_compiler
         try:
@@ -289,7 +295,7 @@ class Journal:
             self._begin_anew()
         elif self._superseded:
             self._put_aside()
-        elif self._old.fingerprint != self._info.fingerprint:
+        elif _facts(self._old) != _facts(self._info):
             self._write_info(replacing=False)
 
     def _begin_anew(self) -> None:
@@ -389,13 +395,42 @@ class Journal:
         return self._opened
 
     def _write_info(self, *, replacing: bool) -> None:
+        if self._asked is not None and not replacing:
+            replace(self.folder / _ASKED, [self._asked])
+            self._asked = None
         self._old = msgspec.structs.replace(self._info, replacing=replacing)
         replace(self.folder / RUN, [as_json(self._old, indented=True), b"\n"])
 
-    def settle(self, fingerprint: Fingerprint, settings: Mapping[str, Any]) -> None:
+    def expect(self, keys: Collection[str], others: Collection[str] = ()) -> None:
+        """Note how many submissions are to have a result: those with these keys, and all that have one.
+
+        `others`: keys of the dump that this call leaves out. Those that an earlier call left without a result
+        are to have one, too.
+        """
+        before, missing = self._asked_before(), bytearray()
+        for key in chain(keys, (key for key in others if _short_hash(key) in before)):
+            if key not in self._done:
+                missing += _short_hash(key)
+        self.expect_number(len(self._done) + len(missing) // _HASH_BYTES)
+        self._asked = bytes(missing)
+
+    def expect_number(self, number: int | None) -> None:
+        """Note how many submissions are to have a result; None if the dump is not read to its end."""
+        self._info = msgspec.structs.replace(self._info, expected=number, unread=number is None)
+
+    def _asked_before(self) -> frozenset[bytes]:
+        """Return the hashes of the keys that had no result when the last call began."""
+        path = self.folder / _ASKED
+        if self._restart or not path.exists():
+            return frozenset()
+        content = path.read_bytes()
+        return frozenset(content[at : at + _HASH_BYTES] for at in range(0, len(content), _HASH_BYTES))
+
+    def settle(self, fingerprint: Fingerprint, settings: Mapping[str, Any], keys: Collection[str]) -> None:
         """Write what was not known yet of a run when it began."""
         found = _info(fingerprint, {**self._info.settings, **settings})
         self._info = msgspec.structs.replace(found, confinements=self._info.confinements)
+        self.expect(keys)
         self._write_info(replacing=False)
 
     # --- the end ---
@@ -443,6 +478,14 @@ def _info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
         fingerprint=msgspec.structs.replace(fingerprint, options=plain(fingerprint.options)),
         settings=plain(settings),
     )
+
+
+def _short_hash(key: str) -> bytes:
+    return hashlib.blake2b(key.encode(errors="surrogatepass"), digest_size=_HASH_BYTES).digest()
+
+
+def _facts(info: RunInfo) -> tuple[Fingerprint, int | None, bool]:
+    return info.fingerprint, info.expected, info.unread
 
 
 def _is_same(one: Path, other: Path) -> bool:

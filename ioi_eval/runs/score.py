@@ -183,7 +183,9 @@ class Behind:
             settled_by=self._is_settled_by,
         )
 
-    def _is_settled_by(self, settle: Callable[[Fingerprint, Mapping[str, Any]], None]) -> None:
+    def _is_settled_by(
+        self, settle: Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]
+    ) -> None:
         self._settle = settle
 
     def _know(self, whole: Dump) -> None:
@@ -193,7 +195,7 @@ class Behind:
         self.whole = whole
         self._setup.tell(RowsRead(rows=whole.info.rows, selected=len(whole)))
         made_of = msgspec.structs.replace(self._made_of, dump=whole.info.sha256)
-        self._settle(made_of, _remarks(whole, None, None))
+        self._settle(made_of, _remarks(whole, None, None), whole.info.keys)
         write_index(self._setup.folder, whole.index)
         whole.index = None  # of a million rows 150 MB
 

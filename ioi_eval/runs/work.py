@@ -190,13 +190,15 @@ class Work(Value):
     made_of: Fingerprint
     keys: Collection[str] | None = None  # None: submissions come as a stream
     others: Collection[str] = ()  # keys that belong to the run and are not asked for now
-    expected: int | None = None  # of a stream
+    expected: int | None = None  # of a stream; None: not known before it has ended
     check: Callable[[Judge | Judges], Awaitable[None]] | None = (
         None  # before the first submission of a stream is taken
     )
     settings: Mapping[str, Any] = {}  # for the reader of a report
-    settled_by: Callable[[Callable[[Fingerprint, Mapping[str, Any]], None]], None] | None = None
-    """Is given what writes down the fingerprint and settings, once a stream knows them."""
+    settled_by: Callable[[Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]], None] | None = (
+        None
+    )
+    """Is given what writes down the fingerprint, settings and keys, once a stream knows them."""
     trusted: bool = False  # solutions, whose imports are the judge's to have
 
 
@@ -219,6 +221,10 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
         if (again := superseded_results(work, journal)) is not None:
             setup.tell(again)
         keys, done_before = work.keys, journal.done
+        if keys is None:
+            journal.expect_number(work.expected)
+        else:
+            journal.expect(keys, work.others)
         is_done = (
             keys is not None and len(keys) <= len(done_before) and all(key in done_before for key in keys)
         )

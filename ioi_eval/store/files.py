@@ -215,6 +215,16 @@ class Lines:
             self._descriptor = -1
 
 
+def is_locked(path: Path) -> bool:
+    """Return True if a process holds the lock of that file."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno == errno.EWOULDBLOCK
+    return False
+
+
 class Lock:
     """At most one process writes a folder. The kernel gives the lock back however the process ends."""
 

@@ -19,12 +19,13 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import Limits, Problem, ServerState, Solution, SubmissionResult, Value
 from ioi_eval.rules.expectations import must_be_right
-from ioi_eval.store.files import lines, make_folder, read_value, refused, replace
+from ioi_eval.store.files import is_locked, lines, make_folder, read_value, refused, replace
 from ioi_eval.store.rows import PROGRAM_RULE, plain, result_of, whole, with_confinement
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 # Of a contest: its start, runs of participants on own inputs, replies of models.
 CONTEST, RUNS, TURNS, STOPPED = "contest.json", "runs.jsonl", "turns.jsonl", "stopped.json"
+LOCK = ".lock"
 EARLIER = "earlier.jsonl"  # results that no row of the run has any more
 _VERSION = 2
 _READABLE = (1, _VERSION)  # of version 1 are rows whose tests and confinement are written out
@@ -39,6 +40,8 @@ class RunInfo(Value, kw_only=True):
     version: int = _VERSION
     fingerprint: Fingerprint
     settings: Mapping[str, Any] = {}
+    expected: int | None = None  # submissions that are to have a result; None: not known
+    unread: bool = False  # the dump is not read to its end, so that the number is not known yet
     replacing: bool = False  # the rows beside it belong to a run that was given up
     confinements: Mapping[str, Mapping[str, Any]] = {}  # by the name that rows have
 
@@ -486,10 +489,9 @@ def write_stopped(folder: Path, reasons: Mapping[str, str]) -> None:
     replace(folder / STOPPED, [as_json(reasons), b"\n"])
 
 
-def programs_asked_for(folder: Path, info: RunInfo | None) -> int | None:
-    """Return how many programs a run has asked an author for, or None where it was a dump that was scored."""
-    progress = read_progress(folder) if info is not None and "author" in info.settings else None
-    return None if progress is None else progress.total
+def is_written_now(folder: Path) -> bool:
+    """Return True if a process writes the run now."""
+    return is_locked(folder / LOCK)
 
 
 def write_progress(folder: Path, progress: Progress) -> None:

@@ -1,0 +1,143 @@
+"""A run of which submissions have no result says so wherever its numbers are shown."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_samples import SUM, result, submission, write_run
+from support.command_line import (
+    CommandLine,
+    adopt_orphans,
+    children,
+    row,
+    wait_for_rows,
+    wait_until_gone,
+    write_dump,
+)
+from support.runs import Fingerprint, Journal, result_row, summary
+
+pytestmark = pytest.mark.once
+
+SLOW = "import time\na, b = map(int, input().split())\nprint(a + b)\nif a == 30: time.sleep(0.14)\n"
+NUMBER = 24
+
+
+def ended(key: str) -> dict[str, Any]:
+    sent = submission(key)
+    return result_row(sent, SUM, result(sent))
+
+
+@pytest.fixture
+def dump(cli: CommandLine) -> Path:
+    """Slow submissions, each of them another one, of two models one after the other."""
+    models = ["first"] * (NUMBER // 2) + ["second"] * (NUMBER // 2)
+    rows = [row(f"row-{n}", f"own = {n}\n{SLOW}", language="python") for n in range(NUMBER)]
+    return write_dump(
+        cli.folder / "d.jsonl", [{**one, "model": m} for one, m in zip(rows, models, strict=True)]
+    )
+
+
+@pytest.fixture
+def asked(dump: Path, problems: Path) -> tuple[Any, ...]:
+    return ("score", dump, "--problems", problems, "--workers", "1", "--out", "run")
+
+
+def stopped(cli: CommandLine, asked: tuple[Any, ...]) -> subprocess.Popen[str]:
+    """Start a run, and stop its process with results of the first model only."""
+    process = cli.start(*asked)
+    wait_for_rows(cli.folder / "run", 2, process)
+    process.send_signal(signal.SIGSTOP)
+    return process
+
+
+def shown(cli: CommandLine, *folders: str) -> tuple[int, str]:
+    done = cli("report", *folders)
+    return done.returncode, " ".join(done.stdout.split())
+
+
+def test_killed_run_is_incomplete_until_it_is_resumed(cli: CommandLine, asked: tuple[Any, ...]) -> None:
+    adopt_orphans()
+    before = children()
+    process = stopped(cli, asked)
+    code, said = shown(cli, "run")
+    assert code == 3 and "A process is judging this run now" in said
+    process.kill()
+    process.communicate()
+    wait_until_gone(before)
+
+    code, said = shown(cli, "run")
+    kept = json.loads((cli.folder / "run/summary.json").read_text())
+    assert (kept["complete"], kept["of"]) == (False, NUMBER) and 2 <= kept["judged"] < NUMBER
+    warning = f"This run is incomplete: {kept['judged']} of {NUMBER} submissions judged."
+    assert code == 3
+    assert 0 <= said.index(warning) < said.index("points")
+    assert "Repeat the command that made the run" in said, said
+    for name, table in (("report.md", "| Model"), ("report.html", "<table")):
+        text = (cli.folder / "run" / name).read_text()
+        assert 0 < text.index(warning) < text.index(table)
+    quiet = cli("report", "run", "--json", "--allow-suspicious")
+    assert (quiet.returncode, warning in quiet.stderr) == (3, True)
+    assert json.loads(quiet.stdout)["run"]["complete"] is False
+
+    # A call for rows that are done already completes nothing.
+    some = cli(*asked, "--limit", "1")
+    assert some.returncode == 0 and warning in " ".join(some.stdout.split()), some.stderr
+    assert shown(cli, "run")[0] == 3
+
+    assert cli(*asked).returncode == 0
+    code, said = shown(cli, "run")
+    assert (code, "incomplete" in said) == (0, False)
+    kept = json.loads((cli.folder / "run/summary.json").read_text())
+    assert (kept["complete"], kept["judged"], kept["of"]) == (True, NUMBER, NUMBER)
+
+
+def test_one_incomplete_run_of_several_is_named(cli: CommandLine, asked: tuple[Any, ...]) -> None:
+    process = stopped(cli, asked)
+    process.kill()
+    process.communicate()
+    whole = ("--only", "row-1", "--only", "row-2")
+    assert cli(*asked[:-1], "whole", *whole).returncode == 0
+    assert shown(cli, "whole")[0] == 0
+    code, said = shown(cli, "whole", "run")
+    assert (code, said.count("This run is incomplete")) == (3, 1)
+    assert "run: This run is incomplete" in said
+    compared = (cli.folder / "runs/comparison/comparison.md").read_text()
+    assert compared.count("This run is incomplete") == 1
+
+
+def test_dump_that_is_not_read_to_its_end_makes_an_incomplete_run(tmp_path: Path) -> None:
+    with Journal.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
+        journal.expect_number(None)
+        journal.record(ended("a"))
+    found = summary(tmp_path / "run")
+    assert (found.complete, found.judged, found.of) == (False, 1, None)
+    assert "1 submission judged, and its dump is not read to the end" in found.warnings[0]
+
+
+def test_rows_that_come_and_go_change_the_number_of_submissions(tmp_path: Path) -> None:
+    def opened(*keys: str, others: tuple[str, ...] = (), record: str = "") -> int | None:
+        with Journal.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
+            journal.expect(keys, others)
+            for key in record:
+                journal.record(ended(key))
+            journal.begin()
+        return summary(tmp_path / "run").of
+
+    assert opened("a", "b", "c", "d", record="ab") == 4
+    assert opened("a", others=("b", "c", "d", "x")) == 4, "c and d were asked for before"
+    assert opened("c", others=("a", "b", "d", "x"), record="c") == 4
+    assert opened("x", others=("a", "b", "c", "d"), record="x") == 4 + 1
+    assert not summary(tmp_path / "run").complete, "d has no result"
+    assert opened("y", others=("a", "b", "c", "x")) == 4 + 1, "d is gone"
+    assert opened("a", "b", "c", "x") == 4
+    assert summary(tmp_path / "run").complete
+
+
+def test_run_of_an_unknown_number_of_submissions_is_complete(tmp_path: Path) -> None:
+    found = summary(write_run(tmp_path / "run", [ended("a")]))
+    assert (found.complete, found.judged, found.of, found.warnings) == (True, 1, None, ())
