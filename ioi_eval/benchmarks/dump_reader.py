@@ -47,10 +47,11 @@ class Columns(Fields):
         policy: Strict,
         named: Mapping[str, str],
         origins: Mapping[str, str] = _NOTHING,
-        lists: Collection[str] = (),
+        lists: Collection[str] | None = (),
     ) -> None:
         """`named`: columns, or paths into them, by what they hold; they must be there. `origins`: where the
-        dump had what a reader has put into usual columns. `lists`: columns whose texts are lists of answers.
+        dump had what a reader has put into usual columns. `lists`: columns whose texts are lists of answers;
+        None: any text may be one.
         """
         super().__init__(row.columns, "", policy, row=row.line)
         self.line, self.columns, self.where = row.line, row.columns, policy.where
@@ -109,13 +110,15 @@ class Columns(Fields):
         value = None if found is ABSENT else plain(found)
         if column not in _ANSWERED:
             return value
-        held = replies_in(_listed(value), several=path in _SEVERAL)
+        listed = _listed(value)
+        held = replies_in(listed, several=path in _SEVERAL)
         if not isinstance(value, str):
             return held
         # A model may write whatever text it likes, and must not choose by that how many answers it has, nor
         # that its row cannot be used.
         several = _are_answers(path or "", held)
-        if several and path not in self._lists:
+        holds_lists = self._lists is None or path in self._lists
+        if several and not (holds_lists and isinstance(listed, list)):
             self.unsplit = True
             return value
         return held if all(map(_is_answer, held if several else [held])) else value
@@ -267,15 +270,18 @@ def _is_answer(held: Any) -> bool:
 
 
 def columns_of_lists(path: Path) -> frozenset[str]:
-    """Return the columns of a .csv file whose texts are all lists: it has no other way to hold them."""
+    """Return the columns of a .csv file that hold lists, which it can hold as texts only.
+
+    Their names say so, and their texts are all lists. A reply alone does not choose its number of tries.
+    """
     if not is_csv(path):
         return frozenset()
     rows = (row.columns for row in rows_or_faults(path) if not isinstance(row, InputError))
     held = [
-        (name, isinstance(_listed(text), list))
+        (name, text.strip() == "[]" or isinstance(_listed(text), list))
         for row in islice(rows, _LOOKED_AT)
         for name, text in row.items()
-        if text
+        if text and _OF_SEVERAL.fullmatch(name)
     ]
     return frozenset(name for name, _ in held) - {name for name, is_list in held if not is_list}
 
@@ -314,6 +320,12 @@ def _are_answers(column: str, value: Any) -> bool:
 
 
 _SEVERAL = ("generations", "completions", "responses", "output_list", "outputs")
+# Names of columns that hold several replies or programs.
+_OF_SEVERAL = re.compile(
+    r"(?:.*[ _.-])?(?:answers|attempts|candidates|codes|completions|generations|outputs|predictions|programs"
+    r"|replies|responses|samples|solutions|texts)|.*_list",
+    re.I,
+)
 _ID_COLUMNS = ("uuid", "id")
 _ANSWERED = ("code", "generation")  # of a row whose list of them are submissions
 _TEXTS = frozenset({*_ANSWERED, "problem_id", "language", "subtask", MODEL_COLUMNS[0]})
@@ -346,7 +358,10 @@ _NUMBERED = re.compile(
 )
 _OF_LANGUAGES = re.compile(r"lang|compiler", re.I)  # columns that may name one
 _LEAST_STATEMENT = 20  # characters that may tell a problem
-_WHOLE = "whose text is a list of answers: it counts as one, because a model may write such a text"
+_WHOLE = (
+    "whose text is a list of answers: it counts as one, because a model may write such a text"
+    " (split_lists=True reads each as a reply)"
+)
 _LOOKED_AT = 100  # rows of a table that tell which of its columns hold lists as texts
 _NO_YEAR = "without a year: each id matches one problem only"
 
@@ -396,6 +411,10 @@ class DumpOptions(Value):
     ] = None
     always_extract: Annotated[
         bool, Said(help="Read code from `generation`, even where there is a `code`.")
+    ] = False
+    split_lists: Annotated[
+        bool,
+        Said(help="Read a text that is a list, as JSON or Python writes it, as several replies."),
     ] = False
     problem_column: Annotated[str | None, Said(metavar="PATH", help="The column with the problem.")] = None
     language_column: Annotated[str | None, Said(metavar="PATH", help="The column with the language.")] = None
@@ -488,7 +507,8 @@ class DumpRows:
 
         `start`: the bytes and lines to pass over, whose rows are known.
         """
-        policy, in_texts = Strict(place.label), columns_of_lists(place.path)
+        policy = Strict(place.label)
+        in_texts = None if self._options.split_lists else columns_of_lists(place.path)
         for index, row in enumerate(rows_or_faults(place.path, start)):
             if isinstance(row, InputError):
                 yield row.but(where=place.label)
@@ -514,7 +534,7 @@ class DumpRows:
         row: FileRow,
         policy: Strict,
         shape: Shape | None,
-        in_texts: Collection[str],
+        in_texts: Collection[str] | None,
         written: Mapping[str, Any],
     ) -> Iterator[tuple[str, Columns]]:
         """A row of several answers as columns for each, and what is added to its key; others as they are.

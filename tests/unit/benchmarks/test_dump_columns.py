@@ -637,12 +637,47 @@ def test_nor_does_one_of_several_answers_split_itself(tmp_path: Path) -> None:
     assert [one.code for one in read(write_jsonl(tmp_path / "x.jsonl", rows))] == [CODE, None]
 
 
-@pytest.mark.parametrize("first", [ANSWER, ""])
-def test_a_column_of_a_table_holds_lists_or_replies(tmp_path: Path, first: str) -> None:
+@pytest.mark.parametrize("first", [ANSWER, "", "[]"])
+def test_column_of_a_table_with_a_plural_name_holds_lists_or_replies(tmp_path: Path, first: str) -> None:
     texts = enumerate((first, str(SEVERAL)))
-    rows = [{"problem_id": "sum", "id": n, "completion": text} for n, text in texts]
+    rows = [{"problem_id": "sum", "id": n, "completions": text} for n, text in texts]
     found = [one.key for one in read(write_csv(tmp_path / "x.csv", rows))]
-    assert found == (["0", "1"] if first else ["0", "1/0", "1/1"])
+    assert found == (["0", "1"] if first == ANSWER else ["0", "1/0", "1/1"])
+
+
+@pytest.mark.parametrize("column", ["solutions", "Samples", "model_answers", "gen_list", "outputs"])
+def test_named_column_of_a_table_with_a_plural_name_holds_lists(tmp_path: Path, column: str) -> None:
+    path = write_csv(tmp_path / "x.csv", [{"problem_id": "sum", "id": 1, column: json.dumps(SEVERAL)}])
+    found = read(path, code_column=column, always_extract=True)
+    assert [one.key for one in found] == ["1/0", "1/1"]
+
+
+GUESSES = json.dumps([f"```cpp\n{CODE}// {n}\n```\n" for n in range(12)])
+
+
+@pytest.mark.parametrize("column", ["completion", "response", "generation", "output", "solution", "answer"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
+def test_reply_of_a_list_of_guesses_is_one_try(tmp_path: Path, suffix: str, column: str) -> None:
+    """Also if every reply of the dump is such a list."""
+    path, rows = tmp_path / f"x.{suffix}", [{"problem_id": "sum", "id": n, column: GUESSES} for n in range(2)]
+    if suffix == "json":
+        path.write_text(json.dumps(rows))
+    else:
+        {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}[suffix](path, rows)
+    named = {"code_column": column, "always_extract": True}
+    dump = open_dump([path], problems=PROBLEMS, options=DumpOptions(**named))
+    assert [one.key for one in dump] == ["0", "1"]
+    assert [number for what, number in dump.info.noted.items() if "split_lists=True" in what] == [2]
+    split = read(path, **named, split_lists=True)
+    assert [one.key for one in split] == [f"{row}/{n}" for row in range(2) for n in range(12)]
+    assert split[0].code == CODE + "// 0\n"
+
+
+def test_answer_of_a_server_in_a_column_of_lists_is_one_try(tmp_path: Path) -> None:
+    """The first hundred rows tell that a column holds lists."""
+    texts = [json.dumps(SEVERAL)] * 100 + [json.dumps(SERVED_TWICE)]
+    rows = [{"problem_id": "sum", "id": n, "responses": text} for n, text in enumerate(texts)]
+    assert [one.key for one in read(write_csv(tmp_path / "x.csv", rows))][-2:] == ["99/1", "100"]
 
 
 @pytest.mark.parametrize("written", [json.dumps, str])

@@ -230,7 +230,7 @@ def test_a_table_has_a_chat_as_a_text(tmp_path: Path, written: Any) -> None:
 
 
 @pytest.mark.parametrize("written", [json.dumps, repr, by_numpy])
-@pytest.mark.parametrize("column", ["generations", "completion"])
+@pytest.mark.parametrize("column", ["generations", "completions"])
 def test_a_table_has_several_replies_as_a_text(tmp_path: Path, written: Any, column: str) -> None:
     """They were one reply without a program."""
     rows = [{"problem_id": "sum", "id": "7", column: written([ANSWER, "it's none", ANSWER])}]
