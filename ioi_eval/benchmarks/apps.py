@@ -211,6 +211,7 @@ class LiveCodeBench(Benchmark):
     about: ClassVar = "problems of LeetCode, AtCoder and Codeforces by date, in Python"
     ids: ClassVar = r"(abc|arc|agc)[0-9]+_[a-z][0-9]?|[0-9]{4}|[0-9]{4}_[A-Z][0-9]?"
     dump_columns: ClassVar = ("question_id",)
+    lists_by_id: ClassVar = True
     dataset: ClassVar = "lighteval/code_generation_lite"  # the authors' own needs code of theirs to be run
     config: ClassVar = "release_latest"
     split: ClassVar = "test"

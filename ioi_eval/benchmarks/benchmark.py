@@ -270,6 +270,8 @@ class Benchmark(ABC):
     packages: ClassVar[tuple[str, ...]] = ()  # that its own harness has for programs in Python
     ids: ClassVar[str] = ""  # a pattern of its problems' ids, by which dumps are known to be its own
     dump_columns: ClassVar[tuple[str, ...]] = ()  # that such dumps have besides
+    # The order of dumps that are lists of replies for each problem: by id, of all problems. False: by row.
+    lists_by_id: ClassVar[bool] = False
     adds_to: ClassVar[str] = ""  # a benchmark with the same ids, to which it adds tests
     named: ClassVar[ColumnNames] = ColumnNames()
     uses_testlib: ClassVar[bool] = False  # its programs may include testlib.h, which is no part of it

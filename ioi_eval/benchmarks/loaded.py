@@ -278,9 +278,11 @@ def load(
                 remedy="Is a file there twice?",
             )
     aliases = _aliases(candidates)
-    wanted = None if only is None else {aliases.get(name, name) for name in only}
     ids = frozenset(aliases.get(name, name) for name in options.problems)
     selected = select(candidates, msgspec.structs.replace(options, problems=ids))
+    if benchmark.lists_by_id and (length := _length_of_list(only or ())):
+        aliases = _aliases(_in_list(length, candidates, selected, tables.main.where))
+    wanted = None if only is None else {aliases.get(name, name) for name in only}
     needed = [
         candidate
         for candidate in selected
@@ -308,6 +310,31 @@ def load(
         aliases=aliases,
         packages=benchmark.packages if options.packages is None else options.packages,
         people=lambda: benchmark.people(tables),
+    )
+
+
+def _length_of_list(names: Collection[str]) -> int:
+    """Return the number of problems of a dump that is a list with the replies for each; 0 for other dumps."""
+    places = (int(name[1:]) for name in names if name.startswith("#") and name[1:].isdecimal())
+    return max(places, default=-1) + 1
+
+
+def _in_list(
+    length: int, candidates: Sequence[Candidate], selected: Sequence[Candidate], where: str
+) -> Sequence[Candidate]:
+    """Return the problems that a list of this length has the replies for, in its order.
+
+    InputError: the benchmark has another number of problems, and so has the choice of them.
+    """
+    for all_or_chosen in (candidates, selected):
+        if length == len(all_or_chosen):
+            return sorted(all_or_chosen, key=lambda candidate: candidate.id)
+    chosen = f", of which {len(selected):,} are chosen" if len(selected) < len(candidates) else ""
+    raise InputError(
+        f"the dump is a list with the replies for {length:,} problems, but the benchmark has"
+        f" {len(candidates):,}{chosen}",
+        where=where,
+        remedy="Give the rows and dates that the list was made for, or a dump of rows with a question_id",
     )
 
 

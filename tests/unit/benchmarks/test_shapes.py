@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from dump_rows import CODE, PROBLEMS, write_json, write_jsonl, write_parquet
-from hub_rows import apps, write_rows
+from hub_rows import apps, livecodebench, write_rows
 from support.command_line import CommandLine, results
 from support.datasets import Problems, find_benchmark, load, open_dump
 from test_evalplus import SUMS
@@ -118,6 +118,46 @@ def test_a_list_of_lists_is_in_the_order_of_the_benchmark(tmp_path: Path) -> Non
     problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=mentioned([path]))
     with pytest.raises(InputError, match="unknown problem '#3'"):
         read(path, problems)
+
+
+def lcb(tmp_path: Path, lists: list[list[str]], **options: Any) -> list[tuple[str, str]]:
+    """Read a list of lists for three problems of LiveCodeBench, whose rows are not sorted by id."""
+    dates = {"abc302_a": "2024-01-01", "2727": "2024-02-01", "abc301_a": "2024-03-01"}
+    rows = [livecodebench(name, contest_date=f"{date}T00:00:00") for name, date in dates.items()]
+    copies = write_rows(tmp_path / "copies", "livecodebench", rows)
+    path = write_json(tmp_path / "outputs.json", lists)
+    choice = BenchmarkOptions(data_dir=str(copies), **options)
+    named = mentioned([path])
+    problems = load(find_benchmark("livecodebench"), choice, cache=tmp_path / "cache", only=named)
+    found = read(path, problems, default_language="python")
+    return [(one.problem_id, (one.code or "").strip()) for one in found]
+
+
+def test_list_of_lists_for_livecodebench_is_in_the_order_of_the_ids(tmp_path: Path) -> None:
+    """As its own custom evaluator sorts the benchmark."""
+    lists = [["print(2727)"], ["print(301)", "print(1)"], ["print(302)"]]
+    assert lcb(tmp_path, lists) == [
+        ("2727", "print(2727)"),
+        ("abc301_a", "print(301)"),
+        ("abc301_a", "print(1)"),
+        ("abc302_a", "print(302)"),
+    ]
+
+
+def test_list_of_lists_for_a_window_of_livecodebench_has_its_problems_only(tmp_path: Path) -> None:
+    lists = [["print(2727)"], ["print(301)"]]
+    found = lcb(tmp_path, lists, date_from="2024-01-15")
+    assert found == [("2727", "print(2727)"), ("abc301_a", "print(301)")]
+
+
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_list_of_lists_of_another_length_than_livecodebench_is_refused(tmp_path: Path, length: int) -> None:
+    message = f"a list with the replies for {length} problems, but the benchmark has 3"
+    with pytest.raises(InputError, match=message):
+        lcb(tmp_path, [["print(1)"]] * length)
+    if length != 2:
+        with pytest.raises(InputError, match=f"{message}, of which 2 are chosen"):
+            lcb(tmp_path, [["print(1)"]] * length, date_from="2024-01-15")
 
 
 # --- rows ----------------------------------------------------------------------------------------------
