@@ -57,7 +57,6 @@ __all__ = [
     "load",
     "mentioned",
     "of_columns",
-    "of_file",
     "open_beginning",
     "open_dump",
     "read_official",

@@ -523,6 +523,7 @@ _DRAWN: Mapping[str, Callable[[random.Random], _Drawn]] = MappingProxyType(
 TIME_LIMIT = 4.0  # seconds
 MEMORY_LIMIT = 4 << 30  # bytes
 FLOATS, RELATIVE = 1e-6, 1e-7  # tolerances of EvalPlus, where a problem has none of its own
+_INPUTS = re.compile(r"^\s*inputs\s*=", re.M)  # in a test of HumanEval+ or MBPP+
 _ARGUMENTS, _REFERENCE = "*inp", "ref_func"
 
 
@@ -534,6 +535,11 @@ class _Plus(Benchmark):
     version: ClassVar[int] = 4
     _prefix: ClassVar[str]
     _solution: ClassVar[tuple[str, ...]]  # columns that are its beginning and its end
+
+    def may_have(self, row: Mapping[str, Any]) -> bool:
+        """Return False for rows of plain HumanEval, which have the same columns and no list of inputs."""
+        test = row.get("test")
+        return not isinstance(test, str) or _INPUTS.search(test) is not None
 
     def candidate(self, row: Row) -> Candidate:
         number = row.name("task_id").rpartition("/")[2]

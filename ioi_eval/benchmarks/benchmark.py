@@ -278,6 +278,10 @@ class Benchmark(ABC):
     heeds: ClassVar[tuple[str, ...]] = ()  # options by which `problem` makes something else of the same rows
     version: ClassVar[int] = 1  # to be raised when `problem` makes something else of the same rows
 
+    def may_have(self, row: Mapping[str, Any]) -> bool:
+        """Return False if a row with the benchmark's columns is another benchmark's."""
+        return True
+
     def rows(self, data_dir: str, cache: Path) -> Path | None:
         """The file with the rows of the main table, where copies on disk have it in another shape."""
         return None

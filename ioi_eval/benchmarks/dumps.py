@@ -72,6 +72,7 @@ _LARGE = 32 << 20  # bytes of a dump whose first rows need not wait
 _INDEXED = 1 << 20  # bytes of a dump of which the next pass reads only what is new
 _HASH = 16  # bytes
 _FENCED = "whose program holds a fenced block, as replies do: no fence is taken off"
+_BODY = re.compile(r"(?:[ \t]*+\n)*+(?:  |\t)\s*+\S")  # the first line of a function's body is indented
 _FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
 
 
@@ -668,13 +669,9 @@ def _prompt_of(entry: UsableRow, problem: Problem, language: Language) -> str:
     return own if isinstance(own, str) and "def " in own else problem.starter_code
 
 
-# Blank lines, which may hold spaces, and then an indented line.
-_INDENTED_START = re.compile(r"(?:[ \t]*\r?\n)*(?: {2}|\t)[ \t]*\S")
-
-
 def _continued(prompt: str, text: str) -> str:
     """The prompt of a function and the text, up to a fence, that goes on in its body; empty otherwise."""
-    if not prompt or not _INDENTED_START.match(text):
+    if not prompt or not _BODY.match(text):
         return ""
     between = "" if prompt.endswith("\n") or text.startswith("\n") else "\n"
     return prompt + between + text.partition("\n```")[0]

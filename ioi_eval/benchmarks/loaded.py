@@ -6,13 +6,13 @@ import hashlib
 import importlib.util
 import inspect
 import json
-import re
 import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -33,7 +33,7 @@ from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus, LiveCodeBe
 from ioi_eval.benchmarks.codeforces import CodeContests, Codeforces
 from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark
 from ioi_eval.benchmarks.olympiads import Ioi, LiveOIBench
-from ioi_eval.benchmarks.row_files import column_names, read_rows
+from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.benchmarks.tables import SUFFIXES, Tables, TableSource
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near, nearest
@@ -86,12 +86,19 @@ def find_benchmark(name: str) -> Benchmark:
     raise InputError(f"unknown benchmark {name!r}", remedy=nearest(plain, names))
 
 
-def of_columns(names: Collection[str], *, where: str) -> Benchmark:
-    """The benchmark that a file of rows belongs to: that whose columns are all there.
+def of_columns(
+    names: Collection[str], *, where: str, row: Mapping[str, Any] = MappingProxyType({})
+) -> Benchmark:
+    """Return the benchmark that a file of rows belongs to: the one whose columns are all there.
 
-    One that needs more of them wins: rows of TACO have all that those of APPS have.
+    The benchmark that needs most columns wins: rows of TACO have all columns of APPS. `row`: the first row,
+    whose values tell benchmarks with the same columns apart.
     """
-    fitting = [benchmark for benchmark in benchmarks() if set(benchmark.columns) <= set(names)]
+    fitting = [
+        benchmark
+        for benchmark in benchmarks()
+        if set(benchmark.columns) <= set(names) and benchmark.may_have(row)
+    ]
     found = [
         benchmark
         for benchmark in fitting
@@ -105,20 +112,6 @@ def of_columns(names: Collection[str], *, where: str) -> Benchmark:
             remedy="Name the benchmark with problems=SOURCE, and the file with dataset=FILE",
         )
     return found[0]
-
-
-def of_file(path: Path, *, where: str) -> Benchmark:
-    """Return the benchmark that a file of rows belongs to, by its columns and its first row.
-
-    HumanEval and HumanEval+ have the same columns. Only tests of HumanEval+ have a list of inputs.
-    """
-    benchmark = of_columns(column_names(path), where=where)
-    if not benchmark.adds_to:
-        return benchmark
-    first = next(read_rows(path), None)
-    test = first.columns.get("test") if first else None
-    has_inputs = not isinstance(test, str) or re.search(r"^\s*inputs\s*=", test, re.M) is not None
-    return benchmark if has_inputs else find_benchmark(benchmark.adds_to)
 
 
 def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[Candidate]:

@@ -17,9 +17,10 @@ from ioi_eval.benchmarks import (
     entries,
     find_benchmark,
     load,
-    of_file,
+    of_columns,
 )
 from ioi_eval.benchmarks.loaded import SUFFIX, benchmark_in, sampled
+from ioi_eval.benchmarks.row_files import column_names, read_rows
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
 from ioi_eval.problems import Package, Problems, check_problems, load_problems
@@ -139,7 +140,9 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
     if source in {benchmark.name for benchmark in benchmarks()}:
         return find_benchmark(source)
     if path.is_file() and path.suffix.lower() in _FILES:
-        return of_file(path, where=source)
+        names = column_names(path)
+        row = next((row.columns for row in read_rows(path)), {})
+        return of_columns(names, where=source, row=row)
     if path.is_file() and path.suffix == SUFFIX:
         return benchmark_in(path)
     if path.is_file() and path.suffix == entries.SUFFIX:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from support.datasets import Candidate
 from ioi_eval.benchmarks import BENCHMARKS, BenchmarkOptions, find_benchmark, of_columns
 from ioi_eval.benchmarks.loaded import sample, select
 from ioi_eval.errors import InputError
+from ioi_eval.sources import benchmark_of
 
 pytestmark = pytest.mark.once
 
@@ -89,3 +92,18 @@ def test_benchmarks_are_found_by_name_and_by_their_columns() -> None:
         find_benchmark("codeforce")
     with pytest.raises(InputError, match="rows of no benchmark"):
         of_columns(["problem_id", "code"], where="x.jsonl")
+
+
+def test_first_row_tells_plain_humaneval_from_humaneval_plus(tmp_path: Path) -> None:
+    """Their files have the same columns."""
+    check = "\n\nMETADATA = {}\n\n\ndef check(candidate):\n    assert candidate(1) == 2\n"
+    plus = "def check(candidate):\n    inputs = [[1]]\n    results = [2]\n"
+    row = {"task_id": "HumanEval/0", "prompt": "def f(n):\n", "entry_point": "f"}
+    row["canonical_solution"] = "    return n + 1\n"
+    own = {**row, "base_input": [[1]], "plus_input": [[2]], "contract": "", "atol": 0}
+    files = {"humaneval": {**row, "test": check}, "humaneval_plus": {**row, "test": plus}, "evalplus": own}
+    for name, columns in files.items():
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text(json.dumps(columns) + "\n")
+        found = benchmark_of(str(path))
+        assert found is not None and found.name == name
