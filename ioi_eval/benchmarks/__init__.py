@@ -28,7 +28,6 @@ from ioi_eval.benchmarks.loaded import (
     find_benchmark,
     load,
     of_columns,
-    of_file,
 )
 from ioi_eval.benchmarks.official import Official, read_official
 from ioi_eval.problems.collection import LeftOut

@@ -23,7 +23,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.reports.document import counted
 from ioi_eval.server import Event, Server, ServerOptions, Tell, check_address, serve
-from ioi_eval.server.jobs import read_callers
+from ioi_eval.server.jobs import read_tokens
 from ioi_eval.server.packaging import install, publish
 from ioi_eval.store import Store
 
@@ -45,7 +45,7 @@ def worker(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="File with the token that requests must send, or lines of NAME TOKEN [SHARE].",
+            help="File with the token that requests must send, or lines of NAME TOKEN.",
             rich_help_panel="Access",
         ),
     ] = None,
@@ -83,7 +83,7 @@ def worker(
     if token_file is None:
         token = read_own_token(None)
     else:
-        read_callers(token_file)  # so that a fault is told at once
+        read_tokens(token_file)  # so that a fault is told at once
     check_address(serving.host, token=token or token_file is not None, open_to_all=open_to_all)
     options = msgspec.structs.replace(
         serving,

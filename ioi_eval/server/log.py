@@ -126,7 +126,7 @@ class Metrics:
         room: int = 0,
         callers: Iterable[Iterable[str]] = (),
     ) -> str:
-        """`callers`: families of their own, as of `Admission.by_caller`."""
+        """`callers`: families of their own, as of `RequestQueue.metrics`."""
         families = (
             family(
                 "jobs_total",

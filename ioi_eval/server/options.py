@@ -103,7 +103,7 @@ class ServerOptions(Value):
     run_memory_limit: int = -1
     compile_memory_limit: int = -1
     token: Secret = Secret()  # that requests must bring; empty: none, or one of the file's
-    token_file: Path | None = None  # of one token, or of several with names and shares (server/jobs.py)
+    token_file: Path | None = None  # of one token, or of several with names (server/jobs.py)
     log_jobs: bool = False  # every one that ends
     allowing: str = "allow_hosts=NAME"  # how one more is named where the worker is started, for refusals
 

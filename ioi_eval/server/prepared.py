@@ -27,7 +27,8 @@ from ioi_eval.model.job import Job, JobFile, JobResult, Stage
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.verdicts import lacks_library
-from ioi_eval.server.jobs import AWAY, PackagedEngine, staying
+from ioi_eval.server.jobs import PackagedEngine
+from ioi_eval.server.queue import AWAY, entry_held
 from ioi_eval.store import Store
 from ioi_eval.store.memory import Shared, recalled, remembered
 from ioi_eval.store.resources import graders
@@ -108,7 +109,7 @@ class SharedBuilds:
         """Return the build under a key; `make` runs its job where it is not kept and not under way."""
 
         async def find_or_make() -> KeptBuild:
-            with staying():
+            with entry_held():
                 if (kept := await asyncio.to_thread(self._kept.find, key)) is not None:
                     return kept
                 result = await make()

@@ -20,20 +20,11 @@ from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
 from ioi_eval.engines.piston.sending import HEADER, REQUEST
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.server.contents import Contents
-from ioi_eval.server.jobs import (
-    NOBODY,
-    Admission,
-    Caller,
-    Callers,
-    Draining,
-    FailedInside,
-    Jobs,
-    PackagedEngine,
-    Visit,
-)
+from ioi_eval.server.jobs import FailedInside, Jobs, NamedTokens, PackagedEngine
 from ioi_eval.server.log import CONTENT_TYPE, Fullness, Metrics, Tell
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.prepared import SharedBuilds
+from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue
 from ioi_eval.server.sandbox_fusion import PATIENCE, SandboxFusion, TooLate
 
 # --- what a server answers ---------------------------------------------------------------------------
@@ -60,8 +51,8 @@ class Routes:
         self,
         engine: PackagedEngine,
         options: ServerOptions,
-        callers: Callers,
-        admission: Admission,
+        tokens: NamedTokens,
+        queue: RequestQueue,
         jobs: Jobs,
         metrics: Metrics,
         contents: Contents,
@@ -69,8 +60,8 @@ class Routes:
         tell: Tell,
     ) -> None:
         self._sandbox = SandboxFusion(engine, jobs, builds)
-        self._engine, self._options, self._callers = engine, options, callers
-        self._admission, self._jobs, self._metrics = admission, jobs, metrics
+        self._engine, self._options, self._tokens = engine, options, tokens
+        self._queue, self._jobs, self._metrics = queue, jobs, metrics
         self._contents, self._fullness = contents, Fullness(tell)
 
     async def close(self) -> None:
@@ -84,7 +75,7 @@ class Routes:
             response.headers[HEADER] = identity
             if mark := request.headers.get(REQUEST):
                 response.headers[REQUEST] = mark
-            if self._admission.draining:
+            if self._queue.draining:
                 response.headers["Connection"] = "close"  # a kept one would break off under the next request
                 response.force_close()
 
@@ -122,7 +113,7 @@ class Routes:
             check_hosts(request.headers, self._options)
             if self._options.asks and request.path not in _OPEN:
                 given = _token_of(request.headers.get("Authorization", ""))
-                if self._callers.of(given) is None:
+                if self._tokens.name_of(given) is None:
                     wrong = "that is not this worker's token"
                     wants = "this worker wants its token: Authorization: Bearer TOKEN"
                     raise piston.RefusedRequest(wrong if given else wants, status=401)
@@ -153,7 +144,7 @@ class Routes:
         return _message(HELLO)
 
     async def _health(self, request: web.Request) -> web.Response:
-        if self._admission.draining:
+        if self._queue.draining:
             return _json(b'{"status":"draining"}', status=HTTPStatus.SERVICE_UNAVAILABLE)
         health = {"status": "ok", "slots": self._engine.slots}
         keeps = {"contents": self._contents.room, "keeps_programs": True} if self._contents.room else {}
@@ -161,9 +152,9 @@ class Routes:
 
     async def _counts(self, request: web.Request) -> web.Response:
         text = self._metrics.text(
-            running=self._admission.running,
-            queued=self._admission.queued,
-            callers=self._admission.by_caller(),
+            running=self._queue.running,
+            queued=self._queue.queued,
+            callers=self._queue.metrics(),
             slots=self._engine.slots,
             kept=self._contents.used,
             room=self._contents.room,
@@ -182,10 +173,10 @@ class Routes:
     # --- jobs ----------------------------------------------------------------------------------------
 
     async def _execute(self, request: web.Request) -> web.StreamResponse:
-        with self._visit(request) as visit:
-            asked = await self._jobs.read(await self._body(request, visit), by_hash=self._contents.room > 0)
+        with self._queue.enter(self._token_name(request)) as entry:
+            asked = await self._jobs.read(await self._body(request, entry), by_hash=self._contents.room > 0)
             with self._contents.held(asked) as job:
-                result = await self._jobs.run(job, visit)
+                result = await self._jobs.run(job, entry)
             if result.kept:
                 result = await self._contents.keep(result)
             self._fullness.taken()
@@ -193,21 +184,18 @@ class Routes:
             return await self._sent(request, piston.pieces_of(result, minimal=minimal))
 
     async def _programs(
-        self, answer: Callable[[bytes, Visit], Awaitable[bytes]], request: web.Request
+        self, answer: Callable[[bytes, QueueEntry], Awaitable[bytes]], request: web.Request
     ) -> web.StreamResponse:
-        with await self._admission.entrance(self._caller(request), PATIENCE) as visit:
+        async with self._queue.enter_within(PATIENCE, self._token_name(request)) as entry:
             self._fullness.taken()
-            reply = await answer(await self._body(request, visit), visit)
+            reply = await answer(await self._body(request, entry), entry)
             return await self._sent(request, iter((reply,)))
 
-    def _visit(self, request: web.Request) -> Visit:
-        return self._admission.visit(self._caller(request))
+    def _token_name(self, request: web.Request) -> str:
+        return self._tokens.name_of(_token_of(request.headers.get("Authorization", ""))) or ""
 
-    def _caller(self, request: web.Request) -> Caller:
-        return self._callers.of(_token_of(request.headers.get("Authorization", ""))) or NOBODY
-
-    async def _body(self, request: web.Request, visit: Visit) -> bytes:
-        body = b"".join([piece async for piece in pieces_of(request, self._options.max_body, visit.bring)])
+    async def _body(self, request: web.Request, entry: QueueEntry) -> bytes:
+        body = b"".join([piece async for piece in pieces_of(request, self._options.max_body, entry.bring)])
         self._metrics.received += len(body)
         return body
 
@@ -252,7 +240,7 @@ class Routes:
                 return await self._streamed(request, length, iter(lambda: stream.read(_AT_ONCE), b""))
 
     async def _keep(self, request: web.Request) -> web.Response:
-        if self._admission.draining:
+        if self._queue.draining:
             raise Draining
         pieces = pieces_of(request, self._contents.largest, self._count)
         await self._contents.take(request.match_info["sha256"], pieces)
@@ -282,8 +270,8 @@ class Routes:
 
     async def _named(self, request: web.Request) -> tuple[str, str]:
         """The package that a request means."""
-        with self._visit(request) as visit:
-            language, version = piston.decode_package(await self._body(request, visit))
+        with self._queue.enter(self._token_name(request)) as entry:
+            language, version = piston.decode_package(await self._body(request, entry))
         for installed in self._installed():
             if installed[0] == language and satisfies(installed[1], version):
                 return installed

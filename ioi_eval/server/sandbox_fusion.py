@@ -29,8 +29,9 @@ from ioi_eval.model.languages import Language, find
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.extraction import extract
-from ioi_eval.server.jobs import AWAY, FailedInside, Jobs, PackagedEngine, Visit
+from ioi_eval.server.jobs import FailedInside, Jobs, PackagedEngine
 from ioi_eval.server.prepared import KeptBuild, SharedBuilds
+from ioi_eval.server.queue import AWAY, QueueEntry
 from ioi_eval.store.memory import Bounded
 from ioi_eval.store.resources import graders
 
@@ -135,7 +136,7 @@ class TooLate(EngineOverloaded):
 @dataclass(eq=False)
 class _Work:
     task: asyncio.Task[bytes]
-    visit: Visit  # in whose place it goes on
+    entry: QueueEntry  # whose place and slot it has
     away: asyncio.TimerHandle | None = None  # ends it, while its client is away
 
 
@@ -152,7 +153,7 @@ class Unanswered:
         self._answers: Bounded[tuple[str, _Work]] = Bounded(_ANSWERS, lambda left: self._forget(*left))
 
     async def answer(
-        self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], visit: Visit, seconds: float
+        self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], entry: QueueEntry, seconds: float
     ) -> bytes:
         """Return what comes of the work, or of what is left under the key.
 
@@ -162,14 +163,14 @@ class Unanswered:
             mine = self._left[key][0]
             self._forget(key, mine)
         else:
-            mine = self._begun(key, work, visit)
+            mine = self._begun(key, work, entry)
         try:
             await asyncio.wait({mine.task}, timeout=seconds)
         except asyncio.CancelledError:
             mine.task.cancel()
             raise
         if not mine.task.done():
-            mine.visit.expect_again()
+            mine.entry.expect_again()
             self._left.setdefault(key, deque()).append(mine)
             mine.away = asyncio.get_running_loop().call_later(AWAY, self._give_up, key, mine)
             raise TooLate
@@ -181,12 +182,12 @@ class Unanswered:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _begun(self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], visit: Visit) -> _Work:
+    def _begun(self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], entry: QueueEntry) -> _Work:
         async def in_its_place() -> bytes:
-            with visit.held():
+            with entry.held():
                 return await work()
 
-        begun = _Work(asyncio.create_task(in_its_place()), visit)
+        begun = _Work(asyncio.create_task(in_its_place()), entry)
         self._tasks.add(begun.task)
         begun.task.add_done_callback(lambda _: self._over(key, begun))
         return begun
@@ -226,22 +227,23 @@ class SandboxFusion:
         await self._unanswered.close()
         await self._builds.close()
 
-    async def run_code(self, body: bytes, visit: Visit) -> bytes:
+    async def run_code(self, body: bytes, entry: QueueEntry) -> bytes:
         """Run a program. Raises TooLate just before its client would hang up: it comes again."""
         asked = _asked(body, RunCode)
-        patience = PATIENCE - visit.waited + _milliseconds("compile_timeout", asked.compile_timeout) / 1000
+        patience = PATIENCE - entry.entrance_s
+        patience += _milliseconds("compile_timeout", asked.compile_timeout) / 1000
         patience += _milliseconds("run_timeout", asked.run_timeout) / 1000
-        key = f"{hashlib.sha256(body).hexdigest()} {visit.caller.name}"
-        return await self._unanswered.answer(key, partial(self._run_code, asked, visit), visit, patience)
+        key = f"{hashlib.sha256(body).hexdigest()} {entry.token_name}"
+        return await self._unanswered.answer(key, partial(self._run_code, asked, entry), entry, patience)
 
-    async def _run_code(self, asked: RunCode, visit: Visit) -> bytes:
+    async def _run_code(self, asked: RunCode, entry: QueueEntry) -> bytes:
         try:
-            (reply,) = await self._run(asked, [asked.stdin or ""], visit)
+            (reply,) = await self._run(asked, [asked.stdin or ""], entry)
         except FailedInside as error:
             reply = RunCodeReply(status=_BROKEN, message=str(error))
         return msgspec.json.encode(reply)
 
-    async def submit(self, body: bytes, visit: Visit) -> bytes:
+    async def submit(self, body: bytes, entry: QueueEntry) -> bytes:
         """Tests run in their order up to the first that fails; with `extra.run_all_cases` all of them."""
         asked = _asked(body, Submit)
         options, cases = asked.config, _cases(asked)
@@ -260,7 +262,7 @@ class SandboxFusion:
         try:
             inputs = [case.input.get("stdin", "") for case in cases] if code else []
             everything = bool(options.extra.get("run_all_cases"))
-            replies = await self._run(request, inputs, visit, None if everything else expected)
+            replies = await self._run(request, inputs, entry, None if everything else expected)
         except FailedInside as error:
             raise _broken(str(error)) from error
         for broken in (reply for reply in replies if reply.status == _BROKEN):
@@ -272,7 +274,7 @@ class SandboxFusion:
         )
 
     async def _run(
-        self, asked: RunCode, inputs: Sequence[str], visit: Visit, expected: Sequence[str] | None = None
+        self, asked: RunCode, inputs: Sequence[str], entry: QueueEntry, expected: Sequence[str] | None = None
     ) -> list[RunCodeReply]:
         """A reply for each input; with `expected` up to the first that is not right. Raises FailedInside."""
         language = _language(asked.language)
@@ -284,15 +286,15 @@ class SandboxFusion:
                     raise FailedInside(f"{command} is not installed here: {language.remedy}")
             builder, runner = there[language.tools[0]].path, there[language.tools[-1]].path
         program = _Program(asked, language, builder, runner)
-        built = await self._built(program, visit)
+        built = await self._built(program, entry)
         replies: list[RunCodeReply] = []
         for number, given in enumerate(inputs):
-            replies.append(await self._reply(program, built, given, visit))
+            replies.append(await self._reply(program, built, given, entry))
             if expected is not None and not _is_right(replies[-1], expected[number]):
                 break
         return replies
 
-    async def _built(self, program: _Program, visit: Visit) -> KeptBuild | None:
+    async def _built(self, program: _Program, entry: QueueEntry) -> KeptBuild | None:
         """Build the program, unless that was done before; None for languages without a build."""
         if program.to_build is None:
             return None
@@ -301,11 +303,11 @@ class SandboxFusion:
         limits = (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit)
         key = artifact_key("run-code", profile.architecture, tool, map(str, limits), job.files)
         if not self._builds.under_way(key):  # else the slot is needed when that one is done
-            await visit.slot()
-        return await self._builds.get(key, partial(self._jobs.run, job, visit))
+            await entry.slot()
+        return await self._builds.get(key, partial(self._jobs.run, job, entry))
 
     async def _reply(
-        self, program: _Program, built: KeptBuild | None, given: str, visit: Visit
+        self, program: _Program, built: KeptBuild | None, given: str, entry: QueueEntry
     ) -> RunCodeReply:
         compiled = None if built is None else _command(built.stage)
         if built is not None and built.stage.code != 0:
@@ -313,7 +315,7 @@ class SandboxFusion:
         if built is not None and not built.files:  # of a unit in Pascal, for one
             return RunCodeReply("Failed", "the compiler made no program", compiled)
         job = program.to_run(given, () if built is None else built.files)
-        result = await self._jobs.run(self._jobs.ready(job), visit)
+        result = await self._jobs.run(self._jobs.ready(job), entry)
         try:
             files = await asyncio.to_thread(_fetched, result)
         finally:

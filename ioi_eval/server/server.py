@@ -23,10 +23,11 @@ from ioi_eval.engines.embedded.boxes import Boxes, Disk
 from ioi_eval.model.digests import digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.server.contents import Contents
-from ioi_eval.server.jobs import Admission, Callers, Jobs, PackagedEngine
+from ioi_eval.server.jobs import Jobs, NamedTokens, PackagedEngine
 from ioi_eval.server.log import Metrics, Tell, silent
 from ioi_eval.server.options import ServerOptions
 from ioi_eval.server.prepared import Prepared, SharedBuilds
+from ioi_eval.server.queue import RequestQueue
 from ioi_eval.server.routes import HELLO, Routes
 from ioi_eval.store import Store
 from ioi_eval.store.contents import BESIDE, Depot
@@ -62,15 +63,15 @@ class Server:
         """
         self._options = options or ServerOptions()
         self.slots = engine.slots
-        callers = Callers(self._options, tell)
-        self._admission = Admission(engine.slots, self._options.queue, self._options.room)
+        tokens = NamedTokens(self._options, tell)
+        self._queue = RequestQueue(engine.slots, self._options.queue, self._options.room)
         metrics = Metrics()
         jobs = Jobs(engine, self._options, metrics, tell)
         contents = Contents(depot, self._options.max_body, metrics.contents)
         self._engine = engine
         builds = SharedBuilds(store)
         self._routes = Routes(
-            engine, self._options, callers, self._admission, jobs, metrics, contents, builds, tell
+            engine, self._options, tokens, self._queue, jobs, metrics, contents, builds, tell
         )
         self._open = contextlib.AsyncExitStack()
         self.port, self.url = 0, ""
@@ -89,7 +90,7 @@ class Server:
     @property
     def running(self) -> int:
         """Jobs under way."""
-        return self._admission.running
+        return self._queue.running
 
     async def __aenter__(self) -> Self:
         profile = await self._engine.profile()
@@ -113,13 +114,13 @@ class Server:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._admission.drain()
+        self._queue.drain()
         await self._open.aclose()
 
     async def drain(self) -> None:
         """Takes no more jobs and waits for those that run. Meanwhile it answers, so that clients know."""
-        self._admission.drain()
-        await self._admission.until_empty()
+        self._queue.drain()
+        await self._queue.until_empty()
 
 
 @contextlib.asynccontextmanager

@@ -19,7 +19,7 @@ from rounds import Found, Round
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.boxes import Uids
 from ioi_eval.models import JobResult
-from ioi_eval.server import jobs, routes
+from ioi_eval.server import jobs, queue, routes
 from ioi_eval.store import contents
 
 
@@ -59,12 +59,12 @@ def _without_bounds() -> Iterator[None]:
     def as_it_came(self: jobs.Jobs, result: JobResult) -> JobResult:
         return result
 
-    def taken(self: jobs.Visit, size: int) -> None:
+    def taken(self: queue.QueueEntry, more: int) -> None:
         pass
 
     with (
         mock.patch.object(jobs.Jobs, "_bounded", as_it_came),
-        mock.patch.object(jobs.Visit, "bring", taken),
+        mock.patch.object(queue.QueueEntry, "bring", taken),
         mock.patch.object(contents, "_LARGEST", 1e-9),  # a part of a store's limit: a multiple, now
     ):
         yield

@@ -156,8 +156,8 @@ def test_a_token_from_a_file_or_the_environment(cli: CommandLine, tmp_path: Path
     [
         (("--host", "0.0.0.0"), "everybody who reaches this machine could run programs on it"),
         (("--max-body", "much"), "'much' is not a size"),
-        (("--token-file", "empty"), "the file is empty"),
-        (("--token-file", "clients"), "clients, line 1: a line that says no token"),
+        (("--token-file", "empty"), "the file has no token"),
+        (("--token-file", "clients"), "clients, line 1: a line must be NAME TOKEN"),
         (("--packages", "broken"), "broken/x/1.0.0 is no package"),
     ],
 )

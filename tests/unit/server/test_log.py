@@ -90,9 +90,9 @@ async def test_at_the_door_of_run_code_the_same_is_told(engine: EmbeddedEngine) 
         await clock.turn(80.0)
         assert (await inside)[0] == 504 and told == []
         again = asyncio.create_task(call.post("/run_code", **asked))
-        await until(lambda: server._admission.visits == 2)
+        await until(lambda: len(server._queue._entries) == 2)
         outside = asyncio.create_task(call.post("/run_code", **asked))
-        await until(lambda: server._admission._doors[""].locked())
+        await until(lambda: server._queue._doors[""].locked())
         await clock.turn(9.0)
         assert (await outside)[0] == 504 and [event.name for event in told] == ["full"]
         again.cancel()

@@ -237,8 +237,8 @@ async def test_a_build_without_its_client_has_the_slot_of_its_request(
         gone.cancel()
         await asyncio.wait([gone])
         other = asyncio.create_task(Caller(session).run("true"))
-        await until(lambda: server._admission.queued == 1)
-        assert (server.running, server._admission.visits) == (1, 2)
+        await until(lambda: server._queue.queued == 1)
+        assert (server.running, server._queue.queued) == (1, 1)
         held.go.set()
         assert (await other)[0] == 200
 

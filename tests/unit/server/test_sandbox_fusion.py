@@ -174,18 +174,18 @@ async def test_what_the_worker_lacks_is_its_own_fault(
 async def test_who_finds_no_room_waits_for_some(server: Server, call: Caller, options: ServerOptions) -> None:
     """Its clients try again after 504, and after nothing else, and give up after three times."""
     jobs = [asyncio.create_task(call.run("sleep 1000")) for _ in range(1 + options.queue)]
-    await until(lambda: server._admission.visits == len(jobs))
+    await until(lambda: len(server._queue._entries) == len(jobs))
     clock = Ahead()
     for _ in range(2):
         late = asyncio.create_task(post(call, "print(1)"))
-        await until(lambda: server._admission._doors.setdefault("", asyncio.Lock()).locked())
+        await until(lambda: server._queue._doors.setdefault("", asyncio.Lock()).locked())
         await clock.turn(5.0)
         assert not late.done()
         await clock.turn(3.1)
         status, reply = await late
         assert status == 504 and "slots are taken" in reply["message"]
     late = asyncio.create_task(post(call, "print(1)"))
-    await until(lambda: server._admission._doors[""].locked())
+    await until(lambda: server._queue._doors[""].locked())
     for each in jobs:
         each.cancel()
     status, reply = await late
@@ -208,16 +208,20 @@ async def test_who_is_told_to_come_again_keeps_its_place(engine: EmbeddedEngine)
         await until(lambda: server.running == 1)
         for _ in range(2):
             late = asyncio.create_task(post(call, "print(1)"))
-            await until(lambda: server._admission.visits == 2 + bool(server._admission._expected))
+            await until(
+                lambda: (
+                    len(server._queue._entries) == 2 + any(entry.is_away for entry in server._queue._entries)
+                )
+            )
             await clock.turn(9.0)
             assert not late.done()
             await clock.turn(3.1)
             status, reply = await late
             assert status == 504 and "this request keeps its place" in reply["message"]
         behind = asyncio.create_task(run(call, "import time; time.sleep(1000)"))
-        await until(lambda: server._admission.visits == 3)
+        await until(lambda: len(server._queue._entries) == 3)
         late = asyncio.create_task(post(call, "print(1)"))
-        await until(lambda: server._admission.visits == 4)
+        await until(lambda: len(server._queue._entries) == 4)
         running.cancel()
         status, reply = await late
         assert (status, reply["run_result"]["stdout"]) == (200, "1\n") and not behind.done()
@@ -233,8 +237,7 @@ async def test_whose_client_stays_away_loses_its_place(server: Server, call: Cal
     assert (await late)[0] == 504 and server.running == 1
     await clock.turn(10.0)
     await until(lambda: server.running == 0)
-    assert (server._admission.visits, server._admission._expected) == (0, 0)
-    assert not +server._admission.inside
+    assert not server._queue._entries
 
 
 @pytest.mark.parametrize("fields", [{}, {"language": "cpp", "code": DOUBLE_CPP, "compile_timeout": 60}])
@@ -285,9 +288,9 @@ async def test_a_build_goes_on_without_its_client(engine: EmbeddedEngine, store:
         call = Caller(session)
         for visits in (1, 2):
             gone = asyncio.create_task(post(call, **asked, stdin="7"))
-            await until(lambda visits=visits: (held.begun, server._admission.visits) == (1, visits))
+            await until(lambda visits=visits: (held.begun, len(server._queue._entries)) == (1, visits))
             gone.cancel()
-            await until(lambda: (server.running, server._admission.visits) == (1, 1))
+            await until(lambda: (server.running, len(server._queue._entries)) == (1, 1))
         held.let_go.set()
         await until(lambda: (server.running, held.ran) == (0, [("submission",)]))
         for given, printed in (("7", "21\n"), ("5", "15\n")):
@@ -315,14 +318,14 @@ async def test_a_build_to_whom_nobody_comes_ends(engine: EmbeddedEngine) -> None
         asked = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60, "stdin": "21"}
         for visits in (1, 2):  # the second comes in time
             gone = asyncio.create_task(post(call, **asked))
-            await until(lambda visits=visits: (held.begun, server._admission.visits) == (1, visits))
+            await until(lambda visits=visits: (held.begun, len(server._queue._entries)) == (1, visits))
             await asyncio.sleep(0)
             gone.cancel()
-            await until(lambda: server._admission.visits == 1)
+            await until(lambda: len(server._queue._entries) == 1)
             await clock.turn(6.0)
             assert (held.ended, server.running) == (0, 1)
         await clock.turn(6.0)
-        await until(lambda: (held.ended, server.running, server._admission.visits) == (1, 0, 0))
+        await until(lambda: (held.ended, server.running, len(server._queue._entries)) == (1, 0, 0))
         held.let_go.set()
         assert (await run(call, **asked))["run_result"]["stdout"] == "42\n"
 
@@ -335,7 +338,7 @@ async def test_a_wait_for_a_slot_is_told_once(engine: EmbeddedEngine) -> None:
         first = asyncio.create_task(post(call, "print(1)"))
         await until(lambda: held.begun == 1)
         second = asyncio.create_task(run(call, DOUBLE_CPP, language="cpp", stdin="1", compile_timeout=60))
-        await until(lambda: server._admission.free.waiting == 1)
+        await until(lambda: server._queue.queued == 1)
         began = time.monotonic()
         await asyncio.sleep(0.05)
         waited = time.monotonic() - began
@@ -352,7 +355,7 @@ async def test_who_waits_for_anothers_build_needs_no_slot(engine: EmbeddedEngine
     async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
         asked = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60}
         two = [asyncio.create_task(run(Caller(session), **asked, stdin=given)) for given in "12"]
-        await until(lambda: (held.begun, server._admission.visits) == (1, 2))
+        await until(lambda: (held.begun, len(server._queue._entries)) == (1, 2))
         assert server.running == 1
         held.let_go.set()
         assert [reply["run_result"]["stdout"] for reply in await asyncio.gather(*two)] == ["2\n", "4\n"]
@@ -370,7 +373,7 @@ async def test_an_endless_loop_is_one_however_long_it_waited(
     running = asyncio.create_task(call.run("sleep 1000"))
     await until(lambda: server.running == 1)
     waiting = asyncio.create_task(post(call, endless, run_timeout=0.3))
-    await until(lambda: server._admission.visits == 2)
+    await until(lambda: len(server._queue._entries) == 2)
     await Ahead().turn(7.0)
     running.cancel()
     status, reply = await waiting

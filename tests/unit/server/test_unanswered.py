@@ -9,7 +9,7 @@ import pytest
 from support.waits import until
 
 from ioi_eval.server import sandbox_fusion as unanswered
-from ioi_eval.server.jobs import Admission
+from ioi_eval.server.queue import RequestQueue
 from ioi_eval.server.sandbox_fusion import TooLate, Unanswered
 
 pytestmark = pytest.mark.once
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.once
 
 async def test_answers_that_nobody_takes_make_room_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unanswered, "_ANSWERS", 10)
-    admission, here, go, begun = (
-        Admission(slots=1, queue=9, room=1),
+    queue, here, go, begun = (
+        RequestQueue(slots=1, max_waiting=9, max_bytes=1),
         Unanswered(),
         asyncio.Event(),
         list[str](),
@@ -30,21 +30,21 @@ async def test_answers_that_nobody_takes_make_room_for_newer_ones(monkeypatch: p
             await go.wait()
             return key.encode() * 6
 
-        with admission.visit() as visit:
-            return await here.answer(key, work, visit, seconds)
+        with queue.enter() as entry:
+            return await here.answer(key, work, entry, seconds)
 
     for key in "ab":
         with pytest.raises(TooLate):
             await answer(key, 0.01)
     go.set()
-    await until(lambda: admission.visits == 0)
+    await until(lambda: not queue._entries)
     assert [await answer(key, 60) for key in "ba"] == [b"b" * 6, b"a" * 6]
     assert begun == ["a", "b", "a"], "the older answer was kept, or the newer one was not"
-    assert (admission.visits, admission._expected) == (0, 0)
+    assert not queue._entries
 
 
 async def test_of_equal_requests_the_one_that_came_first_is_answered_first() -> None:
-    admission, here, go, numbers = Admission(2, 9, 1), Unanswered(), asyncio.Event(), itertools.count(1)
+    queue, here, go, numbers = RequestQueue(2, 9, 1), Unanswered(), asyncio.Event(), itertools.count(1)
 
     async def answer(seconds: float) -> bytes:
         number = next(numbers)
@@ -53,8 +53,8 @@ async def test_of_equal_requests_the_one_that_came_first_is_answered_first() -> 
             await go.wait()
             return b"%d" % number
 
-        with admission.visit() as visit:
-            return await here.answer("the same", work, visit, seconds)
+        with queue.enter() as entry:
+            return await here.answer("the same", work, entry, seconds)
 
     late = await asyncio.gather(answer(0.01), answer(0.01), return_exceptions=True)
     assert [type(each) for each in late] == [TooLate, TooLate]

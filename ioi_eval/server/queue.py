@@ -1,0 +1,237 @@
+"""The queue of a worker: a bounded number of requests, whose tokens get slots in turn."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
+
+from ioi_eval.model.errors import EngineOverloaded
+from ioi_eval.server.log import family
+
+AWAY = 10.0  # Maximum time between two requests of a client for the same work, in seconds; verl waits 1 and 2
+
+
+class Draining(EngineOverloaded):
+    """The server accepts no more jobs: it ends after the running jobs."""
+
+    def __init__(self) -> None:
+        super().__init__("this server drains: it ends after the jobs that run, and takes no more")
+
+
+class RequestQueue:
+    """The requests of a worker: those that have a slot, and a bounded number of others.
+
+    A request counts from its first byte, because its body takes memory long before its job has a slot. Free
+    slots go to one waiting request of each token in turn, and among the requests of a token to the first.
+
+    No method that changes the queue awaits. A cancelled request can leave it at any time.
+    """
+
+    def __init__(self, slots: int, max_waiting: int, max_bytes: int) -> None:
+        """`max_waiting`: requests without a slot. `max_bytes`: all bodies together."""
+        self._slots, self._max_waiting, self._max_bytes = slots, max_waiting, max_bytes
+        self._entries, self._running = set[QueueEntry](), set[QueueEntry]()
+        self._lines: dict[str, deque[QueueEntry]] = {}  # by token; the first token gets the next slot
+        self._doors: dict[str, asyncio.Lock] = {}  # by token; the holder is the next to enter
+        self._changed = asyncio.Event()
+        self._served, self._refused = Counter[str](), Counter[str]()  # by token
+        self.draining = False
+
+    @property
+    def running(self) -> int:
+        """The number of requests that have a slot."""
+        return len(self._running)
+
+    @property
+    def queued(self) -> int:
+        """The number of requests that have no slot."""
+        return len(self._entries) - len(self._running)
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of all bodies."""
+        return sum(entry.size for entry in self._entries)
+
+    @contextmanager
+    def enter(self, token_name: str = "") -> Iterator[QueueEntry]:
+        """Have a place inside `with`. Raises EngineOverloaded if the queue is full."""
+        if self.draining:
+            raise Draining
+        if self._is_full():
+            self._refused[token_name] += 1
+            raise EngineOverloaded(f"all {self._slots} slots are taken and {self._max_waiting} requests wait")
+        entry = QueueEntry(self, token_name)
+        with entry.held():
+            before = _current.set(entry)
+            try:
+                yield entry
+            finally:
+                _current.reset(before)
+
+    @asynccontextmanager
+    async def enter_within(self, seconds: float, token_name: str = "") -> AsyncIterator[QueueEntry]:
+        """Do as `enter`, but wait for a place, for at most so many seconds.
+
+        Tokens enter in turn, and requests of one token in the order in which they came.
+        """
+        began = asyncio.get_running_loop().time()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self._doors.setdefault(token_name, asyncio.Lock()):
+                while self._is_full() and not self.draining:
+                    await self._until_change()
+        with self.enter(token_name) as entry:
+            entry.entrance_s = asyncio.get_running_loop().time() - began
+            yield entry
+
+    def drain(self) -> None:
+        """Refuse all requests that have no slot, also those that come from now on."""
+        self.draining = True
+        for line in self._lines.values():
+            for entry in line:
+                entry.decided.set()
+        self._lines.clear()
+        self.wake()
+
+    async def until_empty(self) -> None:
+        while self._entries:
+            await self._until_change()
+
+    def metrics(self) -> Iterator[Iterator[str]]:
+        """Yield the counts of each token that has a name."""
+        requests = Counter(entry.token_name for entry in self._entries)
+        slots = Counter(entry.token_name for entry in self._running)
+        names = sorted({*self._served, *self._refused, *requests} - {""})
+        for name, kind, words, counts in (
+            ("caller_jobs_total", "counter", "Requests that got a slot, by the token's name.", self._served),
+            ("caller_refusals_total", "counter", "Requests that found the queue full.", self._refused),
+            ("caller_requests", "gauge", "Requests that run or wait.", requests),
+            ("caller_slots", "gauge", "Slots that they have.", slots),
+        ):
+            yield family(name, kind, words, [("", {"caller": who}, counts[who]) for who in names])
+
+    # --- for entries: each of these leaves the queue consistent ------------------------------------------
+
+    def add(self, entry: QueueEntry) -> None:
+        self._entries.add(entry)
+
+    def remove(self, entry: QueueEntry) -> None:
+        """Take an entry out of the queue, with all that it has."""
+        self._entries.discard(entry)
+        self._running.discard(entry)
+        self.wake()
+        self._assign()
+
+    def line_up(self, entry: QueueEntry) -> None:
+        """Let an entry wait for a slot, which it has at once if one is free. Raises Draining."""
+        if self.draining:
+            raise Draining
+        self._lines.setdefault(entry.token_name, deque()).append(entry)
+        self._assign()
+
+    def leave_line(self, entry: QueueEntry) -> None:
+        line = self._lines.get(entry.token_name, deque())
+        if entry in line:
+            line.remove(entry)
+            if not line:
+                del self._lines[entry.token_name]
+
+    def wake(self) -> None:
+        """Let requests that wait to enter look for a free place."""
+        self._changed.set()
+
+    def has_slot(self, entry: QueueEntry) -> bool:
+        return entry in self._running
+
+    def check_size(self, entry: QueueEntry, more: int) -> None:
+        """Raise EngineOverloaded if the bodies exceed their bound with `more` bytes for this entry.
+
+        A single body may always exceed it.
+        """
+        size = self.size
+        if size > entry.size and size + more > self._max_bytes:
+            raise EngineOverloaded(
+                f"requests that run or wait hold {size} bytes, and {self._max_bytes} are all they may"
+            )
+
+    def _assign(self) -> None:
+        """Give free slots to entries that wait."""
+        while self._lines and len(self._running) < self._slots:
+            name = next(iter(self._lines))
+            line = self._lines.pop(name)
+            entry = line.popleft()
+            if line:
+                self._lines[name] = line  # after all other tokens
+            self._running.add(entry)
+            self._served[name] += 1
+            entry.decided.set()
+
+    def _is_full(self) -> bool:
+        places = sum(not entry.is_away for entry in self._entries)
+        return places >= self._slots + self._max_waiting
+
+    async def _until_change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+
+class QueueEntry:
+    """A request in the queue. It keeps its place and its slot while anything holds it."""
+
+    def __init__(self, queue: RequestQueue, token_name: str) -> None:
+        self._queue, self.token_name = queue, token_name
+        self.size = 0  # bytes of its body
+        self.is_away = False  # it does not count: a further request of its client does
+        self.entrance_s = 0.0  # time that it waited to enter, in seconds
+        self.unreported_s = 0.0  # time that it waited for its slot, in seconds, until a job reports it
+        self.decided = asyncio.Event()  # it has got a slot, or never gets one
+        self._holders = 0
+
+    def bring(self, more: int) -> None:
+        """Count bytes of the request's body. Raises EngineOverloaded if all bodies together are too large."""
+        self._queue.check_size(self, more)
+        self.size += more
+
+    async def slot(self) -> None:
+        """Wait for a slot, unless the entry has one. Raises Draining."""
+        if self._queue.has_slot(self):
+            return
+        began = time.monotonic()
+        self._queue.line_up(self)
+        try:
+            await self.decided.wait()
+        finally:
+            self._queue.leave_line(self)
+        if not self._queue.has_slot(self):
+            raise Draining
+        self.unreported_s = time.monotonic() - began
+
+    def expect_again(self) -> None:
+        """Free the place of this entry for a further request of its client, which comes for the result."""
+        self.is_away = True
+        self._queue.wake()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the entry for work that may outlast the request."""
+        if not self._holders:
+            self._queue.add(self)
+        self._holders += 1
+        try:
+            yield
+        finally:
+            self._holders -= 1
+            if not self._holders:
+                self._queue.remove(self)
+
+
+_current: ContextVar[QueueEntry] = ContextVar("entry")
+
+
+def entry_held() -> AbstractContextManager[None]:
+    """Return a context in which work keeps the entry of the request that it is done for, if any."""
+    entry = _current.get(None)
+    return entry.held() if entry else nullcontext()

@@ -1,0 +1,400 @@
+"""The queue of a worker: who gets a slot next, and what a request gives back however it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+
+import pytest
+from support.clocks import Ahead
+from support.waits import settle
+
+from ioi_eval.errors import EngineOverloaded
+from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, entry_held
+
+pytestmark = pytest.mark.once
+
+
+def queue(slots: int = 1, max_waiting: int = 9, max_bytes: int = 100) -> RequestQueue:
+    return RequestQueue(slots, max_waiting, max_bytes)
+
+
+class Requests:
+    """Requests that hold their slots until the test ends them. `order`: those that got a slot."""
+
+    def __init__(self, queue: RequestQueue) -> None:
+        self.queue, self.order = queue, list[str]()
+        self.ends, self.tasks = dict[str, asyncio.Event](), dict[str, asyncio.Task[None]]()
+
+    async def come(self, *names: str) -> None:
+        """Let requests come. The first letter of a name is the name of the token."""
+        for name in names:
+            self.ends[name], self.tasks[name] = asyncio.Event(), asyncio.create_task(self._request(name))
+        await settle()
+
+    async def end(self, *names: str) -> None:
+        for name in names:
+            self.ends[name].set()
+            await self.tasks[name]
+        await settle()
+
+    async def cancel(self, *names: str) -> None:
+        for name in names:
+            self.tasks[name].cancel()
+        await settle()
+
+    async def _request(self, name: str) -> None:
+        with self.queue.enter(name[0]) as entry:
+            entry.bring(1)
+            await entry.slot()
+            self.order.append(name)
+            await self.ends[name].wait()
+
+
+def check_empty(queue: RequestQueue) -> None:
+    """Assert that nothing is in the queue, and that each slot and place can be had again."""
+    assert (queue.running, queue.queued, queue.size, queue._lines) == (0, 0, 0, {})
+    assert not any(door.locked() for door in queue._doors.values())
+    slots, places = queue._slots, queue._slots + queue._max_waiting
+    with ExitStack() as stack:
+        entries = [stack.enter_context(queue.enter()) for _ in range(places)]
+        for entry in entries[:slots]:
+            queue.line_up(entry)
+        assert queue.running == slots
+        with pytest.raises(EngineOverloaded):
+            stack.enter_context(queue.enter())
+    assert (queue.running, queue.queued) == (0, 0)
+
+
+# --- order and bound ---------------------------------------------------------------------------------
+
+
+async def test_request_is_refused_when_slots_and_queue_are_full() -> None:
+    requests = Requests(queue(slots=2, max_waiting=1))
+    await requests.come("a1", "a2", "a3")
+    assert (requests.queue.running, requests.queue.queued) == (2, 1)
+    full = pytest.raises(EngineOverloaded, match="all 2 slots are taken and 1 requests wait")
+    with full, requests.queue.enter():
+        pass
+    await requests.end("a1", "a2", "a3")
+    check_empty(requests.queue)
+
+
+async def test_requests_of_one_token_get_slots_in_their_order() -> None:
+    requests = Requests(queue())
+    names = [f"a{number}" for number in range(6)]
+    await requests.come(*names)
+    await requests.end(*names)
+    assert requests.order == names
+
+
+async def test_tokens_get_slots_in_turn() -> None:
+    """However many requests of another token came first."""
+    requests = Requests(queue())
+    await requests.come("a1", "a2", "a3", "a4", "b1", "b2", "c1")
+    await requests.end("a1", "a2", "b1", "c1", "a3", "b2", "a4")
+    assert requests.order == ["a1", "a2", "b1", "c1", "a3", "b2", "a4"]
+    check_empty(requests.queue)
+
+
+async def test_token_without_waiting_requests_misses_no_later_turn() -> None:
+    requests = Requests(queue())
+    await requests.come("a1", "a2", "a3", "b1")
+    await requests.end("a1", "a2", "b1")
+    await requests.come("b2", "a4")
+    await requests.end("a3", "b2", "a4")
+    assert requests.order == ["a1", "a2", "b1", "a3", "b2", "a4"]
+
+
+async def test_all_slots_are_for_one_token_while_no_other_waits() -> None:
+    requests = Requests(queue(slots=3))
+    await requests.come("a1", "a2", "a3", "a4", "b1")
+    assert requests.order == ["a1", "a2", "a3"]
+    await requests.end("a1", "a2")
+    assert requests.order[3:] == ["a4", "b1"]
+
+
+async def test_metrics_have_named_tokens() -> None:
+    requests = Requests(queue(max_waiting=1))
+    await requests.come("a1", "b1")
+    for name in ("b", ""):
+        with pytest.raises(EngineOverloaded), requests.queue.enter(name):
+            pass
+
+    def counts() -> dict[str, str]:
+        families = tuple(requests.queue.metrics())
+        lines = "".join(map("".join, families)).splitlines()
+        return dict(line.removeprefix("ioi_eval_caller_").split() for line in lines if line[0] != "#")
+
+    assert counts() == {
+        'jobs_total{caller="a"}': "1",
+        'jobs_total{caller="b"}': "0",
+        'refusals_total{caller="a"}': "0",
+        'refusals_total{caller="b"}': "1",
+        'requests{caller="a"}': "1",
+        'requests{caller="b"}': "1",
+        'slots{caller="a"}': "1",
+        'slots{caller="b"}': "0",
+    }
+    await requests.end("a1", "b1")
+    assert counts()['requests{caller="a"}'] == "0" and counts()['jobs_total{caller="b"}'] == "1"
+
+
+# --- waiting for a place -----------------------------------------------------------------------------
+
+
+class Doors:
+    """Requests that wait to enter, and those that are inside until the test ends them."""
+
+    def __init__(self, queue: RequestQueue) -> None:
+        self.queue, self.inside = queue, list[str]()
+        self.leave = asyncio.Semaphore(0)
+        self.tasks = dict[str, asyncio.Task[None]]()
+
+    async def come(self, *names: str) -> None:
+        for name in names:
+            self.tasks[name] = asyncio.create_task(self._request(name))
+        await settle()
+
+    async def next(self) -> None:
+        self.leave.release()
+        await settle()
+
+    async def _request(self, name: str) -> None:
+        async with self.queue.enter_within(60.0, name[0]):
+            self.inside.append(name)
+            await self.leave.acquire()
+
+
+async def test_requests_enter_in_their_order_and_tokens_in_turn() -> None:
+    doors = Doors(queue(max_waiting=0))
+    await doors.come("a1", "a2", "a3", "a4", "b1", "b2")
+    assert doors.inside == ["a1"]
+    doors.tasks["a3"].cancel()
+    for _ in range(5):
+        await doors.next()
+    assert doors.inside == ["a1", "a2", "b1", "a4", "b2"]
+    check_empty(doors.queue)
+
+
+async def test_request_that_waits_to_enter_is_refused_when_server_drains() -> None:
+    doors = Doors(queue(max_waiting=0))
+    await doors.come("a1", "a2")
+    doors.queue.drain()
+    with pytest.raises(Draining):
+        await doors.tasks["a2"]
+    await doors.next()
+    await doors.queue.until_empty()
+    assert not doors.queue._refused
+
+
+async def test_request_that_waits_too_long_to_enter_is_refused() -> None:
+    doors = Doors(queue(max_waiting=0))
+    await doors.come("a1", "a2")
+    await Ahead().turn(60.1)
+    with pytest.raises(EngineOverloaded, match="slots are taken"):
+        await doors.tasks["a2"]
+    await doors.next()
+    check_empty(doors.queue)
+
+
+async def test_entry_whose_client_comes_again_does_not_count() -> None:
+    full = queue(max_waiting=0)
+    with full.enter() as entry:
+        waiting = Doors(full)
+        await waiting.come("a1")
+        assert waiting.inside == []
+        for _ in range(2):
+            entry.expect_again()
+        await settle()
+        assert waiting.inside == ["a1"]
+        with pytest.raises(EngineOverloaded), full.enter():
+            pass
+        await waiting.next()
+    check_empty(full)
+
+
+# --- bytes -------------------------------------------------------------------------------------------
+
+
+def test_bodies_are_bounded_together() -> None:
+    full = queue()
+    with full.enter() as first, full.enter() as second:
+        first.bring(60)
+        second.bring(40)
+        for entry in (first, second):
+            with pytest.raises(EngineOverloaded, match="hold 100 bytes, and 100 are all they may"):
+                entry.bring(1)
+        assert full.size == 100
+    assert full.size == 0
+
+
+def test_single_body_may_exceed_the_bound() -> None:
+    full = queue()
+    with full.enter() as alone, full.enter() as other:
+        alone.bring(150)
+        alone.bring(150)
+        with pytest.raises(EngineOverloaded):
+            other.bring(1)
+    assert full.size == 0
+
+
+# --- draining ----------------------------------------------------------------------------------------
+
+
+async def test_draining_lets_running_requests_end_and_refuses_all_others() -> None:
+    requests = Requests(queue())
+    await requests.come("a1", "a2", "b1")
+    requests.queue.drain()
+    with pytest.raises(Draining), requests.queue.enter():
+        pass
+    emptying = asyncio.create_task(requests.queue.until_empty())
+    for name in ("a2", "b1"):
+        with pytest.raises(Draining):
+            await requests.tasks[name]
+    assert not emptying.done() and requests.queue.running == 1
+    await requests.end("a1")
+    await emptying
+
+
+async def test_request_that_still_sends_when_server_drains_gets_no_slot() -> None:
+    draining = queue()
+    with draining.enter() as entry:
+        draining.drain()
+        with pytest.raises(Draining):
+            await entry.slot()
+    await draining.until_empty()
+    assert draining.running == 0
+
+
+# --- cancellation ------------------------------------------------------------------------------------
+
+
+async def test_work_that_goes_on_keeps_place_and_slot_of_its_request() -> None:
+    full, leave = queue(max_waiting=0), asyncio.Event()
+
+    async def work() -> None:
+        with entry_held():
+            await leave.wait()
+
+    with full.enter() as entry:
+        entry.bring(70)
+        await entry.slot()
+        working = asyncio.create_task(work())
+        await settle()
+    assert (full.running, full.queued, full.size) == (1, 0, 70)
+    with pytest.raises(EngineOverloaded), full.enter():
+        pass
+    leave.set()
+    await working
+    check_empty(full)
+    with entry_held():  # for no request
+        assert full.queued == 0
+
+
+async def test_work_whose_wait_for_a_slot_is_cancelled_gets_none() -> None:
+    requests = Requests(queue())
+    await requests.come("b1")
+    with requests.queue.enter("a") as entry:
+        waiting = asyncio.create_task(entry.slot())
+        await settle()
+        waiting.cancel()
+        await settle()
+        await requests.come("c1")
+        await requests.end("b1")
+        assert requests.order == ["b1", "c1"] and not requests.queue.has_slot(entry)
+    await requests.end("c1")
+    check_empty(requests.queue)
+
+
+async def sends(entry: QueueEntry) -> None:
+    entry.bring(50)
+    await asyncio.Event().wait()
+
+
+async def waits(entry: QueueEntry) -> None:
+    entry.bring(50)
+    await entry.slot()
+    raise AssertionError("another request has the only slot")
+
+
+async def runs(entry: QueueEntry) -> None:
+    entry.bring(50)
+    await entry.slot()
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("phase", [sends, waits, runs])
+async def test_cancelled_request_gives_everything_back(
+    phase: Callable[[QueueEntry], Awaitable[None]],
+) -> None:
+    full = queue(max_waiting=2)
+
+    async def request() -> None:
+        with full.enter("a") as entry:
+            await phase(entry)
+
+    others = Requests(full)
+    if phase is waits:
+        await others.come("b1")
+    cancelled = asyncio.create_task(request())
+    await settle()
+    await others.come("c1")
+    cancelled.cancel()
+    await asyncio.wait([cancelled])
+    assert cancelled.cancelled() and full.size == len(others.tasks)
+    await others.end(*others.tasks)
+    check_empty(full)
+
+
+async def test_request_that_is_cancelled_while_it_waits_to_enter_lets_the_next_one_enter() -> None:
+    doors = Doors(queue(max_waiting=0))
+    await doors.come("a1", "a2", "a3")
+    doors.tasks["a2"].cancel()
+    await doors.next()
+    assert doors.inside == ["a1", "a3"]
+    await doors.next()
+    check_empty(doors.queue)
+
+
+@pytest.mark.parametrize("steps", range(4))
+async def test_request_that_is_cancelled_as_it_gets_a_slot_hands_it_on(steps: int) -> None:
+    requests = Requests(queue())
+    await requests.come("a1", "a2", "a3")
+    requests.ends["a1"].set()
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    await requests.cancel("a2")
+    assert requests.order[-1] == "a3" and requests.queue.running == 1
+    await requests.end("a3")
+    check_empty(requests.queue)
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_queue_is_empty_after_requests_are_cancelled_at_random(seed: int) -> None:
+    chance, most = random.Random(seed), 0
+    shared = queue(slots=2, max_waiting=5)
+
+    async def request(token_name: str) -> None:
+        nonlocal most
+        async with shared.enter_within(60.0, token_name) as entry:
+            entry.bring(1)
+            await asyncio.sleep(0)
+            await entry.slot()
+            most = max(most, shared.running)
+            assert shared.running + shared.queued <= 7
+            for _ in range(chance.randrange(4)):
+                await asyncio.sleep(0)
+
+    tasks = [asyncio.create_task(request(chance.choice("abc"))) for _ in range(30)]
+    while not all(task.done() for task in tasks):
+        if chance.random() < 0.5:
+            chance.choice(tasks).cancel()
+        for _ in range(chance.randrange(6)):
+            await asyncio.sleep(0)
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
+        assert result is None or isinstance(result, asyncio.CancelledError)
+    assert most <= 2
+    check_empty(shared)
