@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 
 class SharedExclusiveLock:
@@ -17,13 +17,16 @@ class SharedExclusiveLock:
         self._entry, self._free, self._holders = asyncio.Lock(), asyncio.Event(), 0
         self._free.set()
 
-    async def until_free(self) -> None:
-        """Wait until no task shares the lock, without taking it."""
-        await self._free.wait()
-
     @asynccontextmanager
-    async def hold(self, *, exclusive: bool = False) -> AsyncIterator[None]:
-        """Hold the lock inside `async with`."""
+    async def hold(self, *, exclusive: bool = False, others_first_s: float = 0.0) -> AsyncIterator[None]:
+        """Hold the lock inside `async with`.
+
+        `others_first_s`: for how long at most, in seconds, all other tasks go first, also later ones.
+        """
+        if others_first_s:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(others_first_s):
+                    await self._free.wait()
         async with self._entry:
             if exclusive:
                 await self._free.wait()

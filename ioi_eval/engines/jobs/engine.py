@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -179,11 +179,8 @@ class JobEngine:
     async def _judged(self, batch: Batch, *, last: bool = False) -> Answers:
         """By one job. One that says of no test how it went is executed once more. `last`: others go first."""
         here, ended = self._carrier.is_here, Ended()
-        if last and here:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_OTHERS_FIRST):
-                    await self._lock.until_free()
-        async with self._lock.hold(exclusive=batch.alone and here):
+        wait = _OTHERS_FIRST if last and here else 0.0
+        async with self._lock.hold(exclusive=batch.alone and here, others_first_s=wait):
             for _ in range(_TRIES_WITHOUT_LINES):
                 chosen, ended = await self._ran(batch)
                 answers = read_answers(batch, chosen, ended)

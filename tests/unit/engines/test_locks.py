@@ -7,6 +7,7 @@ import random
 from typing import cast
 
 import pytest
+from support.clocks import Ahead
 from support.waits import settle
 
 from ioi_eval.engines.embedded.engine import Slots
@@ -100,12 +101,58 @@ async def test_slots_are_free_after_jobs_are_cancelled_at_random(seed: int) -> N
     assert work.running == {"a", "b"}
 
 
-async def test_waiting_until_lock_is_free_does_not_take_it() -> None:
-    lock = SharedExclusiveLock()
-    async with lock.hold():
-        waiting = asyncio.create_task(lock.until_free())
+class Holders:
+    """Tasks that hold a lock until the test ends them. `log`: those that got it."""
+
+    def __init__(self) -> None:
+        self.lock, self.log = SharedExclusiveLock(), list[str]()
+        self.ends, self.tasks = dict[str, asyncio.Event](), dict[str, asyncio.Task[None]]()
+
+    async def start(self, name: str, *, exclusive: bool = False, others_first_s: float = 0.0) -> None:
+        async def hold() -> None:
+            async with self.lock.hold(exclusive=exclusive, others_first_s=others_first_s):
+                self.log.append(name)
+                await self.ends[name].wait()
+
+        self.ends[name], self.tasks[name] = asyncio.Event(), asyncio.create_task(hold())
         await settle()
-        assert not waiting.done()
-    await waiting
+
+    async def end(self, name: str) -> None:
+        self.ends[name].set()
+        await self.tasks[name]
+        await settle()
+
+
+async def test_task_that_lets_others_go_first_waits_for_later_ones() -> None:
+    holders = Holders()
+    await holders.start("a")
+    await holders.start("last", exclusive=True, others_first_s=60.0)
+    await holders.start("b")
+    await holders.end("a")
+    assert holders.log == ["a", "b"]
+    await holders.end("b")
+    assert holders.log == ["a", "b", "last"]
+    await holders.end("last")
+
+
+async def test_task_lets_others_go_first_for_a_bounded_time() -> None:
+    holders = Holders()
+    await holders.start("a")
+    await holders.start("last", exclusive=True, others_first_s=60.0)
+    await Ahead().turn(60.1)
+    await holders.start("b")
+    await holders.end("a")
+    assert holders.log == ["a", "last"]
+    await holders.end("last")
+    assert holders.log == ["a", "last", "b"]
+    await holders.end("b")
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+async def test_lock_is_free_after_its_holder_fails(exclusive: bool) -> None:
+    lock = SharedExclusiveLock()
+    with pytest.raises(ValueError, match="no power"):
+        async with lock.hold(exclusive=exclusive):
+            raise ValueError("no power")
     async with lock.hold(exclusive=True):
         pass
