@@ -48,6 +48,7 @@ class Profile(Value):
     name: str
     architecture: str
     confines: bool = False  # every stage, as the proctor does; where not, builds of submissions bring one
+    exclusive: bool = False  # it runs a job with `exclusive` while it runs no other job
     toolchains: Mapping[str, Toolchain] = {}  # by command
     runtimes: tuple[str, ...] = ()
     bare: tuple[
@@ -246,7 +247,7 @@ class Batch(Value):
     program: Program
     tests: tuple[PlannedTest, ...]
     options: JudgeOptions = JudgeOptions()
-    alone: bool = False  # on this machine nothing else that the engine runs goes on meanwhile
+    alone: bool = False  # its job is exclusive, if the engine can do that
 
     async def rebuilt(self, lost: Iterable[Far], build: Build) -> Self:
         """Return the batch with artifacts made again, by the same compiler and the same to the byte.

@@ -87,6 +87,7 @@ def fake_profile() -> Profile:
         name="fake",
         architecture="x86_64",
         confines=True,
+        exclusive=True,
         bare=CLASSIC,
         toolchains=tools,
         runtimes=("ioi_eval",),

@@ -48,7 +48,7 @@ class Job(Value):
         ""  # a file that `compile` makes: where a worker keeps it, `run`, which prints it, is left out
     )
     ahead: tuple[Ahead, ...] = ()
-    alone: bool = False  # nothing else of ours is to run meanwhile, where the engine can see to that
+    exclusive: bool = False  # the engine runs no other job meanwhile; only for profiles with `exclusive`
     made_for: Mapping[str, tuple[str, ...]] = {}  # command -> identities of toolchains, one of which it needs
     stands: Stands | None = None
 

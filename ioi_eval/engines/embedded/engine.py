@@ -170,7 +170,7 @@ class EmbeddedEngine:
 
     async def _done(self, job: Job, plan: JobPlan) -> Done:
         running = self._entered()
-        async with running.slots.take(alone=job.alone) as slot:
+        async with running.slots.take(exclusive=job.exclusive) as slot:
             if self._running is not running:
                 raise EngineUnavailable("the embedded engine was closed while the job waited for a slot")
             try:
@@ -259,6 +259,7 @@ class EmbeddedEngine:
             name=ENDPOINT,
             architecture=platform.machine(),
             confines=True,
+            exclusive=True,
             bare=CLASSIC,
             toolchains=tools,
             runtimes=names_of(packages),
@@ -320,9 +321,9 @@ class Slots:
             self._free.put_nowait(slot)
 
     @asynccontextmanager
-    async def take(self, *, alone: bool = False) -> AsyncIterator[Slot]:
-        """Hold a slot inside `async with`; if `alone`, while no other job holds one."""
-        async with self._lock.hold(exclusive=alone):
+    async def take(self, *, exclusive: bool = False) -> AsyncIterator[Slot]:
+        """Hold a slot inside `async with`; if `exclusive`, while no other job holds one."""
+        async with self._lock.hold(exclusive=exclusive):
             slot = await self._free.get()
             try:
                 yield slot

@@ -85,7 +85,7 @@ class Paths:
             compile_cpu_time=milliseconds(limits.cpu_time),
             compile_memory_limit=limits.memory,
             keep=(recipe.output,),
-            alone=alone,
+            exclusive=alone and profile.exclusive,
             made_for={recipe.tool: tuple(each.identity for each in profile.offered(recipe.tool))},
         )
         ended = await self.run(job, profile, attempts=attempts, phase="compiling")

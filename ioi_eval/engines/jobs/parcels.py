@@ -99,7 +99,8 @@ class Parcels:
         headers = self._headers(recipe, tool, profile, checker) if may_stay and ahead is not None else ()
         job = build_job(recipe, tool, carried, profile, headers=headers, brought=ahead is not None)
         identities = tuple(each.identity for each in profile.offered(recipe.tool))
-        job = msgspec.structs.replace(job, alone=alone, made_for={recipe.tool: identities})
+        exclusive = alone and profile.exclusive
+        job = msgspec.structs.replace(job, exclusive=exclusive, made_for={recipe.tool: identities})
         if may_stay and recipe.kind == SUBMISSION and recipe.proctor is None and profile.shell() == OWN:
             job = msgspec.structs.replace(job, stays=recipe.output, ahead=headers)
         job = await self._packing.shipped(job, job.files[0].name, profile)

@@ -376,6 +376,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     compile_memory_limit: int | None = None
     run_memory_limit: int | None = None
     keep: tuple[str, ...] = ()
+    exclusive: bool = False
 
 
 _ENCODER = msgspec.json.Encoder()
@@ -409,6 +410,7 @@ def encode_request(
             args=job.args,
             stdin=job.stdin,
             keep=keep,
+            exclusive=job.exclusive,
             **limits,
         )
     )
@@ -464,6 +466,9 @@ def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
     keep = asked.get("keep") if by_hash else None
     if keep is not None and not (isinstance(keep, list) and all(isinstance(name, str) for name in keep)):
         raise RefusedRequest("keep must be an array of strings")
+    exclusive = asked.get("exclusive", False)
+    if not isinstance(exclusive, bool):
+        raise RefusedRequest("exclusive must be a boolean")
     return Job(
         files=files,
         runtime=language,
@@ -471,6 +476,7 @@ def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
         args=tuple(words),
         stdin=stdin or "",
         keep=tuple(keep or ()),
+        exclusive=exclusive,
         **limits,
     )
 

@@ -145,7 +145,7 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
         checker=program.checker,
         manager=program.manager,
         tests=tuple(tests),
-        alone=batch.alone,
+        alone=batch.alone and profile.exclusive,
         read=tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read)),
     )
     # How long it may take: what does not fit in goes on in a next job.
@@ -170,6 +170,7 @@ def run_job(batch: Batch, chosen: JobTests, profile: Profile) -> Job:
         ),
         run_timeout=milliseconds(min(idling, options.max_job_time, most)),
         stands=stands,
+        exclusive=plan.alone,
         made_for=made_for,
     )
 

@@ -267,6 +267,7 @@ class _Hello(msgspec.Struct):
     slots: Annotated[int, msgspec.Meta(gt=0)] | None = None  # at `/healthz`: only a worker of ours says
     contents: Annotated[int, msgspec.Meta(ge=0)] = 0  # the same: bytes that it keeps of them
     keeps_programs: bool = False
+    exclusive: bool = False  # the same: it runs exclusive jobs
 
 
 _HELLO = msgspec.json.Decoder(_Hello)
@@ -317,6 +318,7 @@ class Prober:
             "slots": health.slots,
             "contents": health.contents,
             "keeps_programs": health.keeps_programs,
+            "exclusive": health.exclusive,
             "max_body": await self._body(report.url),
             "max_passed": await self._passed(report.url),
         }

@@ -45,6 +45,7 @@ class EndpointReport(Value):
     slots: int | None = None  # jobs at a time, where it says so
     contents: int = 0  # bytes that it keeps of what jobs bring, by their hash
     keeps_programs: bool = False  # the same of what jobs make
+    exclusive: bool = False  # it runs exclusive jobs
     identity: Identity = Identity()
     architecture: str = ""
     cores: int | None = None
@@ -319,6 +320,7 @@ def merged(reports: Iterable[EndpointReport]) -> Merged:
                 name=NAME,
                 architecture=machine,
                 confines=all(report.is_ours for report in kept),
+                exclusive=all(report.exclusive for report in kept),
                 toolchains=common,
                 runtimes=tuple(
                     name for name in kept[0].runtimes if all(name in report.runtimes for report in kept)
@@ -424,6 +426,8 @@ def why_not(profile: Profile, report: EndpointReport, begun_with: Profile | None
         return f"the run is on {profile.architecture}, it is {report.architecture or 'something unknown'}"
     if profile.confines and not report.is_ours:
         return "the run counts on the boxes of workers of ours, and it is none"
+    if profile.exclusive and not report.exclusive:
+        return "it cannot run a job alone, and the run counts on that"
     if tight := [name for name in _LIMITS if _is_tighter(_limit(report, name), getattr(profile, name))]:
         return f"its {tight[0]} is {_limit(report, tight[0])}, and the run counts on more"
     for command in profile.toolchains:

@@ -40,7 +40,7 @@ class Work:
         await settle()
 
     async def _hold(self, name: str) -> None:
-        async with self.slots.take(alone=name.isupper()):
+        async with self.slots.take(exclusive=name.isupper()):
             self.running.add(name)
             try:
                 await self.ends[name].wait()

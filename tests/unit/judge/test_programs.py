@@ -160,7 +160,7 @@ async def test_a_compiler_that_something_else_ended_builds_once_more_and_alone(
     engine = FakeEngine(faults=[ended])
     async with opened(tmp_path, engine) as artifacts:
         assert isinstance(await artifacts.submission(plain_problem(), submitted()), Built)
-    assert [job.alone for job in engine.builds] == [False, True]
+    assert [job.exclusive for job in engine.builds] == [False, True]
 
 
 async def test_a_compiler_that_gets_to_the_hard_stop_twice_has_refused(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ async def test_a_compiler_that_idles_twice_has_refused_and_it_is_remembered(tmp_
         second = await artifacts.submission(plain_problem(), submitted())
     assert isinstance(first, Rejected) and first == second
     assert first.log == "The compiler was stopped: it did nothing for 3 s."
-    assert [job.alone for job in engine.builds] == [False, True]
+    assert [job.exclusive for job in engine.builds] == [False, True]
 
 
 async def test_a_compiler_that_the_machine_killed_twice_is_no_verdict(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ async def test_a_compiler_that_lacked_room_twice_is_not_remembered(tmp_path: Pat
         first = await artifacts.submission(plain_problem(), submitted())
         second = await artifacts.submission(plain_problem(), submitted())
     assert (type(first), type(second)) == (Rejected, Built)
-    assert [job.alone for job in engine.builds] == [False, True, False]
+    assert [job.exclusive for job in engine.builds] == [False, True, False]
 
 
 async def test_a_machine_that_cannot_build_the_control_is_at_fault(tmp_path: Path) -> None:

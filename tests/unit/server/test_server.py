@@ -49,7 +49,7 @@ async def test_a_client_that_prefers_less_gets_no_stream_twice(call: Caller) -> 
 async def test_what_a_server_says_about_itself(call: Caller) -> None:
     status, hello = await call.get("/")
     assert status == 200 and hello["message"].startswith("Piston v3.")
-    assert await call.get("/healthz") == (200, {"status": "ok", "slots": 1})
+    assert await call.get("/healthz") == (200, {"status": "ok", "slots": 1, "exclusive": True})
     _, runtimes = await call.get(f"{API}/runtimes")
     assert {"ioi_eval", "bash", "cms"} <= {each["language"] for each in runtimes}
 

@@ -1,0 +1,156 @@
+"""Jobs that run alone: on a worker of ours, while no other job runs there; elsewhere nobody claims it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import aiohttp
+import msgspec
+import pytest
+from lent import lent
+from support.servers import Server, ServerOptions
+
+from ioi_eval import (
+    EmbeddedEngine,
+    JudgeOptions,
+    Limits,
+    PistonEngine,
+    Problem,
+    Scorer,
+    Store,
+    Submission,
+    Test,
+    discovery,
+)
+from ioi_eval.engines.contract import Profile
+from ioi_eval.engines.embedded import engine as embedded_engine
+from ioi_eval.engines.embedded.packages import LanguagePackage
+from ioi_eval.engines.jobs import piston_api as piston
+from ioi_eval.engines.piston.reports import EndpointReport, merged, why_not
+from ioi_eval.models import Blob, Job, JobFile, JobResult
+
+pytestmark = pytest.mark.once
+
+
+@contextmanager
+def recorded() -> Iterator[list[tuple[str, bool]]]:
+    """Record the starts (+) and ends (-) of jobs in their order, and which jobs are exclusive."""
+    run, events = embedded_engine.run_job, list[tuple[str, bool]]()
+
+    def run_and_record(ground: Any, job: Job, *given: Any) -> Any:
+        events.append(("+", job.exclusive))
+        try:
+            return run(ground, job, *given)
+        finally:
+            events.append(("-", job.exclusive))
+
+    with mock.patch.object(embedded_engine, "run_job", run_and_record):
+        yield events
+
+
+async def test_exclusive_job_overlaps_no_other_job_of_worker(store: Store) -> None:
+    """The worker has two slots, and two clients, neither of which knows of the other's jobs."""
+
+    def job(*, exclusive: bool) -> Job:
+        script = JobFile(name="run", content=Blob.of("sleep 0.2"))
+        return Job(files=(script,), run_timeout=60_000, exclusive=exclusive)
+
+    async with (
+        EmbeddedEngine(store=store, slots=2) as engine,
+        Server(engine, ServerOptions(port=0)) as server,
+        PistonEngine(discovery(server.url), per_endpoint=4) as first,
+        PistonEngine(discovery(server.url), per_endpoint=4) as second,
+    ):
+        assert (await first.profile()).exclusive
+        with recorded() as events:
+            jobs = [job(exclusive=number % 3 == 1) for number in range(6)]
+            await asyncio.gather(*(client.execute(each) for each in jobs for client in (first, second)))
+    running, most = list[bool](), 0
+    for event, exclusive in events:
+        if event == "-":
+            running.remove(exclusive)
+            continue
+        running.append(exclusive)
+        most = max(most, len(running))
+        assert len(running) == 1 or not any(running), "a job ran while an exclusive one did"
+    assert most == 2 and sum(exclusive for _, exclusive in events) == 2 * 4
+
+
+class Seen:
+    """An engine that records jobs with tests. `exclusive`: whether it says that it can run a job alone."""
+
+    def __init__(self, engine: EmbeddedEngine, *, exclusive: bool) -> None:
+        self._engine, self._exclusive, self.slots = engine, exclusive, engine.slots
+        self.jobs = list[tuple[bool, bool]]()  # exclusive, and whether the plan claims that
+
+    @property
+    def packages(self) -> tuple[LanguagePackage, ...]:
+        return self._engine.packages
+
+    async def profile(self) -> Profile:
+        return msgspec.structs.replace(await self._engine.profile(), exclusive=self._exclusive)
+
+    async def execute(self, job: Job) -> JobResult:
+        for file in job.files:
+            if file.name == "plan.json":
+                plan = json.loads(file.content.read())
+                self.jobs.append((job.exclusive, bool(plan.get("alone"))))
+        return await self._engine.execute(job)
+
+
+SEEMS_TO_WAIT = """#include <cstdio>
+#include <unistd.h>
+int main() { if (vfork() == 0) { usleep(3000000); _exit(0); } puts("7"); }
+"""
+
+
+@pytest.mark.parametrize("can", [True, False])
+async def test_repeat_on_server_is_exclusive_only_if_server_can_run_it_alone(store: Store, can: bool) -> None:
+    """A test that only looks like waiting for a disk runs again, alone."""
+    limits = Limits(cpu_time=0.2, wall_time=0.4, memory=1 << 28)
+    tests = (Test(name="1", input=Blob.of(""), answer=Blob.of("7")),)
+    problem = Problem(id="p", limits=limits, tests=tests)
+    options = JudgeOptions(layers=("namespaces", "landlock"))
+    async with EmbeddedEngine(store=store, slots=2) as engine:
+        seen = Seen(engine, exclusive=can)
+        async with Server(seen, ServerOptions(port=0)) as server:
+            there = PistonEngine(discovery(server.url))
+            async with Scorer(there, store=store, options=options, trusted=lent(engine)) as scorer:
+                code = Submission(key="1", problem_id="p", code=SEEMS_TO_WAIT, language="c++")
+                result = await scorer.score(problem, code)
+    assert [test.status for test in result.tests] == ["TLE"]
+    assert seen.jobs == [(False, False), (can, can)]
+
+
+def test_request_names_exclusive_only_for_exclusive_jobs() -> None:
+    job = Job(files=(JobFile(name="run", content=Blob.of("true")),))
+    assert b"exclusive" not in piston.encode_request(job)
+    exclusive = piston.encode_request(msgspec.structs.replace(job, exclusive=True))
+    assert json.loads(exclusive)["exclusive"] is True
+    assert piston.decode_request(exclusive).exclusive
+    with pytest.raises(piston.RefusedRequest, match="exclusive must be a boolean"):
+        piston.decode_request(exclusive.replace(b"true}", b'"yes"}'))
+
+
+def test_jobs_run_alone_only_if_all_servers_can_do_that() -> None:
+    ours = EndpointReport(url="http://a:2000", runtimes=("ioi_eval",), architecture="x", exclusive=True)
+    stock = msgspec.structs.replace(ours, url="http://b:2000", exclusive=False)
+    profile = merged([ours]).profile
+    assert profile.exclusive and not merged([ours, stock]).profile.exclusive
+    assert why_not(profile, ours) == "" and "cannot run a job alone" in why_not(profile, stock)
+
+
+async def test_worker_says_that_it_runs_exclusive_jobs(store: Store) -> None:
+    async with EmbeddedEngine(store=store, slots=1) as engine:
+        for can in (True, False):
+            async with (
+                Server(Seen(engine, exclusive=can), ServerOptions(port=0)) as server,
+                aiohttp.ClientSession(server.url) as session,
+                session.get("/healthz") as reply,
+            ):
+                assert (await reply.json())["exclusive"] is can
