@@ -21,14 +21,7 @@ from ioi_eval.benchmarks.dumps import (
     open_beginning,
     open_dump,
 )
-from ioi_eval.benchmarks.loaded import (
-    BENCHMARKS,
-    Loaded,
-    benchmarks,
-    find_benchmark,
-    load,
-    of_columns,
-)
+from ioi_eval.benchmarks.loaded import BENCHMARKS, Loaded, benchmarks, find_benchmark, load, of_columns
 from ioi_eval.benchmarks.official import Official, read_official
 from ioi_eval.problems.collection import LeftOut
 

@@ -311,7 +311,7 @@ def _without_blanks(value: dict[Any, Any]) -> dict[str, Any]:
 
 # Keys of a header that no score depends on.
 _DESCRIPTIVE_KEYS = frozenset(
-    {"author", "authors", "comment", "description", "keywords", "license", "name", "source", "title", "url"}
+    {"author", "authors", "comment", "description", "keywords", "license", "source", "title", "url"}
 )
 
 

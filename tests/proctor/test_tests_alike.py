@@ -140,7 +140,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def probed(bench: Bench, source: str, folder: Path, **plan: Any) -> list[str]:
-    """What a program prints on each of several tests, whose inputs are equally long and differ in all else."""
+    """Return the output of a program on several tests, whose inputs have the same length only."""
     where = bench.workshop / f"{SECRET}-{folder.name}-{folder.parent.name}"
     where.mkdir()
     where.chmod(0o755)

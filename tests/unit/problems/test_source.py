@@ -416,6 +416,7 @@ def test_a_repeated_key_that_changes_no_score_is_a_note(tmp_path: Path, file: st
         ("x.json", '{"title": "x", "title": "y"}'),
         ("x.yaml", "a: 1\na: 2\n"),
         ("x.yaml", "a: 1\na: '1'\n"),
+        ("x.yaml", "name: x\nname: y\n"),  # an id in some formats
         ("x.yaml", "a:\n  name: x\n  name: y\n"),
     ],
 )
