@@ -94,13 +94,16 @@ def test_strict_type_checkers_take_programs_that_use_the_wheel(tools: Path, tmp_
         call(*checker, "uses_it.py", cwd=project)
 
 
+# The engine takes the system's Python: sandboxes do not show the packages that this environment borrows.
 SCORED_WITHOUT_A_COMPILER = """
 import ioi_eval.engines.embedded.toolchains as toolchains
 toolchains.find_compiler = lambda name="g++", **more: None
-from ioi_eval import score_sync
+from ioi_eval import EmbeddedEngine, Store, score_sync
 from ioi_eval.models import Blob, Problem, Submission, Test
 problem = Problem(id="p", tests=(Test(name="1", input=Blob.of("1\\n"), answer=Blob.of("1\\n")),))
-result = score_sync(problem, Submission(key="1", problem_id="p", code="print(input())", language="python"))
+submission = Submission(key="1", problem_id="p", code="print(input())", language="python")
+store = Store.private()
+result = score_sync(problem, submission, engine=EmbeddedEngine(store=store), store=store)
 print(result.tests[0].status.value, result.confinement["interpreter"])
 """
 
