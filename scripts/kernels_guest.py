@@ -33,7 +33,7 @@ from ioi_eval import EmbeddedEngine, JudgeFailure, JudgeOptions, Scorer, Store
 from ioi_eval.models import BuildLimits, BuildOptions, TaskType
 
 _BUILDS = BuildOptions(
-    limits=BuildLimits(cpu_time=300.0, wall_time=600.0, memory=400 << 20), precompile_after=None
+    limits=BuildLimits(cpu_time=300.0, wall_time=600.0, memory=400 << 20), precompile=False
 )
 _PAIRED = (TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS)
 

@@ -29,6 +29,7 @@ struct Spec {
   long uid = 0;
   int report = STDERR_FILENO, leash = -1;
   bool allow_unconfined = false;
+  bool proc = true;  // without it no file that is open has a name, and no other process is seen
 };
 
 void read_profile(const std::string& name, process::Program& program) {
@@ -57,6 +58,7 @@ Spec read_spec(const json::Value& value) {
       spec.program.proc_of_box = true;  // never the machine's
     else
       spec.readable.push_back(place);
+  spec.proc = value.at("proc").boolean_or(true, "proc");
   read_profile(value.at("profile").as_text("profile"), spec.program);
   // For scripts; what they start a proctor for does without.
   if (spec.program.nests) spec.readable.push_back("/dev/zero");
@@ -181,7 +183,7 @@ std::string run_box(Spec& spec) {
   spec.program.folder = ".";
   spec.program.folder_writable = true;
   spec.program.tmp_size = "1g";
-  spec.program.proc = true;
+  spec.program.proc = spec.proc;
   spec.program.threads = true;
   if (!room.pid) {  // there is no /tmp of its own
     set_variable(spec.program.env, "TMPDIR", spec.dir);

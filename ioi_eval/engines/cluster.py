@@ -16,8 +16,6 @@ from itertools import chain
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-import msgspec
-
 from ioi_eval.engines.contract import Change, JobsWait, OnServer, Profile, ServerChanged, ignore
 from ioi_eval.model.doing import at
 from ioi_eval.model.errors import (
@@ -343,23 +341,12 @@ def _some(names: Iterable[str]) -> str:
 
 
 def offers_of(there: Iterable[Mapping[str, Toolchain]]) -> dict[str, tuple[Toolchain, ...]]:
-    """Return the toolchains of all machines by command, each once.
-
-    A quicker linker is used where all of them have it, for a build may be made by any.
-    """
+    """Return the toolchains of all machines by command, each once."""
     found = dict[str, dict[str, Toolchain]]()
-    linkers = dict[str, set[str]]()
     for tools in there:
         for command, tool in tools.items():
             found.setdefault(command, {})[tool.identity] = tool
-            linkers.setdefault(command, set()).add(tool.linker)
-    return {
-        command: tuple(
-            tool if len(linkers[command]) == 1 else msgspec.structs.replace(tool, linker="")
-            for tool in tools.values()
-        )
-        for command, tools in found.items()
-    }
+    return {command: tuple(tools.values()) for command, tools in found.items()}
 
 
 def differing(there: Sequence[Mapping[str, Toolchain]]) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import QUICK_LINKER, Built, Condition, Rejected
+from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.embedded.box import is_noexec
 from ioi_eval.engines.embedded.boxes import (
     NOEXEC_REMEDY,
@@ -34,16 +34,13 @@ from ioi_eval.engines.embedded.toolchains import (
     Interpreter,
     find_compiler,
     interpreters,
-    quick_linker,
     seen_in_a_box,
     toolchains,
 )
-from ioi_eval.engines.jobs.build import Shelf
-from ioi_eval.engines.jobs.headers import empty_recipe, header_recipe
+from ioi_eval.engines.jobs.headers import BIG, empty_recipe, header_recipe
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
 from ioi_eval.model.languages import LANGUAGES, MAIN_MODULES, find
-from ioi_eval.model.options import BuildOptions
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders
 
@@ -73,7 +70,6 @@ async def conditions(
         lambda: compiler(found, there),
         lambda: newest_standard(found),
         lambda: static_libraries(found),
-        lambda: linkers(found),
         lambda: headers(found, store),
         lambda: pythons(tools.get("python3"), folders),
         lambda: others(tools),
@@ -167,37 +163,16 @@ def static_libraries(found: Toolchain | None) -> list[Condition]:
     ]
 
 
-def linkers(found: Toolchain | None) -> list[Condition]:
-    """Report the linker of submissions: the compiler's own does as well, and takes longer."""
-    if found is None:
-        return []
-    quick = quick_linker(found).rpartition(" ")[0]
-    detail = f"{quick} for submissions in C and C++" if quick else f"g++'s own: no {QUICK_LINKER} works here"
-    return [Condition(name="linker", ok=True, detail=detail)]
-
-
 def headers(found: Toolchain | None, store: Store) -> list[Condition]:
-    """Report the big header as it is kept for builds, precompiled by this very compiler."""
+    """Report for which standards the big header is kept, precompiled by this very compiler."""
     if found is None:
         return []
-    language, shelf = find("c++"), Shelf(store)
-    kept, early = list[str](), list[str]()
-    for standard in dict.fromkeys(standard for _, standard in language.dialects):
-        recipe = empty_recipe(language, standard)
-        if store.get(header_recipe(recipe).key(platform.machine(), found)) is None:
-            continue
-        kept.append(standard)
-        proof = shelf.early(recipe, platform.machine(), found)
-        if isinstance(proof, Built):
-            early.append(f"{standard} with its templates made early: {proof.artifact.read().decode()}")
-        elif isinstance(proof, Rejected):
-            reason = proof.log.strip().splitlines() or ["g++ makes no such header"]
-            early.append(f"{standard} without templates made early: {reason[-1]}")
-    shelf.close()
-    detail = "; ".join([f"{language.header}, precompiled for {', '.join(kept)}", *early])
-    if not kept:
-        after = BuildOptions().precompile_after
-        detail = f"none yet; {language.header} is precompiled beside the work after {after} builds"
+    kept = [
+        standard
+        for standard in dict.fromkeys(standard for _, standard in find("c++").dialects)
+        if store.get(header_recipe(empty_recipe(find("c++"), standard)).key(platform.machine(), found))
+    ]
+    detail = f"{BIG[0]}, precompiled for {', '.join(kept)}" if kept else "none yet; made beside the work"
     return [Condition(name="C++ headers", ok=True, detail=detail)]
 
 

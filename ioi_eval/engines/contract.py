@@ -25,8 +25,8 @@ from ioi_eval.rules.plan import PlannedTest
 SUBMISSION = "submission"
 GENERATED = "generated"  # runs a package's own program, as a build does
 KEY_VERSION = 1
-HEADER, WRAPPER = "header", "wrapper.hpp"  # a recipe's big header, precompiled, and the source of that
-BROUGHT_HEADERS = "IOI_EVAL_HEADERS"  # names the folder of those that a server's package brings
+HEADER, WRAPPER = "header", "wrapper.hpp"  # a precompiled header, and its source
+BROUGHT_HEADERS = "IOI_EVAL_HEADERS"  # the variable that names the folder of those in a server's package
 # A copy of the first is in that folder, by the second name: they were made of this version of the C library.
 LIBRARY_HEADER, BROUGHT_LIBRARY = "/usr/include/features.h", "features.h.of"
 DRIVERS = frozenset({"g++", "gcc"})  # commands that link what they compile
@@ -117,15 +117,10 @@ class Recipe(Value):
     control: NamedBlob  # a program that any working compiler takes: tells broken machines from broken sources
     limits: BuildLimits
     refusals: tuple[int, ...] = (1,)  # exit codes of the command for an error in the source
-    header: str = ""  # the language's big header, worth having precompiled; empty: there is none
-    precompile: tuple[str, ...] = ()  # the command that precompiles it with the same flags
+    precompile: tuple[str, ...] = ()  # the command that precompiles a header with the same flags; empty: none
     shared: str = ""  # the name of a source that many builds have in common; empty: there is none
-    any_linker: bool = False  # the program behaves alike whichever linked it
     acts: bool = False  # the source may do to its build what it likes: only another one shows who is at fault
     proctor: Blob | None = None  # confines the build, where the engine does not; it changes nothing else
-    uncommented: Blob | None = (
-        None  # the main source without comments, if nothing but them tells the two apart
-    )
 
     @property
     def main(self) -> NamedBlob:
@@ -136,20 +131,13 @@ class Recipe(Value):
         """The toolchain's command, by which engines know it."""
         return self.command[0]
 
-    def without_comments(self) -> Recipe | None:
-        """Return the build that sources share which differ in comments alone, if there is one."""
-        if self.uncommented is None:
-            return None
-        main = msgspec.structs.replace(self.main, content=self.uncommented)
-        return msgspec.structs.replace(self, sources=(*self.sources[:-1], main), uncommented=None)
-
-    def linker(self, toolchain: Toolchain) -> str:
-        """Return the identity of the linker that is tried before the compiler's own. Empty: none is."""
-        return toolchain.linker if self.any_linker else ""
+    @property
+    def sees_proc(self) -> bool:
+        """True unless the compiler is one that needs no /proc, so that sources can name no open file."""
+        return self.tool not in DRIVERS
 
     def key(self, architecture: str, toolchain: Toolchain) -> str:
-        linker = self.linker(toolchain)
-        return artifact_key(self.kind, architecture, toolchain, self.command, self.sources, linker)
+        return artifact_key(self.kind, architecture, toolchain, self.command, self.sources)
 
     def keys(self, profile: Profile) -> tuple[str, ...]:
         """Return the artifact's key for each toolchain that may build it."""
@@ -162,7 +150,6 @@ def artifact_key(
     toolchain: Toolchain,
     command: Iterable[str],
     sources: Iterable[NamedBlob | JobFile],
-    linker: str = "",
 ) -> str:
     """docs/protocol.md, artifact key."""
     document = {
@@ -172,7 +159,6 @@ def artifact_key(
         "toolchain": toolchain.identity,
         "command": tuple(command),
         "sources": sorted([source.name, source.content.sha256] for source in sources),
-        **({"linker": [linker, *LINKING]} if linker else {}),
     }
     return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()
 
@@ -184,7 +170,6 @@ class Built(Value):
     log: str = ""
     compiler: str = ""
     toolchain: str = ""  # the identity of what built it
-    linker: str = ""  # what was tried before the compiler's own; empty: nothing
     confinement: Mapping[str, Any] = {}  # where the build brought its own proctor
 
 
@@ -464,25 +449,3 @@ class Cluster(Protocol):
 def cluster_of(engine: Engine | Transport) -> Cluster | None:
     """Return the engine's servers to watch; None where it stands on none."""
     return engine if isinstance(engine, Cluster) else None
-
-
-# --- a linker that is quicker than the compiler's own ------------------------------------------------
-
-
-QUICK_LINKER, MACHINE = "ld.gold", "x86_64"
-# No submission is compiled for optimization by the linker. The compiler's own linker has words about a stack
-# that runs, and lets no constant run; gold does both only if it is asked.
-LINKING = ("-fuse-ld=gold", "-fno-use-linker-plugin", "-Wl,-warn-execstack", "-Wl,-rosegment")
-# What a log has if a linker said anything: its own name, its caller's, an object's or an archive's member.
-LINKERS_WORDS = r"collect2|ld\.gold|\.o[:)]"
-WORKS = "works"
-TRIAL = f"""#include <stdio.h>
-static __thread int own = 1;
-#ifdef __cplusplus
-static int thrown() {{ try {{ throw own; }} catch (int caught) {{ return caught; }} }}
-#else
-static int thrown(void) {{ return own; }}
-#endif
-int main(void) {{ return thrown() == 1 ? puts("{WORKS}") < 0 : 1; }}
-"""
-"""A program in C and C++ that prints `WORKS` if it was linked well."""

@@ -344,7 +344,6 @@ def _with_build(
         repairs=submission.repairs,
         compile_output=built.log,
         compiler=built.compiler,
-        linker=built.linker if isinstance(built, Built) else "",
         confinement={**confinement, _BUILD: built.confinement} if built.confinement else confinement,
     )
 

@@ -22,7 +22,6 @@ from ioi_eval.model.values import (
     Submission,
     TaskType,
 )
-from ioi_eval.rules.cpp_text import only_compiles, without_comments
 from ioi_eval.rules.languages import grader_name, grader_of, suffixes
 from ioi_eval.rules.limits import MOST_SOURCE
 from ioi_eval.store.compiling import proctor_arguments
@@ -95,17 +94,11 @@ class Sources:
         size = sum(file.content.size for file in submission.files) + len(data)
         if size > MOST_SOURCE:
             raise JobRejected(f"the source has {size} bytes, and {MOST_SOURCE} are the most that is taken")
-        plain = None
-        if self._language.command == "g++" and not submission.files:
-            standard = self._language.standard or self._standard or self._language.default_standard
-            plain = without_comments(text, standard)
         texts = (data, *(file.content.read() for file in submission.files)) if self._language.acts else ()
         return msgspec.structs.replace(
             recipe,
             acts=any(re.search(self._language.acts.encode(), each) for each in texts),
             sources=(*recipe.sources[:-1], NamedBlob(name=recipe.main.name, content=Blob.of(data))),
-            any_linker=recipe.any_linker and only_compiles(data.decode(errors="replace")),
-            uncommented=None if plain is None or plain == text else Blob.of(plain),
         )
 
     def _with(self, files: Sequence[NamedBlob]) -> Recipe:
@@ -147,13 +140,8 @@ class Sources:
             control=_control(language),
             limits=self._limits,
             refusals=language.refusals,
-            header=language.header,
-            precompile=language.precompile(WRAPPER, HEADER, self._standard),
+            precompile=() if files else language.precompile(WRAPPER, HEADER, self._standard),
             shared="" if files or language.command not in DRIVERS else grader,
-            any_linker=language.command in DRIVERS
-            and all(
-                only_compiles(file.content.read().decode(errors="replace")) for file in (*beside, *further)
-            ),
         )
 
     def _own(self, files: Sequence[NamedBlob]) -> Iterator[NamedBlob]:

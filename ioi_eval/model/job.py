@@ -49,6 +49,7 @@ class Job(Value):
     )
     ahead: tuple[Ahead, ...] = ()
     exclusive: bool = False  # the engine runs no other job meanwhile; only for profiles with `exclusive`
+    without_proc: bool = False  # its programs see no /proc, and so name no open file and no other process
     made_for: Mapping[str, tuple[str, ...]] = {}  # command -> identities of toolchains, one of which it needs
     stands: Stands | None = None
 
@@ -122,14 +123,17 @@ class Ended(Value):
         )
 
 
-class Ahead(Value):
-    """A file that makes jobs quicker and changes nothing else, for workers to make and to keep."""
+PRECOMPILED = ".gch"
+"""What the name of a precompiled header ends in. Where there is no room to show it, a job does without."""
 
-    name: str
-    key: str  # of all that it is made from
-    made_by: Job  # of the file that stays
-    after: int  # jobs there that would have been quicker
-    beside: tuple[JobFile, ...] = ()  # files without which it is of no use
+
+class Ahead(Value):
+    """A file that makes jobs quicker and changes nothing else. Workers make it and keep it."""
+
+    name: str  # the file's last name; its folder in a job is a secret of that job
+    key: str  # hash of everything that it is made from
+    made_by: Job
+    sights: int  # how many jobs that could use it are seen before it is made
 
 
 class JobResult(Value):
@@ -160,7 +164,6 @@ class Toolchain(Value):
     read: tuple[str, ...] = ()  # what a box must be shown of it, beyond the system's folders
     modules: tuple[str, ...] | None = None  # of a Python, which of model/languages.py it has; None: unknown
     refusal: str = ""  # why it judges no submission, as a sentence; empty: it judges them
-    linker: str = ""  # the identity of a quicker one than its own, where that works; no part of its own
 
     @property
     def name(self) -> str:

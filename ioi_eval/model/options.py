@@ -124,5 +124,4 @@ class BuildLimits(Value):
 class BuildOptions(Value):
     limits: BuildLimits = BuildLimits()
     attempts: int = 4  # of one job, where the engine and not the job is at fault
-    precompile_after: int | None = 8  # builds with the same flags; None: precompile no header and no grader
-    usual_linker: bool = False  # the compiler's own, also where a quicker one links submissions
+    precompile: bool = True  # headers that sources begin with, and graders

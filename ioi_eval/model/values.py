@@ -438,7 +438,6 @@ class SubmissionResult(Value):
     repairs: tuple[str, ...] = ()
     checker: str = ""
     compiler: str = ""
-    linker: str = ""  # what was tried before the compiler's own; empty: nothing
     confinement: Mapping[str, Any] = {}
     program_sha256: str = ""  # equal for programs that must get the same result; empty: nobody asked
     repeats: str = ""  # the key of an equal submission that was judged for this one, too

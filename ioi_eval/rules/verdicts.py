@@ -302,7 +302,7 @@ _SIGNS_OF_A_CRASH = re.compile(
 )
 _SIGNS_OF_A_LACK = re.compile("No such file or directory|Could not (?:find|load) module|Can't find unit")
 _TOO_LARGE = re.compile("File size limit exceeded|File too large|file truncated")
-_TEMPORARY_NAME = re.compile(r"/tmp/cc[A-Za-z0-9]{6}(?=\.)")
+_TEMPORARY_NAME = re.compile(r"(?<![\w.])/(?:[\w.-]+/)+cc[A-Za-z0-9]{6}(?=\.)")  # a box may have no /tmp
 # What compilers and runtimes say of every program, before they come to this one: Go, PyPy, Kotlin's Java.
 _PREAMBLE = re.compile(
     r"^(?:# command-line-arguments|Warning: cannot find your CPU .*|OpenJDK .* warning: .*)\n?", re.MULTILINE
@@ -337,7 +337,7 @@ def ending(ended: Ended, refusals: Collection[int] = (1,)) -> Ending:
 def lacked_room(ended: Ended) -> bool:
     """Return True where a compiler says that it lacked room, memory or processes: others may have had them.
 
-    A source can make it say so. That buys it a build alone, and that its outcome is not remembered.
+    A source can make it say so. That buys it only that its outcome is not remembered.
     """
     return _SIGNS_OF_NO_ROOM.search(ended.stdout) is not None
 

@@ -1,8 +1,7 @@
 """The package `ioi_eval` for Piston servers: a folder as if installed, or an index to install it from.
 
-It may bring a compiler, and `bits/stdc++.h` precompiled by that one, or else by this machine's: as it is, and
-with its templates made early where that is proven to change no program. A compiler takes only what the very
-same one has made; any other reads the header as it is.
+It may bring a compiler, and `bits/stdc++.h` precompiled by that one, or else by this machine's. A compiler
+takes only what the very same one has made; any other reads the header as it is.
 """
 
 from __future__ import annotations
@@ -19,32 +18,19 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Recipe
+from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
 from ioi_eval.engines.embedded.toolchains import find_command
-from ioi_eval.engines.jobs.headers import (
-    CHECKER,
-    EARLY,
-    Proof,
-    Trial,
-    brought_early,
-    checker_recipe,
-    early_recipe,
-    empty_recipe,
-    header_recipe,
-    trials,
-)
+from ioi_eval.engines.jobs.headers import BIG, empty_recipe, header_file, header_recipe
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import Language, find
-from ioi_eval.model.values import Blob, Value
+from ioi_eval.model.values import Value
 from ioi_eval.store.resources import piston
 
 SERVERS_PLACE = "/piston/packages"  # where a server sees the folder, wherever it lies here
@@ -146,7 +132,7 @@ def _files(info: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
 
 @contextmanager
 def _precompiled(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path]:
-    """A folder with the big header for each standard. A compiler finds the one that it can take."""
+    """Yield a folder with the big header for each standard: `gnu++20/bits/stdc++.h.gch`."""
     if prefix is not None and not (prefix / "bin").is_dir():
         remedy = "Name the folder that has a compiler's bin/ as compiler=FOLDER"
         raise InputError("there is no bin/ in it", where=os.fspath(prefix), remedy=remedy)
@@ -159,9 +145,7 @@ def _precompiled(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path
         chosen[language.standard] = language
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
         for language in chosen.values():
-            headers = _Headers(language, prefix and prefix.resolve(), Path(folder))
-            headers.add_usual()
-            headers.add_early()
+            _precompile(language, prefix and prefix.resolve(), Path(folder))
         if chosen:  # a compiler checks that a header is its own, and not which C library that one has read
             shutil.copyfile(LIBRARY_HEADER, Path(folder, BROUGHT_LIBRARY))
         for path in (Path(folder), *Path(folder).rglob("*")):  # jobs have a user of their own
@@ -169,86 +153,33 @@ def _precompiled(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path
         yield Path(folder)
 
 
-class _Headers:
-    """The big header for a standard, made in a folder with the flags that submissions have."""
-
-    def __init__(self, language: Language, prefix: Path | None, folder: Path) -> None:
-        found = find_command(language.command) if prefix is None else prefix / "bin" / language.command
-        if found is None or not found.is_file():
-            words = f"there is no {language.command} that could precompile"
-            raise InputError(words, where=os.fspath(prefix or ""), field="headers", remedy=language.remedy)
-        self._tool, self._language, self._folder = os.fspath(found), language, folder
-        self._libraries = "" if prefix is None else f"{prefix}/lib64:{prefix}/lib"
-        self._recipe = empty_recipe(language, tool=self._tool)
-
-    def add_usual(self) -> None:
-        header, words = self._make(header_recipe(self._recipe))
-        if header is None:
-            short = " ".join(words.split())[:400]
-            raise InputError(
-                f"{self._tool} cannot precompile {self._language.header}: {short}", field="headers"
-            )
-        self._add(f"{self._language.header}.gch/{self._language.standard}", header)
-        self._add(self._language.header, f"#include_next <{self._language.header}>\n".encode())
-
-    def add_early(self) -> None:
-        """Add the early header, where it is proven now that no program of the corpus is another one by it."""
-        standard, header = self._language.standard, self._language.header
-        checker, _ = self._make(checker_recipe(self._recipe))
-        early, words = (
-            (None, "") if checker is None else self._make(early_recipe(self._recipe, Blob.of(checker)))
+def _precompile(language: Language, prefix: Path | None, folder: Path) -> None:
+    """Make the big header for a standard, with the flags that submissions have."""
+    found = find_command(language.command) if prefix is None else prefix / "bin" / language.command
+    if found is None or not found.is_file():
+        words = f"there is no {language.command} that could precompile"
+        raise InputError(words, where=os.fspath(prefix or ""), field="headers", remedy=language.remedy)
+    recipe = header_recipe(empty_recipe(language, tool=os.fspath(found)))
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as work:
+        for source in recipe.sources:
+            Path(work, source.name).write_bytes(source.content.read())
+        libraries = "" if prefix is None else f"{prefix}/lib64:{prefix}/lib"
+        done = subprocess.run(
+            recipe.command,
+            cwd=work,
+            env={"PATH": _PATH, "LD_LIBRARY_PATH": libraries, "LANG": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
         )
-        if checker is None or early is None or words:
-            _LOG.info("%s: this compiler makes no templates of %s early", standard, header)
-            return
-        self._add(CHECKER, checker)
-        self._add(f"{EARLY}/{standard}/{header}.gch", early)
-        self._add(f"{EARLY}/{standard}/{header}", f"#include_next <{header}>\n".encode())
-        _LOG.info("%s: proving that templates made early change no program: about a minute", standard)
-        options, proof = brought_early(os.fspath(self._folder), standard, header), Proof()
-        with ThreadPoolExecutor(os.cpu_count()) as threads:
-            for outcome in threads.map(partial(self._try, options), trials(self._recipe)):
-                proof.take(*outcome)
-        _LOG.info("%s: %s", standard, proof)
-        if not proof.holds:
-            shutil.rmtree(self._folder / EARLY / standard)
-
-    def _try(self, early: Sequence[str], trial: Trial) -> tuple[Trial, Blob | None, Blob | None]:
-        """Build a program both ways. None: nothing came of it, or the compiler had words."""
-        usual, by_early = (
-            self._make(
-                msgspec.structs.replace(trial.usual, command=(self._tool, *way, *trial.usual.command[1:]))
-            )
-            for way in (("-I", os.fspath(self._folder)), early)
-        )
-        return trial, _silent(*usual), _silent(*by_early)
-
-    def _make(self, recipe: Recipe) -> tuple[bytes | None, str]:
-        """Return what came of a recipe, and the compiler's words."""
-        with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
-            for source in recipe.sources:
-                Path(folder, source.name).write_bytes(source.content.read())
-            done = subprocess.run(
-                recipe.command,
-                cwd=folder,
-                env={"PATH": _PATH, "LD_LIBRARY_PATH": self._libraries, "LANG": "C.UTF-8"},
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-            )
-            output = Path(folder, recipe.output)
-            there = done.returncode == 0 and output.is_file()
-            return output.read_bytes() if there else None, done.stdout + done.stderr
-
-    def _add(self, name: str, content: bytes) -> None:
-        place = self._folder / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
-
-
-def _silent(content: bytes | None, words: str) -> Blob | None:
-    return None if content is None or words else Blob.of(content)
+        output = Path(work, recipe.output)
+        if done.returncode != 0 or not output.is_file():
+            short = " ".join((done.stdout + done.stderr).split())[:400]
+            raise InputError(f"{found} cannot precompile {BIG[0]}: {short}", field="headers")
+        target = folder / language.standard / header_file(BIG)
+        target.parent.mkdir(parents=True)
+        shutil.copyfile(output, target)
 
 
 def _replace(target: Path, source: Path) -> None:

@@ -98,7 +98,7 @@ class Server:
         about = (
             version("ioi-eval"),
             profile.architecture,
-            tuple(sorted((tool.path, tool.identity, tool.linker) for tool in profile.toolchains.values())),
+            tuple(sorted((tool.path, tool.identity) for tool in profile.toolchains.values())),
             tuple(sorted((package.language, package.version) for package in self._engine.packages)),
             profile.proctor.sha256 if profile.proctor is not None else "",
             self._options.limits(),

@@ -82,7 +82,6 @@ RESULT_COLUMNS = frozenset(
         "repairs",
         "checker",
         "compiler",
-        "linker",
         "confinement",
     }
 )
@@ -165,7 +164,6 @@ def _row(
         "repairs": result.repairs,
         "checker": result.checker,
         "compiler": result.compiler,
-        "linker": result.linker,
         "confinement": result.confinement,
     }
     # Fields of published result sets and no other, so that sets can be put together.
@@ -324,7 +322,6 @@ class _Judged(msgspec.Struct):
     checker: str
     compiler: str
     confinement: dict[str, Any]
-    linker: str | None = None
     submission_sha256: str | None = None
     program_sha256: str | None = None
     repeats: str | None = None
@@ -368,7 +365,6 @@ def result_of(row: Mapping[str, Any]) -> SubmissionResult:
         repairs=judged.repairs,
         checker=judged.checker,
         compiler=judged.compiler,
-        linker=judged.linker or "",
         confinement=judged.confinement,
         program_sha256=judged.program_sha256 or "",
         repeats=judged.repeats or "",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,10 +18,7 @@ from pathlib import Path
 from ioi_eval import EmbeddedEngine, Scorer, Store, Submission
 from ioi_eval.models import Blob, BuildOptions, Problem, Test, Verdict
 
-FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-static", "-s")
-# As the judge links where there is gold.
-GOLD = ("-fuse-ld=gold", "-fno-use-linker-plugin", "-Wl,-warn-execstack", "-Wl,-rosegment")
-LINKING = GOLD if shutil.which("ld.gold") else ()
+FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-static", "-s")
 ALONE, OURS, TEST = "g++ alone", "ours", "its test"
 ROUNDS = 4
 LINE = re.compile(r"^\s*[\d.]+%\s+(\d+)\s+(\S.*?)\s*$")
@@ -35,7 +31,7 @@ def source(number: int) -> str:
 async def build(store: Store, first: int, builds: int) -> None:
     """Judge distinct programs on one test, which they pass."""
     problem = Problem(id="one", tests=(Test(name="1", input=Blob.of(""), answer=Blob.of("1\n")),))
-    options = BuildOptions(precompile_after=None)
+    options = BuildOptions(precompile=False)
     async with Scorer(EmbeddedEngine(store=store, slots=1), store=store, builds=options) as scorer:
         for number in range(first, first + builds):
             own = Submission(key="k", problem_id="one", code=source(number), language="c++20")
@@ -43,10 +39,10 @@ async def build(store: Store, first: int, builds: int) -> None:
             assert [test.status for test in result.tests] == [Verdict.AC], result
 
 
-def compile_alone(folder: Path, first: int, builds: int, linking: tuple[str, ...]) -> None:
+def compile_alone(folder: Path, first: int, builds: int) -> None:
     for number in range(first, first + builds):
         (folder / "submission.cpp").write_text(source(number))
-        command = ["g++", *FLAGS, *linking, "-o", "submission", "submission.cpp"]
+        command = ["g++", *FLAGS, "-o", "submission", "submission.cpp"]
         subprocess.run(command, cwd=folder, check=True)
         subprocess.run(["./submission"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
@@ -101,7 +97,7 @@ def main() -> None:
     if kind in (OURS, TEST):  # the programs of the one are built when the other comes
         asyncio.run(build(Store(Path(folder, "store")), int(first), int(builds)))
     else:
-        compile_alone(Path(folder), int(first), int(builds), LINKING)
+        compile_alone(Path(folder), int(first), int(builds))
 
 
 if __name__ == "__main__":

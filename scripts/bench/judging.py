@@ -28,7 +28,7 @@ from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.classic import run_classic
 from ioi_eval.models import BuildOptions, Problem, Submission
 
-FLAGS = ["-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-static", "-s"]
+FLAGS = ["-DEVAL", "-std=gnu++20", "-O2", "-static", "-s"]
 HERE = Path(__file__).parent
 CORES = len(os.sched_getaffinity(0))
 
@@ -86,15 +86,11 @@ class Bench:
     def scorer(
         self,
         *,
-        precompile: int | None,
+        precompile: bool,
         slots: int = CORES,
-        store: Store | None = None,
-        usual_linker: bool = False,
     ) -> Scorer:
-        store = store or self.store
-        self.engine = EmbeddedEngine(store=store, slots=slots)  # of the scorer opened last
-        builds = BuildOptions(precompile_after=precompile, usual_linker=usual_linker)
-        return Scorer(self.engine, store=store, builds=builds)
+        self.engine = EmbeddedEngine(store=self.store, slots=slots)  # of the scorer opened last
+        return Scorer(self.engine, store=self.store, builds=BuildOptions(precompile=precompile))
 
     async def ours(self, scorer: Scorer, task: Problem, work: Iterable[Submission]) -> float:
         async def one(submission: Submission) -> None:
@@ -140,18 +136,10 @@ async def throughput(bench: Bench, rounds: int) -> None:
     for checker in (False, True):
         kind = "a checker" if checker else "white-diff"
         task = problem(bench.folder / "tests", bench.tests, checker=checker)
-        checker_seconds, big = bench.build_checker() if checker else 0.0, len(bench.headers) == 1
-        # Headers are made before anything is timed: they last across runs.
-        own = Store(bench.folder / "early")
-        await settle(bench, task, bench.store, 1 if big else 0)
-        await settle(bench, task, own, 2 if big else 0)
-        async with (
-            bench.scorer(precompile=None, usual_linker=True) as plain,
-            bench.scorer(precompile=10**6 if big else 0, usual_linker=True) as usual,
-            bench.scorer(precompile=0, store=own, usual_linker=True) as slowly,
-            bench.scorer(precompile=0, store=own) as quick,
-        ):
-            ours = (plain, usual, slowly, quick)
+        checker_seconds = bench.build_checker() if checker else 0.0
+        await settle(bench, task)  # headers last across runs
+        async with bench.scorer(precompile=False) as plain, bench.scorer(precompile=True) as quick:
+            ours = (plain, quick)
             for scorer in ours:
                 await scorer.prepare(task)
                 await bench.ours(scorer, task, bench.fresh(2))
@@ -174,9 +162,7 @@ async def throughput(bench: Bench, rounds: int) -> None:
         names = (
             "bare loop",
             "bare loop, precompiled header",
-            "ours, no header, usual linker",
-            "ours, usual header and linker",
-            "ours, but for the linker",
+            "ours, no header",
             "ours, as it comes",
         )
         for name, taken in zip(names, found, strict=True):
@@ -185,7 +171,7 @@ async def throughput(bench: Bench, rounds: int) -> None:
         row("classic shape", 1 / slow, found[0].clock / total / slow)
         print(
             f"  ours to the classic shape: {slow * total / found[2].clock:.0f} times, "
-            f"{slow * total / found[5].clock:.0f} as it comes"
+            f"{slow * total / found[3].clock:.0f} as it comes"
         )
 
 
@@ -193,16 +179,14 @@ async def one_way(bench: Bench, scorer: Scorer, task: Problem) -> float:
     return await bench.ours(scorer, task, bench.fresh(bench.count))
 
 
-async def settle(bench: Bench, task: Problem, store: Store, big_headers: int) -> None:
-    """Build until so many big headers are kept, the second one proven; of own includes, some seconds."""
-    async with bench.scorer(precompile=0, store=store) as scorer:
-        for _ in range(60 if big_headers else 8):
-            sizes = [path.stat().st_size for path in store.root.rglob("artifact")]
-            proven = big_headers < 2 or any(size < 200 for size in sizes)
-            if big_headers and proven and sum(size > 90 << 20 for size in sizes) >= big_headers:
+async def settle(bench: Bench, task: Problem) -> None:
+    """Build until the header is kept, before anything is timed."""
+    async with bench.scorer(precompile=True) as scorer:
+        for _ in range(60):
+            if any(path.stat().st_size > 20 << 20 for path in bench.store.root.rglob("artifact")):
                 return
             await bench.ours(scorer, task, bench.fresh(2))
-            await asyncio.sleep(1)
+            await asyncio.sleep(0.5)
 
 
 def row(name: str, rate: float, ratio: float, more: str = "") -> None:
@@ -214,7 +198,7 @@ async def added_cost(bench: Bench, rounds: int) -> None:
     tests = 400
     task = problem(bench.folder / "tests", tests, checker=False)
     work = bench.fresh(1)
-    async with bench.scorer(precompile=None, slots=1) as scorer:
+    async with bench.scorer(precompile=False, slots=1) as scorer:
         await bench.ours(scorer, task, work)
 
         async def bare() -> float:

@@ -159,9 +159,8 @@ def fresh(
 # --- C++, in each of the ways that the judge builds it -----------------------------------------------
 
 _WAYS = {
-    "as it comes": BuildOptions(precompile_after=0),
-    "the compiler's own linker": BuildOptions(precompile_after=0, usual_linker=True),
-    "and nothing made ahead": BuildOptions(precompile_after=None, usual_linker=True),
+    "as it comes": BuildOptions(),
+    "nothing made ahead": BuildOptions(precompile=False),
 }
 
 
@@ -216,7 +215,7 @@ async def ways(column: str, number: int, rounds: int) -> None:
 
 def _by_gpp(folder: Path, code: str, pairs: Sequence[tuple[str, str]]) -> None:
     (folder / "one.cpp").write_text(code)
-    flags = ("-std=gnu++20", "-O2", "-pipe", "-static", "-s")
+    flags = ("-std=gnu++20", "-O2", "-static", "-s")
     subprocess.run(["g++", *flags, "-o", "one", "one.cpp"], cwd=folder, check=True)
     for given, wanted in pairs:
         done = subprocess.run([folder / "one"], input=given, capture_output=True, text=True, timeout=10)

@@ -89,19 +89,19 @@ async def of_judging(workshop: Path) -> AsyncIterator[dict[str, Measure]]:
     task, work = problem(bench.folder / "tests", TESTS, checker=False), bench.fresh(1)
     few = problem(bench.folder / "tests", 10, checker=False)
 
-    def scorer(precompile: int | None, name: str) -> Scorer:
+    def scorer(precompile: bool, name: str) -> Scorer:
         store = Store(workshop / name)
         return Scorer(
             EmbeddedEngine(store=store, slots=1),
             store=store,
-            builds=BuildOptions(precompile_after=precompile),
+            builds=BuildOptions(precompile=precompile),
         )
 
     async def bare() -> None:
         bench.bare(checker=False, compiling=False, cores=1, tests=TESTS)
 
-    async with scorer(None, "plain") as plain, scorer(0, "ahead") as ahead:
-        for _ in range(8):  # until what is made ahead is made, and proven
+    async with scorer(False, "plain") as plain, scorer(True, "ahead") as ahead:
+        for _ in range(8):  # until the header is there
             await bench.ours(ahead, few, bench.fresh(2))
             await asyncio.sleep(1)
         yield {

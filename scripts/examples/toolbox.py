@@ -21,7 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 PROBLEMS = ROOT / "examples" / "problems"
 OUTPUT_LIMIT = 64 << 20
-FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-static", "-s")
+FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-static", "-s")
 
 
 def package_source(name: str) -> Path:

@@ -25,13 +25,9 @@ from ioi_eval.models import BuildLimits, BuildOptions, CheckerLimits, TaskType
 
 ENGINES = ("embedded", "worker")
 MIXTURES = {"everything": EVERYTHING, "Landlock alone": LANDLOCK_ALONE, "namespaces alone": NAMESPACES_ALONE}
-BUILDS = BuildOptions(
-    limits=BuildLimits(cpu_time=0.6, wall_time=60.0, memory=300 << 20), precompile_after=None
-)
+BUILDS = BuildOptions(limits=BuildLimits(cpu_time=0.6, wall_time=60.0, memory=300 << 20), precompile=False)
 # All programs are one here, and a busy machine is slow.
-_PATIENT = BuildOptions(
-    limits=BuildLimits(cpu_time=8.0, wall_time=120.0, memory=400 << 20), precompile_after=None
-)
+_PATIENT = BuildOptions(limits=BuildLimits(cpu_time=8.0, wall_time=120.0, memory=400 << 20), precompile=False)
 BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
 SUCCEEDED = "**succeeded**"
 

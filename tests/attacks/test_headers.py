@@ -1,30 +1,203 @@
-"""Precompiled headers of others: a source can put nothing into one that another source is built with.
+"""Precompiled headers, and graders' objects: no source sees whether they are there, or changes one for others.
 
-Each of these is built until nothing more is made ahead for it, and each begins almost as the victim does. Then
-the victim is built, and must be the very program that it is where nothing was ever made ahead.
+Each source is built where nothing was ever prebuilt, and where all is there. Both times it must be the same
+program to the byte, or refused in the same words.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from lent import LentHere, artifacts_on
-from support.builds import plain_problem, submitted
+from support.builds import graded_problem, named, plain_problem, submitted
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.contract import Built
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.model.job import Ended
-from ioi_eval.models import BuildOptions, Job
+from ioi_eval.models import BuildOptions, Job, Problem
 
 pytestmark = pytest.mark.once
 
 FEW = "#include <cstdio>\n#include <climits>\n"
 BIG = "#include <bits/stdc++.h>\n"
-_REST = 'int main() { std::printf("%d %d\\n", INT_MAX, int(sizeof(std::FILE*))); }\n'
+_MAIN = "int main() { return 0; }\n"
+
+
+class Counting(LentHere):
+    """Counts what jobs were, and how they ended."""
+
+    def __init__(self, engine: EmbeddedEngine) -> None:
+        super().__init__(engine)
+        self.jobs: Counter[str] = Counter()
+
+    async def run(self, job: Job) -> Ended:
+        ended = await super().run(job)
+        names = {file.name.rpartition("/")[2] for file in job.files}
+        self.jobs.update(
+            {
+                job.keep[0] if job.keep else "run": 1,
+                "with a header": any(name.endswith(".gch") for name in names),
+                "with an object": "ioi-eval-grader.o" in names,
+                "alone": job.exclusive,
+                f"killed: {ended.killed}": bool(ended.killed),
+            }
+        )
+        return ended
+
+
+async def outcome(artifacts: Artifacts, source: str, problem: Problem | None = None) -> str:
+    """Return the program's hash, or the compiler's words, when all that is made for later builds is there."""
+    made = await artifacts.submission(problem or plain_problem(), submitted(source))
+    while artifacts.engine.builds.busy:  # noqa: ASYNC110 - made in the background
+        await asyncio.sleep(0.01)
+    return f"{made.artifact.sha256} {made.log}" if isinstance(made, Built) else made.log
+
+
+class Bench(NamedTuple):
+    counting: Counting
+    cold: Artifacts
+    warm: Artifacts
+    problem: Problem
+
+
+GRADED = graded_problem(
+    grader_files=(
+        named("graders/grader.cpp", '#include "sum.h"\nint main() { return add(1, 2) - 3; }\n'),
+        named("graders/sum.h", "int add(int a, int b);\n"),
+    )
+)
+
+
+@asynccontextmanager
+async def bench(
+    folder: Path, store: Store, begins: str, problem: Problem, layers: Sequence[str] | None = None
+) -> AsyncIterator[Bench]:
+    engine = EmbeddedEngine(store=store, slots=2, layers=None if layers is None else tuple(layers))
+    async with engine:
+        counting = Counting(engine)
+        async with (
+            artifacts_on(counting, Store(folder / "cold"), BuildOptions(precompile=False)) as cold,
+            artifacts_on(counting, Store(folder / "warm"), BuildOptions()) as warm,
+        ):
+            for number in range(3):
+                rest = "int add(int a, int b) { return a + b; }\n" if problem is GRADED else _MAIN
+                await outcome(warm, f"{begins}{rest}static int n{number} = {number};\n", problem)
+            yield Bench(counting, cold, warm, problem)
+
+
+# --- what sources look for ---------------------------------------------------------------------------
+
+_FILES = (
+    *("ioi-eval-headers/bits/stdc++.h.gch", "../ioi-eval-headers/bits/stdc++.h", "bits/stdc++.h.gch"),
+    *("ioi-eval-head.hpp", "ioi-eval-head.hpp.gch", "../ioi-eval-grader.o", "ioi-eval-grader.o"),
+    *("compile", "../compile", ".ioi-eval.log", "submission", "sum.cpp", "graders/sum.cpp"),
+    *("/proc/self/maps", "/proc/self/cmdline", "/proc/self/environ", "/proc/self/mountinfo", "/proc/self/io"),
+    *("/proc/1/cmdline", "/proc/2/cmdline", "/proc/3/environ", "/proc/4/stat", "/proc/5/maps"),
+    *(f"{folder}/{number}" for folder in ("/proc/self/fd", "/dev/fd") for number in (0, 3, 64, 65, 255)),
+)
+
+
+def _incbin(file: str) -> str:
+    return f'asm(".section .rodata\\n.incbin \\"{file}\\"\\n.text");\n'
+
+
+def _level(again: str) -> str:
+    """Show at which depth a header that is read again reads others."""
+    return f"""#undef __GNUC_PREREQ
+#define __GNUC_PREREQ(a, b) (__INCLUDE_LEVEL__ == 2)
+#undef assert
+#include <{again}>
+#ifdef assert
+int level = 2;
+#endif
+"""
+
+
+# What follows a head. All of these compile, or are refused, in the same way.
+LOOKS = {
+    **{f"assembles {file}": _incbin(file) for file in _FILES},
+    **{f"has {file}": f'#if __has_include("{file}")\nint there = 1;\n#endif\n' for file in _FILES},
+    **{f"includes {file}": f'#include "{file}"\n' for file in _FILES},
+    "a name of a header that is computed": '#define N "../ioi-eval-" \n#if __has_include(N)\n#endif\n',
+    "macros of the library": "#ifdef __need___va_list\nint need = 1;\n#endif\n",
+    "depth": _level("cassert"),
+    "depth of the big header": _level("bits/stdc++.h"),
+    "counter": "int counter = __COUNTER__;\n",
+    "names and lines": "const char* f = __FILE__, *b = __BASE_FILE__; int l = __LINE__;\n",
+    "time of the source": "const char* t = __TIMESTAMP__;\n",
+    "warned": "#warning own words\n",
+    "warned, then assembles what was made": "#warning own words\n" + _incbin("submission"),
+    "warned, then assembles the words": "#warning own words\n" + _incbin(".ioi-eval.log"),
+    "refused": "int x = y;\n",
+    "a compiled one": '#pragma GCC pch_preprocess "ioi-eval-head.hpp.gch"\n',
+    "next": "#include_next <climits>\n",
+    "imported": "#import <climits>\n",
+    "once": "#pragma once\n",
+    "options behind": '#pragma GCC optimize("O0")\n#pragma GCC target("avx2")\n',
+    "a section of its own": 'asm(".section .own, \\"awx\\"\\n.byte 0xc3\\n.text");\n',
+    "a warning for the linker": 'asm(".section .gnu.warning, \\"\\"\\n.ascii \\"own words\\"\\n.text");\n',
+    "a comment that goes on behind two backslashes": "// \\\\\n#define INT_MAX 1\n#include <climits>\n",
+    "a keyword as a macro": "#define using\n#include <chrono>\n",
+    "strings with one end": 'const char* ends[] = {"xyzabcdefg" + 3, "abcdefg"};\n',
+    "a symbol that is missing": "int f(int);\nint g = f(1);\n",
+}  # fmt: skip
+_SHORT = [
+    name
+    for number, name in enumerate(LOOKS)
+    if number % 8 == 0 or name.startswith(("warned", "counter", "macros", "depth"))
+]
+_ADD = "int add(int a, int b) { return a + b; }\n"
+
+
+@pytest.mark.parametrize(
+    ("begins", "layers", "problem", "names"),
+    [
+        (FEW, None, plain_problem(), _SHORT),
+        (FEW, None, GRADED, _SHORT[::3]),
+        (FEW, ("landlock", "seccomp"), GRADED, _SHORT[::3]),
+        (FEW, ("namespaces", "seccomp"), GRADED, _SHORT[::3]),
+        pytest.param(BIG, None, plain_problem(), _SHORT, marks=pytest.mark.long),
+        *(
+            pytest.param(FEW, layers, GRADED, [*LOOKS], marks=pytest.mark.long)
+            for layers in (None, ("landlock", "seccomp"), ("namespaces", "seccomp"))
+        ),
+    ],
+)
+async def test_no_source_sees_what_is_prebuilt(
+    tmp_path: Path,
+    store: Store,
+    begins: str,
+    layers: Sequence[str] | None,
+    problem: Problem,
+    names: Sequence[str],
+) -> None:
+    rest, differ = _ADD if problem is GRADED else _MAIN, dict[str, list[str]]()
+    async with bench(tmp_path, store, begins, problem, layers) as tools:
+        for name in dict.fromkeys(["counter", *names]):
+            before = tools.counting.jobs["with a header"]
+            found = [
+                await outcome(side, f"{begins}{LOOKS[name]}{rest}", problem)
+                for side in (tools.cold, tools.warm)
+            ]
+            if found[0] != found[1]:
+                differ[name] = found
+            served = tools.counting.jobs["with a header"] - before
+            assert name != "counter" or served, "a header is there"
+    assert differ == {}
+    assert problem is not GRADED or tools.counting.jobs["with an object"] > 0
+
+
+# --- what sources do to headers of others ------------------------------------------------------------
+
 # What each puts before, between or behind the includes. `!`: the includes of the victim.
+_REST = 'int main() { std::printf("%d %d\\n", INT_MAX, int(sizeof(std::FILE*))); }\n'
 HOSTILE = {
     "a macro before": "#define INT_MAX 1\n!",
     "a macro between": "#include <cstdio>\n#define __INT_MAX__ 1\n#include <climits>\n",
@@ -37,66 +210,52 @@ HOSTILE = {
     "another file's name": '#include "climits"\n#include <cstdio>\n#include <climits>\n',
     "a name that climbs": "#include <../include/limits.h>\n#include <cstdio>\n#include <climits>\n",
     "a name with an option": "#include <cstdio> -DINT_MAX=1\n#include <climits>\n",
-    "the folder itself": '#include "ioi-eval-headers/included.hpp"\n!#define INT_MAX 1\n',
-    "a compiled one": '#pragma GCC pch_preprocess "ioi-eval-headers/included.hpp.gch"\n!',
-    "the early one": '!#pragma GCC pch_preprocess "ioi-eval-early/bits/stdc++.h.gch"\n',
-    "the checker itself": '!#include "ioi-eval-early/early.so"\n',
-    "more that is made early": "!#pragma ioi_eval early\nstruct Poisoned : std::vector<int> {};\n",
     "text of its own": "static int INT_MAX_ = 1;\n!namespace std { static int poisoned; }\n",
     "nothing": "!",
 }
-MOST = 8  # builds, after which all that can be made for a source is there
-
-
-def hostile(name: str, begins: str, number: int) -> str:
-    return HOSTILE[name].replace("!", begins) + f"static int number{number} = {number};\n" + _REST
-
-
-class Counting(LentHere):
-    """Counts what is made ahead."""
-
-    ahead = 0
-
-    async def run(self, job: Job) -> Ended:
-        self.ahead += job.keep != ("submission",)
-        return await super().run(job)
-
-
-async def built(artifacts: Artifacts, source: str) -> Built | str:
-    """The program, or the compiler's words where there is none; with all that is made ahead for the next."""
-    made = await artifacts.submission(plain_problem(), submitted(source))
-    while artifacts.engine.builds.busy:  # noqa: ASYNC110 - made in the background
-        await asyncio.sleep(0.01)
-    return made if isinstance(made, Built) else made.log
-
-
-async def attack(artifacts: Artifacts, counting: Counting, begins: str) -> None:
-    for name in HOSTILE:
-        for number in range(MOST):
-            before = counting.ahead
-            await built(artifacts, hostile(name, begins, number))
-            if counting.ahead == before:
-                break
-        else:
-            pytest.fail(f"{name}: more is made ahead with each build")
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("begins", [FEW, BIG], ids=["own includes", "the big header"])
+@pytest.mark.parametrize("begins", [FEW, BIG], ids=["few", "big"])
 async def test_nobody_puts_anything_into_a_header(tmp_path: Path, store: Store, begins: str) -> None:
-    victim = begins + "int victim = 1;\n" + _REST
-    programs = {}
-    async with EmbeddedEngine(store=store, slots=2) as engine:
-        for name, after in (("attacked", 0), ("alone", None)):
-            counting, options = Counting(engine), BuildOptions(precompile_after=after)
-            async with artifacts_on(counting, Store(tmp_path / name), options) as artifacts:
-                if after is not None:
-                    await attack(artifacts, counting, begins)
-                made = await built(artifacts, victim)
-                assert isinstance(made, Built) and not made.log, made
-                programs[name] = made.artifact.sha256
-            files = (tmp_path / name).rglob("artifact")
-            kept = [path for path in files if path.read_bytes()[:4] == b"gpch"]
-            assert bool(kept) is (after is not None), "headers are made for one of the two"
-            assert len(kept) >= 3 or after is None or begins != BIG, "the usual one and the early one"
-    assert programs["attacked"] == programs["alone"]
+    async with bench(tmp_path, store, begins, plain_problem()) as tools:
+        for name, text in HOSTILE.items():
+            for number in range(3):
+                own = f"static int number{number} = {number}; // {name}\n"
+                await outcome(tools.warm, text.replace("!", begins) + own + _REST)
+        victim = f"{begins}int victim = 1;\n{_REST}"
+        found = [await outcome(side, victim) for side in (tools.cold, tools.warm)]
+    assert found[0] == found[1] and found[0].endswith(" "), "a program without words"
+    assert tools.counting.jobs["with a header"] > 0
+
+
+# --- a compiler that would wait for itself -----------------------------------------------------------
+
+_STREAMS = (
+    *("/dev/stdin", "/dev/stdout", "/dev/stderr"),
+    *(f"{folder}/{number}" for folder in ("/dev/fd", "/proc/self/fd") for number in range(12)),
+)
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [None, ("landlock", "seccomp"), ("namespaces", "seccomp")],
+    ids=["all", "landlock", "namespaces"],
+)
+@pytest.mark.parametrize(
+    "how", ['#include "{}"\n', 'asm(".incbin \\"{}\\"");\n'], ids=["included", "assembled"]
+)
+async def test_source_that_names_a_stream_is_built_once_and_beside_others(
+    tmp_path: Path, store: Store, layers: Sequence[str] | None, how: str
+) -> None:
+    """Each idled for 3 s, and was then built again with all else stopped."""
+    async with EmbeddedEngine(
+        store=store, slots=2, layers=None if layers is None else tuple(layers)
+    ) as engine:
+        counting = Counting(engine)
+        async with artifacts_on(counting, Store(tmp_path), BuildOptions(precompile=False)) as artifacts:
+            for name in _STREAMS:
+                await outcome(artifacts, how.format(name) + _MAIN)
+    assert counting.jobs["submission"] == len(_STREAMS)
+    assert counting.jobs["alone"] == 0
+    assert not [name for name, count in counting.jobs.items() if name.startswith("killed") and count]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import platform
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ioi_eval.engines.contract import LINKING, MACHINE, QUICK_LINKER
 from ioi_eval.store.compiling import proctor_arguments, sources_digest, waiting_arguments
 
 SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
@@ -72,11 +69,9 @@ def build_counted(counters: Path, output: Path) -> None:
 
 
 def build_program(code: str, output: Path) -> None:
-    """Linked as engines link, where they may: it takes most of the time, and half as long as else."""
     source = output.with_suffix(".cpp")
     source.write_text(code)
-    quick = LINKING if platform.machine() == MACHINE and shutil.which(QUICK_LINKER) else ()
-    subprocess.run(["g++", "-O1", "-w", "-static", "-s", *quick, "-o", str(output), str(source)], check=True)
+    subprocess.run(["g++", "-O1", "-w", "-static", "-s", "-o", str(output), str(source)], check=True)
 
 
 def by_word(head: str, bodies: Mapping[str, str], argument: int = 1) -> str:

@@ -74,6 +74,17 @@ def test_a_compiler_reads_neither_devices_nor_what_it_writes_to(bench: Bench) ->
     assert bench.box(script, limits={"wall_ms": 5000}).stdout == "end\n"
 
 
+def test_box_without_proc_has_no_names_for_what_is_open(bench: Bench) -> None:
+    """Nor for its processes. Where nothing can be mounted, Landlock refuses to read what is there."""
+    places = "/proc/self/cmdline /proc/self/maps /proc/1/environ /proc/$$/io /proc/$$/stat /proc/self/fd/64"
+    script = (
+        f"for place in {places}; do head -c 1 $place > got 2> why; [ -s got ] && echo $place; done; echo end"
+    )
+    assert bench.box(script, proc=False).stdout == "end\n"
+    if "namespaces" in bench.layers:
+        assert bench.box("[ -e /proc/self ] || echo none", proc=False).stdout == "none\n"
+
+
 @pytest.mark.parametrize(
     "one_more",
     ["os.fork() or (time.sleep(60), os._exit(0))", "threading.Thread(target=time.sleep, args=(60,)).start()"],

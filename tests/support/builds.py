@@ -28,20 +28,6 @@ from ioi_eval.models import (
 from ioi_eval.testing import FakeEngine
 from support.engines import Recipe, submission_recipe
 
-# A header in little. Its instantiations are put off to the end of programs.
-LITTLE = """#ifndef LITTLE
-#define LITTLE
-namespace std {
-template <class T> void prepare(T) {}
-inline void reach() { prepare(1), prepare('1'); }
-template <class T> struct vector {
-    T last;
-    vector() : last() { reach(); }
-    void push_back(T&& a) { reach(), last = a; }
-};
-}
-#endif
-"""
 HELLO = '#include <bits/stdc++.h>\nint main() { std::cout << "hello\\n"; }\n'
 
 
@@ -101,5 +87,7 @@ def big_header(shared: Path, language: str = "c++") -> Path:
 async def opened(
     folder: Path, engine: FakeEngine, options: BuildOptions | None = None
 ) -> AsyncIterator[Artifacts]:
+    """Open artifacts on an engine; by default nothing is precompiled."""
+    options = options or BuildOptions(precompile=False)
     async with engine, artifacts_on(engine, Store(folder / "store"), options) as artifacts:
         yield artifacts

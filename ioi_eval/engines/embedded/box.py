@@ -25,7 +25,17 @@ from typing import Any
 import msgspec
 
 from ioi_eval.model.errors import BrokenReply, EngineOverloaded, EngineUnavailable, JobRejected
-from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED, OWN_LIMITS, Ended, JobFile, Stage, StageStatus
+from ioi_eval.model.job import (
+    CPU_LIMIT,
+    HARD_STOP,
+    IDLED,
+    OWN_LIMITS,
+    PRECOMPILED,
+    Ended,
+    JobFile,
+    Stage,
+    StageStatus,
+)
 from ioi_eval.model.protocol import Message
 from ioi_eval.rules.limits import GRACE
 
@@ -58,6 +68,7 @@ class BoxSpec(Message, kw_only=True, omit_defaults=False):  # kw_only is not inh
     dir: str
     files: tuple[BoxFile, ...] = ()
     read: tuple[str, ...] = ()  # further folders that programs may look into and run from
+    proc: bool = True  # programs see a /proc
     profile: str
     uid: int | msgspec.UnsetType = msgspec.UNSET
     limits: BoxLimits = BoxLimits()
@@ -207,8 +218,42 @@ _LARGE = 16 << 20  # bytes; a precompiled header has 120 MB
 BY_PATH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def fill(box: Path, files: Iterable[JobFile], uid: int | None, starting: Lock) -> tuple[BoxFile, ...]:
-    """Writes what the job holds and gives what the box shall open by itself.
+class LinkedFiles:
+    """Hard links to large files, for boxes without /proc. Safe to be used by several threads.
+
+    A file on another disk than the boxes is copied to theirs once. The copies last as long as the boxes.
+    """
+
+    def __init__(self, folder: Path, free: Callable[[], int]) -> None:
+        """`folder`: for the copies. `free`: returns the bytes of the boxes' disk that copies may take."""
+        self._folder, self._free, self._lock = folder, free, Lock()
+
+    def place(self, source: Path, target: Path) -> bool:
+        """Make a link. Return False if there is no room for a copy."""
+        if stat.S_IMODE(source.stat().st_mode) & 0o4:
+            with contextlib.suppress(OSError):  # it lies on another disk
+                target.hardlink_to(source)
+                return True
+        facts = source.stat()
+        copy = self._folder / f"{facts.st_dev}-{facts.st_ino}-{facts.st_mtime_ns}"
+        with self._lock:
+            if not copy.exists():
+                if facts.st_size > self._free():
+                    return False
+                part = copy.with_suffix(".part")
+                shutil.copyfile(source, part)
+                part.chmod(0o644)
+                part.replace(copy)
+        target.hardlink_to(copy)
+        return True
+
+
+def fill(
+    box: Path, files: Iterable[JobFile], uid: int | None, starting: Lock, links: LinkedFiles | None = None
+) -> tuple[BoxFile, ...]:
+    """Write what the job holds, and return what the box shall open by itself.
+
+    `links`: of a box without /proc, which could not open anything by itself.
 
     A process that another thread starts has our descriptors until it has become its program. One of a file
     that we are writing would make that file busy, and a busy file cannot be run: no program is written then.
@@ -216,7 +261,7 @@ def fill(box: Path, files: Iterable[JobFile], uid: int | None, starting: Lock) -
     placed = []
     for file in files:
         with starting if file.executable else contextlib.nullcontext():
-            placed.append(_place(box, file, uid))
+            placed.append(_place(box, file, uid, links))
     return tuple(file for file in placed if file is not None)
 
 
@@ -231,7 +276,7 @@ def is_noexec(place: Path) -> bool:
     return bool(os.statvfs(place).f_flag & os.ST_NOEXEC)
 
 
-def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:
+def _place(box: Path, file: JobFile, uid: int | None, links: LinkedFiles | None) -> BoxFile | None:
     target = box / file.name
     for place in reversed(PurePosixPath(file.name).parents[:-1]):
         folder = box / place
@@ -252,8 +297,12 @@ def _place(box: Path, file: JobFile, uid: int | None) -> BoxFile | None:
         # What is too large to be copied for each job is shown to users who may not change it.
         shown = not file.copied or (uid is not None and file.content.size >= _LARGE)
         starts = not (file.executable and is_noexec(Path(source)))
-        if shown and starts and (mode & needed == needed or (uid is None and not file.executable)):
+        opened = mode & needed == needed or (uid is None and not file.executable)
+        if links is None and shown and starts and opened:
             return BoxFile(name=file.name, path=source)
+        is_linked = links is not None and shown and file.content.size >= _LARGE
+        if links and is_linked and (links.place(Path(source), target) or target.suffix == PRECOMPILED):
+            return None
         shutil.copyfile(source, target)
     else:
         with target.open("xb") as stream:

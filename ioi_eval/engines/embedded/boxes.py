@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ioi_eval.engines.embedded.box import BY_PATH, is_noexec, make_folder
+from ioi_eval.engines.embedded.box import BY_PATH, LinkedFiles, is_noexec, make_folder
 from ioi_eval.engines.embedded.toolchains import IN_MEMORY, everybody_may_enter
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.store import private_folder
@@ -170,7 +170,8 @@ class Boxes:
             sweep(base)
             while not self._take(base):
                 pass  # a sweeper was faster than our lock
-            make_folder(self.folder / "kept", 0o700)
+            for name in ("kept", "links"):
+                make_folder(self.folder / name, 0o700)
         except OSError as error:
             raise EngineUnavailable(f"no folder for boxes can be made in {base}: {error}") from error
 
@@ -214,6 +215,11 @@ class Boxes:
     def place_to_keep(self) -> Path:
         """A path with nothing at it, for a file that outlives its box."""
         return self.folder / "kept" / secrets.token_hex(8)
+
+    def links(self) -> LinkedFiles:
+        """Return the links to large files. Copies take what no engine holds of the disk."""
+        folder = self.folder
+        return LinkedFiles(folder / "links", lambda: Disk.look(folder.parent).left)
 
     def close(self) -> None:
         """Removes all of it. May be called again, and before `open`."""

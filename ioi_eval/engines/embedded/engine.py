@@ -243,7 +243,8 @@ class EmbeddedEngine:
         proctor.write_bytes(binary.content)
         proctor.chmod(0o755)
         self._held.callback(uids.release)
-        ground = Ground(boxes, proctor, self._caps, room, Lock(), self._layers, self._allow_unconfined)
+        how = self._layers, self._allow_unconfined
+        ground = Ground(boxes, proctor, self._caps, room, boxes.links(), Lock(), *how)
         all_slots = tuple(Slot(ground, uid) for uid in uids.reserve(shares.slots))
         for slot in all_slots:
             self._held.push_async_callback(to_its_end, slot.standing.close)

@@ -18,6 +18,7 @@ from ioi_eval.engines.embedded.box import (
     BoxSpec,
     Caps,
     Leash,
+    LinkedFiles,
     fill,
     room_for_files,
     run_stage,
@@ -61,6 +62,7 @@ class JobPlan(Value):
     run: StagePlan | None
     environment: Mapping[str, str] = {}
     read: tuple[str, ...] = ()  # folders of the host that its programs may look into
+    without_proc: bool = False
     stdin: bytes = b"\n"
     language: str = ""
     version: str = ""
@@ -71,7 +73,11 @@ def plan_by_path(job: Job, *, file_size: int, processes: int) -> JobPlan:
     check_names(file.name for file in job.files)
     name, profile = ("compile", "tool") if job.keep else ("run", "stage")
     stage = StagePlan(argv=(_BASH, name), profile=profile, limits=_limits(job, name, file_size, processes))
-    return JobPlan(compile=stage if job.keep else None, run=None if job.keep else stage)
+    return JobPlan(
+        compile=stage if job.keep else None,
+        run=None if job.keep else stage,
+        without_proc=job.without_proc,
+    )
 
 
 def plan_of(
@@ -99,6 +105,7 @@ def plan_of(
         read=(package.folder,) if package.folder else (),
         compile=StagePlan(argv=to_compile, profile="tool", limits=compiling) if to_compile else None,
         run=StagePlan(argv=to_run, profile="stage", limits=running) if to_run else None,
+        without_proc=job.without_proc,
         stdin=(job.stdin if job.stdin.endswith("\n") else job.stdin + "\n").encode(),
     )
 
@@ -185,6 +192,7 @@ class Ground(msgspec.Struct, frozen=True):
     proctor: Path
     caps: Caps
     room: Room
+    links: LinkedFiles
     starting: Lock  # held while a process is started or a program is written, see `fill`
     layers: tuple[str, ...] | None
     allow_unconfined: bool
@@ -242,7 +250,8 @@ def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash:
     ends = list[BoxEnd]()
     try:
         with room_for_files(box):
-            linked = fill(box, job.files, uid, ground.starting)
+            links = ground.links if plan.without_proc else None
+            linked = fill(box, job.files, uid, ground.starting, links)
         spec = _spec(ground, plan, box, linked, uid)
         for stage in (plan.compile, plan.run):
             if stage is None:
@@ -270,6 +279,7 @@ def _spec(ground: Ground, plan: JobPlan, box: Path, files: tuple[BoxFile, ...], 
         dir=os.fspath(box),
         files=files,
         read=(*plan.read, *ground.read),
+        proc=not plan.without_proc,
         profile="",
         uid=msgspec.UNSET if uid is None else uid,
         report_fd=0,

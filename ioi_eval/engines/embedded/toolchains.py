@@ -11,14 +11,10 @@ import contextlib
 import hashlib
 import logging
 import os
-import platform
 import re
-import shutil
 import stat
 import subprocess
 import sys
-import tempfile
-import time
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,8 +24,6 @@ from pwd import getpwall
 
 import msgspec
 
-from ioi_eval.engines.contract import LINKING, MACHINE, QUICK_LINKER, TRIAL, WORKS
-from ioi_eval.engines.embedded.box import is_noexec
 from ioi_eval.engines.environment import CALLER, PYTHON
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.job import Toolchain
@@ -101,8 +95,8 @@ _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, Toolchain]:
     """Return the toolchains that boxes can see, by command. `python`, `promised`: see `find_python`."""
     own: dict[str, Callable[[], Toolchain | None]] = {
-        "g++": partial(find_linking, "g++"),
-        "gcc": partial(find_linking, "gcc"),
+        "g++": find_compiler,
+        "gcc": partial(find_compiler, "gcc"),
         "python3": partial(find_python, python, promised),
         "pypy3": find_pypy,
         "java": find_java,
@@ -144,51 +138,6 @@ def find_compiler(name: str = "g++", *, beside: tuple[str, ...] = ()) -> Toolcha
     return Toolchain(
         command=name, path=str(path), version=_first(r"(\d+(?:\.\d+)+)", version[1]), identity=identity
     )
-
-
-def find_linking(name: str) -> Toolchain | None:
-    """Find a compiler, and a linker that is quicker than its own."""
-    found = find_compiler(name)
-    return None if found is None else msgspec.structs.replace(found, linker=quick_linker(found))
-
-
-def quick_linker(compiler: Toolchain) -> str:
-    """Return the identity of a linker that is quicker than the compiler's own, if a trial link works."""
-    named = ask([compiler.path, f"-print-prog-name={QUICK_LINKER}"]).strip()
-    path = Path(named) if "/" in named else find_command(QUICK_LINKER)
-    if platform.machine() != MACHINE or path is None or not seen_in_a_box(path):
-        return ""
-    try:
-        place = Path(tempfile.gettempdir())
-        place = IN_MEMORY if is_noexec(place) else place
-        _sweep_trials(place)
-        with tempfile.TemporaryDirectory(prefix=_TRIALS, dir=place) as folder:
-            if not _links(compiler, Path(folder)):
-                return ""
-        version = _first(r"(\S+)$", ask([str(path), "--version"]))
-        return f"gold {version} {_digest('', [path])}"
-    except OSError:  # no room for a trial: the compiler's own links as well
-        return ""
-
-
-_TRIALS, _GIVEN_UP = "ioi-eval-trial-", 3600.0  # seconds after which nobody is at a trial
-
-
-def _sweep_trials(place: Path) -> None:
-    """Remove the trials of ours whose processes were killed: nearly a megabyte each."""
-    for folder in place.glob(f"{_TRIALS}*"):
-        with contextlib.suppress(OSError):
-            found = folder.lstat()
-            if found.st_uid == os.geteuid() and time.time() - found.st_mtime > _GIVEN_UP:
-                shutil.rmtree(folder)
-
-
-def _links(compiler: Toolchain, folder: Path) -> bool:
-    source, program = folder / "trial", folder / "program"
-    source.write_text(TRIAL)
-    language = "c++" if compiler.command == "g++" else "c"
-    words = ask([compiler.path, *LINKING, "-static", "-x", language, "-o", str(program), str(source)])
-    return not words and ask([str(program)]).strip() == WORKS
 
 
 def find_java() -> Toolchain | None:

@@ -14,9 +14,8 @@ import secrets
 import shlex
 import shutil
 import threading
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,6 @@ from ioi_eval.engines.contract import (
     DRIVERS,
     GENERATED,
     LIBRARY_HEADER,
-    LINKERS_WORDS,
-    LINKING,
     OTHER_MACHINE,
     SUBMISSION,
     Built,
@@ -40,35 +37,18 @@ from ioi_eval.engines.contract import (
     Staying,
 )
 from ioi_eval.engines.jobs.headers import (
-    CHECKER,
-    EARLY,
-    EARLY_PAYS_AFTER,
-    FOLDER,
-    INCLUDED,
-    INCLUDES_PAY_AFTER,
-    MOST_INCLUDED,
-    PROOF_PAYS_AFTER,
-    REACHED,
+    BIG,
+    MAX_HEADERS,
     Demand,
-    Proof,
-    Trial,
-    brought_early,
-    checker_recipe,
-    checking,
-    early_name,
-    early_recipe,
-    header_name,
+    begins_with,
+    head_of,
+    header_file,
     header_recipe,
-    own_includes,
-    proof_key,
-    serves,
-    serves_early,
-    shipped_proofs,
-    trials,
+    sights_of,
 )
 from ioi_eval.engines.jobs.run import COMMAND, Carrier, Made, wait_for
 from ioi_eval.model.errors import BrokenReply, FileEdited, JudgeFailure, ToolchainGone
-from ioi_eval.model.job import Ahead, Job, JobFile, Stands, Toolchain
+from ioi_eval.model.job import Job, JobFile, Stands, Toolchain
 from ioi_eval.model.options import BuildOptions
 from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines
 from ioi_eval.model.values import Blob, Value
@@ -83,74 +63,64 @@ from ioi_eval.store.memory import Bounded, Notes, Shared, recalled, remembered
 
 _ROOM = 8 << 20  # bytes that must be free where compilers write; servers let a file have 10 MB at the least
 _CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", "ioi-eval-control", ".ioi-eval-control.log"
-_QUICK_LOG = ".ioi-eval-quick.log"
+_LOG = ".ioi-eval.log"
+OBJECT = "ioi-eval-grader.o"
+"""The last name of a grader's object in a job. Its folder, as a header's, is a secret of the job."""
 
 
-def compile_script(
-    recipe: Recipe,
-    *,
-    tool: Toolchain,
-    headers: str = "",
-    linked: bool = False,
-    included: bool = False,
-    brought: bool = False,
-    early: bool = False,
-) -> str:
-    """`headers`: a folder that may have the big header precompiled; it never changes what comes out.
+def hidden(name: str) -> str:
+    """Return a path that ends in a name, and that no source can guess."""
+    return f"{secrets.token_hex(16)}/{name}"
 
-    `linked`: whether the shared source is there as an object, too. `included`: whether the source's own first
-    includes may be there, precompiled. `brought`: whether the server's package may have the big header so.
-    `early`: whether the early header may be there beside either, for programs that it cannot change; others
-    are built by the usual one. What fails with any of these is built without, so nothing made ahead is why
-    a source is refused. And if the compiler says anything about a source that begins with a header made
-    ahead, it compiles the source alone: it has other words for what was included elsewhere. So it does if
-    the quicker linker has words, or a program that it refuses.
+
+def compile_script(recipe: Recipe, tool: Toolchain, *, prebuilt: bool = False, brought: bool = False) -> str:
+    """Return the script of a build job.
+
+    Args:
+        prebuilt: The job may hold a precompiled header of the source's head, or the shared source's object.
+            They lie in folders whose names the script does not say: no source can tell whether they are
+            there. Where a source could read the compiler's command in /proc, they are not used.
+        brought: The server's package may hold a precompiled header of the big head.
+
+    If a compiler fails or says anything with one of these, the source is compiled again without them, in the
+    same state of the folder.
     """
     # Options that are in no key, because they do not change what comes out.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # else a crash exits with 1 too
-    build = shlex.join([tool.path, *options, *recipe.command[1:]])
-    quickly = bool(recipe.linker(tool))
-    if linked or included or headers or brought or quickly:
-        begins = begins_early = ""
-        if headers:
-            begins, begins_early = _begins_with(headers, recipe), _begins_with(EARLY, recipe)
-        elif included:
-            begins = f"[ ! -e {INCLUDED}.gch ] || begins='-include {INCLUDED}'; "
-        elif brought:
-            place = f"${BROUGHT_HEADERS}"
-            standard = next(word[5:] for word in recipe.precompile if word.startswith("-std="))
-            taking = brought_early(place, standard, recipe.header)
-            begins = _begins_with_brought(recipe, place, ("-I", place))
-            begins_early = _begins_with_brought(recipe, taking[1], taking)
-        shared = recipe.shared if linked else None
-        words = shlex.join(OBJECT if word == shared else word for word in recipe.command[1:])
-        linking = shlex.join(LINKING) if quickly else ""
-        # In braces: a shell tells of a command that was killed where its own words go.
-        quick = f"{{ {shlex.join([tool.path, *options])} $begins {words} {linking}; }} > {_QUICK_LOG} 2>&1"
-        needed = "" if linked or quickly else '[ -n "$begins" ] && '
-        taken = f"[ ! -s {_QUICK_LOG} ]" if begins or quickly else f"cat {_QUICK_LOG}"
-        ahead = f'{{ begins=; {begins}{needed}{{ {quick}; code=$?; [ "$code" = 0 ] && {taken}; }}; }}'
-        if early:
-            begins = f"begins=; code={REACHED}; {begins_early}"
-            checks = shlex.join(checking(early_name(recipe))) if headers else ""
-            checked = quick.replace("$begins", f"$begins {checks}", 1)
-            first = f'{begins}[ -z "$begins" ] || {{ {checked}; code=$?; }}; [ "$code" = 0 ] && {taken}'
-            # What refuses a source by one header refuses it by the other, but where files of it are bad.
-            other = f'[ "$code" -gt 1 ] || grep -qF -e {EARLY}/ -e "precompiled header" {_QUICK_LOG}'
-            ahead = f"{{ {first}; }} || {{ {{ {other}; }} && {ahead}; }}"
-        if quickly:  # words of the compiler about a source that begins with no such header are final
-            alone = '[ -z "$begins" ]' + (' && [ "$code" = 0 ]' if linked else "")
-            final = f"{alone} && [ -s {_QUICK_LOG} ] && ! grep -qE '{LINKERS_WORDS}' {_QUICK_LOG}"
-            build = f'if {final}; then cat {_QUICK_LOG}; (exit "$code"); else {build}; fi'
-        build = f"{ahead} || {build}"
+    build = f"compile {shlex.join([tool.path, *options, *recipe.command[1:]])}"
+    head = head_of(recipe)
+    if (prebuilt and (head or recipe.shared)) or (brought and head == BIG):
+        words, needed = shlex.join(recipe.command[1:]), '"$begins"'
+        if recipe.shared:
+            before, after = _around(recipe.command[1:], recipe.shared)
+            words, needed = f'{shlex.join(before)} "$object" {shlex.join(after)}', '"$object"'
+        first = f"compile {shlex.join([tool.path, *options])} $begins {words}"
+        build = f"""{_finding(recipe, head, prebuilt=prebuilt, brought=brought and head == BIG)}
+if [ -z {needed} ] || ! {{ {first}; [ "$code" = 0 ] && [ ! -s {_LOG} ]; }}; then
+    {build}
+fi"""
     control = shlex.join([tool.path, *control_command(recipe)[1:]])
+    output = shlex.quote(recipe.output)
     return f"""# Builds the {recipe.kind}; of what is printed, the first {recipe.limits.log} bytes are kept.
+rm -f -- "$0"  # no source reads it
 ulimit -f {recipe.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
-{{ chmod a-r /dev/fd/1  # a source that names this pipe would have its compiler wait for itself
-    {build}; echo "$?" > {_CODE}; }} 2>&1 < /dev/null | {{ head -c {recipe.limits.log}; cat > /dev/null; }}
-read -r code < {_CODE} || exit {MACHINE_AT_FAULT}
+compile() {{
+    rm -f {output} {_CODE} {_LOG}
+    exec 8> {_LOG} 9< {_LOG}  # a generator may remove the file
+    {{
+        [ ! -e /dev/fd/1 ] || chmod a-r /dev/fd/1  # a source that names this pipe would wait for itself
+        "$@" 8>&- 9<&-
+        echo "$?" > {_CODE}
+    }} 2>&1 < /dev/null | {{
+        head -c {recipe.limits.log} >&8
+        cat > /dev/null
+    }}
+    read -r code < {_CODE} || exit {MACHINE_AT_FAULT}
+}}
+{build}
+cat <&9
 if [ "$code" = 0 ]; then
-    [ -f {shlex.quote(recipe.output)} ] && exit 0
+    [ -f {output} ] && exit 0
     echo "nothing came of it" && code=1
 fi
 for place in . "${{TMPDIR:-/tmp}}"; do
@@ -166,17 +136,30 @@ exit "$code"
 """
 
 
-def _begins_with(folder: str, recipe: Recipe) -> str:
-    """Only a source's first include can be a precompiled header. The next one finds a text."""
-    name = shlex.quote(f"{folder}/{recipe.header}")
-    again = f"echo '#include_next <{recipe.header}>' > {name}"
-    return f"[ ! -e {name}.gch ] || {{ {again}; begins='-I {folder}'; }}; "
+def _around(words: Sequence[str], word: str) -> tuple[Sequence[str], Sequence[str]]:
+    place = words.index(word)
+    return words[:place], words[place + 1 :]
 
 
-def _begins_with_brought(recipe: Recipe, folder: str, options: Sequence[str]) -> str:
-    """A compiler checks that a header is its own, and not which C library that one has read."""
-    same = f'cmp -s "${BROUGHT_HEADERS}/{BROUGHT_LIBRARY}" {LIBRARY_HEADER}'
-    return f'[ ! -e "{folder}/{recipe.header}.gch" ] || ! {same} || begins="{" ".join(options)}"; '
+def _finding(recipe: Recipe, head: Sequence[str], *, prebuilt: bool, brought: bool) -> str:
+    """Return the lines that set `begins` and `object` to what there is."""
+    lines = ["begins= object="]
+    if prebuilt:
+        lines.append(f'for found in */{OBJECT}; do [ ! -e "$found" ] || object=$found; done')
+    if prebuilt and head:
+        name = header_file(head)
+        begins = begins_with(head, f"${{found%/{name}}}")
+        lines.append(f'for found in */{name}; do [ ! -e "$found" ] || begins="{begins}"; done')
+    if prebuilt:
+        lines.append('{ true < "/proc/$$/cmdline"; } 2> /dev/null && begins= object=')
+    if brought:
+        standard = next(word[5:] for word in recipe.precompile if word.startswith("-std="))
+        place = f"${BROUGHT_HEADERS}"
+        # A compiler checks that a header is its own, and not which C library that one has read.
+        same = f'cmp -s "{place}/{BROUGHT_LIBRARY}" {LIBRARY_HEADER}'
+        there = f'[ -e "{place}/{standard}/{header_file(head)}" ]'
+        lines.append(f'{there} && {same} && begins="{begins_with(head, f"{place}/{standard}")}"')
+    return "\n".join(lines)
 
 
 def control_command(recipe: Recipe) -> tuple[str, ...]:
@@ -199,25 +182,6 @@ def _control_recipe(recipe: Recipe) -> Recipe:
     )
 
 
-def compiling(
-    recipe: Recipe, tool: Toolchain, ahead: Sequence[JobFile | Ahead], *, brought: bool = False
-) -> str:
-    names = {file.name for file in ahead}
-    headers = FOLDER if header_name(recipe) in names else ""
-    linked = OBJECT in names
-    included = f"{INCLUDED}.gch" in names and (linked or not recipe.shared)  # else the grader includes it
-    brought = brought and serves(recipe)
-    return compile_script(
-        recipe,
-        tool=tool,
-        headers=headers,
-        linked=linked,
-        included=included,
-        brought=brought,
-        early={CHECKER, early_name(recipe)} <= names if headers else brought and serves_early(recipe),
-    )
-
-
 def sources(recipe: Recipe) -> Iterable[JobFile]:
     return (JobFile(name=file.name, content=file.content) for file in (recipe.control, *recipe.sources))
 
@@ -227,8 +191,7 @@ def sources(recipe: Recipe) -> Iterable[JobFile]:
 # object gives the bytes that its source gives, if the same compiler made it.
 
 
-OBJECT = "ioi-eval-grader.o"
-GRADERS_PAY_AFTER = 1  # builds
+_GRADER_SIGHTS = 2  # builds with a grader: at this one its object is made
 
 
 def object_recipe(recipe: Recipe) -> Recipe:
@@ -385,23 +348,6 @@ class Shelf:
         assert kept is not None, "what the store has just taken is whole"
         return kept
 
-    def early(self, recipe: Recipe, architecture: str, tool: Toolchain) -> Built | Rejected | None:
-        """Return what is known of the early header for a recipe's flags: its proof, or why there is none."""
-        wanted = checker_recipe(recipe)
-        checker = self.find(wanted.key(architecture, tool))
-        if not isinstance(checker, Built):
-            return checker
-        wanted = early_recipe(recipe, checker.artifact)
-        key = wanted.key(architecture, tool)
-        early = self.find(key)
-        if not isinstance(early, Built) or early.log:
-            return Rejected(log=early.log) if isinstance(early, Built) else early
-        proof, shipped = self.find(proof_key(key)), shipped_proofs().get(key)
-        if not isinstance(proof, Built) or shipped is None:
-            return proof
-        words = f"{shipped.words}, by the proof that ships, and here {proof.artifact.read().decode()}"
-        return msgspec.structs.replace(proof, artifact=Blob.of(words))
-
     def note(self, key: str, built: Built, at: str) -> None:
         """Remember where a program stays. Takes no time worth a thread."""
         bare = Blob(sha256=built.artifact.sha256, size=built.artifact.size)
@@ -474,12 +420,8 @@ class Builds:
         self._transport, self._carrier, self._attempts = transport, carrier, options.attempts
         self._shelf = Shelf(store)
         self._under_way: Shared[Built | Rejected] = Shared()
-        self._ahead_of_none, self._usual_linker = options.precompile_after is None, options.usual_linker
-        after = options.precompile_after
-        self._headers, self._graders = Demand(after), Demand(GRADERS_PAY_AFTER)
-        self._included = Demand(after and INCLUDES_PAY_AFTER, MOST_INCLUDED)
-        self._checkers, self._early = Demand(after and after * EARLY_PAYS_AFTER), Demand(after and 0)
-        self._proofs = Demand(after and after * PROOF_PAYS_AFTER)
+        self._precompiles = options.precompile
+        self._headers, self._graders = Demand(MAX_HEADERS), Demand()
         self._background: dict[str, asyncio.Task[Built | Rejected]] = {}
         self._come_here = set[str]()  # sources whose programs were lost with the machine that had built them
 
@@ -496,54 +438,6 @@ class Builds:
         return any(not task.done() for task in self._background.values())
 
     async def build(self, recipe: Recipe) -> Built | Rejected:
-        """Build the source without comments, or as written if the compiler says anything.
-
-        Sources that differ in comments are one build, and a compiler's words are about the text as written.
-        """
-        if self._usual_linker:
-            recipe = msgspec.structs.replace(recipe, any_linker=False)
-        if (plain := recipe.without_comments()) is not None:
-            built = await self._build(plain)
-            if isinstance(built, Built) and not built.log:
-                return built
-        return await self._build(msgspec.structs.replace(recipe, uncommented=None))
-
-    async def prove(
-        self, header: Recipe, programs: Iterable[Trial], profile: Profile, files: Mapping[str, Built]
-    ) -> Built | Rejected:
-        """Build programs by the usual header and by the early one, and keep what came of it.
-
-        `header`: the early one, which lies in `files` with the usual one and the checker. JudgeFailure where
-        a program could not be built to its end: that says nothing of the header.
-        """
-        ahead = tuple(JobFile(name=name, content=built.artifact) for name, built in files.items())
-        build = partial(self._carrier.build, alone=False, may_stay=False, attempts=self._attempts)
-        proof = Proof()
-        for trial in programs:
-            contents = list[Blob | None]()
-            for recipe in trial:
-                made = await build(recipe, ahead, profile)
-                made.discard()
-                end = ending(made.ended, recipe.refusals)
-                crashed = end is Ending.CRASHED and not lacked_room(made.ended)
-                if end not in (Ending.BUILT, Ending.REFUSED) and not crashed:
-                    what = f"the build of {trial.name} did not come to its end ({end})"
-                    raise JudgeFailure(f"{what}, so the early header is not proven yet", phase="preparing")
-                contents.append(None if made.ended.stdout else made.content)
-            proof.take(trial, *contents)
-        words, compiler = str(proof), files[CHECKER].compiler
-        kept: Built | Rejected = Rejected(log=words, compiler=compiler)
-        if proof.holds:
-            kept = Built(artifact=Blob.of(words), compiler=compiler)
-        [key] = header.keys(profile)
-        return await asyncio.to_thread(self._shelf.keep, proof_key(key), kept)
-
-    async def build_anew(self, recipe: Recipe) -> Built | Rejected:
-        """Build what was lost with the machine that had built it. This time it comes here."""
-        self._come_here.add(recipe.main.content.sha256)
-        return await self._build(recipe)
-
-    async def _build(self, recipe: Recipe) -> Built | Rejected:
         for _ in range(self._attempts):
             profile = await self._transport.profile()
             profile.shell()  # without it there are no compilers either, but that is not why
@@ -560,6 +454,11 @@ class Builds:
                 confinement = outcome.confinement
                 return Rejected(log=reason, compiler=outcome.compiler, confinement=confinement, lasting=False)
         raise JudgeFailure(f"servers changed their {recipe.tool} again and again", phase="compiling")
+
+    async def build_anew(self, recipe: Recipe) -> Built | Rejected:
+        """Build what was lost with the machine that had built it. This time it comes here."""
+        self._come_here.add(recipe.main.content.sha256)
+        return await self.build(recipe)
 
     async def _find_or_make(self, recipe: Recipe, profile: Profile, keys: Sequence[str]) -> Built | Rejected:
         if (found := await self._found(recipe, keys)) is not None:
@@ -586,30 +485,20 @@ class Builds:
             if checked is not None:
                 key = recipe.key(profile.architecture, profile.toolchains[recipe.tool])
                 return await asyncio.to_thread(self._shelf.keep, key, checked)
-        ahead = await self._ahead(recipe, profile)
+        files = await self._prebuilt(recipe, profile) if self._precompiles else None
         build = partial(self._carrier.build, may_stay=may_stay, attempts=self._attempts)
-        made = await build(recipe, ahead, profile, alone=False)
+        made = await build(recipe, files, profile)
         end = ending(made.ended, recipe.refusals)
-        linker = recipe.linker(profile.toolchains[recipe.tool])
-        once_more = end in _ONCE_MORE
-        if end is Ending.CUT_SHORT:
-            # With a header made ahead, or a quicker linker, it may be built twice under the limits of one.
-            headers = {f"{INCLUDED}.gch", header_name(recipe)}
-            begun = not self._carrier.is_here or any(file.name in headers for file in ahead)
-            once_more = bool(linker) or (begun and (serves(recipe) or bool(own_includes(recipe))))
-        if not once_more:
-            return await self._take(recipe, profile, made, lasting=True, linker=linker)
+        # With something prebuilt it may have been compiled twice under the limits of one build.
+        maybe_twice = bool(files) or (not self._carrier.is_here and bool(head_of(recipe)))
+        if end not in _ONCE_MORE and not (end is Ending.CUT_SHORT and maybe_twice):
+            return await self._take(recipe, profile, made, lasting=True)
         made.discard()
-        # Once more, with nothing made ahead and the compiler's own linker. What crashes or is stopped twice
-        # is the source's fault.
-        crashed = end in (Ending.CRASHED, Ending.CUT_SHORT)
-        alone = not crashed or lacked_room(made.ended)  # another may have had it
-        made = await build(msgspec.structs.replace(recipe, any_linker=False), None, profile, alone=alone)
+        # Once more, with nothing prebuilt. What crashes or is stopped twice is the source's fault.
+        made = await build(recipe, None, profile)
         return await self._take(recipe, profile, made, lasting=False)
 
-    async def _take(
-        self, recipe: Recipe, profile: Profile, made: Made, *, lasting: bool, linker: str = ""
-    ) -> Built | Rejected:
+    async def _take(self, recipe: Recipe, profile: Profile, made: Made, *, lasting: bool) -> Built | Rejected:
         key = recipe.key(profile.architecture, made.tool)
         end = ending(made.ended, recipe.refusals)
         told: dict[str, Any] = {
@@ -651,7 +540,6 @@ class Builds:
                 built = Built(
                     artifact=made.content,
                     toolchain=made.tool.identity,
-                    linker=linker.rpartition(" ")[0],
                     **told,
                 )
                 if not isinstance(made.content, Staying):
@@ -671,78 +559,39 @@ class Builds:
             made.discard()
 
     async def _builds(self, recipe: Recipe, profile: Profile) -> bool:
-        """Return True if such a build ends well, alone."""
-        build = partial(self._carrier.build, alone=True, may_stay=False, attempts=self._attempts)
-        made = await build(recipe, None, profile)
+        """Return True if such a build ends well."""
+        made = await self._carrier.build(recipe, None, profile, may_stay=False, attempts=self._attempts)
         made.discard()
         return ending(made.ended, recipe.refusals) is Ending.BUILT
 
-    # --- what is compiled ahead ---
+    # --- what is built beside the work, for many builds ---
 
-    async def _ahead(self, recipe: Recipe, profile: Profile) -> tuple[JobFile, ...]:
-        """Return the files that builds like this one share, where it pays.
+    async def _prebuilt(self, recipe: Recipe, profile: Profile) -> tuple[JobFile, ...]:
+        """Return the files that builds like this one share, once they have been made.
 
         A grader's object is waited for: it takes no longer than the build itself, and many come at once.
         """
         files = dict[str, Built | None]()
-        if self._ahead_of_none:
-            return ()
         # A header is too large to travel with every build.
-        if self._carrier.is_here and serves(recipe):
-            usual = await self._made_ahead(header_recipe(recipe), profile, self._headers)
-            files[header_name(recipe)] = usual
-            if usual is not None and serves_early(recipe):
-                files |= await self._with_early(recipe, profile, usual)
-        elif self._carrier.is_here and (names := own_includes(recipe)):
-            made = await self._made_ahead(header_recipe(recipe, names), profile, self._included)
-            files[f"{INCLUDED}.gch"] = made if made is None or not made.log else None  # it would warn no more
-        elif profile.confines and serves(recipe) and serves_early(recipe):
-            files[CHECKER] = await self._checker_at_workers(recipe, profile)
+        if self._carrier.is_here and (head := head_of(recipe)):
+            wanted, sights = header_recipe(recipe, head), sights_of(head)
+            files[header_file(head)] = await self._made_ahead(wanted, profile, self._headers, sights)
         if recipe.shared and len(profile.offered(recipe.tool)) == 1:
-            files[OBJECT] = await self._made_ahead(object_recipe(recipe), profile, self._graders, wait=True)
+            wanted = object_recipe(recipe)
+            files[OBJECT] = await self._made_ahead(wanted, profile, self._graders, _GRADER_SIGHTS, wait=True)
         return tuple(
-            JobFile(name=name, content=built.artifact, recurs=name in (OBJECT, CHECKER))
+            JobFile(name=hidden(name), content=built.artifact, recurs=name == OBJECT)
             for name, built in files.items()
-            if built is not None
+            if built is not None and not built.log  # the compiler would not say it again
         )
 
-    async def _with_early(self, recipe: Recipe, profile: Profile, usual: Built) -> dict[str, Built | None]:
-        """Return the early header and what checks programs by it, if it is proven to change none."""
-        checker = await self._made_ahead(checker_recipe(recipe), profile, self._checkers)
-        if checker is None:
-            return {}
-        wanted = early_recipe(recipe, checker.artifact)
-        early = await self._made_ahead(wanted, profile, self._early)
-        if early is None or early.log:
-            return {}
-        files = {header_name(recipe): usual, CHECKER: checker, early_name(recipe): early}
-        [early_key] = wanted.keys(profile)
-        key = proof_key(early_key)
-        proof = await asyncio.to_thread(self._shelf.find, key)
-        if proof is None and key not in self._background:
-            shipped = early_key in shipped_proofs()
-            if shipped or self._proofs.pays(key):
-                programs = islice(trials(recipe), 1 if shipped else None)
-                self._begin(key, self.prove(wanted, programs, profile, files))
-        return dict(files) if isinstance(proof, Built) else {}
-
-    async def _checker_at_workers(self, recipe: Recipe, profile: Profile) -> Built | None:
-        """Return what checks programs by an early header that workers make, where a proof for it ships."""
-        if len(profile.offered(recipe.tool)) != 1:
-            return None
-        checker = await self._made_ahead(checker_recipe(recipe), profile, self._checkers)
-        if checker is None:
-            return None
-        [key] = early_recipe(recipe, checker.artifact).keys(profile)
-        return checker if key in shipped_proofs() else None
-
     async def _made_ahead(
-        self, recipe: Recipe, profile: Profile, demand: Demand, *, wait: bool = False
+        self, recipe: Recipe, profile: Profile, demand: Demand, sights: int, *, wait: bool = False
     ) -> Built | None:
         """Return what the profile's only toolchain has made."""
         [key] = recipe.keys(profile)
         found = await asyncio.to_thread(self._shelf.find, key)
-        if found is None and demand.pays(key) and key not in self._background:
+        if found is None and demand.is_due(key, sights) and key not in self._background:
             self._begin(key, self.build(msgspec.structs.replace(recipe, limits=recipe.limits.trusted)))
         if found is None and wait and key in self._background:
             await asyncio.wait({self._background[key]})

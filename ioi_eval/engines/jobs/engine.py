@@ -25,7 +25,7 @@ from ioi_eval.engines.contract import (
     Rejected,
     Stall,
 )
-from ioi_eval.engines.jobs.build import Builds, compiling, sources
+from ioi_eval.engines.jobs.build import Builds, compile_script, sources
 from ioi_eval.engines.jobs.parcels import Parcels, Shipping
 from ioi_eval.engines.jobs.run import (
     Carrier,
@@ -66,26 +66,25 @@ class Paths:
     async def build(
         self,
         recipe: Recipe,
-        ahead: Sequence[JobFile] | None,
+        prebuilt: Sequence[JobFile] | None,
         profile: Profile,
         *,
-        alone: bool,
         may_stay: bool,
         attempts: int,
     ) -> Made:
         tool, limits = profile.tool(recipe.tool, f"building a {recipe.kind}"), recipe.limits
-        ahead = ahead or ()
+        script = compile_script(recipe, tool, prebuilt=prebuilt is not None)
         job = Job(
             files=(
-                JobFile(name="compile", content=Blob.of(compiling(recipe, tool, ahead))),
-                *ahead,
+                JobFile(name="compile", content=Blob.of(script)),
+                *(prebuilt or ()),
                 *sources(recipe),
             ),
             compile_timeout=milliseconds(limits.wall_time),
             compile_cpu_time=milliseconds(limits.cpu_time),
             compile_memory_limit=limits.memory,
             keep=(recipe.output,),
-            exclusive=alone and profile.exclusive,
+            without_proc=not recipe.sees_proc,
             made_for={recipe.tool: tuple(each.identity for each in profile.offered(recipe.tool))},
         )
         ended = await self.run(job, profile, attempts=attempts, phase="compiling")
@@ -117,7 +116,7 @@ class JobEngine:
         self._carrier: Carrier = (
             Paths(transport)
             if isinstance(transport, LocalTransport)
-            else Parcels(transport, self.packing, builds.precompile_after)
+            else Parcels(transport, self.packing, precompiles=builds.precompile)
         )
         self.builds = Builds(transport, self._carrier, store, builds)
         self._learned, self._lock = Learned(), SharedExclusiveLock()

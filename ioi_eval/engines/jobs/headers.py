@@ -1,39 +1,132 @@
-"""Headers that are compiled ahead of the sources that begin with them. A build gives the same bytes without.
+"""Precompiled headers: one for each head that sources begin with. A build gives the same bytes without one.
 
-The compiler checks flags and macros itself and falls back silently. What it does not check is a `#pragma`
-that comes before the include. So a source is only taken where nothing but comments does, and only beside
-graders without such pragmas.
+A *head* is what a source begins with: `#include <bits/stdc++.h>`, or lines that are blank or include a header
+of the standard. The header is made from these includes alone, with the build's own flags. Why the program is
+the same:
+
+- Nothing precedes the head in the source: no macro, pragma, comment, byte order mark or joined line. So g++
+  is in the same state when it has read the header as when it has read the lines. It refuses a header of other
+  flags, macros or another compiler.
+- For `bits/stdc++.h`, g++ takes the header where the source includes it, and nothing is read twice. Other
+  headers come by `-include`, and then the lines are read again. That leaves g++ as it was: all that these
+  names say is behind their include guards, or says the same again (`assert.h`). A test holds this for each.
+- No name of ours is in the search path, the source's name or lines, `__COUNTER__` or `__INCLUDE_LEVEL__`. The
+  header lies in a folder whose name is a secret of the job. `-isystem` and not `-I` names it: the assembler
+  would search that, too.
+- The numbers that g++ gives to places in the text differ. That shows when it has used up 1.5 billion of them
+  and forgets columns. So only sources count that cannot get there: they are short, and include nothing but
+  headers of the standard and files of the problem.
+- If g++ fails or says anything, the source is compiled alone, and nothing else counts.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from typing import NamedTuple
-
-import msgspec
+from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from ioi_eval.engines.contract import HEADER, WRAPPER, Recipe
+from ioi_eval.model.job import PRECOMPILED
 from ioi_eval.model.languages import Language
 from ioi_eval.model.options import BuildLimits
-from ioi_eval.model.values import Blob, NamedBlob, Value
-from ioi_eval.rules.cpp_text import adds_to_std, leading_includes, starts_with
-from ioi_eval.store.resources import graders
+from ioi_eval.model.values import Blob, NamedBlob
 
-FOLDER = "ioi-eval-headers"  # in a build's folder; searched before the compiler's own
-INCLUDED = f"{FOLDER}/included.hpp"
-INCLUDES_PAY_AFTER = 1  # builds
-MOST_INCLUDED = 16  # such headers that are made for one run: each has 40 MB or more
+BIG = ("bits/stdc++.h",)
+"""The head that most sources have. Its header is made at first sight, and a server's package may bring it."""
+MAX_HEADERS = 16  # that are made for one run, or by one worker: each has 30 to 120 MB
+_MAX_SOURCE_BYTES = 64 << 10
+_MAX_INCLUDES = 64  # of one source
 
-_ONCE = re.compile(rb"#[ \t]*pragma[ \t]+once\b")
-_PRAGMA = re.compile(rb"#[ \t]*pragma\b|\b_Pragma\b|\?\?=|%:")
+# Headers of the standard that may be read again: not `bits/stdc++.h`, `cstdarg`, `complex.h`.
+_NAMES = """
+    algorithm any array atomic barrier bit bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono
+    cinttypes ciso646 climits clocale cmath codecvt compare complex concepts condition_variable coroutine
+    csetjmp csignal cstdalign cstdbool cstddef cstdint cstdio cstdlib cstring ctgmath ctime cuchar cwchar
+    cwctype deque exception execution expected filesystem format forward_list fstream functional future
+    initializer_list iomanip ios iosfwd iostream istream iterator latch limits list locale map memory
+    memory_resource mutex new numbers numeric optional ostream print queue random ranges ratio regex
+    scoped_allocator semaphore set shared_mutex source_location span spanstream sstream stack stacktrace
+    stdexcept stdfloat stop_token streambuf string string_view syncstream system_error thread tuple
+    type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant vector version
+    assert.h ctype.h errno.h fenv.h float.h inttypes.h iso646.h limits.h locale.h math.h setjmp.h signal.h
+    stdalign.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h tgmath.h time.h uchar.h wchar.h
+    wctype.h
+"""
+NAMES = frozenset(_NAMES.split())
+_FURTHER = NAMES.union(  # that sources often include after a head
+    ("bits/stdc++.h", "complex.h", "cstdarg", "immintrin.h", "sys/time.h", "unistd.h", "ext/rope"),
+    (f"ext/pb_ds/{name}.hpp" for name in ("assoc_container", "hash_policy", "priority_queue", "tree_policy")),
+)
+_LINE = re.compile(rb"[ \t]*(?:#[ \t]*include[ \t]*<([\w./+]+)>[ \t]*)?(?:\r?\n|\Z)")
+_JOIN = re.compile(rb"\\[ \t\f\v\0]*\r?\n")
+_READS_FILES = re.compile(rb"include|\b(?:import|embed|__has_embed)\b")
+_DIRECTIVE = re.compile(rb"#|%:|\?\?=|\*/")  # a comment's end may hide the sign on an earlier line
+_INCLUDE = re.compile(rb'[ \t]*#[ \t]*include[ \t]*(?:<([\w./+]+)>|"([\w.+-]+)")[ \t]*(?://.*)?\r?')
+_COMMENT = re.compile(rb"[ \t]*//(?!.*\*/).*")
+
+
+def head_of(recipe: Recipe) -> tuple[str, ...]:
+    """Return the names that a build's main source includes first; empty if no header may serve it."""
+    units = {file.name for file in recipe.sources} & {*recipe.command}
+    if not recipe.precompile or units - {recipe.main.name, recipe.shared}:
+        return ()
+    content = recipe.main.content
+    if content.size > _MAX_SOURCE_BYTES:
+        return ()
+    text = content.read()
+    head, own_name = _head(text), PurePosixPath(recipe.main.name).name
+    if not head or not _includes_little(text, own_name, once=head == BIG):
+        return ()
+    # A header that includes it finds no text of it.
+    others = (file.content.read() for file in recipe.sources if file.name not in units)
+    return () if head == BIG and any(BIG[0].encode() in other for other in others) else head
+
+
+def _head(text: bytes) -> tuple[str, ...]:
+    names, place = list[str](), 0
+    while place < len(text) and (line := _LINE.match(text, place)) is not None:
+        place = line.end()
+        if line[1] is None:
+            continue
+        name = line[1].decode()
+        if not names and (name,) == BIG:
+            return BIG
+        if name not in NAMES:
+            break
+        names.append(name)
+    return tuple(names)
+
+
+def _includes_little(text: bytes, own_name: str, *, once: bool) -> bool:
+    """Return True if a source reads no file but headers of the standard and others beside it, and few.
+
+    `once`: it includes the big header once.
+    """
+    included = list[str]()
+    for line in _JOIN.sub(b"", text).split(b"\n"):
+        if not (_READS_FILES.search(line) and _DIRECTIVE.search(line)) or _COMMENT.fullmatch(line):
+            continue
+        found = _INCLUDE.fullmatch(line)
+        if found is None or found[2] == own_name.encode() or (found[1] and found[1].decode() not in _FURTHER):
+            return False
+        included.append((found[1] or b"").decode())
+    return len(included) <= _MAX_INCLUDES and (not once or included.count(BIG[0]) == 1)
+
+
+def header_file(head: Sequence[str]) -> str:
+    """Return the name of the header of a head in its folder."""
+    return f"{BIG[0] if tuple(head) == BIG else 'ioi-eval-head.hpp'}{PRECOMPILED}"
+
+
+def begins_with(head: Sequence[str], folder: str) -> str:
+    """Return the options by which g++ takes the header of a head from a folder."""
+    taken = "-isystem {}" if tuple(head) == BIG else f"-include {{}}/{header_file(head)[: -len(PRECOMPILED)]}"
+    return taken.format(folder)
 
 
 def empty_recipe(language: Language, standard: str = "", tool: str = "") -> Recipe:
-    """Return a build of nothing, with the flags of submissions: its headers are theirs."""
+    """Return a build of nothing with the flags of submissions, whose headers are therefore theirs."""
     empty = NamedBlob(name="empty.cpp", content=Blob.of(""))
     return Recipe(
         kind=HEADER,
@@ -42,245 +135,49 @@ def empty_recipe(language: Language, standard: str = "", tool: str = "") -> Reci
         sources=(empty,),
         control=empty,
         limits=BuildLimits(),
-        header=language.header,
         precompile=language.precompile(WRAPPER, HEADER, standard, tool=tool),
     )
 
 
-def serves(recipe: Recipe) -> bool:
-    """Return True if a precompiled header makes this build faster and cannot change its outcome."""
-    if not recipe.header or not recipe.precompile:
-        return False
-    beginning = recipe.main.content.read()[: 64 << 10].decode(errors="replace")
-    if not starts_with(recipe.header, beginning):
-        return False
-    others = (file.content.read() for file in recipe.sources[:-1])
-    return not any(_PRAGMA.search(_ONCE.sub(b"", text)) for text in others)
-
-
-def own_includes(recipe: Recipe) -> tuple[str, ...]:
-    """Return the standard headers that the one source which is compiled begins with.
-
-    The source includes them again, which says nothing new. None where it names our files.
-    """
-    units = {file.name for file in recipe.sources} & {*recipe.command}
-    if not recipe.precompile or units - {recipe.main.name, recipe.shared}:
-        return ()
-    text = recipe.main.content.read().decode(errors="replace")
-    return () if FOLDER in text else leading_includes(text)
-
-
-def header_name(recipe: Recipe) -> str:
-    return f"{FOLDER}/{recipe.header}.gch"
-
-
-def header_recipe(recipe: Recipe, names: Sequence[str] = ()) -> Recipe:
-    """The headers of these names, or else the language's big one, precompiled for a recipe's flags.
-
-    The compiled file includes the real ones: where the compiler keeps them need not be known.
-    """
-    text = "".join(f"#include <{name}>\n" for name in names or (recipe.header,))
-    wrapper = NamedBlob(name=WRAPPER, content=Blob.of(text))
+def header_recipe(recipe: Recipe, head: Sequence[str] = BIG) -> Recipe:
+    """Return the build of the precompiled header of a head, with the flags of a recipe."""
+    text = "".join(f"#include <{name}>\n" for name in head)
     return Recipe(
         kind=HEADER,
         output=HEADER,
         command=recipe.precompile,
-        sources=(wrapper,),
+        sources=(NamedBlob(name=WRAPPER, content=Blob.of(text)),),
         control=recipe.control,
         limits=recipe.limits.trusted,
     )
 
 
-_MOST_COUNTED = 10_000  # keys, which submissions decide
+def sights_of(head: Sequence[str]) -> int:
+    """Return at which build with a head its header is made."""
+    return 1 if tuple(head) == BIG else 2
+
+
+_MAX_COUNTED = 10_000  # keys, which submissions decide
 
 
 class Demand:
-    """Counts the builds that each header, or each grader's object, would have served.
+    """Counts the builds that each file would have served. Not more than `most` files are made."""
 
-    No more than `most` of them pay.
-    """
-
-    def __init__(self, pays_after: int | None, most: int = _MOST_COUNTED) -> None:
-        self._pays_after, self._most = pays_after, most
+    def __init__(self, most: int = _MAX_COUNTED) -> None:
+        self._most = most
         self._builds: Counter[str] = Counter()
-        self._paying = set[str]()
+        self._due = set[str]()
 
-    def pays(self, key: str) -> bool:
-        """To be asked once per build: whether what lies under this key is worth making now."""
-        if len(self._builds) >= _MOST_COUNTED:
+    def is_due(self, key: str, sights: int) -> bool:
+        """Count a build, and return True if the file with this key has been seen often enough to be made."""
+        if len(self._builds) >= _MAX_COUNTED:
             self._builds.clear()
         self._builds[key] += 1
-        enough = self._pays_after is not None and self._builds[key] > self._pays_after
-        if enough and len(self._paying) < self._most:
-            self._paying.add(key)
-        return key in self._paying
+        if self._builds[key] >= sights and len(self._due) < self._most:
+            self._due.add(key)
+        return key in self._due
 
-
-# --- the early header --------------------------------------------------------------------------------
-# The big header once more, with those templates performed that g++ would put off to the end of every
-# program. graders/headers/early.cpp says which, and how each build proves that it is none the worse for them.
-
-
-EARLY = "ioi-eval-early"  # in a build's folder
-CHECKER = f"{EARLY}/early.so"
-REACHED = 33  # the exit code of g++ for a program that such a header might change
-EARLY_PAYS_AFTER, PROOF_PAYS_AFTER = 6, 50  # times as many builds as the usual header pays after
-
-
-@cache
-def _source(name: str) -> NamedBlob:
-    path = graders() / "headers" / name
-    return NamedBlob(name=path.name, content=Blob.of_file(path))
-
-
-def _corpus() -> list[NamedBlob]:
-    return [_source(str(path)) for path in sorted((graders() / "headers" / "corpus").glob("*.cpp"))]
-
-
-def serves_early(recipe: Recipe) -> bool:
-    """Return True if what the sources declare cannot change what was made early."""
-    return not any(adds_to_std(file.content.read().decode(errors="replace")) for file in recipe.sources)
-
-
-def early_name(recipe: Recipe) -> str:
-    return f"{EARLY}/{recipe.header}.gch"
-
-
-def checking(header: str) -> tuple[str, ...]:
-    """Return the options that check whether a program reaches what was made early for the header."""
-    return (f"-fplugin=./{CHECKER}", f"-fplugin-arg-early-header={header}")
-
-
-def brought_early(place: str, standard: str, header: str) -> tuple[str, ...]:
-    """Return the options that build a program by the early header of a server's package.
-
-    `place`: the folder of its headers. A compiler that did not make the header stops at once.
-    """
-    folder = f"{place}/{EARLY}/{standard}"
-    checked = f"-fplugin-arg-early-header={folder}/{header}.gch"
-    return ("-I", folder, f"-fplugin={place}/{CHECKER}", checked, "-Werror=invalid-pch", "-Wfatal-errors")
-
-
-def checker_recipe(recipe: Recipe) -> Recipe:
-    """The plugin that makes an early header, and checks the programs that are compiled with it."""
-    output, source = "early.so", _source("early.cpp")
-    flags = ("-std=gnu++17", "-O1", "-fPIC", "-shared", "-s")
-    return Recipe(
-        kind="plugin",
-        output=output,
-        command=(recipe.tool, *flags, "-o", output, source.name),
-        sources=(source,),
-        control=recipe.control,
-        limits=recipe.limits.trusted,
-    )
-
-
-def early_recipe(recipe: Recipe, checker: Blob) -> Recipe:
-    """The big header for a recipe's flags, with most of its templates performed."""
-    plain, usual = header_recipe(recipe), _source("usual.txt")
-    tool, *words = plain.command
-    asked = (f"-fplugin-arg-early-usual={usual.name}", f"-fplugin-arg-early-made={plain.output}")
-    text = plain.main.content.read() + b"#pragma ioi_eval early\n"
-    return msgspec.structs.replace(
-        plain,
-        kind="early header",
-        command=(tool, "-fplugin=./early.so", *asked, *words),
-        sources=(
-            NamedBlob(name="early.so", content=checker),
-            usual,
-            NamedBlob(name=WRAPPER, content=Blob.of(text)),
-        ),
-    )
-
-
-class Trial(NamedTuple):
-    """A program of the corpus, to be built by the usual header and by the early one."""
-
-    usual: Recipe
-    early: Recipe
-
-    @property
-    def name(self) -> str:
-        return self.usual.main.name
-
-
-def trials(recipe: Recipe) -> Iterable[Trial]:
-    """Yield the programs that show for a recipe's flags whether an early header changes any."""
-    tool, *words = recipe.precompile
-    flags = words[: words.index("-x")]
-    for program in _corpus():
-        usual = Recipe(
-            kind="trial",
-            output="program",
-            command=(tool, *flags, "-o", "program", program.name),
-            sources=(program,),
-            control=recipe.control,
-            limits=recipe.limits.trusted,
-            header=recipe.header,
-        )
-        options = ("-I", EARLY, *checking(early_name(recipe)))
-        early = msgspec.structs.replace(
-            usual, header="", command=(tool, *options, *usual.command[1:]), refusals=(1, REACHED)
-        )
-        yield Trial(usual, early)
-
-
-class Proof:
-    """The outcomes of trials."""
-
-    def __init__(self) -> None:
-        self.tried, self.equal, self.others = 0, 0, list[str]()
-
-    def take(self, trial: Trial, usual: Blob | None, early: Blob | None) -> None:
-        """Note the two programs. None: nothing came of it, or the compiler had words."""
-        self.tried += 1
-        if early is None:
-            return  # such a program is built by the usual header
-        if usual is not None and usual.sha256 == early.sha256:
-            self.equal += 1
-        else:
-            self.others.append(trial.name)
-
-    @property
-    def holds(self) -> bool:
-        """No program is another one, and most are built by the early header."""
-        return not self.others and 2 * self.equal > self.tried
-
-    def __str__(self) -> str:
-        if self.others:
-            return f"other programs: {', '.join(self.others)}"
-        return f"{self.equal} of {self.tried} programs are built with it and the same"
-
-
-class ShippedProof(Value):
-    """A proof that comes with the package."""
-
-    compiler: str  # its identity
-    standard: str
-    words: str
-
-
-class ShippedProofs(Value):
-    """The proofs that come with the package, by the key of the early header."""
-
-    sources: str  # the digest of all that they were made with
-    proofs: Mapping[str, ShippedProof]
-
-
-@cache
-def shipped_proofs() -> Mapping[str, ShippedProof]:
-    """Return the proofs that come with the package, by the key of the early header."""
-    return msgspec.json.decode(_source("proven.json").content.read(), type=ShippedProofs).proofs
-
-
-def sources_digest() -> str:
-    """Hash what a proof is made with: the checker, the usual names and the corpus."""
-    digest = hashlib.sha256()
-    for source in (_source("early.cpp"), _source("usual.txt"), *_corpus()):
-        digest.update(f"{source.name} {source.content.sha256}\n".encode())
-    return digest.hexdigest()
-
-
-def proof_key(early: str) -> str:
-    """Return the key under which the proof of the early header with this key is remembered."""
-    return hashlib.sha256(early.encode() + b" proven").hexdigest()
+    def forget(self, key: str) -> None:
+        """Begin to count anew."""
+        self._builds.pop(key, None)
+        self._due.discard(key)

@@ -38,18 +38,8 @@ from ioi_eval.engines.contract import (
     least,
 )
 from ioi_eval.engines.embedded.box import BoxEnd, BoxLimits, BoxReport, BoxSpec, decode_report
-from ioi_eval.engines.jobs.build import compiling, sources
-from ioi_eval.engines.jobs.headers import (
-    CHECKER,
-    EARLY_PAYS_AFTER,
-    INCLUDED,
-    early_name,
-    early_recipe,
-    header_name,
-    header_recipe,
-    own_includes,
-    serves,
-)
+from ioi_eval.engines.jobs.build import OBJECT, compile_script, sources
+from ioi_eval.engines.jobs.headers import BIG, head_of, header_file, header_recipe, sights_of
 from ioi_eval.engines.jobs.run import (
     PLAN,
     PROCTOR_MEMORY,
@@ -66,7 +56,16 @@ from ioi_eval.engines.jobs.run import (
     sound,
 )
 from ioi_eval.model.errors import BrokenReply, JudgeFailure
-from ioi_eval.model.job import Ahead, Ended, Job, JobFile, JobResult, Stage, StageStatus, Toolchain
+from ioi_eval.model.job import (
+    Ahead,
+    Ended,
+    Job,
+    JobFile,
+    JobResult,
+    Stage,
+    StageStatus,
+    Toolchain,
+)
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import build_idle, hard_stop, milliseconds, processes_of
 from ioi_eval.rules.verdicts import Ending, ending
@@ -78,31 +77,27 @@ class Parcels:
 
     is_here = False
 
-    def __init__(self, transport: Transport, packing: Shipping, precompile_after: int | None = None) -> None:
-        self._transport, self._packing, self._precompile_after = transport, packing, precompile_after
+    def __init__(self, transport: Transport, packing: Shipping, *, precompiles: bool = False) -> None:
+        self._transport, self._packing, self._precompiles = transport, packing, precompiles
 
     async def build(
         self,
         recipe: Recipe,
-        ahead: Sequence[JobFile] | None,
+        prebuilt: Sequence[JobFile] | None,
         profile: Profile,
         *,
-        alone: bool,
         may_stay: bool,
         attempts: int,
     ) -> Made:
         tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
         if recipe.kind == SUBMISSION and (reason := await self.refusal(recipe.main.content, profile)):
             return Made(ended=Ended(killed="size", words=reason), tool=tool, by_transport=True)
-        checker = next((file for file in ahead or () if file.name == CHECKER), None)
-        carried = tuple(file for file in ahead or () if file is not checker)
-        headers = self._headers(recipe, tool, profile, checker) if may_stay and ahead is not None else ()
-        job = build_job(recipe, tool, carried, profile, headers=headers, brought=ahead is not None)
+        job = build_job(recipe, tool, prebuilt, profile)
         identities = tuple(each.identity for each in profile.offered(recipe.tool))
-        exclusive = alone and profile.exclusive
-        job = msgspec.structs.replace(job, exclusive=exclusive, made_for={recipe.tool: identities})
+        job = msgspec.structs.replace(job, made_for={recipe.tool: identities})
         if may_stay and recipe.kind == SUBMISSION and recipe.proctor is None and profile.shell() == OWN:
-            job = msgspec.structs.replace(job, stays=recipe.output, ahead=headers)
+            ahead = () if prebuilt is None else self._headers(recipe, tool, profile)
+            job = msgspec.structs.replace(job, stays=recipe.output, ahead=ahead)
         job = await self._packing.shipped(job, job.files[0].name, profile)
 
         async def once() -> tuple[Made, bytes]:
@@ -122,38 +117,20 @@ class Parcels:
             _check_limits(recipe, profile)
         if isinstance(made.content, Far) and await self.refusal(made.content, profile):
             # It may fit when it is packed, which is done where it was made.
-            return await self.build(recipe, ahead, profile, alone=alone, may_stay=False, attempts=attempts)
+            return await self.build(recipe, prebuilt, profile, may_stay=False, attempts=attempts)
         if made.content is not None and packed:
             self._packing.delivered(made.content, packed)
         return made
 
-    def _headers(
-        self, recipe: Recipe, tool: Toolchain, profile: Profile, checker: JobFile | None
-    ) -> tuple[Ahead, ...]:
-        """Return the headers that workers precompile for such builds: they are too large to travel."""
-        alone = len(profile.offered(recipe.tool)) == 1 and profile.shell() == OWN and recipe.proctor is None
-        if self._precompile_after is None or not alone:
+    def _headers(self, recipe: Recipe, tool: Toolchain, profile: Profile) -> tuple[Ahead, ...]:
+        """Return the header that workers precompile for such builds. It is too large to travel."""
+        head = head_of(recipe)
+        if not (self._precompiles and head) or len(profile.offered(recipe.tool)) != 1:
             return ()
-
-        def ahead(name: str, made_from: Recipe, after: int, *beside: JobFile) -> Ahead:
-            job = build_job(made_from, tool, (), profile)
-            return Ahead(
-                name=name,
-                key=made_from.key(profile.architecture, tool),
-                made_by=msgspec.structs.replace(job, stays=made_from.output),
-                after=after,
-                beside=beside,
-            )
-
-        after = self._precompile_after
-        if not serves(recipe):
-            names = own_includes(recipe)
-            return (ahead(f"{INCLUDED}.gch", header_recipe(recipe, names), after),) if names else ()
-        usual = ahead(header_name(recipe), header_recipe(recipe), after)
-        if checker is None:
-            return (usual,)
-        early = early_recipe(recipe, checker.content)
-        return (usual, ahead(early_name(recipe), early, after * EARLY_PAYS_AFTER, checker))
+        header = header_recipe(recipe, head)
+        made_by = msgspec.structs.replace(build_job(header, tool, None, profile), stays=header.output)
+        key = header.key(profile.architecture, tool)
+        return (Ahead(name=header_file(head), key=key, made_by=made_by, sights=sights_of(head)),)
 
     async def refusal(self, program: Blob, profile: Profile) -> str:
         weight, most = await self._packing.weight(program), program_room(profile)
@@ -201,8 +178,8 @@ _BY_LIMITS = frozenset({Ending.CUT_SHORT, Ending.STOPPED})
 
 def _made(recipe: Recipe, tool: Toolchain, profile: Profile, result: JobResult) -> tuple[Made, bytes]:
     """Return what was made, and the form in which it travelled."""
-    by, run, boxed = result.toolchains.get(tool.command, tool), result.run, recipe.proctor is not None
-    tool = msgspec.structs.replace(by, linker=tool.linker)
+    tool, run = result.toolchains.get(tool.command, tool), result.run
+    boxed = recipe.proctor is not None
     in_two_stages = not boxed and profile.shell() == OWN
     ended = None
     if in_two_stages:
@@ -281,19 +258,11 @@ _BOX, _PROCTOR, _SPEC, _REPORT = "box", "proctor", "box.json", 3  # the last is 
 _PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000  # as in the embedded engine's boxes
 
 
-def build_job(
-    recipe: Recipe,
-    tool: Toolchain,
-    ahead: Sequence[JobFile],
-    profile: Profile,
-    *,
-    headers: Sequence[Ahead] = (),
-    brought: bool = False,
-) -> Job:
-    """The sources, the one that the build is about last, and the script that compiles them. Never a test.
+def build_job(recipe: Recipe, tool: Toolchain, prebuilt: Sequence[JobFile] | None, profile: Profile) -> Job:
+    """Return the sources, the one that the build is about last, and the script that compiles them.
 
-    `ahead`: what was compiled before, a header or the shared source's object. `headers`: they may be there.
-    `brought`: what the server's package brings may be used.
+    There is never a test in it. `prebuilt`: files that make it quicker; `None` means that no such file, and
+    nothing that a server has, is to be used.
     """
     # By its name where endpoints have it in different places.
     if {each.path for each in profile.offered(tool.command)} != {tool.path}:
@@ -302,19 +271,18 @@ def build_job(
         log = max(0, min(recipe.limits.log, profile.max_output // 2))
         recipe = msgspec.structs.replace(recipe, limits=msgspec.structs.replace(recipe.limits, log=log))
     if recipe.proctor is not None:
-        return _job_in_a_box(recipe, tool, profile, recipe.proctor, ahead, brought=brought)
+        return _job_in_a_box(recipe, tool, profile, recipe.proctor, prebuilt)
     # Pistons before isolate limit the address space. Other compilers reserve what they never use of it.
     memory = recipe.limits.memory if profile.confines or tool.command in DRIVERS else None
     if profile.shell() != OWN:
-        return _job_of_one_stage(recipe, tool, profile, ahead, memory)
-    beside = (file for header in headers for file in header.beside)
-    script = _ENVIRONMENT + compiling(recipe, tool, (*ahead, *headers, *beside))
+        return _job_of_one_stage(recipe, tool, profile, prebuilt, memory)
+    script = _ENVIRONMENT + compile_script(recipe, tool, prebuilt=prebuilt is not None)
     delivering = least(milliseconds(DELIVERY_SECONDS), profile.max_run_time)
     return Job(
         files=(
             JobFile(name="compile", content=Blob.of(script)),
             JobFile(name="run", content=Blob.of(hand_over(recipe.output, profile.max_output))),
-            *ahead,
+            *(prebuilt or ()),
             *sources(recipe),
         ),
         compile_timeout=least(milliseconds(recipe.limits.wall_time), profile.max_compile_time),
@@ -322,11 +290,16 @@ def build_job(
         compile_memory_limit=memory,
         run_timeout=delivering,
         run_cpu_time=least(delivering, profile.max_run_cpu_time),
+        without_proc=profile.confines and not recipe.sees_proc,
     )
 
 
 def _job_of_one_stage(
-    recipe: Recipe, tool: Toolchain, profile: Profile, ahead: Sequence[JobFile], memory: int | None
+    recipe: Recipe,
+    tool: Toolchain,
+    profile: Profile,
+    prebuilt: Sequence[JobFile] | None,
+    memory: int | None,
 ) -> Job:
     limits = recipe.limits
     script = whole_build(
@@ -335,13 +308,14 @@ def _job_of_one_stage(
         hard_stop=None if limits.wall_time is None else hard_stop(limits.wall_time),
         cpu_time=limits.cpu_time,
     )
+    inside = compile_script(recipe, tool, prebuilt=prebuilt is not None)
     time = None if limits.wall_time is None else milliseconds(limits.wall_time + DELIVERY_SECONDS)
     cpu = None if limits.cpu_time is None else milliseconds(2 * limits.cpu_time + DELIVERY_SECONDS)
     return Job(
         files=(
             JobFile(name=_BUILD, content=Blob.of(script)),
-            JobFile(name="compile", content=Blob.of(_ENVIRONMENT + compiling(recipe, tool, ahead))),
-            *ahead,
+            JobFile(name="compile", content=Blob.of(_ENVIRONMENT + inside)),
+            *(prebuilt or ()),
             *sources(recipe),
         ),
         run_timeout=least(time, profile.max_run_time),
@@ -358,11 +332,9 @@ def _job_in_a_box(
     tool: Toolchain,
     profile: Profile,
     proctor: Blob,
-    ahead: Sequence[JobFile],
-    *,
-    brought: bool,
+    prebuilt: Sequence[JobFile] | None,
 ) -> Job:
-    limits = recipe.limits
+    limits, is_used = recipe.limits, prebuilt is not None
     # A compiler outside of the system's folders, as a package has it, is shown with what lies beside it.
     script = f"""compiler=$(readlink -f "$(command -v {shlex.quote(tool.path)})")
 case $compiler in /usr/* | /bin/* | /lib*) compiler= ;; esac
@@ -370,15 +342,15 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
     -e "s#@COMPILER@#${{compiler%/*/*}}#" -e "s#@HEADERS@#${{{BROUGHT_HEADERS}:-}}#g" {_SPEC}
 ./{_PROCTOR} box {_SPEC} {_REPORT}> .ioi-eval-report > .ioi-eval-log 2>&1 < /dev/null
 """ + boxed_build(f"{_BOX}/{recipe.output}", profile.max_output)
-    compile_script = JobFile(name="compile", content=Blob.of(compiling(recipe, tool, ahead, brought=brought)))
-    inside = (compile_script, *ahead, *sources(recipe))
+    building = compile_script(recipe, tool, prebuilt=is_used, brought=is_used)
+    inside = (JobFile(name="compile", content=Blob.of(building)), *(prebuilt or ()), *sources(recipe))
     wall = None if limits.wall_time is None else hard_stop(limits.wall_time) + DELIVERY_SECONDS
     cpu = None if limits.cpu_time is None else 2 * limits.cpu_time + DELIVERY_SECONDS
     return Job(
         files=(
             JobFile(name="run", content=Blob.of(script)),
             JobFile(name=_PROCTOR, content=proctor, executable=True, recurs=True),
-            JobFile(name=_SPEC, content=Blob.of(msgspec.json.encode(_spec(recipe)))),
+            JobFile(name=_SPEC, content=Blob.of(msgspec.json.encode(_spec(recipe, brought=is_used)))),
             *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in inside),
         ),
         run_timeout=least(milliseconds(wall), profile.max_run_time),
@@ -386,22 +358,26 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
     )
 
 
-def _spec(recipe: Recipe) -> BoxSpec:
-    """Return the box's spec. Words between @ are filled in where the job runs."""
-    limits = recipe.limits
+def _spec(recipe: Recipe, *, brought: bool) -> BoxSpec:
+    """Return the box's spec. Words between @ are filled in where the job runs.
+
+    `brought`: programs see the headers of the server's package, if the source has their head.
+    """
+    limits, shown = recipe.limits, ("@HEADERS@",) if brought and head_of(recipe) == BIG else ()
     wall, cpu = milliseconds(limits.wall_time), milliseconds(limits.cpu_time)
     return BoxSpec(
         argv=("/bin/bash", "compile"),
         env={
             "PATH": "@PATH@",
             "LD_LIBRARY_PATH": "@LIBRARIES@",
-            BROUGHT_HEADERS: "@HEADERS@",
+            **({BROUGHT_HEADERS: shown[0]} if shown else {}),
             "HOME": "/tmp",
             "LANG": "C.UTF-8",
         },
         dir="@FOLDER@",
-        read=("@COMPILER@", "@HEADERS@"),
+        read=("@COMPILER@", *shown),
         profile="tool",
+        proc=recipe.sees_proc,
         limits=BoxLimits(
             wall_ms=build_idle(wall, cpu),
             hard_ms=None if wall is None else hard_stop(wall),
@@ -461,6 +437,8 @@ class Shipping:
         for file in job.files:
             if file.name not in _SCRIPTS:
                 parcel, name = await self.parcel(file.content), file.name
+                if name.endswith(f"/{OBJECT}"):  # the script must not say where it is
+                    parcel = Parcel(content=file.content, packed=False, weight=0)
                 if parcel.packed:
                     name += _PACKED
                     archives.append(name)
@@ -516,14 +494,14 @@ def pack(content: Blob) -> Parcel:
         plain = len(msgspec.json.encode(data.decode()))
     except UnicodeDecodeError:
         plain = _in_base64(len(data))
-    as_it_is = Parcel(
+    whole = Parcel(
         content=Blob(sha256=content.sha256, size=content.size, data=data), packed=False, weight=plain
     )
     if len(data) < _SMALL:
-        return as_it_is
+        return whole
     packed = Blob.of(gzip.compress(data, 6 if len(data) < _FAST else 1, mtime=0))
     weight = _in_base64(packed.size)
-    return Parcel(content=packed, packed=True, weight=weight) if weight < plain else as_it_is
+    return Parcel(content=packed, packed=True, weight=weight) if weight < plain else whole
 
 
 def _in_base64(size: int) -> int:

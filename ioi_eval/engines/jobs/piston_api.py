@@ -377,6 +377,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     run_memory_limit: int | None = None
     keep: tuple[str, ...] = ()
     exclusive: bool = False
+    without_proc: bool = False
 
 
 _ENCODER = msgspec.json.Encoder()
@@ -411,6 +412,7 @@ def encode_request(
             stdin=job.stdin,
             keep=keep,
             exclusive=job.exclusive,
+            without_proc=job.without_proc,
             **limits,
         )
     )
@@ -469,6 +471,9 @@ def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
     exclusive = asked.get("exclusive", False)
     if not isinstance(exclusive, bool):
         raise RefusedRequest("exclusive must be a boolean")
+    without_proc = asked.get("without_proc") or False
+    if not isinstance(without_proc, bool):
+        raise RefusedRequest("without_proc must be true or false")
     return Job(
         files=files,
         runtime=language,
@@ -477,6 +482,7 @@ def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
         stdin=stdin or "",
         keep=tuple(keep or ()),
         exclusive=exclusive,
+        without_proc=without_proc,
         **limits,
     )
 

@@ -475,17 +475,20 @@ class Carrier(Protocol):
     async def build(
         self,
         recipe: Recipe,
-        ahead: Sequence[JobFile] | None,
+        prebuilt: Sequence[JobFile] | None,
         profile: Profile,
         *,
-        alone: bool,
         may_stay: bool,
         attempts: int,
     ) -> Made:
         """Execute a build job. JudgeFailure where the engine or a limit of it is at fault, not the source.
 
-        `ahead`: what was made ahead; None: nothing at all is to be. `may_stay`: the artifact may be left
-        where it was made. Raises ToolchainGone where another job may be executed.
+        Args:
+            prebuilt: Files that make the build quicker. `None` means that no such file is to be used.
+            may_stay: The artifact may be left where it was made.
+
+        Raises:
+            ToolchainGone: Another job may be executed.
         """
         ...
 

@@ -7,7 +7,6 @@ is sent everything with each job.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -32,6 +31,8 @@ from ioi_eval.engines.cluster import (
     now,
 )
 from ioi_eval.engines.contract import ArtifactsLost, Change, Far, OnServer, Profile, Servers, Staying
+from ioi_eval.engines.jobs.build import hidden
+from ioi_eval.engines.jobs.headers import MAX_HEADERS, Demand
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, error_of
 from ioi_eval.engines.jobs.run import sound
 from ioi_eval.engines.piston.discovery import Discovery
@@ -151,7 +152,6 @@ _SHARE = 2  # a job whose contents take more than this part of a server's room w
 _ROUNDS = 3  # of sending what the server says that it lacks
 _AT_ONCE = 4  # contents on their way to one server
 _SLOWEST = 1 << 18  # bytes of each of them that get through in a second at the least
-_MOST_AHEAD = 8  # files that a server makes ahead, of 100 MB or more each
 _AGAIN = 60.0  # seconds until a server is asked again to keep a content that it had no room for
 _NO_SUCH_API = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 
@@ -164,22 +164,20 @@ class _Shelf:
         self.coming: Shared[None] = Shared()
         # By key, files that were made there. None: one is being made, or could not be.
         self.ahead = dict[str, JobFile | None]()
-        self.wanted: Counter[str] = Counter()  # by key: jobs that would have been quicker
+        self.demand = Demand(MAX_HEADERS)
         self.turns = asyncio.Semaphore(_AT_ONCE)
 
     def pays(self, ahead: Ahead) -> bool:
-        """To be asked once per job: whether this is worth being made now."""
-        self.wanted[ahead.key] += 1
-        enough = self.wanted[ahead.key] >= ahead.after and len(self.ahead) < _MOST_AHEAD
-        if enough and ahead.key not in self.ahead:
-            self.ahead[ahead.key] = None
-            return True
-        return False
+        """Count a job that this would have made quicker. Return True if it is to be made now."""
+        if not self.demand.is_due(ahead.key, ahead.sights) or ahead.key in self.ahead:
+            return False
+        self.ahead[ahead.key] = None
+        return True
 
     def forget(self, ahead: Ahead) -> None:
         """Have it made again, after as many jobs."""
         self.ahead.pop(ahead.key, None)
-        self.wanted.pop(ahead.key, None)
+        self.demand.forget(ahead.key)
 
     def named(self, job: Job, room: int) -> dict[str, JobFile]:
         """Return the files that are worth being sent ahead, by the hash of what they hold unpacked.
@@ -224,11 +222,11 @@ class Sender:
             job = msgspec.structs.replace(job, files=silent)
         for _ in range(_ROUNDS if server.contents else 0):
             prepared = [
-                (ahead, file) for ahead in job.ahead if (file := shelf.ahead.get(ahead.key)) is not None
+                (ahead, msgspec.structs.replace(file, name=hidden(file.name)))
+                for ahead in job.ahead
+                if (file := shelf.ahead.get(ahead.key)) is not None
             ]
-            beside = tuple(file for ahead, _ in prepared for file in ahead.beside)
-            whole = msgspec.structs.replace(job, files=(*job.files, *beside)) if beside else job
-            named = shelf.named(whole, server.contents)
+            named = shelf.named(job, server.contents)
             built = {
                 name
                 for name, file in named.items()
@@ -241,9 +239,7 @@ class Sender:
             named |= {file.content.sha256: file for _, file in prepared}
             if not named:
                 break
-            if prepared:
-                files = (*whole.files, *(file for _, file in prepared))
-                whole = msgspec.structs.replace(whole, files=files)
+            whole = msgspec.structs.replace(job, files=(*job.files, *(file for _, file in prepared)))
             try:
                 return await self._executed(server, whole, named, identity, keep)
             except LacksContents as refused:

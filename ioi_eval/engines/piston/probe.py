@@ -18,15 +18,10 @@ from ioi_eval.engines.contract import (
     BROUGHT_HEADERS,
     BROUGHT_LIBRARY,
     LIBRARY_HEADER,
-    LINKING,
-    MACHINE,
-    QUICK_LINKER,
-    TRIAL,
-    WORKS,
     Change,
     Condition,
 )
-from ioi_eval.engines.jobs.headers import brought_early
+from ioi_eval.engines.jobs.headers import BIG, header_file
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
     ServerFailed,
@@ -65,6 +60,16 @@ from ioi_eval.model.values import Blob
 # --- what a box is like inside: a script that tells, and what is read out of its words ---------------
 
 
+_WORKS = "works"
+_TRIAL = f"""#include <stdio.h>
+static __thread int own = 1;
+#ifdef __cplusplus
+static int thrown() {{ try {{ throw own; }} catch (int caught) {{ return caught; }} }}
+#else
+static int thrown(void) {{ return own; }}
+#endif
+int main(void) {{ return thrown() == 1 ? puts("{_WORKS}") < 0 : 1; }}
+"""
 # Speaks little: a stock server lets a job print 1024 bytes. A missing tool prints nothing.
 LOOK = r"""exec 2>/dev/null
 echo "machine $(uname -m)"; echo "cores $(nproc)"
@@ -100,12 +105,11 @@ done
 for standard in gnu++26 gnu++23 gnu++20 gnu++17 gnu++14; do
   echo 'int main() {}' | g++ -std=$standard -fsyntax-only -x c++ - && echo "standard $standard" && break
 done
-for kept in "$HEADERS"/bits/stdc++.h.gch/*; do
-  [ -e "$kept" ] && cmp -s "$HEADERS/LIBRARY" HERE || continue
-  echo '#include <bits/stdc++.h>' | g++ FLAGS -std="${kept##*/}" -I "$HEADERS" -H -S -o /dev/null \
+for kept in "$HEADERS"/*/; do
+  [ -e "${kept}BIG" ] && cmp -s "$HEADERS/LIBRARY" HERE || continue
+  kept=${kept%/}
+  echo '#include <bits/stdc++.h>' | g++ FLAGS -std="${kept##*/}" -isystem "$kept" -H -S -o /dev/null \
     -x c++ - 2>&1 | grep -q "^! $kept" && echo "header ${kept##*/}"
-  printf '#include <bits/stdc++.h>\nint main() {}\n' | g++ FLAGS -std="${kept##*/}" EARLY -S -o /dev/null \
-    -x c++ - && echo "early ${kept##*/}"
 done
 if command -v rustc > /dev/null; then
   words=$(rustc -vV) && real=$(command -v gcc) &&
@@ -135,26 +139,16 @@ for told in "fpc -iV" "ghc --version" "node --version" "mcs --version" "mono --v
   command -v $name > /dev/null || continue
   words=$($told 2>&1) && tool $name "$(echo "$words" | grep -o '[0-9][0-9.]*' | head -n 1)" "$words"
 done
-for name in g++ gcc; do
-  gold=$(command -v "$($name -print-prog-name=QUICK_LINKER)") && [ "$(uname -m)" = MACHINE ] || continue
-  language=c++
-  [ $name = g++ ] || language=c
-  said=$(works $name LINKING -static -x $language 2>&1 && echo works) && [ "$said" = works ] &&
-    echo "linker $name $($gold --version | sed -n '1s/.* //p') $(sha256sum < "$gold" | head -c 16)"
-done
 echo end
 """
 for _word, _meant in {
-    "TRIAL": TRIAL,
-    "WORKS": WORKS,
-    "QUICK_LINKER": QUICK_LINKER,
-    "LINKING": " ".join(LINKING),
-    "MACHINE": MACHINE,
+    "TRIAL": _TRIAL,
+    "WORKS": _WORKS,
     "MODULES": " ".join(MODULES),
-    "EARLY": " ".join(brought_early("$HEADERS", "${kept##*/}", "bits/stdc++.h")),
     "$HEADERS/LIBRARY": f"$HEADERS/{BROUGHT_LIBRARY}",
     "HERE": LIBRARY_HEADER,
     "$HEADERS": f"${BROUGHT_HEADERS}",
+    "BIG": header_file(BIG),
     "FLAGS": " ".join(flag for flag in find("c++").flags if not flag.startswith("-std")),
 }.items():
     LOOK = LOOK.replace(_word, _meant)
@@ -185,13 +179,7 @@ def seen(words: str) -> Mapping[str, Any]:
     values = {line[0]: line[1] for line in lines if len(line) == 2}
     tools = (line for line in lines if line[0] == "tool" and len(line) == 5 and all(line))
     modules = {line[1]: tuple(filter(None, line[2:])) for line in lines if line[0] == "modules" and line[2:]}
-    linkers = {
-        line[1]: f"gold {line[2]} {line[3]}" for line in lines if line[0] == "linker" and len(line) == 4
-    }
-    headers, early = (
-        tuple(sorted(line[1] for line in lines if line[0] == kind and len(line) == 2))
-        for kind in ("header", "early")
-    )
+    headers = tuple(sorted(line[1] for line in lines if line[0] == "header" and len(line) == 2))
     kib = _number(values.get("file_kib"))
     return {
         "architecture": values.get("machine", ""),
@@ -201,7 +189,6 @@ def seen(words: str) -> Mapping[str, Any]:
         "max_open_files": _number(values.get("open_files")),
         "cpp_standard": values.get("standard", ""),
         "headers": headers,
-        "early_headers": early,
         "static": values["static"] == "yes" if "static" in values else None,
         "toolchains": {
             command: Toolchain(
@@ -210,7 +197,6 @@ def seen(words: str) -> Mapping[str, Any]:
                 version=version,
                 identity=f"{command} {version} {path} {digest}",
                 modules=modules.get(command),
-                linker=linkers.get(command, ""),
             )
             for _, command, path, version, digest in tools
         },

@@ -52,7 +52,6 @@ class EndpointReport(Value):
     toolchains: Mapping[str, Toolchain] = {}  # by command
     cpp_standard: str = ""  # the highest that g++ takes
     headers: tuple[str, ...] = ()  # standards for which its g++ takes the big header of the package
-    early_headers: tuple[str, ...] = ()  # those for which it takes the early one, too
     static: bool | None = None  # whether g++ links statically
     max_run_time: int | None = None
     max_compile_time: int | None = None
@@ -251,11 +250,7 @@ def _inside(report: EndpointReport) -> Iterator[Condition]:
         remedy = "Install the static C and C++ libraries in the worker's image"
         yield Condition(name="static linking", ok=None, detail="does not work", remedy=remedy)
     if report.headers:
-        early = [
-            name + " with its templates made early" * (name in report.early_headers)
-            for name in report.headers
-        ]
-        detail = f"bits/stdc++.h, precompiled for {', '.join(early)} by its package"
+        detail = f"bits/stdc++.h, precompiled for {', '.join(report.headers)} by its package"
         yield Condition(name="C++ headers", ok=True, detail=detail)
     python = report.toolchains.get("python3")
     if python is not None:
@@ -374,7 +369,6 @@ def _one_for(tools: Sequence[Toolchain]) -> Toolchain:
         version=", ".join(sorted({tool.version for tool in tools})),
         identity=f"one of {len(identities)}: {digest}",
         modules=_in_all(tools),
-        linker=tools[0].linker,  # that of all, by `offers_of`
     )
 
 

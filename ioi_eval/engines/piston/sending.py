@@ -58,7 +58,7 @@ REQUEST = "IOI-Eval-Request"
 _BEGUN, _TOLD, _ASKED = "ioi-eval tells", "ioi-eval told", "ioi-eval answers"
 # One process, `stat`: the builtin `hash` looks commands up without any. What is not there tells nothing.
 TELL = rf"""echo "{_BEGUN} $HOSTTYPE"; ulimit -f; ulimit -n
-hash g++ gcc ld.gold python3 pypy3 rustc go java javac fpc ghc node kotlinc mcs mono 2> /dev/null
+hash g++ gcc python3 pypy3 rustc go java javac fpc ghc node kotlinc mcs mono 2> /dev/null
 stat -L -c '%n %i %s %Y' -- "${{BASH_CMDS[@]}}" /usr/lib*/gcc/*/*/{{cc1plus,libstdc++.a}} \
   /usr/lib*/libc.a "/usr/lib/$HOSTTYPE-linux-gnu/libc.a" 2> /dev/null
 echo "{_TOLD}"

@@ -357,7 +357,7 @@ async def test_the_operator_is_told_of_a_full_disk(warm: WarmCommand, cli: Comma
     words = [
         "contest",
         "serve",
-        LANTERNS,
+        str(examples() / "problems" / "tide"),
         "--participants",
         "names",
         "--out",
@@ -367,15 +367,15 @@ async def test_the_operator_is_told_of_a_full_disk(warm: WarmCommand, cli: Comma
         "--quiet",
     ]
     server = warm.start(words, cli.folder, cli.env)
-    codes = [f"int main() {{}} // {number}{'x' * 90_000}" for number in range(3)]
+    codes = [{"code": f"print({number})  # {'x' * 90_000}", "language": "python"} for number in range(3)]
     try:
         address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
         async with client(address, "chosen-token") as otter:
             most = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
             resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (150_000, most[1]))
-            answers = [await told(otter, "submit", problem="lanterns", code=code) for code in codes]
+            answers = [await told(otter, "submit", problem="tide", **code) for code in codes]
             resource.prlimit(server.pid, resource.RLIMIT_FSIZE, most)
-            again = await told(otter, "submit", problem="lanterns", code=codes[1])
+            again = await told(otter, "submit", problem="tide", **codes[1])
     finally:
         server.send_signal(signal.SIGTERM)
         _, complaints = server.communicate()

@@ -10,8 +10,9 @@ from engine_helpers import file, path_file
 
 from ioi_eval.engines.contract import check_names
 from ioi_eval.engines.embedded import box as embedded
-from ioi_eval.engines.embedded.box import BoxFile, fill, room_for_files, take_out, unlink
+from ioi_eval.engines.embedded.box import BoxFile, LinkedFiles, fill, room_for_files, take_out, unlink
 from ioi_eval.errors import EngineOverloaded, JobRejected
+from ioi_eval.models import JobFile
 
 SOMEBODY = 60577
 
@@ -99,6 +100,47 @@ def test_a_program_is_copied_from_where_none_may_start(
     files = [path_file("tool", host, executable=True), path_file("text", host)]
     assert fill(box, files, None, Lock()) == (BoxFile(name="text", path=str(host)),)
     assert (box / "tool").read_text() == "x" and (box / "tool").stat().st_mode & 0o777 == 0o755
+
+
+def large(path: Path) -> JobFile:
+    path.parent.mkdir(exist_ok=True)
+    with path.open("wb") as stream:
+        stream.truncate(17 << 20)
+    path.chmod(0o644)
+    return path_file("secret/a.gch", path)
+
+
+def linked(folder: Path, free: int = 1 << 30) -> LinkedFiles:
+    folder.mkdir()
+    return LinkedFiles(folder, lambda: free)
+
+
+def test_box_without_proc_gets_links_to_large_files_and_copies_of_others(box: Path, tmp_path: Path) -> None:
+    little = tmp_path / "little"
+    little.write_text("x")
+    little.chmod(0o644)
+    files = [large(tmp_path / "made"), path_file("t/little", little)]
+    assert fill(box, files, None, Lock(), linked(tmp_path / "links")) == ()
+    assert (box / "secret/a.gch").samefile(tmp_path / "made")
+    assert (box / "t/little").read_text() == "x" and not (box / "t/little").samefile(little)
+
+
+def test_large_file_of_another_disk_is_copied_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(target: Path, source: Path) -> None:
+        if source.name == "made":
+            raise OSError(errno.EXDEV, "another disk")
+        os.link(source, target)
+
+    monkeypatch.setattr(Path, "hardlink_to", refused)
+    file, links = large(tmp_path / "made"), linked(tmp_path / "links")
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        assert fill(tmp_path / name, [file], None, Lock(), links) == ()
+    assert (tmp_path / "a/secret/a.gch").samefile(tmp_path / "b/secret/a.gch")
+    assert not (tmp_path / "a/secret/a.gch").samefile(tmp_path / "made")
+    (tmp_path / "c").mkdir()
+    assert fill(tmp_path / "c", [file], None, Lock(), linked(tmp_path / "full", free=1 << 20)) == ()
+    assert list((tmp_path / "c/secret").iterdir()) == [], "a header that finds no room is left out"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another uid")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from support.waits import until
 from ioi_eval import Store
 from ioi_eval.engines.conditions import headers
 from ioi_eval.engines.jobs.build import OBJECT
-from ioi_eval.engines.jobs.headers import INCLUDED
+from ioi_eval.engines.jobs.headers import NAMES
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import BuildOptions
 from ioi_eval.testing import FakeEngine
@@ -27,73 +28,76 @@ def kinds(engine: FakeEngine) -> list[str]:
     return [job.keep[0] for job in engine.builds]
 
 
-def uses_header(engine: FakeEngine) -> list[bool]:
-    names = ([file.name for file in job.files] for job in engine.builds if job.keep == ("submission",))
-    return ["ioi-eval-headers/bits/stdc++.h.gch" in name for name in names]
+def uses(engine: FakeEngine, name: str) -> list[bool]:
+    """Return for each submission whether its build has a file of that name, in a folder of its own."""
+    builds = [job for job in engine.builds if job.keep == ("submission",)]
+    paths = [[file.name for file in job.files if file.name.endswith(f"/{name}")] for job in builds]
+    folders = [path.partition("/")[0] for found in paths for path in found]
+    assert len({*folders}) == len(folders) and all(len(folder) == 32 for folder in folders)
+    texts = b"".join(file.content.read() for job in builds for file in job.files)
+    assert not any(folder.encode() in texts for folder in folders)
+    return [bool(found) for found in paths]
 
 
-async def build_some(artifacts: Artifacts, number: int, start: int = 0) -> None:
-    for index in range(start, start + number):
-        await artifacts.submission(plain_problem(), submitted(f"{HELLO}int n{index};\n"))
+async def build_some(artifacts: Artifacts, sources: Iterable[str]) -> None:
+    for source in sources:
+        await artifacts.submission(plain_problem(), submitted(source))
         await until(lambda: not artifacts.engine.builds.busy, every=0.001)
 
 
-async def test_a_header_is_precompiled_once_it_pays(tmp_path: Path) -> None:
+def some(begins: str, number: int, start: int = 0) -> list[str]:
+    return [f"{begins}int n{index};\n" for index in range(start, start + number)]
+
+
+async def test_big_header_is_precompiled_at_first_sight(tmp_path: Path) -> None:
     engine = FakeEngine()
-    async with opened(tmp_path, engine, BuildOptions(precompile_after=3)) as artifacts:
-        await build_some(artifacts, 6)
+    async with opened(tmp_path, engine, BuildOptions()) as artifacts:
+        await build_some(artifacts, some(HELLO, 3))
     assert kinds(engine).count("header") == 1
-    assert uses_header(engine)[:3] == [False] * 3
-    assert uses_header(engine)[-1] is True
-    script = engine.builds[-1].files[0].content.read().decode()
-    assert "-I ioi-eval-headers" in script
+    assert uses(engine, "bits/stdc++.h.gch") == [False, True, True]
 
 
-async def test_a_header_of_an_earlier_run_serves_from_the_start(tmp_path: Path) -> None:
-    async with opened(tmp_path, FakeEngine(), BuildOptions(precompile_after=0)) as artifacts:
-        await build_some(artifacts, 2)
+async def test_header_of_an_earlier_run_serves_from_the_start(tmp_path: Path) -> None:
+    async with opened(tmp_path, FakeEngine(), BuildOptions()) as artifacts:
+        await build_some(artifacts, some(HELLO, 1))
     engine = FakeEngine()
-    async with opened(tmp_path, engine) as artifacts:
-        await build_some(artifacts, 1, start=10)
-    assert uses_header(engine) == [True]
+    async with opened(tmp_path, engine, BuildOptions()) as artifacts:
+        await build_some(artifacts, some(HELLO, 1, start=10))
+    assert uses(engine, "bits/stdc++.h.gch") == [True]
 
 
-async def test_the_doctor_says_which_headers_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_doctor_says_which_headers_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: FakeEngine().profile_value.architecture)
     compiler, store = FakeEngine().profile_value.toolchains["g++"], Store(tmp_path / "store")
-    assert [line.detail for line in headers(compiler, store)] == [
-        "none yet; bits/stdc++.h is precompiled beside the work after 8 builds"
-    ]
-    async with opened(tmp_path, FakeEngine(), BuildOptions(precompile_after=0)) as artifacts:
-        await build_some(artifacts, 2)
+    assert [line.detail for line in headers(compiler, store)] == ["none yet; made beside the work"]
+    async with opened(tmp_path, FakeEngine(), BuildOptions()) as artifacts:
+        await build_some(artifacts, some(HELLO, 2))
     other = msgspec.structs.replace(compiler, identity="another g++")
     assert [line.detail for line in headers(compiler, store)] == ["bits/stdc++.h, precompiled for gnu++20"]
     assert headers(other, store)[0].detail.startswith("none yet")
     assert headers(None, store) == []
 
 
-async def test_without_the_option_no_header_is_made(tmp_path: Path) -> None:
+async def test_without_the_option_nothing_is_precompiled(tmp_path: Path) -> None:
     engine = FakeEngine()
-    async with opened(tmp_path, engine, BuildOptions(precompile_after=None)) as artifacts:
-        await build_some(artifacts, 10)
+    async with opened(tmp_path, engine, BuildOptions(precompile=False)) as artifacts:
+        await build_some(artifacts, some(HELLO, 4))
     assert set(kinds(engine)) == {"submission"}
 
 
-async def test_a_header_that_cannot_be_made_is_done_without(tmp_path: Path) -> None:
+async def test_header_that_cannot_be_made_is_done_without(tmp_path: Path) -> None:
     engine = FakeEngine(
         compile_errors=lambda source: "no" if source == "#include <bits/stdc++.h>\n" else None
     )
-    async with opened(tmp_path, engine, BuildOptions(precompile_after=0)) as artifacts:
-        await build_some(artifacts, 4)
+    async with opened(tmp_path, engine, BuildOptions()) as artifacts:
+        await build_some(artifacts, some(HELLO, 4))
     assert kinds(engine).count("header") == 1
-    assert uses_header(engine) == [False] * 4
+    assert uses(engine, "bits/stdc++.h.gch") == [False] * 4
 
 
-async def test_a_header_in_the_making_ends_with_the_artifacts(tmp_path: Path) -> None:
+async def test_header_in_the_making_ends_with_the_artifacts(tmp_path: Path) -> None:
     engine = FakeEngine()
-    async with opened(tmp_path, engine, BuildOptions(precompile_after=0)) as artifacts:
+    async with opened(tmp_path, engine, BuildOptions()) as artifacts:
         engine.delay = 0.01
         task = asyncio.create_task(artifacts.submission(plain_problem(), submitted()))
         await until(lambda: "header" in kinds(engine), every=0.001)
@@ -102,26 +106,25 @@ async def test_a_header_in_the_making_ends_with_the_artifacts(tmp_path: Path) ->
     assert engine.running == 0
 
 
-# --- a source's own first includes -------------------------------------------------------------------
-
-
-async def test_includes_are_precompiled_from_the_second_source_on_that_begins_with_them(
-    tmp_path: Path,
-) -> None:
+async def test_other_head_is_precompiled_at_second_sight(tmp_path: Path) -> None:
     engine = FakeEngine()
-    lines = "#include <cstdio>\n#include <vector>\n", "#include <vector>\n#include <cstdio>\n"
-    async with opened(tmp_path, engine) as artifacts:
-        for index, beginning in enumerate(
-            (lines[0], lines[1], *[lines[0]] * 3, *["#include <unknown>\n"] * 3)
-        ):
-            await artifacts.submission(plain_problem(), submitted(f"{beginning}int n{index};\n"))
-            await until(lambda: not artifacts.engine.builds.busy, every=0.001)
+    one, other = "#include <cstdio>\n#include <vector>\n", "#include <vector>\n#include <cstdio>\n"
+    begins = (one, other, one, one, f"\n{one}", "#include <unknown>\n", "// a comment\n" + one)
+    async with opened(tmp_path, engine, BuildOptions()) as artifacts:
+        await build_some(artifacts, [f"{text}int n{index};\n" for index, text in enumerate(begins)])
     [header] = [job for job in engine.builds if job.keep == ("header",)]
-    assert [file.content.read().decode() for file in header.files if file.name == "wrapper.hpp"] == [lines[0]]
-    builds = [job for job in engine.builds if job.keep == ("submission",)]
-    served = [any(file.name == f"{INCLUDED}.gch" for file in job.files) for job in builds]
-    assert served[0] is served[1] is False and served[3:] == [True, True, False, False, False]
-    assert f"-include {INCLUDED}" in builds[4].files[0].content.read().decode()
+    assert [file.content.read().decode() for file in header.files if file.name == "wrapper.hpp"] == [one]
+    served = uses(engine, "ioi-eval-head.hpp.gch")
+    assert served == [False, False, False, True, True, False, False]
+
+
+async def test_sixteen_headers_are_made(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    heads = [f"#include <{name}>\n" for name in sorted(NAMES)[:20]]
+    async with opened(tmp_path, engine, BuildOptions()) as artifacts:
+        for number in range(2):
+            await build_some(artifacts, [f"{head}int n{number};\n" for head in heads])
+    assert kinds(engine).count("header") == 16
 
 
 # --- graders as objects ------------------------------------------------------------------------------
@@ -129,20 +132,18 @@ async def test_includes_are_precompiled_from_the_second_source_on_that_begins_wi
 
 async def test_a_grader_is_compiled_alone_from_the_second_submission_on(tmp_path: Path) -> None:
     engine, task = FakeEngine(), graded_problem()
-    async with opened(tmp_path, engine) as artifacts:
+    async with opened(tmp_path, engine, BuildOptions()) as artifacts:
         for index in range(4):
             await artifacts.submission(task, submitted(f"int n{index};\n"))
     assert kinds(engine) == ["submission", OBJECT, "submission", "submission", "submission"]
-    names = ([file.name for file in job.files] for job in engine.builds if job.keep == ("submission",))
-    assert [OBJECT in each for each in names] == [False, True, True, True]
+    assert uses(engine, OBJECT) == [False, True, True, True]
 
 
 async def test_those_that_come_at_once_wait_for_the_graders_object(tmp_path: Path) -> None:
     engine, task = FakeEngine(), graded_problem()
     engine.delay = 0.01
-    async with opened(tmp_path, engine) as artifacts:
+    async with opened(tmp_path, engine, BuildOptions()) as artifacts:
         work = (artifacts.submission(task, submitted(f"int n{index};\n")) for index in range(6))
         await asyncio.gather(*work)
     assert kinds(engine).count(OBJECT) == 1
-    names = ([file.name for file in job.files] for job in engine.builds if job.keep == ("submission",))
-    assert [OBJECT in each for each in names].count(False) == 1
+    assert uses(engine, OBJECT).count(False) == 1

@@ -27,6 +27,7 @@ from ioi_eval.judge.recipes import CHECKER
 from ioi_eval.models import (
     Blob,
     BuildLimits,
+    BuildOptions,
     Checker,
     CheckerKind,
     Job,
@@ -44,6 +45,8 @@ from ioi_eval.store.resources import proctor_sources
 from ioi_eval.testing import FakeEngine, Fatal
 
 pytestmark = [pytest.mark.once, pytest.mark.usefixtures("no_waiting")]
+
+NOTHING_AHEAD = BuildOptions(precompile=False)
 
 
 def made_of(outcome: Built | Rejected) -> Blob:
@@ -98,10 +101,31 @@ async def test_the_same_source_is_built_once_over_callers_and_processes(tmp_path
     assert again.compiler == "g++ 1.0"
 
 
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("int main() {} // a\n", "int main() {} // b\n"),
+        (
+            '#define F(a) a\nF("a"R"(" )" /* A */ " ; //");\n',
+            '#define F(a) a\nF("a"R"(" )" /* AB */ " ; //");\n',
+        ),
+        ('F(x\u0301R"(" )" /* A */ " ; //");\n', 'F(x\u0301R"(" )" /* AB */ " ; //");\n'),
+    ],
+    ids=["comments", "a literal's suffix", "a combining mark"],
+)
+async def test_sources_that_differ_in_what_may_be_a_comment_are_each_built(
+    tmp_path: Path, pair: tuple[str, str]
+) -> None:
+    engine = FakeEngine()
+    async with opened(tmp_path, engine) as artifacts:
+        made = {made_of(await artifacts.submission(plain_problem(), submitted(text))) for text in pair}
+    assert (len(engine.builds), len(made)) == (2, 2)
+
+
 async def test_a_small_store_takes_programs_that_people_write(tmp_path: Path) -> None:
     """Its limit is the judge's own. Whoever gave 10 MB had CE for each program in C++."""
     store = Store(tmp_path / "store", limit=10)
-    async with FakeEngine() as engine, artifacts_on(engine, store) as artifacts:
+    async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
         for source in (HELLO, HELLO + ";", HELLO):
             assert isinstance(await artifacts.submission(plain_problem(), submitted(source)), Built)
 
@@ -111,7 +135,7 @@ async def test_a_program_that_would_push_others_out_of_the_store_is_refused(
 ) -> None:
     monkeypatch.setattr(contents, "_TAKEN", 0)
     store = Store(tmp_path / "store", limit=16 * len(HELLO))
-    async with FakeEngine() as engine, artifacts_on(engine, store) as artifacts:
+    async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
         taken = await artifacts.submission(plain_problem(), submitted())
         large = [await artifacts.submission(plain_problem(), submitted(HELLO + ";")) for _ in range(2)]
     assert isinstance(taken, Built)
@@ -140,7 +164,7 @@ async def test_a_build_that_a_limit_cut_short_is_remembered_for_the_same_limits(
 ) -> None:
     store = Store(tmp_path / "store")
     engine = FakeEngine(faults=[Stage(signal="SIGKILL", status=status, message=message)])
-    async with engine, artifacts_on(engine, store) as artifacts:
+    async with engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
         first = await artifacts.submission(plain_problem(), submitted())
         second = await artifacts.submission(plain_problem(), submitted())
         assert isinstance(first, Rejected) and first == second and len(engine.builds) == 1
@@ -154,13 +178,13 @@ KILLED = Stage(signal="SIGKILL", status=StageStatus.SG, message="Caught fatal si
 
 
 @pytest.mark.parametrize("ended", [STOPPED, KILLED, Stage(code=137, status=StageStatus.RE)])
-async def test_a_compiler_that_something_else_ended_builds_once_more_and_alone(
+async def test_a_compiler_that_something_else_ended_builds_once_more_beside_others(
     tmp_path: Path, ended: Stage
 ) -> None:
     engine = FakeEngine(faults=[ended])
     async with opened(tmp_path, engine) as artifacts:
         assert isinstance(await artifacts.submission(plain_problem(), submitted()), Built)
-    assert [job.exclusive for job in engine.builds] == [False, True]
+    assert [job.exclusive for job in engine.builds] == [False, False]
 
 
 async def test_a_compiler_that_gets_to_the_hard_stop_twice_has_refused(tmp_path: Path) -> None:
@@ -180,7 +204,7 @@ async def test_a_compiler_that_idles_twice_has_refused_and_it_is_remembered(tmp_
         second = await artifacts.submission(plain_problem(), submitted())
     assert isinstance(first, Rejected) and first == second
     assert first.log == "The compiler was stopped: it did nothing for 3 s."
-    assert [job.exclusive for job in engine.builds] == [False, True]
+    assert [job.exclusive for job in engine.builds] == [False, False]
 
 
 async def test_a_compiler_that_the_machine_killed_twice_is_no_verdict(tmp_path: Path) -> None:
@@ -227,7 +251,7 @@ async def test_a_compiler_that_lacked_room_twice_is_not_remembered(tmp_path: Pat
         first = await artifacts.submission(plain_problem(), submitted())
         second = await artifacts.submission(plain_problem(), submitted())
     assert (type(first), type(second)) == (Rejected, Built)
-    assert [job.exclusive for job in engine.builds] == [False, True, False]
+    assert [job.exclusive for job in engine.builds] == [False] * 3
 
 
 async def test_a_machine_that_cannot_build_the_control_is_at_fault(tmp_path: Path) -> None:

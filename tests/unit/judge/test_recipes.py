@@ -19,7 +19,7 @@ pytestmark = pytest.mark.once
 
 LIMITS = BuildLimits()
 TOOL = Toolchain(command="g++", path="/usr/bin/g++", version="12.2.0", identity="g++ 12.2.0 abc")
-FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-static", "-s", "-o", "submission")
+FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-static", "-s", "-o", "submission")
 
 
 def test_alone_only_the_submission_is_compiled() -> None:
@@ -185,7 +185,7 @@ def test_the_proctor_is_all_its_units() -> None:
 def test_a_header_is_precompiled_with_the_flags_of_the_build() -> None:
     build = submission_recipe(plain_problem(), submitted(), LIMITS)
     header = header_recipe(build)
-    assert set(FLAGS[:6]) <= set(header.command)
+    assert set(FLAGS[:5]) <= set(header.command)
     assert header.main.content.read() == b"#include <bits/stdc++.h>\n"
 
 

@@ -240,7 +240,7 @@ async def test_a_validator_is_all_sources_of_its_folder() -> None:
     engine = FakeEngine()
     await score(engine, problem(checker=Checker(kind=CheckerKind.ICPC, sources=sources, arguments=("-x",))))
     scripts = [content(build, "compile") for build in engine.builds]
-    assert [script for script in scripts if b"validators/a.cpp validators/b.cpp;" in script]
+    assert [script for script in scripts if b"validators/a.cpp validators/b.cpp\n" in script]
     assert plan_of(engine.runs[0]).checker.argv == ("checker", "-x")
 
 

@@ -291,6 +291,8 @@ def test_only_what_is_asked_for_travels() -> None:
         "language": "bash", "version": "*", "files": [{"name": "run", "content": "true"}],
         "run_timeout": 5, "stdin": "x", "args": ["a"],
     }  # fmt: skip
+    hidden = encode_request(job(without_proc=True))
+    assert json.loads(hidden)["without_proc"] is True and decode_request(hidden).without_proc
     renamed = json.loads(encode_request(job(), language="sh", version="5.x"))
     assert (renamed["language"], renamed["version"]) == ("sh", "5.x")
 

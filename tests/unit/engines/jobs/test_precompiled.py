@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import random
 import subprocess
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
 import pytest
 from support.builds import (
     HELLO,
-    LITTLE,
     big_header,
     graded_problem,
     lay_out,
@@ -20,131 +22,179 @@ from support.engines import Recipe, submission_recipe
 from support.once import seen_tool
 
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Profile
-from ioi_eval.engines.jobs.build import OBJECT, compile_script, object_recipe
-from ioi_eval.engines.jobs.headers import (
-    FOLDER,
-    INCLUDED,
-    Demand,
-    header_name,
-    header_recipe,
-    own_includes,
-    serves,
-)
+from ioi_eval.engines.jobs.build import OBJECT, compile_script, hidden, object_recipe
+from ioi_eval.engines.jobs.headers import BIG, NAMES, Demand, head_of, header_file, header_recipe
+from ioi_eval.model.job import Ended
 from ioi_eval.models import BuildLimits, Problem, Toolchain
-from ioi_eval.rules.cpp_text import starts_with
+from ioi_eval.rules.verdicts import log_of
 
 pytestmark = pytest.mark.once
 
-HEADER = "bits/stdc++.h"
-MANY = """<algorithm>
-#include <bitset>
-#include <cassert>
-#include <iostream>
-#include <bits/stdc++.h>"""
+LIMITS = BuildLimits()
 GRADER = "int add(int a, int b);\nint main() { return add(1, 2) - 3; }\n"
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        HELLO,
-        "\n\n  #include <bits/stdc++.h>",
-        "// a comment\n/* and\n * another */ # include<bits/stdc++.h>\n",
-        "/**/#include <bits/stdc++.h>",
-    ],
-)
-def test_sources_that_start_with_the_header(source: str) -> None:
-    assert starts_with(HEADER, source)
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "",
-        '#pragma GCC optimize("O3")\n#include <bits/stdc++.h>\n',
-        "#define int long long\n#include <bits/stdc++.h>\n",
-        "#include <vector>\n#include <bits/stdc++.h>\n",
-        "using x = int;\n#include <bits/stdc++.h>\n",
-        "// a comment that goes on \\\n#include <bits/stdc++.h>\n",
-        "/* #include <bits/stdc++.h>\n",
-        '#include "bits/stdc++.h"\n',
-        "#include <bits/stdc++.hpp>\n",
-        '_Pragma("GCC optimize(3)")\n#include <bits/stdc++.h>\n',
-    ],
-)
-def test_sources_that_do_not(source: str) -> None:
-    assert not starts_with(HEADER, source)
+FEW = ("cstdio", "vector")
+PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.cpp"))
 
 
 def graded(grader: str, header: str = "#pragma once\n") -> Problem:
     return graded_problem(grader_files=(named("graders/grader.cpp", grader), named("graders/sum.h", header)))
 
 
-def test_it_serves_beside_a_grader_without_pragmas() -> None:
-    assert serves(recipe(HELLO, graded(GRADER)))
-    assert not serves(recipe(HELLO, graded('#pragma GCC target("avx2")\n' + GRADER)))
-    assert not serves(recipe(HELLO, graded('_Pragma("GCC optimize(3)")\n' + GRADER)))
-    assert not serves(recipe("int main() {}"))
-
-
-def test_it_does_not_serve_python() -> None:
-    assert not serves(recipe(HELLO, language="python"))
-
-
-def test_a_file_full_of_comments_is_looked_at_in_no_time() -> None:
-    assert not starts_with(HEADER, "/**/ " * 20_000 + "x")
-
-
-def test_demand_is_counted_by_key() -> None:
-    demand = Demand(2)
-    assert [demand.pays(key) for key in "aabab"] == [False, False, False, True, False]
-    assert not any(Demand(None).pays("a") for _ in range(100))
-    few = Demand(1, most=2)
-    assert [few.pays(key) for key in "abcabca"] == [False, False, False, True, True, False, True]
-
-
-# --- a source's own first includes -------------------------------------------------------------------
-
-FEW = ("cstdio", "vector")
+@pytest.mark.parametrize(
+    ("source", "head"),
+    [
+        (HELLO, BIG),
+        ("\n \t\n  # include<bits/stdc++.h>", BIG),
+        ("#include <cstdio>\r\n\r\n#include <vector>\r\nint a;\r\n", FEW),
+        ("#include <cstdio>\n#include <vector>\n#include <ext/rope>\n", FEW),
+        ("#include <bits/stdc++.h>\n#include <vector>\n", BIG),
+        ("#include <vector>\n#include <bits/stdc++.h>\n", ("vector",)),
+        ("#include <cstdio>\n#include <cstdarg>\n", ("cstdio",)),
+        ("#include <bits/stdc++.h>\n#include <bits/stdc++.h>\n", ()),
+        ("#include <cstdio>\n#define A 1\n#include <vector>\n", ("cstdio",)),
+        ("#include <cstdio>\n#ifdef A\n#include <vector>\n#endif\n", ("cstdio",)),
+        ('#include <cstdio>\n#include "sum.h"\n', ("cstdio",)),
+        ("#include <cstdio>\n// #include <sys/mman.h>\n#define important 1\n", ("cstdio",)),
+        ("", ()),
+        ("int a;\n#include <cstdio>\n", ()),
+        ("// a comment\n#include <cstdio>\n", ()),
+        ("// \\\\\n #include <vector>\n#include <cstdio>\n", ()),
+        ("/**/#include <cstdio>\n", ()),
+        ("#include <cstdio> // a comment\n", ()),
+        ("#include <cstdio> /* a\n*/\n", ()),
+        ("#include <cstdio> \\\n\n", ()),
+        ("#include \\\n<cstdio>\n", ()),
+        ("#include <cstdio> int a;\n", ()),
+        ("\ufeff#include <cstdio>\n", ()),
+        ("\f#include <cstdio>\n", ()),
+        ("#include <cstdio>\r#include <vector>\n", ()),
+        ("%:include <cstdio>\n", ()),
+        ("??=include <cstdio>\n", ()),
+        ("#include_next <cstdio>\n", ()),
+        ("#import <cstdio>\n", ()),
+        ('#include "vector"\n', ()),
+        ("#include <sys/mman.h>\n", ()),
+        ("#include </usr/include/stdio.h>\n", ()),
+        ("#include <../vector>\n", ()),
+        ("#pragma GCC optimize(3)\n#include <cstdio>\n", ()),
+        ("#define NDEBUG\n#include <cassert>\n", ()),
+        ("#line 1\n#include <cassert>\n", ()),
+    ],
+)
+def test_head_is_the_first_lines_if_each_includes_a_standard_header(
+    source: str, head: tuple[str, ...]
+) -> None:
+    assert head_of(recipe(source)) == head
 
 
 @pytest.mark.parametrize(
-    ("source", "names"),
+    "rest",
     [
-        ("#include <cstdio>\n#include <vector>\nint a;\n", FEW),
-        ("// one\n# include<cstdio> /* a */\n\n/* b\n */#include <vector> // c\n#define A\n", FEW),
-        ("#include <cstdio>\n#define A 1\n#include <vector>\n", ("cstdio",)),
-        ("#include <cstdio>\n#line 7\n#include <vector>\n", ("cstdio",)),
-        ("#include <cstdio>\n#ifdef A\n#include <vector>\n#endif\n", ("cstdio",)),
-        ("#include <cstdio>\n#include <vector> int a;\n", ("cstdio",)),
-        ('#include <cstdio>\n#include "vector"\n', ("cstdio",)),
-        ("#include <cstdio>\n#include <sys/mman.h>\n", ("cstdio",)),
-        ("#pragma GCC optimize(3)\n#include <cstdio>\n", ()),
-        ("#define NDEBUG\n#include <cassert>\n", ()),
-        ("int a;\n#include <cstdio>\n", ()),
-        ("#include </etc/passwd>\n", ()),
-        ("#include <../vector>\n", ()),
-        ("#include <immintrin.h>\n", ()),
-        # What could look at files that lie beside it, by any name.
-        (f'#include <cstdio>\n#include "{FOLDER}/included.hpp"\n', ()),
-        (f'#include <cstdio>\n#if __has_include("{FOLDER}/included.hpp.gch")\n#endif\n', ()),
-        ('#include <cstdio>\n#define A "a.gch"\n#if __has_include(A)\n#endif\n', ()),
-        ('#include <cstdio>\n#define A "a.hpp"\n#include A\n', ()),
-        ('#include <cstdio>\nasm(".inc" "bin \\"a\\"");\n', ()),
-        ("#include <cstdio>\n#define A(x, y) x##y\n", ()),
+        "#include __FILE__\n",
+        '#include "sum.cpp"\n',
+        '#include "../sum.cpp"\n',
+        "#include </tmp/sum.cpp>\n",
+        "#include <bits/../../a>\n",
+        "#inc\\\nlude __FILE__\n",
+        "#inc\\ \t\r\nlude __FILE__\n",
+        "# /* a\n*/ include __FILE__\n",
+        "/* a\n// */ # include __FILE__\n",
+        "%:include __FILE__\n",
+        "#import __FILE__\n",
+        "#include_next __FILE__\n",
+        '#embed "sum.cpp"\n',
+        "#if __has_include(__FILE__)\n#endif\n",
+        "#include <cassert>\n" * 64,
+        "//" + "x" * (64 << 10),
     ],
+    ids=str.split,
 )
-def test_the_includes_that_a_source_begins_with(source: str, names: tuple[str, ...]) -> None:
-    assert own_includes(recipe(source)) == names
+def test_source_that_may_use_up_locations_has_no_head(rest: str) -> None:
+    """test_headers.py has a source that sees its header otherwise: it includes itself."""
+    assert head_of(recipe("#include <cstdio>\n")) == ("cstdio",)
+    assert head_of(recipe(f"#include <cstdio>\n{rest}")) == ()
 
 
-def test_includes_are_of_the_one_source_that_is_compiled() -> None:
+def test_head_is_of_the_one_source_that_is_compiled() -> None:
     source = "#include <cstdio>\n"
-    assert own_includes(recipe(source, graded(GRADER))) == ("cstdio",)
-    many = msgspec.structs.replace(submitted(source), files=(named("graders/b.cpp", ""),))
-    assert own_includes(submission_recipe(plain_problem(), many, BuildLimits())) == ()
+    assert head_of(recipe(source, graded(GRADER))) == ("cstdio",)
+    many = msgspec.structs.replace(submitted(source), files=(named("graders/b.h", ""),))
+    assert head_of(submission_recipe(plain_problem(), many, BuildLimits())) == ()
     for language in ("c", "python"):
-        assert own_includes(recipe(source, language=language)) == ()
+        assert head_of(recipe(source, language=language)) == ()
+
+
+def test_demand_makes_a_file_when_it_was_seen_often_enough() -> None:
+    demand = Demand()
+    assert [demand.is_due(key, 2) for key in "aabab"] == [False, True, False, True, True]
+    assert Demand().is_due("a", 1)
+    few = Demand(2)
+    assert [few.is_due(key, 2) for key in "abcabca"] == [False, False, False, True, True, False, True]
+    demand.forget("a")
+    assert [demand.is_due("a", 2) for _ in range(2)] == [False, True]
+
+
+def preprocessed(lines: Sequence[str], *options: str) -> list[str]:
+    command = [seen_tool().path, "-std=gnu++20", "-DEVAL", "-O2", "-E", *options, "-x", "c++", "-"]
+    text = "".join(f"{line}\n" for line in lines)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    return [line for line in done.stdout.splitlines() if line.strip()]
+
+
+def includes(names: Sequence[str]) -> list[str]:
+    return [f"#include <{name}>" for name in names]
+
+
+def macros(names: Sequence[str]) -> list[str]:
+    return sorted(preprocessed(includes(names), "-dM"))
+
+
+def said_again(state: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
+    """Return what each name leaves if it is included once more, after all of `state`."""
+    marked = [line for name in names for line in (f'"at {name}"', *includes([name]))]
+    lines, name = preprocessed([*includes(state), '"begin"', *marked], "-dD"), ""
+    found = dict[str, list[str]]()
+    for line in lines[lines.index('"begin"') + 1 :]:
+        if line.startswith('"at '):
+            name = line.removeprefix('"at ').rstrip('"')
+        elif not line.startswith("# "):
+            found.setdefault(name, []).append(line)
+    return found
+
+
+USABLE = tuple(name for name in sorted(NAMES) if name not in ("expected", "print", "stacktrace", "stdfloat"))
+# What is said again, and leaves the same: a macro for the time of an include, and `assert`.
+SAYS = {"cmath": "_GLIBCXX_INCLUDE_NEXT_C_HEADERS", "assert.h": "", "cassert": ""}
+
+
+@pytest.mark.parametrize("state", [USABLE, USABLE[::-1]], ids=["in order", "backwards"])
+def test_what_may_be_read_again_says_nothing(state: tuple[str, ...]) -> None:
+    taken, again = ([name for name in names if is_taken(name)] for names in (state, USABLE))
+    found = said_again(taken, again)
+    for name, lines in found.items():
+        assert SAYS.get(name) is not None and all(SAYS[name] in line for line in lines), (name, lines)
+    assert found.keys() <= SAYS.keys()
+
+
+@cache
+def is_taken(name: str) -> bool:
+    """Return True if the compiler takes the header, and has no words about it."""
+    command = [seen_tool().path, "-std=gnu++20", "-E", "-o", "/dev/null", "-x", "c++", "-"]
+    done = subprocess.run(command, input=f"#include <{name}>\n", capture_output=True, text=True, check=False)
+    return not done.returncode and not done.stderr
+
+
+@pytest.mark.sample("0")
+@pytest.mark.parametrize("seed", range(20))
+def test_head_that_is_read_again_changes_nothing(seed: int) -> None:
+    """`bits/stdc++.h` fails this: what it reads of `cstdarg` takes back a macro of `stdio.h`."""
+    names = [name for name in USABLE if is_taken(name)]
+    head = random.Random(seed).sample(names, 8)
+    twice = [*head, *head]
+    assert macros(head) == macros(twice)
+    assert preprocessed(includes(head), "-P") == preprocessed(includes(twice), "-P")
+    if not seed:
+        assert macros(BIG) != macros([*BIG, *BIG])
 
 
 # --- with the compiler itself ------------------------------------------------------------------------
@@ -170,26 +220,22 @@ def run_build(
     header: Path | None = None,
     shared: bytes | None = None,
     refused: str = "",
-    included: bytes | None = None,
     brought: bool = False,
+    readable: bool = False,
 ) -> bytes:
+    """`readable`: programs see their own command, as here, and as in no box."""
     lay_out(box, recipe)
-    if header is not None:
-        (box / header_name(recipe)).parent.mkdir(parents=True)
-        (box / header_name(recipe)).symlink_to(header)  # as the engine puts large files into a box
-    if shared is not None:
-        (box / OBJECT).write_bytes(shared)
-    if included is not None:
-        (box / FOLDER).mkdir()
-        (box / f"{INCLUDED}.gch").write_bytes(included)
-    script = compile_script(
-        recipe,
-        tool=seen_tool(),
-        headers=FOLDER if header else "",
-        linked=shared is not None,
-        included=included is not None,
-        brought=brought,
-    )
+    for name, content in ((header_file(head_of(recipe)), header), (OBJECT, shared)):
+        if content is not None:
+            place = box / hidden(name)
+            place.parent.mkdir(parents=True)
+            if isinstance(content, Path):
+                place.symlink_to(content)
+            else:
+                place.write_bytes(content)
+    script = compile_script(recipe, seen_tool(), prebuilt=True, brought=brought)
+    if not readable:
+        script = script.replace("/proc/$$/cmdline", "/nothing")
     done = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, check=False)
     if refused == "?":
         return done.stdout
@@ -210,197 +256,132 @@ def header(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("source", "problem"),
     [
         ("#include <bits/stdc++.h>\n" + USES_MUCH + ALONE, None),
-        ('// first\n#include <bits/stdc++.h>\n#pragma GCC optimize("O3")\n' + USES_MUCH + ALONE, None),
-        ("#include <bits/stdc++.h>\n" + USES_MUCH, graded('#include "sum.h"\n' + GRADER)),
-        (
-            "#include <bits/stdc++.h>\n" + USES_MUCH,
-            graded("#define M 1\n#include <bits/stdc++.h>\n" + GRADER),
-        ),
-        ("#include <bits/stdc++.h>\n#include <vector>\n#include <bits/stdc++.h>\n" + USES_MUCH + ALONE, None),
-        (
-            '#include <bits/stdc++.h>\n#include "sum.h"\n' + USES_MUCH,
-            graded('#include "sum.h"\n' + GRADER, "#pragma once\n#include <bits/stdc++.h>\n"),
-        ),
+        ('#include <bits/stdc++.h>\n#pragma GCC optimize("O3")\n' + USES_MUCH + ALONE, None),
+        ('#include <bits/stdc++.h>\n#pragma GCC target("avx2")\n' + USES_MUCH + ALONE, None),
+        ("#include <bits/stdc++.h>\n#include <vector>\n" + USES_MUCH + ALONE, None),
+        ("#include <bits/stdc++.h>\r\n" + USES_MUCH.replace("\n", "\r\n") + ALONE, None),
+        ("#include <vector>\n#include <map>\n#include <iostream>\n" + USES_MUCH + ALONE, None),
     ],
-    ids=["alone", "pragma after", "grader", "grader with the header after a macro", "twice", "by its header"],
+    ids=["alone", "optimized after", "for a processor after", "twice", "lines of another kind", "other head"],
 )
 def test_binaries_are_the_same_to_the_byte(
     tmp_path: Path, header: Path, source: str, problem: Problem | None
 ) -> None:
     build = recipe(source, problem)
-    assert serves(build)
+    if head_of(build) != BIG:
+        (tmp_path / "header").mkdir()
+        run_build(tmp_path / "header", header_recipe(build, head_of(build)))
+        header = tmp_path / "header" / "header"
     assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
 
 
-WARNED = "#include <bits/stdc++.h>\nint f() {}\nint main() {}\n"
-
-
-@pytest.fixture(scope="module")
-def little_header(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The little header, precompiled."""
-    box, wrapper = tmp_path_factory.mktemp("little"), named("wrapper.hpp", LITTLE)
-    wanted = msgspec.structs.replace(header_recipe(recipe(HELLO)), sources=(wrapper,))
-    run_build(box, wanted)
-    return box / wanted.output
-
-
-# What a source's own includes make of the other is among the tests below.
-@pytest.mark.usefixtures("little")
-@pytest.mark.sample("warned")
-@pytest.mark.parametrize(
-    "text", [WARNED, "#include <bits/stdc++.h>\nint main() { vector<int> a; }\n"], ids=["warned", "refused"]
-)
-def test_words_are_those_about_a_source_without_the_header(
-    tmp_path: Path, little_header: Path, text: str
-) -> None:
-    build, told = recipe(text), []
-    for name, made in (("with", little_header), ("without", None)):
-        told.append(run_build(tmp_path / name, build, made, refused="?"))
-    assert told[0] and told[0] == told[1]
-
-
-# Whichever header it is, what is done without it is the same.
-@pytest.mark.usefixtures("little")
-@pytest.mark.sample("gpch.014-False|None-True")
-@pytest.mark.parametrize("linked", [False, True])
-@pytest.mark.parametrize("header", [b"no header", b"gpch.014", None])
-def test_a_header_that_cannot_be_used_is_done_without(
-    tmp_path: Path, shared: bytes, header: bytes | None, linked: bool
-) -> None:
-    if header is not None:
-        (tmp_path / "header").write_bytes(header)
-    add = "int add(int a, int b) { return a + b; }\n"
-    build = recipe(
-        "#include <bits/stdc++.h>\n" + add + ("" if linked else ALONE), graded(GRADER) if linked else None
-    )
-    made = run_build(tmp_path / "build", build, tmp_path / "header", shared=shared if linked else None)
-    assert made.startswith(b"\x7fELF")
-
-
-@pytest.mark.usefixtures("little")
-def test_the_header_may_be_included_again(tmp_path: Path, little_header: Path) -> None:
-    source = "#include <bits/stdc++.h>\n#include <bits/stdc++.h>\nint main() { return 0; }\n"
-    assert run_build(tmp_path / "box", recipe(source), little_header).startswith(b"\x7fELF")
-    # Which needs no second try.
-    assert not (tmp_path / "box" / ".ioi-eval-quick.log").read_bytes()
-
-
-@pytest.mark.usefixtures("little")
-def test_a_header_of_the_servers_package_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another one than the source's own would show in what comes out. A refused source has its own words."""
-    kept, other = tmp_path / "headers", named("wrapper.hpp", "#include <cstdio>\n#define A 7\n")
-    kept.mkdir()
-    made = run_build(kept, msgspec.structs.replace(header_recipe(recipe(HELLO)), sources=(other,)))
-    (kept / f"{HEADER}.gch").mkdir(parents=True)
-    (kept / f"{HEADER}.gch" / "gnu++20").write_bytes(made)
-    (kept / HEADER).write_text(f"#include_next <{HEADER}>\n")
-    (kept / BROUGHT_LIBRARY).write_bytes(Path(LIBRARY_HEADER).read_bytes())
-    (tmp_path / "older").mkdir()
-    (tmp_path / "older" / "bits").symlink_to(kept / "bits")
-    (tmp_path / "older" / BROUGHT_LIBRARY).write_text("of another version of the C library")
-    build = recipe(f"#include <{HEADER}>\n#ifndef A\n#define A 8\n#endif\nint main() {{ return A; }}\n")
-    broken = recipe(f"#include <{HEADER}>\nint main() {{ return A; }}\n#error no\n")
-    for place, code in ((kept, 7), (tmp_path / "older", 8)):
-        monkeypatch.setenv(BROUGHT_HEADERS, str(place))
-        box = tmp_path / f"box-{code}"
-        run_build(box, build, brought=True)
-        assert subprocess.run([box / build.output], check=False).returncode == code, place
-    monkeypatch.setenv(BROUGHT_HEADERS, str(kept))
-    run_build(tmp_path / "broken", broken, brought=True, refused="\u2018A\u2019 was not declared")
-
-
-@pytest.mark.parametrize("own", ["little", pytest.param("", marks=pytest.mark.long)], ids=["little", "big"])
-def test_the_header_is_really_used(tmp_path: Path, request: pytest.FixtureRequest, own: str) -> None:
-    """The compiler's own list of the headers it read marks a precompiled one with an exclamation mark."""
-    if own:
-        request.getfixturevalue("little")
-    made = request.getfixturevalue("little_header" if own else "header")
-    (tmp_path / FOLDER / "bits").mkdir(parents=True)
-    (tmp_path / FOLDER / "bits/stdc++.h.gch").symlink_to(made)
-    (tmp_path / "a.cpp").write_text(f"#include <{HEADER}>\n" if own else HELLO)
-    flags = ["-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-H", "-S", "-o", "/dev/null", "a.cpp"]
-    done = subprocess.run(
-        [seen_tool().path, "-I", FOLDER, *flags], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stderr.startswith(f"! {FOLDER}/bits/stdc++.h.gch")
-
-
-@pytest.fixture(scope="module")
-def included(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return run_build(tmp_path_factory.mktemp("included"), header_recipe(recipe(HELLO), LEAN))
+@pytest.mark.long
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_programs_are_the_same_to_the_byte(tmp_path: Path, header: Path, path: Path) -> None:
+    """Threads, exceptions, locales, regular expressions, chrono: 43 programs that use most of the library."""
+    build = recipe(path.read_text())
+    assert head_of(build) == BIG
+    assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
 
 
 LEAN = ("cstdio", "initializer_list")  # quick to compile
 BEGINNING = "".join(f"#include <{name}>\n" for name in LEAN)
 
 
-@pytest.mark.parametrize("broken", [False, True])
-@pytest.mark.parametrize("grader", ["", GRADER])
-def test_own_includes_change_no_byte(
-    tmp_path: Path, included: bytes, shared: bytes, grader: str, broken: bool
+@pytest.fixture(scope="module")
+def lean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    box = tmp_path_factory.mktemp("lean")
+    run_build(box, header_recipe(recipe(HELLO), LEAN))
+    return box / "header"
+
+
+@pytest.fixture(scope="module")
+def marked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A header that no head has: it shows in what comes out."""
+    box = tmp_path_factory.mktemp("marked")
+    wrapper = named("wrapper.hpp", "#define A 7\n")
+    run_build(box, msgspec.structs.replace(header_recipe(recipe(HELLO)), sources=(wrapper,)))
+    return box / "header"
+
+
+def exit_code(box: Path, recipe: Recipe) -> int:
+    return subprocess.run([box / recipe.output], check=False).returncode
+
+
+def marks(head: str = BEGINNING) -> Recipe:
+    return recipe(f"{head}#ifndef A\n#define A 8\n#endif\nint main() {{ return A; }}\n")
+
+
+def test_header_is_really_used(tmp_path: Path, marked: Path) -> None:
+    run_build(tmp_path, marks(), marked)
+    assert exit_code(tmp_path, marks()) == 7
+
+
+def test_header_is_not_used_where_a_source_could_look_up_the_command(tmp_path: Path, marked: Path) -> None:
+    run_build(tmp_path, marks(), marked, readable=True)
+    assert exit_code(tmp_path, marks()) == 8
+
+
+def test_header_is_not_used_for_a_source_without_a_head(tmp_path: Path, marked: Path) -> None:
+    run_build(tmp_path, marks("// a comment\n"), marked)
+    assert exit_code(tmp_path, marks()) == 8
+
+
+@pytest.mark.parametrize("broken", [b"no header", b"gpch.014", b"gpch.013"])
+@pytest.mark.parametrize("grader", ["", GRADER], ids=["alone", "graded"])
+def test_header_that_cannot_be_used_is_done_without(
+    tmp_path: Path, shared: bytes, broken: bytes, grader: str
 ) -> None:
-    """A header that cannot be read is done without."""
-    text = "int add(int a, int b) { auto c = {__LINE__, 1, 1}; return a + b + int(c.size()) - 3; }\n"
-    build = recipe(BEGINNING + text + ("" if grader else ALONE), graded(grader) if grader else None)
-    assert own_includes(build) == LEAN
-    header = b"broken" if broken else included
-    made = run_build(tmp_path / "with", build, included=header, shared=shared if grader else None)
+    (tmp_path / "header").write_bytes(broken)
+    text = BEGINNING + "int add(int a, int b) { return a + b; }\n" + ("" if grader else ALONE)
+    build = recipe(text, graded(grader) if grader else None)
+    made = run_build(tmp_path / "with", build, tmp_path / "header", shared=shared if grader else None)
     assert made == run_build(tmp_path / "without", build)
 
 
-def test_own_includes_are_really_used(tmp_path: Path) -> None:
-    """Another header than the source's own would show in what comes out."""
-    wrapper = named("wrapper.hpp", "#define A 7\n")
-    other = msgspec.structs.replace(header_recipe(recipe(HELLO)), sources=(wrapper,))
-    header = run_build(tmp_path / "header", other)
-    build = recipe("#ifndef A\n#define A 8\n#endif\nint main() { return A; }\n")
-    run_build(tmp_path / "with", build, included=header)
-    assert subprocess.run([tmp_path / "with" / build.output], check=False).returncode == 7
+@pytest.mark.parametrize("grader", ["", GRADER], ids=["alone", "graded"])
+def test_header_of_a_head_changes_no_byte(tmp_path: Path, lean: Path, shared: bytes, grader: str) -> None:
+    text = "int add(int a, int b) { auto c = {__LINE__, 1, 1}; return a + b + int(c.size()) - 3; }\n"
+    build = recipe(BEGINNING + text + ("" if grader else ALONE), graded(grader) if grader else None)
+    assert head_of(build) == LEAN
+    made = run_build(tmp_path / "with", build, lean, shared=shared if grader else None)
+    assert made == run_build(tmp_path / "without", build)
 
 
 @pytest.mark.parametrize("text", ["int f() {}\nint main() {}\n", "int main() { initializer_list<int> a; }\n"])
-def test_words_are_those_about_the_source_alone(tmp_path: Path, included: bytes, text: str) -> None:
+def test_words_are_those_about_the_source_alone(tmp_path: Path, lean: Path, text: str) -> None:
     build, told = recipe(BEGINNING + text), []
-    for name, header in (("with", included), ("without", None)):
-        told.append(run_build(tmp_path / name, build, included=header, refused="?"))
+    for name, header in (("with", lean), ("without", None)):
+        told.append(run_build(tmp_path / name, build, header, refused="?"))
     assert told[0] and told[0] == told[1]
 
 
-@pytest.mark.long
-def test_own_includes_change_no_byte_of_the_examples(tmp_path: Path) -> None:
-    """Try each header with one of the examples that include it, and one with programs of the corpus."""
-    examples = Path(__file__).parents[4] / "examples/problems"
-    corpus = Path(__file__).parents[2] / "judge/cpp_corpus"
-    texts = {path: path.read_text() for path in examples.rglob("*.cpp") if "checker" not in path.name}
-    texts |= {
-        Path(path.name): path.read_text().replace("<bits/stdc++.h>", MANY) for path in corpus.glob("*.cpp")
-    }
-    assert len(texts) > 190
-    headers = dict[tuple[str, ...], Path]()
-    tried, other = 0, list[Path]()
-    for path, text in sorted(texts.items())[::5]:  # all of them take five minutes
-        names, is_example = own_includes(recipe(text)), path.is_absolute()
-        if not names or (is_example and names in headers):
-            continue
-        if names not in headers:
-            headers[names] = tmp_path / str(len(headers))
-            (headers[names] / "made").mkdir(parents=True)
-            wanted = header_recipe(recipe(HELLO), names)
-            (headers[names] / "a.hpp.gch").write_bytes(run_build(headers[names] / "made", wanted))
-        (tmp_path / "a.cpp").write_text(text)
-        beside = str(path.parents[1] / "graders") if is_example else "."
-        words = ("-DEVAL", "-std=gnu++20", "-O2", "-pipe", "-I", beside, "-c", "a.cpp", "-o", "a.o")
-        ways = list[tuple[int, bytes, bytes]]()
-        for more in ((), ("-include", f"{headers[names]}/a.hpp")):
-            (tmp_path / "a.o").unlink(missing_ok=True)
-            command = [seen_tool().path, *more, *words]
-            done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
-            there = b"" if done.returncode else (tmp_path / "a.o").read_bytes()
-            ways.append((done.returncode, done.stderr, there))
-        tried += ways[1][:2] == (0, b"")
-        if ways[0][0] != ways[1][0] or (not ways[1][1] and ways[0] != ways[1]):
-            other.append(path)
-    assert tried > 15 and other == []
+def test_second_try_finds_nothing_of_the_first(tmp_path: Path, lean: Path) -> None:
+    """The first one warns and makes a program, whose name the source has assembled into the second."""
+    looks = f'{BEGINNING}#warning own words\nasm(".data\\n.incbin \\"submission\\"");\nint main() {{}}\n'
+    build, told = recipe(looks), []
+    for name, header in (("with", lean), ("without", None)):
+        told.append(run_build(tmp_path / name, build, header, refused="?"))
+    assert b"file not found" in told[0]
+    logs = [log_of(Ended(stdout=words.decode()), LIMITS) for words in told]
+    assert logs[0] == logs[1]
+
+
+def test_header_of_the_servers_package_is_used(
+    tmp_path: Path, marked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not used with another version of the C library, or for another head."""
+    for place, features in (("same", Path(LIBRARY_HEADER).read_bytes()), ("older", b"of another version")):
+        (tmp_path / place / "gnu++20/bits").mkdir(parents=True)
+        (tmp_path / place / "gnu++20/bits/stdc++.h.gch").symlink_to(marked)
+        (tmp_path / place / BROUGHT_LIBRARY).write_bytes(features)
+    big, cases = "#include <bits/stdc++.h>\n", list[int]()
+    for place, head in (("same", big), ("older", big), ("same", BEGINNING)):
+        monkeypatch.setenv(BROUGHT_HEADERS, str(tmp_path / place))
+        box = tmp_path / str(len(cases))
+        run_build(box, marks(head), brought=True)
+        cases.append(exit_code(box, marks()))
+    assert cases == [7, 8, 8]
 
 
 # --- graders as objects ------------------------------------------------------------------------------

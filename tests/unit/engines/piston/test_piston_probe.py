@@ -65,8 +65,7 @@ async def test_a_worker_with_room_for_everything(store: Store) -> None:
     assert report.reachable and report.isolates and report.runtime == "ioi_eval"
     assert report.architecture == here.architecture
     for command in ("g++", "gcc"):
-        there, own = report.toolchains[command], here.toolchains[command]
-        assert (there.version, there.linker) == (own.version, own.linker)
+        assert report.toolchains[command].version == here.toolchains[command].version
     assert report.toolchains["python3"].path == here.toolchains["python3"].path
     assert report.toolchains["python3"].modules == here.toolchains["python3"].modules
     assert report.cpp_standard >= "gnu++20" and report.static

@@ -19,9 +19,7 @@ from support.servers import EndpointReport, Fixed, counts
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
 from ioi_eval.engines.contract import ArtifactsLost, Built, Recipe, Staying
-from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.jobs.engine import JobEngine
-from ioi_eval.engines.jobs.headers import shipped_proofs
 from ioi_eval.engines.piston import probe
 from ioi_eval.engines.piston.engine import HttpEndpoint, Sender, ServerTimes
 from ioi_eval.engines.piston.probe import Prober
@@ -256,9 +254,9 @@ def _that_leaves(file: str, script: str) -> Job:
     return Job(files=tuple(JobFile(name=name, content=Blob.of(text)) for name, text in scripts), stays=file)
 
 
-AHEAD = Ahead(name="folder/ahead", key="k", made_by=_that_leaves("seven", "echo 7 > seven\n"), after=2)
+AHEAD = Ahead(name="ahead", key="k", made_by=_that_leaves("seven", "echo 7 > seven\n"), sights=2)
 PROFITS = msgspec.structs.replace(
-    _that_leaves("made", "cat folder/ahead 2> /dev/null || echo none; date > made\n"), ahead=(AHEAD,)
+    _that_leaves("made", "cat */ahead 2> /dev/null || echo none; date > made\n"), ahead=(AHEAD,)
 )
 
 
@@ -315,58 +313,21 @@ async def test_a_worker_s_header_changes_no_byte(
     code = "int main() { std::vector<int> a(2); std::cin >> a[0] >> a[1]; std::cout << a[0] + a[1]; }\n"
     sources = [f"{begun}{code}int n = {number};\n" for number in range(4)]
     hashes = list[list[str]]()
-    for turn, after in enumerate((1, None)):
+    for turn, precompiles in enumerate((True, False)):
         engine = PistonEngine(Fixed([server.url]), patience=QUICK)
-        options = BuildOptions(precompile_after=after)
+        options = BuildOptions(precompile=precompiles)
         async with JobEngine(engine, Store(tmp_path / str(turn)), options) as jobs:
             found = list[str]()
             for number, source in enumerate(sources):
                 built = await jobs.build(submission_recipe(PROBLEM, submitted(source), BuildLimits()))
                 assert isinstance(built, Built)
                 found.append(built.artifact.sha256)
-                if after is not None and number == 0:
-                    await until_made(server, 2)
+                if precompiles and number == 1:
+                    await until_made(server, 3)
             hashes.append(found)
-        if after is not None:
-            assert (await counts(server))[USED] >= 3
+        if precompiles:
+            assert (await counts(server))[USED] >= 2
     assert hashes[0] == hashes[1] and len({*hashes[0]}) == 4
-
-
-@pytest.mark.long
-async def test_an_early_header_of_a_worker_changes_no_byte(workers: Workers, tmp_path: Path) -> None:
-    """The worker makes it once the client has what checks programs by it, where a proof for it ships."""
-    found = find_compiler()
-    assert found is not None
-    if found.identity not in {proof.compiler for proof in shipped_proofs().values()}:
-        pytest.skip(f"no proof ships for {found.identity}")
-    server = await workers.start(room=1 << 30)
-    code = "#include <bits/stdc++.h>\nint main() { std::cout << std::vector<int>(9).size(); }\nint n = "
-    hashes = list[str]()
-    async with JobEngine(
-        PistonEngine(Fixed([server.url]), patience=QUICK),
-        Store(tmp_path / "with"),
-        BuildOptions(precompile_after=0),
-    ) as jobs:
-
-        async def used_by_a_build() -> float:
-            before = await counts(server)
-            source = f"{code}{len(hashes)};\n"
-            built = await jobs.build(submission_recipe(PROBLEM, submitted(source), BuildLimits()))
-            assert isinstance(built, Built)
-            hashes.append(built.artifact.sha256)
-            return (await counts(server)).get(USED, 0) - before.get(USED, 0)
-
-        async with asyncio.timeout(300):
-            while await used_by_a_build() < 3:  # noqa: ASYNC110 - the worker tells nobody
-                await asyncio.sleep(1)  # until it uses the usual header, the early one and the checker
-    async with JobEngine(
-        PistonEngine(Fixed([server.url]), patience=QUICK),
-        Store(tmp_path / "without"),
-        BuildOptions(precompile_after=None),
-    ) as jobs:
-        last = submission_recipe(PROBLEM, submitted(f"{code}{len(hashes) - 1};\n"), BuildLimits())
-        built = await jobs.build(last)
-    assert isinstance(built, Built) and built.artifact.sha256 == hashes[-1]
 
 
 async def until_made(server: Server, number: int) -> None:
