@@ -8,7 +8,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
@@ -16,7 +16,7 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import Engine, ProblemOptions, Quiet, Source, TimingOptions, open_store
-from ioi_eval.contest import Contest, Rules, open_contest
+from ioi_eval.contest import Contest, Rules, Session, open_contest
 from ioi_eval.contest.harbor import write_tasks
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
@@ -26,6 +26,7 @@ from ioi_eval.runs import BenchmarkOptions, RunOptions
 from ioi_eval.runs.score import run_name
 from ioi_eval.server import ServerOptions
 from ioi_eval.store.files import replace
+from ioi_eval.store.folder import IN_PROGRESS
 
 _EXAMPLES = """
   ioi-eval contest serve packages --participants 8
@@ -168,7 +169,7 @@ async def _serve(
             _tell_each_line_once(quiet)
             server, end = contest_server(contest, participant=stdio), endable_input()
             waiting = asyncio.create_task(ended.wait())
-            talking = asyncio.create_task(server.run_stdio_async())
+            talking = asyncio.create_task(_talk(server, contest.session(stdio)))
             await asyncio.wait({waiting, talking}, return_when=asyncio.FIRST_COMPLETED)
             for task in (waiting, talking):
                 task.cancel()
@@ -185,8 +186,16 @@ async def _serve(
             async with serving(contest, tokens, host=host, listening=port) as address:
                 console.show(f"contest at {address}, tokens in {path}")
                 await ended.wait()
+    if left := len([*(folder / IN_PROGRESS).glob("[!.]*.json")]):
+        console.show(f"note: {counted(left, 'submission')} in progress: the same command judges what is left")
     if not quiet:
         console.show(console.report_line(str(folder)))
+
+
+async def _talk(server: Any, session: Session) -> None:
+    """Serve a client until its input ends, and judge to the end what it did not wait for."""
+    await server.run_stdio_async()
+    await session.settle()
 
 
 def _tell_each_line_once(quiet: bool) -> None:

@@ -10,6 +10,7 @@ from ioi_eval.contest.contest import Contest, Record, Session
 from ioi_eval.contest.hosting import Competed, Turns, compete, open_contest
 from ioi_eval.contest.rules import (
     Feedback,
+    InProgress,
     NotJudged,
     Part,
     Place,
@@ -30,6 +31,7 @@ __all__ = [
     "Competed",
     "Contest",
     "Feedback",
+    "InProgress",
     "NotJudged",
     "Part",
     "Place",

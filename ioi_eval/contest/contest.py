@@ -11,13 +11,14 @@ import logging
 import re
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Mapping
+from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 
 from ioi_eval.contest.rules import (
     Feedback,
+    InProgress,
     NotJudged,
     Place,
     ProblemState,
@@ -51,6 +52,7 @@ from ioi_eval.rules.expectations import max_points
 from ioi_eval.rules.languages import admitted
 from ioi_eval.store.rows import MAX_COMPILE_OUTPUT, bounded, failure_row, identity, result_of, result_row
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 _COMPLETED = frozenset({Verdict.AC, Verdict.PA, Verdict.WA})
@@ -59,8 +61,9 @@ _JUDGE_FAILED = "the judge failed; this costs nothing, and you may try again"
 _MANAGER_FAILED = (
     "the program that is handed out did not work on this input, or the judge failed; this costs nothing"
 )
-# Of a row, beside the result.
+# Columns of a row, beside the result.
 PARTICIPANT, ATTEMPT, AT, COMPILER = "participant", "attempt", "contest_seconds", "compiler_told"
+PROBLEM, CODE, LANGUAGE, OUTPUTS, COST = "problem_id", "code", "language", "outputs", "cost"
 
 
 class Record(Protocol):
@@ -71,6 +74,14 @@ class Record(Protocol):
     def failed(self, row: Mapping[str, Any]) -> None: ...
 
     def ran(self, row: Mapping[str, Any]) -> None: ...
+
+
+class BegunSubmissions(Protocol):
+    """The submissions that are being judged, with their code. They are there after any kill."""
+
+    def add(self, row: Mapping[str, Any]) -> None: ...
+
+    def remove(self, row: Mapping[str, Any]) -> None: ...
 
 
 class _Attempts:
@@ -107,8 +118,15 @@ class _Participant:
     def __init__(self, name: str, at_once: int) -> None:
         self.name = name
         self.room = asyncio.Semaphore(at_once)
-        self.calls = 0
+        self.calls = set[asyncio.Task[Any]]()  # that wait for their turn or are in progress
         self.problems = defaultdict[str, _Attempts](_Attempts)
+        self.in_progress: dict[asyncio.Task[Any] | None, InProgress] = {}
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        call = asyncio.create_task(work)
+        self.calls.add(call)
+        call.add_done_callback(self.calls.discard)
+        return call
 
 
 class Contest:
@@ -118,9 +136,12 @@ class Contest:
         session = contest.session("otter")
         print((await session.submit("lanterns", code, "c++")).points)
 
+    A call that is being judged belongs to the contest: it goes on and counts if its caller is cancelled.
+    `close`, or the end of `async with`, stops all calls.
+
     `participants`: their names; None: whoever comes. `record` hears of everything before it is answered, and
-    `restore` takes its rows back. `limited` gives a problem its time limit. `clock`: seconds; the contest
-    begins at `started`. `languages`: those that the engine has; None: all.
+    `restore` takes its rows back; `resume` takes those of `begun`. `limited` gives a problem its time limit.
+    `clock`: seconds; the contest begins at `started`. `languages`: those that the engine has; None: all.
     """
 
     def __init__(
@@ -131,13 +152,14 @@ class Contest:
         judge: Judge,
         participants: Collection[str] | None = None,
         record: Record | None = None,
+        begun: BegunSubmissions | None = None,
         limited: Callable[[Problem], Awaitable[Problem]] | None = None,
         languages: Collection[str] | None = None,
         started: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.problems, self.rules, self.participants = problems, rules or Rules(), participants
-        self._record, self._limited, self._clock = record, limited, clock
+        self._record, self._begun, self._limited, self._clock = record, begun, limited, clock
         self.started = clock() if started is None else started
         self._latest = 0.0
         self._judge = judge.but(in_order=True, echo=0)
@@ -147,7 +169,7 @@ class Contest:
         self._known: dict[str, _Participant] = {}
         self._complained: set[str] = set()  # why rows could not be kept: each is logged once
         self.under_way = dict[Doing, None]()  # submissions that are judged, in the order in which they began
-        self.closed = False  # nothing more is kept, so nothing more is answered
+        self.closed = False  # nothing more is judged
         for name in participants or ():
             self.session(name)
 
@@ -168,6 +190,26 @@ class Contest:
     def restore_run(self, row: Mapping[str, Any]) -> None:
         """Take back a row that the record was given of a run."""
         self._participant(row[PARTICIPANT]).problems[row["problem_id"]].runs += 1
+
+    def resume(self, row: Mapping[str, Any]) -> None:
+        """Judge a submission that had begun when the contest was stopped. It counts from its old time."""
+        own = self._participant(row[PARTICIPANT])
+        self._latest = max(self._latest, row[AT])
+        own.start(Session(self, own)._resumed(row)).add_done_callback(_unheard)
+
+    async def close(self) -> None:
+        """Stop the contest: no call goes on. The record keeps the submissions that had begun."""
+        self.closed = True
+        calls = [call for own in self._known.values() for call in own.calls]
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.close()
 
     @property
     def seconds(self) -> float:
@@ -226,7 +268,8 @@ def check_name(participant: str) -> None:
 class Session:
     """The calls of a participant. Every method raises Refused where the rules say no, at no cost.
 
-    NotJudged where the judge failed: that costs nothing either.
+    NotJudged where the judge failed: that costs nothing either. A call whose caller is cancelled is given up
+    while it waits for its turn; once it is judged it goes on and counts.
     """
 
     def __init__(self, contest: Contest, own: _Participant) -> None:
@@ -257,6 +300,7 @@ class Session:
             seconds_left=left,
             problems=problems,
             scoreboard=self._contest.scoreboard() if shown else (),
+            in_progress=(*self._own.in_progress.values(),),
         )
 
     async def run(self, problem: str, code: str, language: str = "c++", *, input: str = "") -> Ran:
@@ -270,21 +314,29 @@ class Session:
             )
         if find(language) not in admitted(own):
             raise Refused(f"{problem} hands out no grader for {language}: own inputs cannot be run")
+        return await self._finished(
+            self._ran(problem, about, submission, given, managed=own.manager is not None)
+        )
+
+    async def _ran(
+        self, problem: str, about: Problem, submission: Submission, given: bytes, *, managed: bool
+    ) -> Ran:
+        """`managed`: by the manager that is handed out, whose words are no secret."""
         attempts = self._own.problems[problem]
         async with self._turn():
             limit, at = self._rules.runs, self._contest.seconds
             if limit is not None and attempts.runs >= limit:
                 raise Refused(f"all {limit} runs for {problem} are used up")
             attempts.runs += 1
-            managed = own.manager is not None  # by the one that is handed out: its words are no secret
             try:
-                result, _ = await self._judged(
-                    about,
-                    submission,
-                    lambda task: with_own_input(in_hand(task) or task, given),
-                    _MANAGER_FAILED if managed else _JUDGE_FAILED,
-                )
-                self._keep("ran", {PARTICIPANT: self.participant, "problem_id": problem, AT: at})
+                with self._in_progress(InProgress(problem=problem, call="run")):
+                    result, _ = await self._judged(
+                        about,
+                        submission,
+                        lambda task: with_own_input(in_hand(task) or task, given),
+                        _MANAGER_FAILED if managed else _JUDGE_FAILED,
+                    )
+                self._keep("ran", {PARTICIPANT: self.participant, PROBLEM: problem, AT: at})
             except BaseException:
                 attempts.runs -= 1
                 raise
@@ -312,8 +364,12 @@ class Session:
         if not sample_names(about):
             raise Refused(f"{problem} has no samples beside its statement: run the program on own inputs")
         submission = self._submission(problem, about, code, language)
+        return await self._finished(self._tested(problem, about, submission))
+
+    async def _tested(self, problem: str, about: Problem, submission: Submission) -> Tested:
         async with self._turn():
-            result, compiler = await self._judged(about, submission, with_samples_alone)
+            with self._in_progress(InProgress(problem=problem, call="test")):
+                result, compiler = await self._judged(about, submission, with_samples_alone)
         if not result.compiles:
             return Tested(compiles=False, compiler=compiler)
         open_to_all = not has_secrets(about)
@@ -342,7 +398,7 @@ class Session:
         """Judge a program, or files by the names of their tests, for points. `cost`: kept in its row."""
         about = self._problem(problem)
         submission = self._submission(problem, about, code, language, outputs)
-        return await self._submitted(problem, about, submission, cost)
+        return await self._finished(self._submitted(problem, about, submission, cost))
 
     async def end(self, problem: str, language: str = "c++") -> None:
         """End without a program, unless there was one: a submission of nothing, for 0 points."""
@@ -350,7 +406,12 @@ class Session:
         if not self._own.problems[problem].worths:
             language = self._language(about, language)
             nothing = Submission(key="", problem_id=problem, code=None, language=language)
-            await self._submitted(problem, about, nothing, None)
+            await self._finished(self._given_up(problem, about, nothing))
+
+    async def settle(self) -> None:
+        """Wait until no call of the participant is in progress, also for calls whose caller was cancelled."""
+        while self._own.calls:
+            await asyncio.wait([*self._own.calls])
 
     async def _submitted(
         self, problem: str, about: Problem, submission: Submission, cost: float | None
@@ -368,28 +429,106 @@ class Session:
             if attempts.last is not None and at - attempts.last < self._rules.pause:
                 wait = self._rules.pause - (at - attempts.last)
                 raise Refused(f"the next submission for {problem} may come in {wait:.1f} seconds")
-            number = len(attempts.worths) + 1
-            row = {
-                PARTICIPANT: self.participant,
-                "model": self.participant,
-                ATTEMPT: number,
-                AT: at,
-                "code": submission.code,
-                **({} if cost is None else {"cost": cost}),
-            }
-            key = f"{self.participant}/{problem}#{number}"
-            submission = msgspec.structs.replace(submission, key=key, row=row)
-            with doing(key, problem) as now:
-                self._contest.under_way[now] = None
-                try:
-                    result, compiler = await self._judged(about, submission, None)
-                finally:
-                    del self._contest.under_way[now]
+            return await self._counted(problem, about, submission, at, cost)
+
+    async def _given_up(self, problem: str, about: Problem, nothing: Submission) -> None:
+        attempts = self._own.problems[problem]
+        async with self._turn(), attempts.turn:
+            self._refuse_late()
+            if not attempts.worths:  # of a call that was in progress
+                await self._counted(problem, about, nothing, self._contest.seconds, None)
+
+    async def _resumed(self, row: Mapping[str, Any]) -> Submitted:
+        """Judge a submission that a stopped contest had begun: the rules had allowed it."""
+        problem = row[PROBLEM]
+        files = tuple(NamedBlob(name=name, content=Blob.of(text)) for name, text in row[OUTPUTS].items())
+        submission = Submission(
+            key="", problem_id=problem, code=row[CODE], language=row[LANGUAGE], outputs=files
+        )
+        async with self._own.room, self._own.problems[problem].turn:
+            about = self._contest.problems[problem]
+            return await self._counted(problem, about, submission, row[AT], row.get(COST))
+
+    async def _counted(
+        self, problem: str, about: Problem, submission: Submission, at: float, cost: float | None
+    ) -> Submitted:
+        """Judge a submission for points. The record has it until it is judged, or the judge failed."""
+        attempts = self._own.problems[problem]
+        number = len(attempts.worths) + 1
+        row = {
+            PARTICIPANT: self.participant,
+            "model": self.participant,
+            ATTEMPT: number,
+            AT: at,
+            CODE: submission.code,
+            **({} if cost is None else {COST: cost}),
+        }
+        key = f"{self.participant}/{problem}#{number}"
+        files = {file.name: file.content.read().decode() for file in submission.outputs}
+        begun = {"key": key, **row, PROBLEM: problem, LANGUAGE: submission.language, OUTPUTS: files}
+        submission = msgspec.structs.replace(submission, key=key, row=row)
+        with self._in_progress(InProgress(problem=problem, call="submit", number=number)), self._kept(begun):
+            result, compiler = await self._watched(about, submission)
             if compiler:
                 submission = msgspec.structs.replace(submission, row={**row, COMPILER: compiler})
             self._keep("judged", result_row(submission, about, result))
-            attempts.add(same, Worth.of(result, compiler), at, self._rules.mode)
-            return self._told(about, attempts, number)
+        same = identity(about, submission)
+        attempts.add(same, Worth.of(result, compiler), at, self._rules.mode)
+        return self._told(about, attempts, number)
+
+    @contextlib.contextmanager
+    def _kept(self, row: Mapping[str, Any]) -> Iterator[None]:
+        """Keep a submission while it is judged, and beyond that if the contest is stopped."""
+        if (begun := self._contest._begun) is None:
+            yield
+            return
+        with self._answerable():
+            begun.add(row)
+        try:
+            yield
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            begun.remove(row)
+            raise
+        begun.remove(row)
+
+    async def _watched(self, about: Problem, submission: Submission) -> tuple[SubmissionResult, str]:
+        with doing(submission.key, submission.problem_id) as now:
+            self._contest.under_way[now] = None
+            try:
+                return await self._judged(about, submission, None)
+            finally:
+                del self._contest.under_way[now]
+
+    # --- who waits for it ---
+
+    async def _finished(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what a call returns. If its caller is cancelled, it goes on if it is in progress."""
+        if len(self._own.calls) >= self._rules.at_once + self._rules.waiting:
+            work.close()
+            raise Refused("too many calls at the same time: wait for the answers")
+        call = self._own.start(work)
+        try:
+            await asyncio.wait([call])
+        except asyncio.CancelledError:
+            call.add_done_callback(_unheard)
+            if call not in self._own.in_progress:
+                call.cancel()
+            raise
+        if call.cancelled():
+            raise NotJudged("the contest was stopped before this call was answered")
+        return call.result()
+
+    @contextlib.contextmanager
+    def _in_progress(self, about: InProgress) -> Iterator[None]:
+        """Mark the task of a call as one that goes on without its caller."""
+        call = asyncio.current_task()
+        self._own.in_progress[call] = about
+        try:
+            yield
+        finally:
+            del self._own.in_progress[call]
 
     # --- what is asked for ---
 
@@ -443,15 +582,9 @@ class Session:
     @contextlib.asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
         """Wait for a place among the participant's own calls: nobody's flood delays others for long."""
-        if self._own.calls >= self._rules.at_once + self._rules.waiting:
-            raise Refused("too many calls at the same time: wait for the answers")
-        self._own.calls += 1
-        try:
-            async with self._own.room:
-                self._refuse_late()
-                yield
-        finally:
-            self._own.calls -= 1
+        async with self._own.room:
+            self._refuse_late()
+            yield
 
     def _refuse_late(self) -> None:
         if self._contest.over or self._contest.closed:
@@ -490,16 +623,20 @@ class Session:
 
         The log tells the operator why, as no file has it.
         """
-        if self._contest.closed:
-            raise NotJudged("the contest was closed meanwhile; this costs nothing")
         if (record := self._contest._record) is not None:
-            try:
+            with self._answerable():
                 getattr(record, what)(row)
-            except InputError as error:
-                if str(error) not in self._contest._complained:
-                    self._contest._complained.add(str(error))
-                    _log.warning("a call was not answered, and may be made again: %s (told once)", error)
-                raise NotJudged(_JUDGE_FAILED) from error
+
+    @contextlib.contextmanager
+    def _answerable(self) -> Iterator[None]:
+        """Raise NotJudged where a row cannot be written. The log says why, once."""
+        try:
+            yield
+        except InputError as error:
+            if str(error) not in self._contest._complained:
+                self._contest._complained.add(str(error))
+                _log.warning("a call was not answered, and may be made again: %s (told once)", error)
+            raise NotJudged(_JUDGE_FAILED) from error
 
     async def _compiler(self, problem: Problem, submission: Submission, result: SubmissionResult) -> str:
         """Return the compiler's words on a program that does not compile.
@@ -554,6 +691,13 @@ class Session:
             left=None if limit is None else limit - done,
             gained=attempts.gained if attempts is not None and shown else None,
         )
+
+
+def _unheard(call: asyncio.Task[Any]) -> None:
+    """Take the answer of a call whose caller was cancelled. Log a fault of the judge's code."""
+    error = None if call.cancelled() else call.exception()
+    if error is not None and not isinstance(error, Refused | NotJudged):
+        _log.error("a call whose caller had left failed", exc_info=error)
 
 
 def _encoded(text: str, most: int, what: str) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import re
 import secrets
 import time
@@ -19,7 +20,7 @@ import jinja2
 import msgspec
 
 from ioi_eval.benchmarks import BenchmarkOptions
-from ioi_eval.contest.contest import Contest, Session, languages_of
+from ioi_eval.contest.contest import AT, PARTICIPANT, PROBLEM, Contest, Session, languages_of
 from ioi_eval.contest.rules import NotJudged, Place, Refused, Rules
 from ioi_eval.generate import Agent, AgentOptions, Ask, BudgetOptions, ModelOptions, Spending
 from ioi_eval.generate.agents import Access
@@ -60,9 +61,10 @@ from ioi_eval.runs.work import (
     time_limits,
 )
 from ioi_eval.store import Store
-from ioi_eval.store.files import Lines, cut_torn_line, read_value, replace
+from ioi_eval.store.files import Lines, cut_torn_line, make_folder, read_value, replace
 from ioi_eval.store.folder import (
     CONTEST,
+    IN_PROGRESS,
     RUNS,
     TURNS,
     ContestStart,
@@ -130,6 +132,7 @@ async def open_contest(
                     what, remedy = f"{', '.join(lacking)}: not here", "Allow languages that are here"
                     raise InputError(what, field="languages", remedy=f"{remedy}: {', '.join(sorted(there))}")
                 journal.begin()
+                begun = _BegunSubmissions(journal, problems)
                 limits = time_limits(judge, setup, journal)
                 with contextlib.closing(_Ledger(journal)) as ledger:
                     contest = Contest(
@@ -138,12 +141,14 @@ async def open_contest(
                         judge=judge,
                         participants=participants,
                         record=ledger,
+                        begun=begun,
                         limited=limits.limited,
                         languages=there,
                         started=_begun(setup.folder, clock, participants or ()),
                         clock=clock,
                     )
                     ledger.restore(contest)
+                    begun.resume(contest)
                     # For reports that are asked for meanwhile, and once more for what was tried since.
                     describe = partial(describe_problems, work, setup, journal, limits.limited, untried=True)
                     await describe()
@@ -151,7 +156,7 @@ async def open_contest(
                         async with _showing(setup.folder, contest):
                             yield contest
                     finally:
-                        contest.closed = True
+                        await contest.close()
                         await describe()
         write_reports(setup.folder)
 
@@ -213,6 +218,49 @@ async def _showing(folder: Path, contest: Contest) -> AsyncIterator[None]:
     finally:
         await stop(telling)
         say(ended=True)
+
+
+class _BegunSubmissions:
+    """A folder with a file for each submission that is being judged."""
+
+    def __init__(self, journal: Journal, problems: Collection[str]) -> None:
+        """Raise InputError for a file of no use: it is of a problem that is not in the contest any more."""
+        self._folder = journal.folder / IN_PROGRESS
+        self._rows = [
+            row for path in self._folder.glob("[!.]*.json") if (row := _begun_row(path, journal, problems))
+        ]
+
+    def resume(self, contest: Contest) -> None:
+        """Let a contest judge what it had begun when it was stopped, the oldest first."""
+        make_folder(self._folder)
+        for row in sorted(self._rows, key=lambda row: float(row[AT])):
+            contest.resume(row)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        replace(self._path(row), [as_json(row)], durable=False)
+
+    def remove(self, row: Mapping[str, Any]) -> None:
+        with contextlib.suppress(OSError):  # it has a result: the file is removed when it is read again
+            self._path(row).unlink()
+
+    def _path(self, row: Mapping[str, Any]) -> Path:
+        """Return the file of a submission: a participant has at most one for a problem."""
+        problem = hashlib.sha256(row[PROBLEM].encode()).hexdigest()[:16]
+        return self._folder / f"{row[PARTICIPANT]}-{problem}.json"
+
+
+def _begun_row(path: Path, journal: Journal, problems: Collection[str]) -> dict[str, Any] | None:
+    """Return the submission of a file. None if it has been judged: then the file is removed."""
+    remedy = "Remove the file, and the submission with it"
+    row = read_value(path, dict[str, Any], "is not a submission", remedy)
+    if row is None or row["key"] in journal.done:
+        path.unlink(missing_ok=True)
+        return None
+    if row[PROBLEM] not in problems:
+        what = f"the problem {row[PROBLEM]} is not in the contest any more, which would lose a submission"
+        remedy = "Put the problem back, or remove the file, and the submission with it"
+        raise InputError(what, where=str(path), remedy=remedy)
+    return row
 
 
 class _Ledger:
@@ -459,6 +507,8 @@ class _Competing(NamedTuple):
             reply = await self.kept.written(ask, self.author)
             code = extract(reply.generation, find(spoken)) if reply.code is None else reply.code
             answer = None
+            if agent:
+                await session.settle()  # what the agent did not wait for counts first
             if agent and any(place.id == self.label and place.left == 0 for place in session.problems()):
                 return  # all are used up: the program that is left is none of them, or was one
             if code is not None and code.strip():

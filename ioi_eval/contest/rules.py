@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Annotated, Self, get_type_hints
+from typing import Annotated, Literal, Self, get_type_hints
 
 import msgspec
 
@@ -129,6 +129,7 @@ class Rules(Value):
                 f"Submissions for each problem: {self.submissions or 'no limit'}.",
                 f"Runs on inputs of your own for each problem: {self.runs or 'no limit'}.",
                 f"{again} again, and failures of the judge, cost nothing.",
+                "A call that is being judged goes on and counts if you stop waiting for its answer.",
             ]
         )
 
@@ -192,6 +193,14 @@ class Place(Value):
     gained: float | None
 
 
+class InProgress(Value):
+    """A call of a participant that is being judged. It counts if nobody waits for its answer, too."""
+
+    problem: str
+    call: Literal["submit", "run", "test"]
+    number: int | None = None  # of the submission
+
+
 class Standing(Value):
     participant: str
     points: float | None
@@ -199,6 +208,7 @@ class Standing(Value):
     seconds_left: float | None
     problems: tuple[ProblemState, ...]
     scoreboard: tuple[Place, ...] = ()
+    in_progress: tuple[InProgress, ...] = ()
 
 
 class Ran(Value):

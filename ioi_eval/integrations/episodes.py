@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import fields
 
-from ioi_eval.contest import NotJudged, Rules, Statement, Submitted, as_markdown
+from ioi_eval.contest import Rules, Statement, as_markdown
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.tasks import Asked, asked_for, fitting
 
@@ -45,15 +45,34 @@ class Episodes:
         return Episode(self, label)
 
 
+class _LastFailure:
+    """A record of the last submission alone: why it was not judged, also if nobody waited for it."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+
+    def judged(self, row: Mapping[str, Any]) -> None:
+        self.reason = ""
+
+    def failed(self, row: Mapping[str, Any]) -> None:
+        self.reason = str(row["reason"])
+
+    def ran(self, row: Mapping[str, Any]) -> None:
+        pass
+
+
 class Episode:
-    """A participant's calls and points. Raises Refused and NotJudged."""
+    """A participant's calls and points. Raises Refused and NotJudged.
+
+    A call that is being judged goes on and counts if its caller is cancelled. `settle` waits for such calls.
+    """
 
     def __init__(self, made_of: Episodes, label: str) -> None:
         self.label, self._runtime = label, made_of.asked.runtime()
-        contest = self._runtime.contest({label: made_of.problems[label]}, made_of.rules, _ALONE)
-        self._contest, self._session = contest, contest.session(_ALONE)
-        self.submissions: list[Submitted] = []
-        self.unjudged = ""  # why the last submission has no worth: no score may be made of that
+        problems = {label: made_of.problems[label]}
+        self._failure = _LastFailure()
+        self._contest = self._runtime.contest(problems, made_of.rules, _ALONE, self._failure)
+        self._session = self._contest.session(_ALONE)
 
     @property
     def statement(self) -> Statement:
@@ -63,6 +82,24 @@ class Episode:
     def prompt(self) -> str:
         """The statement, and what the rules are."""
         return f"{as_markdown(self.statement)}\n{self._contest.rules.told()}\n"
+
+    @property
+    def unjudged(self) -> str:
+        """Why the last submission was not judged, else empty. No score may be made of such an episode."""
+        return self._failure.reason
+
+    @property
+    def submissions(self) -> int:
+        """The number of submissions that were judged."""
+        return self._session.problems()[0].attempts
+
+    async def settle(self) -> None:
+        """Wait until no call is in progress."""
+        await self._runtime.wait(self._session.settle())
+
+    def settle_here(self) -> None:
+        """Wait until no call is in progress, for callers without an event loop."""
+        self._runtime.call(self._session.settle())
 
     @property
     def points(self) -> float:
@@ -90,7 +127,7 @@ class Episode:
             "max_points": self.statement.points,
             "share": self.share,
             "done": self.done,
-            "submissions": len(self.submissions),
+            "submissions": self.submissions,
             **({"unjudged": self.unjudged} if self.unjudged else {}),
         }
 
@@ -125,17 +162,8 @@ class Episode:
             language: The language of the program.
             outputs: Only where the problem asks for files: their texts by the names of the tests.
         """
-        return await self._answer(self._submitted(code, language, outputs))
-
-    async def _submitted(self, code: str, language: str, outputs: dict[str, str] | None) -> Submitted:
-        try:
-            answer = await self._session.submit(self.label, code or None, language, outputs=outputs)
-        except NotJudged as error:
-            self.unjudged = str(error.__cause__ or error)
-            raise
-        self.unjudged = ""
-        self.submissions.append(answer)
-        return answer
+        submitted = self._session.submit(self.label, code or None, language, outputs=outputs)
+        return await self._answer(submitted)
 
     async def _answer(self, work: Coroutine[Any, Any, Struct]) -> dict[str, Any]:
         return plain(await self._runtime.wait(work))

@@ -72,7 +72,9 @@ def contest_points() -> Scorer:
     """Score the share of the points that all submissions of a sample reached, in [0, 1]."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        _begun.pop(state.uuid, None)
+        if (episode := _begun.pop(state.uuid, None)) is not None:
+            await episode.settle()
+            state.store.set(_REACHED, episode.told())
         reached = state.store.get(_REACHED) or {"share": 0.0, "submissions": 0}
         if why := reached.get("unjudged"):
             return Score.unscored(reason="scoring_failed", explanation=f"Not judged: {why}", metadata=reached)

@@ -137,7 +137,7 @@ def _tools(session: Callable[[], Session]) -> Iterator[Callable[..., Any]]:
         return await _answered(lambda: session().submit(problem, code or None, language, outputs=outputs))
 
     async def standing() -> dict[str, Any]:
-        """Tell your points in each problem, the time left, and the scoreboard if the rules show it."""
+        """Tell your points, the calls in progress, the time left, and the scoreboard if the rules show it."""
         return plain(session().standing())
 
     yield from (problems, statement, run, test, submit, standing)
@@ -253,8 +253,9 @@ async def serving(
 
     `listening`: what `listen` gave for this host, in place of a port. It is closed at the end.
 
-    Nothing is kept between two requests of a client, so one that is lost leaves nothing behind. Each
-    participant has an equal share of the `connections`, and so have all that have not shown a token.
+    No connection is kept between two requests of a client. A call that is being judged goes on and counts if
+    its client is lost. Each participant has an equal share of the `connections`, and so have all that have
+    not shown a token.
     """
     app = contest_server(contest, tokens=tokens).streamable_http_app(
         streamable_http_path=_PATH, stateless_http=True, host=host

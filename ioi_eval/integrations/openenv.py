@@ -51,6 +51,7 @@ class OpenContest(MCPEnvironment):
     def __init__(self, episodes: Episodes) -> None:
         self._episodes, self._state = episodes, State()
         self._episode: Episode | None = None
+        self._rewarded = 0.0  # share of the points that earlier steps were rewarded for
         server = FastMCP(_NAME)
         server.tool(self.statement)
         for call in (Episode.run, Episode.test, Episode.submit):
@@ -77,7 +78,7 @@ class OpenContest(MCPEnvironment):
         self, seed: int | None = None, episode_id: str | None = None, problem: str = "", **others: Any
     ) -> Begun:
         """Begin anew, with a problem or with one that the seed chooses."""
-        self._episode = self._episodes.start(problem, seed)
+        self._episode, self._rewarded = self._episodes.start(problem, seed), 0.0
         self._state = State(episode_id=episode_id, step_count=0)
         return Begun(reward=0.0, problem=self.episode.label, prompt=self.episode.prompt)
 
@@ -86,11 +87,14 @@ class OpenContest(MCPEnvironment):
 
     async def step_async(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
         episode = await asyncio.to_thread(lambda: self.episode)
-        before = episode.share
         found = await super().step_async(action, timeout_s=timeout_s or _LONGEST, **others)
         self._state.step_count += 1
         found.done = episode.done
-        found.reward = None if episode.unjudged else episode.share - before
+        if episode.unjudged:
+            found.reward = None
+        else:  # also for a submission of an earlier step that was given up
+            share = episode.share
+            found.reward, self._rewarded = share - self._rewarded, share
         return found
 
     def step(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:

@@ -22,7 +22,7 @@ from ioi_eval.models import Problem, Submission, SubmissionResult, Value
 from ioi_eval.scoring import Sharing
 
 if TYPE_CHECKING:
-    from ioi_eval.contest import Contest, Rules
+    from ioi_eval.contest import Contest, Record, Rules
 
 T = TypeVar("T")
 
@@ -83,11 +83,14 @@ class Runtime:
         """The number of builds and batches that run at the same time."""
         return self._open_scorer().slots
 
-    def contest(self, problems: Mapping[str, Problem], rules: Rules, participant: str) -> Contest:
+    def contest(
+        self, problems: Mapping[str, Problem], rules: Rules, participant: str, record: Record
+    ) -> Contest:
         """Return a contest of one participant, whose calls are for `call` and `wait`."""
         from ioi_eval.contest import Contest
 
-        return Contest(problems, rules, judge=self._open_scorer().judge, participants=[participant])
+        judge = self._open_scorer().judge
+        return Contest(problems, rules, judge=judge, participants=[participant], record=record)
 
     def score(
         self, problem: Problem, submission: Submission, sharing: Sharing | None = None

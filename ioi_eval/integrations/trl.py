@@ -121,7 +121,8 @@ class ContestEnvironment:
         return self._episode.prompt
 
     def get_reward(self) -> float | None:
-        """Return the share of the points; None where the judge failed."""
+        """Return the share of the points; None where the judge failed. Calls in progress end first."""
+        self._episode.settle_here()
         return None if self._episode.unjudged else self._episode.share
 
     async def run(self, code: str, language: str = "c++", input: str = "") -> dict[str, Any]:

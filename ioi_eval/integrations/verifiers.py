@@ -206,7 +206,7 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
             found = {"error": str(error)}  # verifiers keeps no state of a call that raised
         finally:
             state.share, state.points, state.done = episode.share, episode.points, episode.done
-            state.submissions, state.unjudged = len(episode.submissions), episode.unjudged
+            state.submissions, state.unjudged = episode.submissions, episode.unjudged
             if episode.done:
                 self._begun.pop(state.rollout, None)
         return found

@@ -24,6 +24,7 @@ from ioi_eval.store.folder import (
     CONTEST,
     EARLIER,
     FAILURES,
+    IN_PROGRESS,
     LOCK,
     RESULTS,
     RUN,
@@ -303,7 +304,8 @@ class Journal:
         self._write_info(replacing=True)
         for name in (RESULTS, FAILURES, EARLIER, *_DERIVED):
             (self.folder / name).unlink(missing_ok=True)
-        shutil.rmtree(self.folder / "report", ignore_errors=True)
+        for name in ("report", IN_PROGRESS):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
         self._forget_rows()
         self._write_info(replacing=False)
         self._restart, self._stale = False, 0

@@ -25,6 +25,7 @@ from ioi_eval.store.rows import PROGRAM_RULE, plain, result_of, whole, with_conf
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 # Of a contest: its start, runs of participants on own inputs, replies of models.
 CONTEST, RUNS, TURNS, STOPPED = "contest.json", "runs.jsonl", "turns.jsonl", "stopped.json"
+IN_PROGRESS = "in-progress"  # folder: a file for each submission of a contest that is being judged
 LOCK = ".lock"
 EARLIER = "earlier.jsonl"  # results that no row of the run has any more
 _VERSION = 2

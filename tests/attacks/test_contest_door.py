@@ -20,6 +20,7 @@ import pytest
 from attacks_contest import FLOODS, HERON, LINKS, NAMES, OTTER, REQUESTS, SHOWN, Flood, Knocking, asked, call
 from missing import lacks
 from support.contests import PROBLEMS, RIGHT, SUM, hidden_in
+from support.waits import until
 
 from ioi_eval import EmbeddedEngine, InputError, Scorer, Store
 from ioi_eval.contest import Contest, Rules, open_contest
@@ -88,14 +89,15 @@ async def opened(
     problem: Problem = SUM,
     go: asyncio.Event | None = None,
     connections: int = 2_000,
-    waiting: int = 16,
+    rules: Rules | None = None,
 ) -> AsyncIterator[Door]:
     """Open a door. Until `go`, otter is told nothing of its programs."""
     store = Store(cache)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         judge: Any = scorer.judge if go is None else Held(scorer.judge, go)
-        held = Contest({**PROBLEMS, "sum": problem}, Rules(waiting=waiting), judge=judge, participants=TOKENS)
+        problems = {**PROBLEMS, "sum": problem}
         async with (
+            Contest(problems, rules, judge=judge, participants=TOKENS) as held,
             serving(held, TOKENS, connections=connections) as address,
             httpx.AsyncClient(timeout=600, limits=httpx.Limits(max_connections=None)) as http,
         ):
@@ -148,7 +150,10 @@ async def test_calls_of_others_are_not_cancelled(shared_cache: Path) -> None:
 async def test_floods_do_not_starve_others(flood: Flood, shared_cache: Path) -> None:
     """Heron, by a connection of its own, is judged while not one of otter's programs is answered."""
     go = asyncio.Event()
-    async with opened(shared_cache, SHORT, go, waiting=4) as door, httpx.AsyncClient(timeout=600) as http:
+    async with (
+        opened(shared_cache, SHORT, go, rules=Rules(waiting=4)) as door,
+        httpx.AsyncClient(timeout=600) as http,
+    ):
         language = "c++" if "int main" in flood.code else "python"
         calls = [
             asyncio.create_task(
@@ -173,6 +178,32 @@ async def test_floods_do_not_starve_others(flood: Flood, shared_cache: Path) -> 
         told = await asyncio.gather(*calls)
         assert sum(isinstance(one, dict) for one in told) == judged
         assert not hidden_in(*told)
+
+
+async def test_hang_ups_cost_submissions(shared_cache: Path) -> None:
+    """Each program runs for long if a bit of a hidden input is set: its author looks how far judging has come,
+    hangs up before there is an answer, and asks for the next bit. Each of these programs counts.
+    """
+    go, bits = asyncio.Event(), 3
+    rules = Rules(submissions=bits)
+    async with opened(shared_cache, SHORT, go, rules=rules) as door:
+        session = door.contest.session("otter")
+        for bit in range(bits):
+            code = f"while int(input().split()[0]) >> {bit} & 1: pass"
+            program = call("submit", problem="sum", code=code, language="python")
+            waiting = asyncio.create_task(door.tool(OTTER, program))
+            await until(lambda: session.standing().in_progress)
+            assert (await door.tool(OTTER, call("standing")))["in_progress"][0]["number"] == bit + 1
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            go.set()
+            await session.settle()
+            go.clear()
+            (state,) = [one for one in session.problems() if one.id == "sum"]
+            assert (state.attempts, state.left) == (bit + 1, bits - bit - 1)
+        told = await door.tool(OTTER, call("submit", problem="sum", code="print(3)", language="python"))
+        assert f"all {bits} submissions for sum are used up" in told
+        await door.check_heron()
 
 
 async def test_half_requests_do_not_starve_others(shared_cache: Path) -> None:

@@ -10,11 +10,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from support.clocks import Clock
+from support.clocks import Ahead, Clock
+from support.waits import settle
 
 from ioi_eval import InputError, Scorer
 from ioi_eval.contest import Contest, Feedback, NotJudged, Refused, Rules, Session, Submitted, as_markdown
 from ioi_eval.errors import EngineUnavailable
+from ioi_eval.model.job import Job, JobResult
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -519,22 +521,203 @@ async def test_a_flood_of_one_does_not_delay_the_others() -> None:
     assert [one.number for one in done if isinstance(one, Submitted)] == [1, 2, 3, 4]
 
 
-async def test_cancelled_calls_count_for_nothing() -> None:
-    record, engine = Kept(), FakeEngine(outcome, delay=3600)
+class HeldEngine(FakeEngine):
+    """Holds each build, or each job that runs tests, until `go` is set."""
+
+    def __init__(self, holds: str, **more: Any) -> None:
+        super().__init__(outcome, **more)
+        self.holds, self.reached, self.go = holds, asyncio.Event(), asyncio.Event()
+
+    async def execute(self, job: Job) -> JobResult:
+        if self.holds == ("build" if job.keep else "run"):
+            self.reached.set()
+            await self.go.wait()
+        return await super().execute(job)
+
+
+async def hang_up(call: asyncio.Task[Any]) -> None:
+    """Cancel a caller: it has control back although nothing is judged yet."""
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+
+@pytest.mark.parametrize("phase", ["build", "run"])
+async def test_submission_without_its_caller_counts(phase: str) -> None:
+    record, clock, engine = Kept(), Clock(), HeldEngine(phase)
+    rules = Rules(submissions=2, pause=60)
+    async with contest(rules, record=record, engine=engine, clock=clock) as held:
+        session = held.session("otter")
+        await hang_up(await begun(session.submit("sum", "wrong:3"), engine.reached))
+        (current,) = session.standing().in_progress
+        assert (current.call, current.problem, current.number) == ("submit", "sum", 1)
+        assert not held.session("heron").standing().in_progress
+        engine.go.set()
+        await session.settle()
+        (state, _), standing = session.problems(), session.standing()
+        assert (state.attempts, state.left, state.points) == (1, 1, 40)
+        assert not standing.in_progress and held.scoreboard()[0].points == 40
+        again = await session.submit("sum", "wrong:3")
+        assert again.repeats and again.points == 40
+        with pytest.raises(Refused, match=r"may come in 60\.0 seconds"):
+            await session.submit("sum", "right")
+    assert [row["key"] for row in record.rows] == ["otter/sum#1"]
+
+
+async def begun(call: Any, reached: asyncio.Event) -> asyncio.Task[Any]:
+    """Start a call, and return when its job is held by the engine."""
+    task = asyncio.create_task(call)
+    await reached.wait()
+    return task
+
+
+async def test_submission_that_waits_for_a_slot_counts_without_its_caller() -> None:
+    """The engine's slots are all taken: by then the submission has begun."""
+    record, engine = Kept(), HeldEngine("none", slots=1, delay=3600)
+    async with contest(record=record, engine=engine) as held:
+        otter, heron = held.session("otter"), held.session("heron")
+        other = await begun(heron.submit("sum", "right // 1"), engine.started)
+        waiting = asyncio.create_task(otter.submit("sum", "right // 2"))
+        await settle()
+        await hang_up(waiting)
+        assert [one.number for one in otter.standing().in_progress] == [1] and engine.running == 1
+        engine.delay = 0
+        await Ahead().turn(3600)
+        assert (await other).number == 1
+        await otter.settle()
+    assert [row["key"] for row in record.rows] == ["heron/sum#1", "otter/sum#1"]
+
+
+async def test_call_that_waits_for_its_turn_is_given_up_with_its_caller() -> None:
+    """Nothing of it was judged, so nothing was learned from it."""
+    record, engine = Kept(), HeldEngine("build")
+    async with contest(Rules(submissions=2), record=record, engine=engine) as held:
+        session = held.session("otter")
+        first = await begun(session.submit("sum", "wrong:1"), engine.reached)
+        second = asyncio.create_task(session.submit("sum", "right"))
+        await settle()
+        await hang_up(second)
+        engine.go.set()
+        assert (await first).number == 1
+        await session.settle()
+        assert session.problems()[0].left == 1
+    assert [row["code"] for row in record.rows] == ["wrong:1"]
+
+
+async def test_runs_without_their_caller_count() -> None:
+    record, engine = Kept(), HeldEngine("run")
     async with contest(Rules(runs=1), record=record, engine=engine) as held:
         session = held.session("otter")
-        calls = [
-            asyncio.create_task(session.submit("sum", "a")),
-            asyncio.create_task(session.run("sum", "a")),
-        ]
-        await engine.started.wait()
-        for call in calls:
-            call.cancel()
-        await asyncio.gather(*calls, return_exceptions=True)
-        assert session.problems()[0].attempts == 0 and record.rows == record.runs == []
-        engine.delay = 0
-        assert (await session.run("sum", "a")).left == 0
-        assert (await session.submit("sum", "a")).number == 1
+        await hang_up(await begun(session.run("sum", "right"), engine.reached))
+        assert [one.call for one in session.standing().in_progress] == ["run"]
+        engine.reached.clear()
+        await hang_up(await begun(session.test("sum", "right // 2"), engine.reached))
+        assert [one.call for one in session.standing().in_progress] == ["run", "test"]
+        engine.go.set()
+        await session.settle()
+        with pytest.raises(Refused, match="all 1 runs for sum are used up"):
+            await session.run("sum", "right // 3")
+    assert len(record.runs) == 1
+
+
+async def test_calls_without_their_callers_keep_their_places() -> None:
+    """Nobody has more calls in progress by hanging up."""
+    engine = HeldEngine("run", slots=9)
+    async with contest(Rules(at_once=2, waiting=1), engine=engine) as held:
+        session = held.session("otter")
+        for number in range(2):
+            engine.reached.clear()
+            await hang_up(await begun(session.run("sum", f"right // {number}"), engine.reached))
+        third = asyncio.create_task(session.run("sum", "right // 3"))
+        await settle()
+        with pytest.raises(Refused, match="too many calls"):
+            await session.run("sum", "right // 4")
+        assert len(session.standing().in_progress) == 2
+        engine.go.set()
+        assert (await third).ended == "completed"
+
+
+async def test_failure_of_the_judge_costs_nothing_without_a_caller(caplog: pytest.LogCaptureFixture) -> None:
+    record, engine = Kept(), HeldEngine("run")
+    async with contest(Rules(submissions=1), record=record, engine=engine) as held:
+        session = held.session("otter")
+        await hang_up(await begun(session.submit("sum", "break"), engine.reached))
+        engine.go.set()
+        await session.settle()
+        assert session.problems()[0].left == 1 and len(record.failures) == 1
+    assert not [line for line in caplog.records if line.name == "asyncio"]
+
+
+async def test_end_after_a_submission_without_its_caller_records_nothing() -> None:
+    record, engine = Kept(), HeldEngine("run")
+    async with contest(record=record, engine=engine) as held:
+        session = held.session("otter")
+        await hang_up(await begun(session.submit("sum", "right"), engine.reached))
+        ending = asyncio.create_task(session.end("sum"))
+        engine.go.set()
+        await ending
+    assert [row["code"] for row in record.rows] == ["right"]
+
+
+async def test_closed_contest_leaves_no_call_behind() -> None:
+    record, engine = Kept(), HeldEngine("run")
+    async with contest(record=record, engine=engine) as held:
+        session = held.session("otter")
+        waiting = await begun(session.submit("sum", "right"), engine.reached)
+        engine.reached.clear()
+        await hang_up(await begun(session.submit("graded", "right"), engine.reached))
+        before = asyncio.all_tasks()
+        await held.close()
+        assert {task for task in before if not task.done()} <= {asyncio.current_task(), waiting}
+        with pytest.raises(NotJudged, match="the contest was stopped"):
+            await waiting
+        with pytest.raises(Refused, match="the contest is over"):
+            await session.end("sum")
+    assert record.rows == record.failures == []
+
+
+class Begun:
+    """Begun submissions in memory."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Mapping[str, Any]] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        self.rows[row["key"]] = row
+
+    def remove(self, row: Mapping[str, Any]) -> None:
+        del self.rows[row["key"]]
+
+
+async def test_submission_of_a_stopped_contest_is_judged_by_the_next_one() -> None:
+    """Also when its time is over by then: it had begun in time."""
+    record, left, clock, engine = Kept(), Begun(), Clock(), HeldEngine("run")
+    rules = Rules(submissions=1, seconds=100)
+    problems = {**PROBLEMS, "files": FILES}
+    common: dict[str, Any] = {"record": record, "begun": left, "clock": clock, "problems": problems}
+    async with contest(rules, engine=engine, **common) as held:
+        session = held.session("otter")
+        clock.now += 10
+        await hang_up(await begun(session.submit("sum", "wrong:3", "c++17", cost=0.5), engine.reached))
+        engine.reached.clear()
+        await hang_up(await begun(session.submit("files", None, outputs={"1-a": "x"}), engine.reached))
+        await held.close()
+    assert record.rows == [] and len(left.rows) == 2
+    kept = [msgspec.json.decode(msgspec.json.encode(row)) for row in left.rows.values()]
+    clock.now += 200
+    async with contest(rules, started=1000.0, **common) as held:
+        for row in kept:
+            held.resume(row)
+        session = held.session("otter")
+        await session.settle()
+        assert [one.attempts for one in session.problems()] == [1, 0, 1]
+        assert session.problems()[0].points == 40 and held.over
+    told = [
+        (row["key"], row["contest_seconds"], row["language"], row.get("cost"))
+        for row in sorted(record.rows, key=lambda row: str(row["key"]))
+    ]
+    assert told == [("otter/files#1", 10, "c++", None), ("otter/sum#1", 10, "c++17", 0.5)]
+    assert left.rows == {}
 
 
 async def test_restored_rows_are_the_same_contest() -> None:

@@ -9,6 +9,7 @@ import re
 import resource
 import signal
 import socket
+import struct
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -22,7 +23,7 @@ from support.clocks import Clock
 from support.command_line import CommandLine
 from support.waits import until
 from support.warm_command import WarmCommand
-from test_contest import PROBLEMS, SECRET, outcome
+from test_contest import PROBLEMS, SECRET, HeldEngine, outcome
 
 from ioi_eval import InputError, Scorer
 from ioi_eval.cli import main
@@ -161,18 +162,50 @@ async def test_what_a_hostile_client_sends() -> None:
             assert (await told(otter, "standing"))["points"] == 0
 
 
-async def test_clients_that_are_lost_leave_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    engine = FakeEngine(outcome, delay=3600)
-    async with served(Rules(at_once=1, waiting=1), engine) as address:
+HANGING_UP = ("cancels", "closes", "resets")
+
+
+@pytest.mark.parametrize("way", HANGING_UP)
+async def test_submission_of_a_client_that_hangs_up_counts(way: str) -> None:
+    engine = HeldEngine("run")
+    async with served(Rules(at_once=1, waiting=1, submissions=2), engine) as address:
+        await hang_up_over_http(address, way, engine.reached)
+        async with client(address, TOKENS["otter"]) as otter:
+            current = (await told(otter, "standing"))["in_progress"]
+            assert current == [{"problem": "sum", "call": "submit", "number": 1}]
+            engine.go.set()
+            again = await told(otter, "submit", problem="sum", code=CODE)
+            assert again["repeats"] and (again["number"], again["points"], again["left"]) == (1, 40, 1)
+            standing = await told(otter, "standing")
+            assert standing["points"] == 40 and "in_progress" not in standing
+
+
+async def hang_up_over_http(address: str, way: str, reached: asyncio.Event) -> None:
+    """Submit, and leave when the submission is being judged: by the SDK's client, or by a bare connection."""
+    if way == "cancels":
         async with client(address, TOKENS["otter"]) as otter:
             call = asyncio.create_task(told(otter, "submit", problem="sum", code=CODE))
-            await engine.started.wait()
+            await reached.wait()
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
-        await until(lambda: not engine.running)
-        engine.delay = 0
-        async with client(address, TOKENS["otter"]) as otter:
-            assert (await told(otter, "submit", problem="sum", code=CODE))["number"] == 1
+        return
+    program = {"name": "submit", "arguments": {"problem": "sum", "code": CODE}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": program})
+    url = httpx.URL(address)
+    _, writer = await asyncio.open_connection(url.host, url.port)
+    for line in (
+        *("POST /mcp HTTP/1.1", f"Host: {url.host}:{url.port}", "Authorization: Bearer otters-token"),
+        *("Accept: application/json, text/event-stream", "Content-Type: application/json"),
+        *(f"Content-Length: {len(body)}", ""),
+    ):
+        writer.write(f"{line}\r\n".encode())
+    writer.write(body.encode())
+    await reached.wait()
+    if way == "resets":
+        connection = writer.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.close()
+    await writer.wait_closed()
 
 
 async def test_somebody_takes_part() -> None:
@@ -263,6 +296,33 @@ def test_the_command_over_standard_input(warm: WarmCommand, cli: CommandLine) ->
     assert row["participant"] == "otter"
 
 
+def test_submission_of_a_client_that_closes_standard_input_counts(
+    warm: WarmCommand, cli: CommandLine
+) -> None:
+    """Its server ends when the submission is judged, and the report has it."""
+    words = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter"]
+    server = warm.start(words, cli.folder, cli.env, listens=True)
+    assert server.stdin is not None
+    about = {"clientInfo": {"name": "otter", "version": "1"}, "capabilities": {}}
+    opening = {"protocolVersion": "2025-06-18", **about}
+    print(
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening}), file=server.stdin
+    )
+    server.stdin.flush()
+    server.stdout.readline()
+    program = {"name": "submit", "arguments": {"problem": "lanterns", "code": "int main() {}"}}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": program}
+    print(json.dumps(call), file=server.stdin, flush=True)
+    begun = cli.folder / "cup" / "in-progress"
+    while not any(begun.glob("[!.]*")) and not any(read_rows(cli.folder / "cup")):
+        assert server.poll() is None
+    server.stdin.close()
+    server.communicate()
+    assert server.returncode == 0
+    (row,) = read_rows(cli.folder / "cup")
+    assert row["participant"] == "otter" and not any(begun.iterdir())
+
+
 async def test_a_signal_ends_the_command_whose_client_stays(warm: WarmCommand, cli: CommandLine) -> None:
     words = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter"]
     server = warm.start(words, cli.folder, cli.env, listens=True)
@@ -335,6 +395,48 @@ async def test_the_command_over_http_killed_and_started_again(warm: WarmCommand,
     assert tokens.read_text().startswith("otter\tchosen-token\nheron\t")
     assert tokens.stat().st_mode & 0o077 == 0
     assert files_with("chosen-token", cup) == [tokens]
+
+
+COUNTED_BY_THE_COMPILER = """
+constexpr long count() {
+    long sum = 0;
+    for (int i = 0; i < 1000; ++i) for (int j = 0; j < 100000; ++j) sum += i ^ j;
+    return sum;
+}
+static_assert(count() == 0);
+"""
+
+
+async def test_submission_in_progress_at_the_end_of_the_command_is_judged_by_the_next(
+    warm: WarmCommand, cli: CommandLine
+) -> None:
+    """Its compiler counts for seconds, until it gives up: the server is stopped before that."""
+    (cli.folder / "names").write_text("otter chosen-token\n")
+    words = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
+    begun = cli.folder / "cup" / "in-progress"
+    server = warm.start(words, cli.folder, cli.env)
+    try:
+        address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
+        async with client(address, "chosen-token") as otter:
+            program = {"problem": "lanterns", "code": COUNTED_BY_THE_COMPILER}
+            call = asyncio.create_task(told(otter, "submit", **program))
+            await until(lambda: any(begun.glob("[!.]*.json")))
+            server.send_signal(signal.SIGTERM)
+            said, _ = server.communicate()
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+    finally:
+        server.kill()
+    assert "note: 1 submission in progress: the same command judges what is left" in said
+    assert list(read_rows(cli.folder / "cup")) == []
+    server = warm.start(words, cli.folder, cli.env)
+    try:
+        await until(lambda: not any(begun.iterdir()))
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.communicate()
+    (row,) = read_rows(cli.folder / "cup")
+    assert (row["key"], row["verdict"]) == ("otter/lanterns#1", "CE")
 
 
 def test_more_participants_leave_the_others_their_names(warm: WarmCommand, cli: CommandLine) -> None:

@@ -255,17 +255,60 @@ async def test_it_goes_on_with_another_compiler(tmp_path: Path) -> None:
     assert first != second
 
 
-async def test_a_call_under_way_at_the_end_counts_for_nothing(tmp_path: Path) -> None:
-    engine = FakeEngine(delay=0.2)
-    async with open_contest(SOURCE, out=tmp_path, engine=engine) as contest:
+async def test_call_in_progress_at_the_end_is_judged_when_the_contest_is_opened_again(tmp_path: Path) -> None:
+    engine = FakeEngine(outcome, delay=3600)
+    async with open_contest(SOURCE, Rules(submissions=1), out=tmp_path, engine=engine) as contest:
         session = contest.session("otter")
         call = asyncio.create_task(session.submit("lanterns", "right"))
         await engine.started.wait()
     (late,) = await asyncio.gather(call, return_exceptions=True)
     assert isinstance(late, NotJudged) and list(read_rows(tmp_path)) == []
-    assert (tmp_path / "failures.jsonl").read_text() == "" if (tmp_path / "failures.jsonl").exists() else True
     with pytest.raises(Refused, match="the contest is over"):
         await session.submit("lanterns", "right")
+    async with open_contest(
+        SOURCE, Rules(submissions=1), out=tmp_path, engine=FakeEngine(outcome)
+    ) as contest:
+        session = contest.session("otter")
+        with pytest.raises(Refused, match="all 1 submissions"):
+            await session.submit("lanterns", "other")
+    (row,) = read_rows(tmp_path)
+    assert (row["key"], row["code"], row["points"]) == ("otter/lanterns#1", "right", 100)
+    assert not any((tmp_path / "in-progress").iterdir())
+
+
+async def test_submission_that_was_judged_is_not_judged_again(tmp_path: Path) -> None:
+    """The contest was killed after the row and before it forgot the submission."""
+    async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine(delay=3600)) as contest:
+        asyncio.create_task(contest.session("otter").submit("lanterns", "right"))  # noqa: RUF006
+        await until(lambda: any((tmp_path / "in-progress").glob("[!.]*.json")))
+    (path,) = (tmp_path / "in-progress").iterdir()
+    before = path.read_bytes()
+    async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine()) as contest:
+        await contest.session("otter").settle()
+    path.write_bytes(before)
+    async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine()) as contest:
+        await contest.session("otter").settle()
+        assert contest.session("otter").problems()[0].attempts == 1 and not path.exists()
+    path.write_bytes(b"{")
+    with pytest.raises(InputError, match=r"otter-\w+\.json: is not a submission"):
+        async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine()):
+            pass
+    fresh = RunOptions(fresh=True)
+    async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine(), options=fresh) as contest:
+        assert contest.session("otter").problems()[0].attempts == 0
+
+
+async def test_problem_of_a_begun_submission_cannot_leave_the_contest(tmp_path: Path) -> None:
+    two, cup = tmp_path / "two", tmp_path / "cup"
+    for name in ("lanterns", "tide"):
+        shutil.copytree(examples() / "problems" / name, two / name)
+    async with open_contest(str(two), out=cup, engine=FakeEngine(delay=3600)) as contest:
+        asyncio.create_task(contest.session("otter").submit("tide", "right"))  # noqa: RUF006
+        await until(lambda: any((cup / "in-progress").glob("[!.]*.json")))
+    shutil.rmtree(two / "tide")
+    with pytest.raises(InputError, match="the problem tide is not in the contest any more"):
+        async with open_contest(str(two), out=cup, engine=FakeEngine()):
+            pass
 
 
 async def test_a_view_shows_what_goes_on_and_that_it_has_ended(

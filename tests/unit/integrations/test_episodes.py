@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from ioi_eval import InputError
 from ioi_eval.contest import NotJudged, Refused
 from ioi_eval.integrations.episodes import Episode, Episodes
 from ioi_eval.integrations.runtime import Setup, runtime
+from ioi_eval.model.job import Job, JobResult
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
@@ -28,6 +31,28 @@ def outcome(test: FakeTest) -> float | Broken:
 def fake_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     setup = Setup(engine=lambda _: FakeEngine(outcome))
     monkeypatch.setattr("ioi_eval.integrations.tasks.Asked.runtime", lambda asked: runtime(setup))
+
+
+class HeldEngine(FakeEngine):
+    """Holds jobs that run tests until `go` is set, by any thread."""
+
+    def __init__(self) -> None:
+        super().__init__(outcome)
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    async def execute(self, job: Job) -> JobResult:
+        if not job.keep:
+            self.reached.set()
+            await asyncio.to_thread(self.go.wait)
+        return await super().execute(job)
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> HeldEngine:
+    engine = HeldEngine()
+    setup = Setup(engine=lambda _: engine)
+    monkeypatch.setattr("ioi_eval.integrations.tasks.Asked.runtime", lambda asked: runtime(setup))
+    return engine
 
 
 def begun(**rules: object) -> Episode:
@@ -76,9 +101,24 @@ async def test_a_failure_of_the_judge_is_told_until_a_submission_is_judged() -> 
     episode = begun()
     with pytest.raises(NotJudged):
         await episode.submit("int break_it;")
-    assert "out of disks" in episode.told()["unjudged"] and not episode.submissions
+    assert "out of disks" in episode.told()["unjudged"] and episode.submissions == 0
     await episode.submit("int right;")
     assert "unjudged" not in episode.told() and episode.share == 1
+
+
+@pytest.mark.parametrize(("code", "share"), [("int right;", 1), ("int break_it;", 0)])
+async def test_submission_whose_caller_is_cancelled_counts(code: str, share: float, held: HeldEngine) -> None:
+    """Also a failure of the judge, of which no score may be made."""
+    episode = begun()
+    call = asyncio.create_task(episode.submit(code))
+    await asyncio.to_thread(held.reached.wait)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert episode.told()["submissions"] == 0
+    held.go.set()
+    await episode.settle()
+    assert (episode.share, bool(episode.unjudged)) == (share, not share)
 
 
 def test_a_problem_or_a_rule_that_is_not_there() -> None:
