@@ -1,50 +1,131 @@
-"""Parquet a few rows at a time. A page is unpacked as a whole: where that cannot fit, the file is refused.
+"""Parquet a few rows at a time, unpacked by a child process.
 
-The packed bytes stay in the mapped file, and so do pages that are not packed. Of other columns a page and the
-dictionary lie in memory, whose sizes the headers of pages say: Thrift's compact protocol, of which no more is
-read than leads to them.
+A page and a dictionary are unpacked as a whole, and a file of a kilobyte may unpack to many GB. The child has
+a memory limit, so such a file is refused and the process that scores stays alive.
 """
 
 from __future__ import annotations
 
-import mmap
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ioi_eval.benchmarks.parquet_child import TOO_LARGE, UNREADABLE
 from ioi_eval.model.errors import InputError
 from ioi_eval.store.resources import machine_memory
 
-_MOST_ROWS, _PIECE = 1 << 12, 16 << 20  # in memory: rows, and their bytes, but at least one row
-_SMALL = 128 << 20  # bytes of a column's part that fit anywhere, whatever its pages are
+_SHARE = 4  # the child may have this part of the machine's memory
 _GIB = 1 << 30
-_DICTIONARY = 2  # a type of pages
-_LONGEST = 63  # bits of a number
-_TYPE, _UNPACKED, _PACKED = 1, 2, 3  # fields of a page's header
+# Address space is not taken in advance, and memory that is free again goes back to the system.
+_ALLOCATION = ("ARROW_DEFAULT_MEMORY_POOL=system", "MALLOC_ARENA_MAX=1", f"MALLOC_MMAP_THRESHOLD_={1 << 20}")
+_idle: list[subprocess.Popen[bytes]] = []  # children without a request: to start one takes 0.15 s
+os.register_at_fork(after_in_child=_idle.clear)
 
 
 def batches(path: Path, columns: list[str] | None = None, *, memory: int | None = None) -> Iterator[Any]:
-    """A few rows at a time, with long ones only one. InputError: a page would not fit into `memory`."""
-    import pyarrow.parquet
+    """Yield a file's rows a few at a time, with long ones only one.
 
-    with pyarrow.parquet.ParquetFile(path, pre_buffer=False, memory_map=True) as file:
-        for number in range(file.num_row_groups):
-            group = file.metadata.row_group(number)
-            most = machine_memory() if memory is None else memory
-            chunks = (group.column(index) for index in range(group.num_columns))
-            wanted = None if columns is None else {*columns}
-            parts = [
-                part for part in chunks if wanted is None or part.path_in_schema.partition(".")[0] in wanted
-            ]
-            dictionary = _check(path, number, parts, most)
-            _check_lists(path, number, parts, dictionary, most)
-            rows = min(_MOST_ROWS, group.num_rows * _PIECE // max(1, group.total_byte_size))
-            rows = max(1, min(rows, _SMALL // max(1, dictionary)))  # each may be all that is in a dictionary
-            for batch in file.iter_batches(rows, row_groups=[number], columns=columns, use_threads=False):
-                yield batch
-                del batch  # the next must not come on top of it
-                pyarrow.default_memory_pool().release_unused()
+    Args:
+        path: The file.
+        columns: The columns to read. `None` means all.
+        memory: Bytes that unpacking may take. `None` means a quarter of the machine's memory.
+
+    Raises:
+        InputError: The file needs more memory, or unpacking it ended the child.
+        pyarrow.ArrowException: The file is broken.
+    """
+    import pyarrow.ipc
+
+    path.open("rb").close()  # an OSError that names the file
+    limit = machine_memory() // _SHARE if memory is None else memory
+    request = {"path": str(path.absolute()), "columns": columns, "memory": limit}
+    child, stream = _asked(json.dumps(request).encode())
+    is_idle = False
+    try:
+        while stream is not None:
+            try:
+                batch = stream.read_next_batch()
+            except StopIteration:
+                if is_idle := child.stdout is not None and child.stdout.read(1) == b"\n":
+                    return
+                break
+            except (pyarrow.ArrowException, OSError):  # the child has ended
+                break
+            yield batch
+            del batch  # the next must not come on top of it
+            pyarrow.default_memory_pool().release_unused()
+        raise _refusal(path, child, limit)
+    finally:
+        _idle.append(child) if is_idle else _end(child)
+
+
+def _asked(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
+    """Return a child and its stream of batches. If the child has failed, `None` is in the stream's place."""
+    import pyarrow.ipc
+
+    while True:
+        try:
+            child, is_new = _idle.pop(), False
+        except IndexError:
+            child, is_new = _start(), True
+        assert child.stdin is not None
+        with suppress(BrokenPipeError):  # the child has ended
+            child.stdin.write(request + b"\n")
+            child.stdin.flush()
+        try:
+            return child, pyarrow.ipc.open_stream(child.stdout)
+        except (pyarrow.ArrowException, OSError):
+            if is_new or child.wait() != 0:
+                return child, None
+            _end(child)  # it was idle for too long
+
+
+def _start() -> subprocess.Popen[bytes]:
+    script = Path(__file__).with_name("parquet_child.py")
+    return subprocess.Popen(
+        ["env", *_ALLOCATION, sys.executable, "-I", str(script), json.dumps(sys.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for the process that scores, which ends the child
+    )
+
+
+def _refusal(path: Path, child: subprocess.Popen[bytes], limit: int) -> Exception:
+    """Return why a child could not unpack a file."""
+    import pyarrow
+
+    said = child.communicate()[1].decode(errors="replace").strip()
+    if child.returncode == UNREADABLE:
+        return pyarrow.ArrowInvalid(said)  # type: ignore[no-any-return]
+    if child.returncode in (TOO_LARGE, -signal.SIGABRT, -signal.SIGKILL):
+        return InputError(
+            f"a part of it takes more than {limit / _GIB:.1f} GiB of memory when it is unpacked",
+            where=str(path),
+            remedy="Read it where there is more memory, or write it again there, in smaller groups: "
+            f"pyarrow.parquet.write_table(pyarrow.parquet.read_table({path.name!r}), 'small.parquet', "
+            "row_group_size=5)",
+        )
+    what = f"the process that unpacks it ended with {child.returncode}: {said or 'no message'}"
+    return InputError(what, where=str(path), remedy="Fetch or write it again")
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.kill()
+    child.communicate()
+
+
+@atexit.register
+def _end_idle() -> None:
+    while _idle:
+        _end(_idle.pop())
 
 
 def texts(batch: Any) -> Any:
@@ -76,118 +157,3 @@ def _meant(kind: Any) -> Any:
     if types.is_struct(kind):
         return pyarrow.struct([field.with_type(_meant(field.type)) for field in kind])
     return kind
-
-
-def _check(path: Path, number: int, parts: list[Any], memory: int) -> int:
-    """Return the bytes of the largest dictionary of texts. A part's own word for its size is not believed."""
-    if not parts:
-        return 0
-    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        unpacked = {part.path_in_schema: _unpacked(part, data) for part in parts}
-    sizes = {
-        part.path_in_schema: sum(unpacked[part.path_in_schema])
-        for part in parts
-        if max(part.total_uncompressed_size, *unpacked[part.path_in_schema]) > _SMALL
-    }
-    texts = (unpacked[part.path_in_schema][0] for part in parts if part.physical_type == "BYTE_ARRAY")
-    dictionary = max(texts, default=0) // 2
-    total = sum(sizes.values())
-    if total <= memory:
-        return dictionary
-    name = max(sizes, key=lambda name: sizes[name])
-    raise InputError(
-        f"row group {number + 1} has pages of {sizes[name] / _GIB:.1f} GiB in its column {name}: they take "
-        f"{total / _GIB:.1f} GiB of memory, and there are {memory / _GIB:.1f}",
-        where=str(path),
-        remedy="Read it where there is more memory, or write it again there, in smaller groups: "
-        f"pyarrow.parquet.write_table(pyarrow.parquet.read_table({path.name!r}), 'small.parquet', "
-        "row_group_size=5)",
-    )
-
-
-def _check_lists(path: Path, number: int, parts: list[Any], dictionary: int, memory: int) -> None:
-    """Refuse rows whose lists name one long text again and again: a row is read as a whole."""
-    import pyarrow.parquet
-
-    texts = [part for part in parts if part.physical_type == "BYTE_ARRAY" and "." in part.path_in_schema]
-    lists = [part.path_in_schema for part in texts if dictionary * part.num_values > memory]
-    if not lists:
-        return
-    columns = sorted({name.partition(".")[0] for name in lists})
-    reading = {"read_dictionary": lists, "pre_buffer": False, "memory_map": True}
-    with pyarrow.parquet.ParquetFile(path, **reading) as file:
-        for batch in file.iter_batches(1, row_groups=[number], columns=columns, use_threads=False):
-            size = sum(_size(column) for column in batch.columns)
-            if size > memory:
-                raise InputError(
-                    f"row group {number + 1} has a row of {size / _GIB:.1f} GiB in its lists"
-                    f" {', '.join(columns)}, and there are {memory / _GIB:.1f} of memory",
-                    where=str(path),
-                    remedy="Read it where there is more memory, or leave that row out",
-                )
-
-
-def _size(array: Any) -> int:
-    """Bytes of all texts in an array of dictionaries' indices, at any depth."""
-    import pyarrow.compute
-
-    if pyarrow.types.is_dictionary(array.type):
-        lengths = pyarrow.compute.binary_length(array.dictionary).cast("int64")
-        return pyarrow.compute.sum(lengths.take(array.indices)).as_py() or 0
-    if pyarrow.types.is_struct(array.type):
-        return sum(_size(field) for field in array.flatten())
-    return _size(array.flatten()) if hasattr(array, "flatten") and pyarrow.types.is_nested(array.type) else 0
-
-
-def _unpacked(part: Any, data: mmap.mmap) -> tuple[int, int]:
-    """Bytes of a column's dictionary, which is copied once, and of its largest page, if it is packed."""
-    place = min(filter(None, (part.dictionary_page_offset, part.data_page_offset)))
-    end, dictionary, largest = place + part.total_compressed_size, 0, 0
-    while place < end:
-        try:
-            header, place = _numbers(data, place)
-            size, place = header[_UNPACKED], max(place, place + header[_PACKED])
-            is_dictionary = header[_TYPE] == _DICTIONARY
-        except (IndexError, KeyError, ValueError, RecursionError):
-            break  # pyarrow says what is wrong with it
-        dictionary, largest = (2 * size, largest) if is_dictionary else (dictionary, max(largest, size))
-    return dictionary, 0 if part.compression == "UNCOMPRESSED" else largest
-
-
-# --- Thrift ------------------------------------------------------------------------------------------
-
-
-def _numbers(data: mmap.mmap, place: int) -> tuple[dict[int, int], int]:
-    """The whole numbers in a struct by their fields, and where it ends."""
-    found, field = dict[int, int](), 0
-    while head := data[place]:
-        place += 1
-        if head >> 4:
-            field += head >> 4
-        else:
-            field, place = _signed(data, place)
-        match head & 15:
-            case 1 | 2:  # true, false
-                pass
-            case 4 | 5 | 6:
-                found[field], place = _signed(data, place)
-            case 8:  # bytes
-                length, place = _varint(data, place)
-                place += length
-            case 12:
-                _, place = _numbers(data, place)
-            case kind:
-                raise ValueError(f"type {kind} is in no page's header")
-    return found, place + 1
-
-
-def _signed(data: mmap.mmap, place: int) -> tuple[int, int]:
-    number, place = _varint(data, place)
-    return (number >> 1) ^ -(number & 1), place
-
-
-def _varint(data: mmap.mmap, place: int) -> tuple[int, int]:
-    number = shift = 0
-    while (byte := data[place]) > 127 and shift < _LONGEST:
-        number, shift, place = number | (byte & 127) << shift, shift + 7, place + 1
-    return number | byte << shift, place + 1

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ioi_eval.benchmarks.parquet import _check, batches
+from ioi_eval.benchmarks import parquet
+from ioi_eval.benchmarks.parquet import batches
+from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.errors import InputError
 
 pytestmark = pytest.mark.once
@@ -36,49 +40,28 @@ def names(path: Path, **options: Any) -> list[str]:
     return [name for batch in batches(path, **options) for name in batch.column("name").to_pylist()]
 
 
-@pytest.mark.sample("dictionary")
 @pytest.mark.parametrize(
-    ("small", "size", "memory", "said"),
+    ("options", "fits"),
     [
-        (50 * MB, 80 * MB, 60 * MB, ("", "0.1", "0.2")),
-        pytest.param(None, 140 * MB, 100 * MB, ("", "0.1", "0.3"), marks=pytest.mark.long),
+        (ONE_PAGE, False),
+        ({**ONE_PAGE, "data_page_version": "2.0"}, False),
+        ({"use_dictionary": True}, False),
+        (A_PAGE_FOR_EACH, True),
     ],
-    ids=["smaller", "real"],
+    ids=["page", "second version", "dictionary", "pages"],
 )
-@pytest.mark.parametrize(
-    ("options", "copies"),
-    [
-        (ONE_PAGE, 1),
-        ({**ONE_PAGE, "data_page_version": "2.0"}, 1),
-        ({"use_dictionary": True}, 2),
-        (A_PAGE_FOR_EACH, 0),
-        ({**ONE_PAGE, "compression": "none"}, 0),
-    ],
-    ids=["page", "second version", "dictionary", "pages", "not packed"],
-)
-def test_a_page_that_does_not_fit_is_refused(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    options: dict[str, Any],
-    copies: int,
-    small: int | None,
-    size: int,
-    memory: int,
-    said: tuple[str, ...],
-) -> None:
-    if small is not None:
-        monkeypatch.setattr("ioi_eval.benchmarks.parquet._SMALL", small)
-    path = write(tmp_path / "rows.parquet", size, **options)
+def test_page_that_does_not_fit_is_refused(tmp_path: Path, options: dict[str, Any], fits: bool) -> None:
+    path = write(tmp_path / "rows.parquet", 100 * MB, **options)
     every = [str(number) for number in range(ROWS)]
-    assert names(path, memory=400 * MB) == every
-    assert names(path, memory=MB, columns=["name"]) == every, "the other column is not read"
-    if not copies:
-        assert names(path, memory=memory) == every
+    assert names(path, memory=600 * MB) == every
+    assert names(path, memory=90 * MB, columns=["name"]) == every, "the other column is not read"
+    if fits:
+        assert names(path, memory=90 * MB) == every
         return
-    with pytest.raises(InputError, match="row group 1 has pages of ") as caught:
-        names(path, memory=memory)
-    assert f"pages of {said[copies]} GiB in its column text" in str(caught.value)
-    assert "there are 0.1" in str(caught.value)
+    with pytest.raises(
+        InputError, match=r"takes more than 0[.]1 GiB of memory when it is unpacked"
+    ) as caught:
+        names(path, memory=90 * MB)
     assert str(path) == caught.value.where and "row_group_size=5" in caught.value.remedy
 
 
@@ -110,12 +93,12 @@ print(max(seen) - seen[0])
     [
         (A_PAGE_FOR_EACH, 130),
         ({**ONE_PAGE, "compression": "none"}, 130),
-        (ONE_PAGE, 430),
+        (ONE_PAGE, 130),
     ],
     ids=["pages", "not packed", "page"],
 )
-def test_memory_is_that_of_a_page_and_some_rows(tmp_path: Path, options: dict[str, Any], most: int) -> None:
-    """Of 300 MB: the process's own, in MiB, without the mapped file."""
+def test_memory_is_that_of_some_rows(tmp_path: Path, options: dict[str, Any], most: int) -> None:
+    """Of 300 MB: the memory of the process that reads the rows, in MiB."""
     path = write(tmp_path / "rows.parquet", 300 * MB, **options)
     done = subprocess.run(
         [sys.executable, "-c", READS, str(path)], capture_output=True, text=True, check=True
@@ -128,42 +111,42 @@ def test_memory_is_that_of_a_page_and_some_rows(tmp_path: Path, options: dict[st
     [b"\x15\x00\x15\x02\x15\x0d\x00", b"\x1c" * 50_000, b"\x15" + b"\xff" * 100_000],
     ids=["leads back to itself", "nests", "has a number without end"],
 )
-def test_a_hostile_header_is_read_to_an_end(tmp_path: Path, header: bytes) -> None:
-    """Only a column's part is asked, which says anything of its size as well."""
-    place = {
-        "physical_type": "BYTE_ARRAY",
-        "dictionary_page_offset": None,
-        "data_page_offset": 4,
-        "total_compressed_size": len(header),
-    }
-    part = SimpleNamespace(path_in_schema="text", total_uncompressed_size=MB << 10, compression="X", **place)
-    path = tmp_path / "rows.parquet"
-    path.write_bytes(b"PAR1" + header)
-    _check(path, 0, [part], MB)
+def test_hostile_header_is_an_error(tmp_path: Path, header: bytes) -> None:
+    path = write(tmp_path / "rows.parquet", MB)
+    data = bytearray(path.read_bytes())
+    data[4 : 4 + len(header)] = header
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="parquet"):
+        list(read_rows(path))
 
 
 def test_rows_that_share_a_text_are_read_a_few_at_a_time(tmp_path: Path) -> None:
-    """A file of a kilobyte, whose rows are a GB together."""
+    """A file of a kilobyte, whose rows are a GB together. They need not fit, as long as each row does."""
     path = tmp_path / "rows.parquet"
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * 128, pa.int32()), pa.array(["x" * (8 * MB)]))
     options: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 30, "store_schema": False}
     pq.write_table(pa.table({"text": texts}), path, compression="zstd", **options)
     first = next(batches(path))
-    assert path.stat().st_size < 10_000 and first.nbytes <= 130 * MB
+    assert path.stat().st_size < 10_000 and first.nbytes <= 17 * MB
+    assert sum(batch.num_rows for batch in batches(path, memory=200 * MB)) == 128
 
 
+@pytest.mark.parametrize("schema", [False, True])
 @pytest.mark.parametrize("deep", [False, True])
-def test_a_list_that_names_one_text_again_and_again_is_refused(tmp_path: Path, deep: bool) -> None:
+def test_a_list_that_names_one_text_again_and_again_is_refused(
+    tmp_path: Path, deep: bool, schema: bool
+) -> None:
+    """`schema`: also if the file says that the list is one of indices."""
     path = tmp_path / "rows.parquet"
     text = pa.array(["x" * MB])
     many = pa.DictionaryArray.from_arrays(pa.array([0] * 2000, pa.int32()), text)
     lists = pa.ListArray.from_arrays(pa.array([0, 2000], pa.int32()), many)
     if deep:
         lists = pa.ListArray.from_arrays(pa.array([0, 1]), pa.StructArray.from_arrays([lists], ["inputs"]))
-    options: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 30, "store_schema": False}
+    options: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 30, "store_schema": schema}
     pq.write_table(pa.table({"tests": lists}), path, compression="zstd", **options)
     assert path.stat().st_size < 10_000
-    with pytest.raises(InputError, match=r"row group 1 has a row of 2[.]0 GiB in its lists tests"):
+    with pytest.raises(InputError, match=r"takes more than 1[.]0 GiB of memory when it is unpacked"):
         next(batches(path, memory=1 << 30))
 
 
@@ -177,15 +160,92 @@ def test_a_list_of_many_texts_that_fit_is_read(tmp_path: Path) -> None:
     ]
 
 
-def test_a_size_that_lies_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The footer says that a page of 70 MB has none."""
-    monkeypatch.setattr("ioi_eval.benchmarks.parquet._SMALL", 50 * MB)
-    path = write(tmp_path / "rows.parquet", 70 * MB, **ONE_PAGE)
+def test_a_size_that_lies_is_not_believed(tmp_path: Path) -> None:
+    """The footer says that a page of 100 MB has none."""
+    path = write(tmp_path / "rows.parquet", 100 * MB, **ONE_PAGE)
     size = pq.ParquetFile(path).metadata.row_group(0).column(1).total_uncompressed_size
     path.write_bytes(path.read_bytes().replace(_packed(size), b"\x82\x80\x80\x00"))
     assert pq.ParquetFile(path).metadata.row_group(0).column(1).total_uncompressed_size == 1
-    with pytest.raises(InputError, match=r"row group 1 has pages of 0[.]1 GiB in its column text"):
-        names(path, memory=60 * MB)
+    with pytest.raises(InputError, match=r"takes more than 0[.]1 GiB"):
+        names(path, memory=90 * MB)
+
+
+# --- the child process -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """The children that a test starts. All have ended at its end."""
+    started = list[subprocess.Popen[bytes]]()
+
+    def start() -> subprocess.Popen[bytes]:
+        started.append(real())
+        return started[-1]
+
+    real = parquet._start
+    monkeypatch.setattr(parquet, "_start", start)
+    parquet._end_idle()
+    yield started
+    parquet._end_idle()
+    assert all(child.returncode is not None for child in started)
+
+
+def test_child_serves_one_file_after_the_other(
+    tmp_path: Path, children: list[subprocess.Popen[bytes]]
+) -> None:
+    path = write(tmp_path / "rows.parquet", MB)
+    for _ in range(3):
+        assert len(names(path)) == ROWS
+    assert len(children) == 1
+    one, other = batches(path), batches(path)
+    assert next(one).equals(next(other)) and len(children) == 2
+    assert [len([*one]), len([*other])] == [0, 0]
+    assert sorted(child.pid for child in parquet._idle) == sorted(child.pid for child in children)
+
+
+def test_child_that_was_idle_for_too_long_is_replaced(
+    tmp_path: Path, children: list[subprocess.Popen[bytes]]
+) -> None:
+    pipe = subprocess.PIPE
+    ended = subprocess.Popen([sys.executable, "-c", ""], stdin=pipe, stdout=pipe, stderr=pipe)
+    ended.wait()
+    parquet._idle.append(ended)
+    assert len(names(write(tmp_path / "rows.parquet", MB))) == ROWS
+    assert parquet._idle == children and len(children) == 1
+
+
+def test_rows_that_nobody_reads_end_the_child(
+    tmp_path: Path, children: list[subprocess.Popen[bytes]]
+) -> None:
+    reading = batches(write(tmp_path / "rows.parquet", 40 * MB))
+    next(reading)
+    reading.close()
+    assert [child.returncode for child in children] == [-signal.SIGKILL] and not parquet._idle
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [(signal.SIGKILL, "takes more than"), (signal.SIGSEGV, "the process that unpacks it ended with -11")],
+)
+def test_child_that_is_killed_is_an_error_of_the_file(
+    tmp_path: Path, children: list[subprocess.Popen[bytes]], ending: signal.Signals, said: str
+) -> None:
+    """The kernel kills it where memory is short; a broken file may make it crash."""
+    reading = batches(write(tmp_path / "rows.parquet", 60 * MB))
+    next(reading)
+    children[0].send_signal(ending)
+    with pytest.raises(InputError, match=said):
+        list(reading)
+
+
+def test_forked_process_has_a_child_of_its_own(
+    tmp_path: Path, children: list[subprocess.Popen[bytes]]
+) -> None:
+    path = write(tmp_path / "rows.parquet", MB)
+    assert len(names(path)) == ROWS
+    if (forked := os.fork()) == 0:
+        os._exit(len(parquet._idle))
+    assert os.waitpid(forked, 0)[1] == 0 and len(parquet._idle) == 1
 
 
 def _packed(number: int) -> bytes:
