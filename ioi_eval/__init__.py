@@ -14,7 +14,6 @@ Names are loaded when they are first used.
 
 from __future__ import annotations
 
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -120,55 +119,9 @@ _PLACES = {
     "validate_sync": "runs",
 }
 
-# Names of before 0.2 that live in a public module of their own now. They go with 1.0.
-_MOVED = {
-    "AttemptsUsedUp": "errors",
-    "BrokenReply": "errors",
-    "CheckerBroken": "errors",
-    "EngineOverloaded": "errors",
-    "EngineUnavailable": "errors",
-    "JobRejected": "errors",
-    "JobTooLarge": "errors",
-    "ManagerBroken": "errors",
-    "ProgramBroken": "errors",
-    "Blob": "models",
-    "BuildLimits": "models",
-    "BuildOptions": "models",
-    "Checker": "models",
-    "CheckerKind": "models",
-    "CheckerLimits": "models",
-    "Job": "models",
-    "JobFile": "models",
-    "JobResult": "models",
-    "Manager": "models",
-    "ManagerLimits": "models",
-    "NamedBlob": "models",
-    "Profile": "models",
-    "ScoreType": "models",
-    "Solution": "models",
-    "Stage": "models",
-    "StageStatus": "models",
-    "Subtask": "models",
-    "TaskOptions": "models",
-    "TaskType": "models",
-    "Toolchain": "models",
-    "Broken": "testing",
-    "FakeEngine": "testing",
-    "FakeTest": "testing",
-    "Fatal": "testing",
-    "Killed": "testing",
-    "classic_job": "classic",
-    "run_classic": "classic",
-    "Judge": "judge",
-}
-
 
 def __getattr__(name: str) -> Any:
     """Load a public name from the module that has it."""
-    if name in _MOVED:
-        place = f"ioi_eval.{_MOVED[name]}"
-        warnings.warn(f"ioi_eval.{name} has moved: import it from {place}", DeprecationWarning, stacklevel=2)
-        return getattr(import_module(place), name)
     if name not in _PLACES:
         raise AttributeError(f"module 'ioi_eval' has no attribute {name!r}")
     return getattr(import_module(f"ioi_eval.{_PLACES[name]}"), name)

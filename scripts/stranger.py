@@ -284,7 +284,7 @@ def installation(machine: Machine) -> None:
         machine.must(f"the first result, installed from {name}", FIRST_RESULT)
         if name == "pipx":
             machine.must("pipx takes it away", "pipx uninstall ioi-eval")
-    extras = ("datasets", "eval-protocol", "inspect", "ray", "trl")
+    extras = ("datasets", "eval-protocol", "inspect-ai", "ray", "trl")
     wish = " ".join(f"'ioi-eval[{extra}]'" for extra in extras)
     printed = machine.run(
         f"uv/bin/uv pip install --dry-run --python one/bin/python {wish}", network=True

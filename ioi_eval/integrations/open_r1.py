@@ -49,7 +49,6 @@ __all__ = [
     "ClassicClient",
     "ClusterClient",
     "EngineClient",
-    "MorphCloudExecutionClient",
     "PistonClient",
     "PistonError",
     "Sandbox",
@@ -69,7 +68,6 @@ __all__ = [
     "get_code_format_reward",
     "get_generated_contest_tests",
     "get_generated_tests",
-    "get_morph_client_from_env",
     "get_piston_client_from_env",
     "get_slurm_piston_endpoints",
     "ioi_code_reward",
@@ -432,22 +430,6 @@ def get_piston_client_from_env(session: object = None) -> PistonClient:
     return PistonClient.of(msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1))
 
 
-class MorphCloudExecutionClient(ClusterClient):
-    """Raises InputError when it is made: Morph's service is not spoken to."""
-
-    def __init__(
-        self, api_key: str | None = None, base_url: str | None = None, spans_log_path: str | None = None
-    ) -> None:
-        remedy = "Use get_piston_client_from_env, EngineClient, or SandboxClient with a function that asks it"
-        where = "MorphCloudExecutionClient"
-        raise InputError("there is no client for MorphCloud here", where=where, remedy=remedy)
-
-
-def get_morph_client_from_env(session: object = None) -> MorphCloudExecutionClient:
-    """Raise InputError: Morph's service is not spoken to."""
-    return MorphCloudExecutionClient()
-
-
 def get_slurm_piston_endpoints() -> list[str]:
     """The addresses of the running jobs named piston-worker-PORT, as `http://HOST:PORT/api/v2`."""
     from ioi_eval import discovery
@@ -577,9 +559,15 @@ def ioi_code_reward(
     provider_type: str = "piston",
     **columns: Any,
 ) -> list[float | None]:
-    """The lowest score of the tests of each row of `open-r1/ioi`; None where the judge cannot say."""
-    morph = provider_type == "morph"
-    client = get_morph_client_from_env() if morph else get_piston_client_from_env()
+    """The lowest score of the tests of each row of `open-r1/ioi`; None where the judge cannot say.
+
+    `provider_type`: InputError for another one than piston.
+    """
+    if provider_type != "piston":
+        problem = f"there is no client for {provider_type!r}"
+        remedy = "Give piston, or give score_subtask a SandboxClient with a function that asks it"
+        raise InputError(problem, field="provider_type", remedy=remedy)
+    client = get_piston_client_from_env()
 
     async def worth(text: str, row: Row) -> float:
         named = _of_files(row["id"], (name for name, _ in _grader_files(row)))

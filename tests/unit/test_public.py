@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,19 +21,6 @@ pytestmark = pytest.mark.once
 
 HEAVY = {"aiohttp", "httpx", "datasets", "pandas", "ray", "pyarrow", "numpy", "rich", "typer", "tqdm"}
 SOURCE = Path(ioi_eval.__file__).read_text()
-# What 0.1 exported.
-PUBLIC_BEFORE = re.findall(
-    r"\w+",
-    """
-AttemptsUsedUp Blob Broken BrokenReply BuildLimits BuildOptions Checker CheckerBroken CheckerKind
-CheckerLimits EmbeddedEngine Engine EngineError EngineOverloaded EngineUnavailable FakeEngine
-FakeTest Fatal InputError IoiEvalError Job JobFile JobRejected JobResult JobTooLarge Judge
-JudgeFailure JudgeOptions Killed Limits Manager ManagerBroken ManagerLimits NamedBlob PistonEngine
-Problem Profile ProgramBroken Results ScoreType Scorer Solution Stage StageStatus Store Submission
-SubmissionResult Subtask SubtaskResult TaskOptions TaskType Test TestResult Toolchain Verdict
-classic_job discovery load_problems private_folder run_classic score_sync
-""",
-)
 
 
 def loaded_by(code: str) -> set[str]:
@@ -69,18 +55,6 @@ def test_type_checkers_see_the_same_names() -> None:
     for name, module in places.items():
         assert module is not None
         assert getattr(importlib.import_module(module), name) is getattr(ioi_eval, name)
-
-
-@pytest.mark.parametrize("name", sorted(PUBLIC_BEFORE))
-def test_names_that_were_public_still_import(name: str) -> None:
-    """Those that moved name the public module that has them now."""
-    if name in ioi_eval.__all__:
-        return
-    with pytest.warns(DeprecationWarning, match=f"ioi_eval.{name} has moved: import it from") as warned:
-        found = getattr(ioi_eval, name)
-    place = str(warned[0].message).rpartition(" ")[2]
-    assert getattr(importlib.import_module(place), name) is found
-    assert warned[0].filename == __file__
 
 
 LAZY = ["classic", "engines", "runs", "scoring", "sources"]

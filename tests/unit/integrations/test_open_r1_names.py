@@ -36,10 +36,9 @@ class Refusing:
 
 
 # What the modules of `open_r1.utils.competitive_programming` have for others (huggingface/open-r1 at commit
-# 83cb6e23a91c; what reads tests from a folder and the Morph client as in the fork alexmaraval/open-r1 at
+# 83cb6e23a91c; what reads tests from a folder as in the fork alexmaraval/open-r1 at
 # commit 05a63ca0172f), and all of `open_r1.rewards` that is about code. Tests use no other names.
 THEIRS = {
-    "MorphCloudExecutionClient",
     "batched",
     "execute_ioi",
     "fix_cpp_includes",
@@ -59,7 +58,6 @@ THEIRS = {
     "code_reward",
     "extract_code",
     "get_code_format_reward",
-    "get_morph_client_from_env",
     "get_piston_client_from_env",
     "get_slurm_piston_endpoints",
     "ioi_code_reward",
@@ -80,13 +78,6 @@ def test_every_name_of_theirs_is_one_of_ours() -> None:
 def test_every_method_of_their_client_that_users_call() -> None:
     names = {"send_execute", "install_package", "get_supported_runtimes"}
     assert names <= set(dir(open_r1.PistonClient))
-
-
-def test_a_service_that_is_not_spoken_to_says_what_to_use() -> None:
-    with pytest.raises(InputError, match=r"MorphCloud.*SandboxClient"):
-        open_r1.MorphCloudExecutionClient(api_key="key")
-    with pytest.raises(InputError, match=r"MorphCloud.*get_piston_client_from_env"):
-        open_r1.get_morph_client_from_env()
 
 
 def test_a_client_of_named_servers_takes_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +221,7 @@ def test_what_is_wrong_for_every_row_of_a_contest(
 ) -> None:
     with pytest.raises(InputError, match=r"no such column.*language|language.*no such column"):
         open_r1.cf_code_reward([fenced("x")], time_limit=[1.0])
-    with pytest.raises(InputError, match="MorphCloud"):
+    with pytest.raises(InputError, match="no client for 'morph'"):
         open_r1.ioi_code_reward([fenced("x")], provider_type="morph", id=["sum"], test_names=[["a"]])
     monkeypatch.delenv("PISTON_ENDPOINTS")
     with pytest.raises(InputError, match="PISTON_ENDPOINTS is not set"):
