@@ -60,23 +60,32 @@ bool Checker::equal(const Files& files, const std::vector<std::string>& argument
   return comparison_(files.output, files.answer, rules);
 }
 
-// Many a checker was never tried on nonsense. If that made its failure the judge's, a program could choose not to be
-// scored.
+// Many a checker was never tried on nonsense, and calls what it cannot read its own failure. If that made it the
+// judge's, a program could choose not to be scored.
 opinion::Opinion Checker::believed(const Files& files, const std::vector<std::string>& arguments) {
   const opinion::Statement statement = run(files, arguments);
   try {
     return opinion::read(description_.kind, statement);
-  } catch (const sys::Failure& failure) {
+  } catch (sys::Failure& failure) {
+    if (!is_of_the_output(failure, statement)) throw;
     // In several passes, what it made of the answer would depend on what it left of others.
-    if (failure.own || (description_.passes > 1 && description_.kind == "icpc")) throw;
-    const bool provoked = opinion::may_be_provoked(description_.kind, statement) && desk_->room().layers.on("blame") &&
-        takes_the_answer(files, arguments);
-    // A machine that was busy is not busy twice.
-    const auto idled = [](const opinion::Statement& of) { return of.outcome.killed == process::Killed::wall; };
-    if (!provoked || (idled(statement) && !idled(run(files, arguments)))) throw;
-    const char* const does = description_.decides ? ", but it judges others" : ", but it accepts the reference answer";
-    return {0, std::string(opinion::wrong) + ": " + failure.text + does};
+    const bool in_passes = description_.passes > 1 && description_.kind == "icpc";
+    failure.provoked = in_passes || !takes_the_answer(files, arguments);
+    if (failure.provoked) throw;
+    const opinion::Statement again = run(files, arguments, true);
+    try {
+      return opinion::read(description_.kind, again);  // the machine was busy
+    } catch (const sys::Failure& second) {
+      if (!is_of_the_output(second, again)) throw;
+      const char* const does = description_.decides ? ", but it judges others" : ", but it accepts the reference answer";
+      return {0, std::string(opinion::wrong) + ": " + second.text + does};
+    }
   }
+}
+
+bool Checker::is_of_the_output(const sys::Failure& failure, const opinion::Statement& statement) const {
+  const bool may_be = !failure.own && !statement.outcome.stalled && opinion::may_be_provoked(statement);
+  return may_be && desk_->room().layers.on("blame");
 }
 
 bool Checker::takes_the_answer(const Files& files, const std::vector<std::string>& arguments) {
@@ -93,12 +102,13 @@ bool Checker::takes_the_answer(const Files& files, const std::vector<std::string
   return takes_answer_[test] = taken;
 }
 
-opinion::Statement Checker::run(const Files& files, const std::vector<std::string>& further) {
+opinion::Statement Checker::run(const Files& files, const std::vector<std::string>& further, bool patiently) {
   const sys::Fd said = ::files::memory("said"), told = ::files::memory("told");
   desk_->lay(files.input, files.answer, files.output);
   const std::vector<std::string>& given = description_.given;
   process::Program program = desk_->program(given.empty() ? arguments(description_.kind) : given);
   program.argv.insert(program.argv.end(), further.begin(), further.end());
+  if (patiently && program.limits.cpu_us != process::unlimited) program.limits.cpu_us = program.limits.cpu_us * 8 / 5;
   program.output = said.get();
   program.error = told.get();
   if (description_.kind == "icpc") {

@@ -28,7 +28,7 @@ class Checker {
   bool is_program() const { return desk_ != nullptr; }
 
   // `arguments` are the test's, behind the checker's own. Fails (sys::Failure) when the checker does not say what the
-  // output is worth, nor what the answer is worth as an output. Where it takes the answer, the output is to blame.
+  // output is worth. If it says twice that it cannot, and takes the answer as an output, the output is to blame.
   opinion::Opinion check(const Files& files, const std::vector<std::string>& arguments);
 
   // Where a submission may run again: to be called before a test, and after each of its passes. What is left of one
@@ -39,7 +39,9 @@ class Checker {
  private:
   bool equal(const Files& files, const std::vector<std::string>& arguments) const;
   opinion::Opinion believed(const Files& files, const std::vector<std::string>& arguments);
-  opinion::Statement run(const Files& files, const std::vector<std::string>& arguments);
+  // `patiently`: with more CPU time, by as much as it takes more beside busy neighbours.
+  opinion::Statement run(const Files& files, const std::vector<std::string>& arguments, bool patiently = false);
+  bool is_of_the_output(const sys::Failure& failure, const opinion::Statement& statement) const;
   bool takes_the_answer(const Files& files, const std::vector<std::string>& arguments);
 
   plan::Checker description_;

@@ -31,9 +31,8 @@ constexpr size_t longest = 1 << 16;  // bytes of what a program says that are re
 // it.
 Opinion read(const std::string& kind, const Statement& statement);
 
-// Whether a failure of such a program may come of what it was given to judge: it is not the box's, not the machine's,
-// and not one that the program itself calls the judge's, as testlib does where an output is better than the answer.
-bool may_be_provoked(const std::string& kind, const Statement& statement);
+// Whether a failure of such a program may come of what it was given to judge: it is not the box's, nor the machine's.
+bool may_be_provoked(const Statement& statement);
 
 // Whether there are rules for it.
 bool is_kind(const std::string& kind);

@@ -50,7 +50,7 @@ opinion::Opinion Task::heard(const std::string& kind, const opinion::Statement& 
   try {
     return opinion::read(kind, statement);
   } catch (sys::Failure& failure) {
-    failure.provoked = room_.layers.on("blame") && !failure.own && opinion::may_be_provoked(kind, statement);
+    failure.provoked = room_.layers.on("blame") && !failure.own && opinion::may_be_provoked(statement);
     throw;
   }
 }

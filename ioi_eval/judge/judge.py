@@ -208,8 +208,8 @@ class Judge:
                 result = submission_result(problem, submission, {}, compiles=False, checker=judged_by)
                 return _with_build(result, submission, built)
             program = terms.program(submission, built, ours)
-            managed = ours.manager is not None
-            partner = Partner(self._artifacts, problem, ours, self._options) if managed else None
+            judges = ours.manager is not None or ours.checker is not None
+            partner = Partner(self._artifacts, problem, ours, self._options) if judges else None
             judging = _Judging(engine, terms, submission, program, ours, partner)
             if turn is None or self._sharing is None:
                 return _with_build(await judging.result(), submission, built)
@@ -356,11 +356,11 @@ def _remedy(checker: Checker) -> str:
     return 'Where its checker speaks by testlib\'s exit codes, set "checker": "testlib" in problem.json'
 
 
-# --- who is to blame for a manager that breaks -------------------------------------------------------
+# --- who is to blame for a manager or a checker that fails -------------------------------------------
 
 
 class Partner:
-    """The first solution of the package that must be right, built when a manager breaks."""
+    """The first solution of the package that must be right, built when a manager or a checker fails."""
 
     def __init__(
         self, artifacts: Artifacts, problem: Problem, ours: ProblemPrograms, options: JudgeOptions
@@ -368,7 +368,11 @@ class Partner:
         self._artifacts, self._problem, self._ours, self._options = artifacts, problem, ours, options
 
     async def tried(self, engine: Engine, batch: Batch, answers: Answers) -> Answers:
-        """The answers, with 0 points where a manager breaks on the submission and not on this solution."""
+        """Return the answers, with 0 points where the submission is to blame for a failure.
+
+        It is if a manager or a checker fails on it twice, and not on this solution. Nothing is tried for a
+        checker that accepts the reference answer: the proctor blamed the submission by that.
+        """
         broken = _provoked(batch, answers.lines)
         if not broken or (control := await self._instead_of(batch)) is None:
             return answers

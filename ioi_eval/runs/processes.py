@@ -174,8 +174,9 @@ class Process:
         number, call, name = next(self._numbers), _Call(), ""
         if problem is not None and (name := f"{problem_digest(problem)} {problem.source}") not in self._known:
             self._known.add(name)
-            # Where a manager breaks, a right solution tells who is to blame.
-            right = right_solution(problem) if problem.manager is not None else None
+            # If a manager or a checker fails, a right solution shows who is to blame.
+            judges = problem.manager is not None or problem.checker.kind.is_program
+            right = right_solution(problem) if judges else None
             told = () if right is None else (right,)
             bare = msgspec.structs.replace(problem, solutions=told, statement=None, document="")
             self.send(Learn(name=name, problem=bare))

@@ -199,6 +199,23 @@ async def test_no_python_is_unscored(scorer: Scorer, name: str) -> None:
     assert await verdict(scorer, PYTHON[name], "python") in SCORED
 
 
+# testlib's `_fail`, which a checker calls what it cannot read.
+CANNOT_READ = """#include <cstdio>
+int main(int, char** argv) {
+  int said;
+  if (fscanf(fopen(argv[2], "r"), "%d", &said) != 1) return fputs("FAIL cannot parse the output", stderr), 3;
+  return fputs("ok", stderr), said != 7;
+}
+"""
+
+
+async def test_no_output_that_a_checker_cannot_read_is_unscored(scorer: Scorer) -> None:
+    sources = (NamedBlob(name="checker.cpp", content=Blob.of(CANNOT_READ)),)
+    problem = msgspec.structs.replace(PROBLEM, checker=Checker(kind=CheckerKind.TESTLIB, sources=sources))
+    for code, expected in (("print('{}')\n", Verdict.WA), ("print(7)\n", Verdict.AC)):
+        assert await verdict(scorer, code, "python", problem=problem) is expected
+
+
 async def test_no_result_that_fills_an_assertion_is_unscored(scorer: Scorer) -> None:
     """Its answer is the assertion, which is no result: no other output showed that the checker works."""
     asserted = read_assertions("def check(candidate):\n    assert set(candidate(3)) == {1}\n", "f")

@@ -169,6 +169,9 @@ async def test_an_output_that_breaks_a_checker_is_to_blame(engine: EmbeddedEngin
     found = await classic(engine, batch("5", "x", **checker(FRAGILE)))
     assert (found.status, found.score) == (V.WA, 0)
     assert "ended with code 5" in found.feedback and "it accepts the reference answer" in found.feedback
+    reports = FRAGILE.replace("return 5;", 'return fputs("FAIL cannot parse", stderr), 3;')
+    found = await classic(engine, batch("5", "x", **checker(reports)))
+    assert (found.status, found.score) == (V.WA, 0) and "FAIL cannot parse" in found.feedback
 
 
 async def test_a_checker_may_use_more_memory_than_the_submission_could_name(engine: EmbeddedEngine) -> None:

@@ -51,6 +51,8 @@ def test_a_crash_in_python_is_no_verdict_of_testlib(bench: Bench) -> None:
 HEAD = """#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <sys/resource.h>
 char* volatile kept;
 const char* first(const char* path, char* word) {
   *word = 0;
@@ -71,6 +73,11 @@ TO_BLAME = {
     "spins": ("look(argv); for (;;);", SPINNING, "ran out of CPU time"),
     "traps": ("look(argv); __builtin_trap();", LIMITS, "was killed by signal 4"),
     "no score": ('look(argv); puts("nan");', LIMITS, "printed no score"),
+    "FAIL": (
+        "fputs(\"FAIL Expected char '{', found 'x'\", stderr); return 3;",
+        LIMITS,
+        "FAIL Expected char '{', found 'x'",
+    ),
     "memory": (
         "look(argv); for (;;) memset(kept = (char*)malloc(1 << 20), 1, 1 << 20);",
         LIMITS,
@@ -78,8 +85,6 @@ TO_BLAME = {
     ),
 }
 OWN_FAULTS = {
-    "testlib": ("testlib", "return 3;"),
-    "testlib's words": ("cms", 'fputs("FAIL participant has the better answer", stderr); return 3;'),
     "killed from elsewhere": ("cms", "raise(SIGKILL);"),
     "more than full marks": ("cms", 'puts("1.25");'),
     "more than full points": ("testlib", 'fputs("points 1.25", stderr); return 7;'),
@@ -90,9 +95,37 @@ FAILS = {name: body for name, (body, *_) in TO_BLAME.items()} | {
 FRAGILE = by_word(
     HEAD,
     {name: f'if (same(argv)) puts("1"); else {{ {fails} }}' for name, fails in FAILS.items()}
-    | {"takes nothing": 'if (same(argv)) puts("0"); else { look(argv); return 1; }'},
+    | {
+        "takes nothing": 'if (same(argv)) puts("0"); else { look(argv); return 1; }',
+        # Of two runs the second has the higher limit of CPU time, by which this one knows it.
+        "fails once": """
+  rlimit time;
+  getrlimit(RLIMIT_CPU, &time);
+  if (!same(argv) && time.rlim_cur == 4) return fputs("FAIL for once", stderr), 3;
+  puts(same(argv) ? "1" : "0.5");""",
+        "fails once and is killed": """
+  rlimit time;
+  getrlimit(RLIMIT_CPU, &time);
+  if (!same(argv) && time.rlim_cur == 4) return fputs("FAIL for once", stderr), 3;
+  if (!same(argv)) raise(SIGKILL);
+  puts("1");""",
+        "takes its time": """
+  const bool right = same(argv);
+  while (!right && clock() < 0.2 * CLOCKS_PER_SEC);
+  puts(right ? "1" : "0.5");""",
+    },
     argument=4,
 )
+
+
+# testlib's own, as the benchmark of optimization problems has it: what it cannot parse it calls its own failure.
+TESTLIB = """#include <cstdio>
+int main(int, char** argv) {
+  int read = getc(fopen(argv[2], "r"));
+  if (read != '{') return fprintf(stderr, "FAIL Expected char '{', found '%c'\\n", read), 3;
+  return fputs("ok", stderr), 0;
+}
+"""
 
 
 def fragile(bench: Bench, name: str, kind: str = "cms", limits: PlanLimits = LIMITS) -> Line:
@@ -119,6 +152,41 @@ def test_what_is_not_the_outputs_fault_stays_a_failure(bench: Bench, name: str) 
 def test_a_checker_that_does_not_take_the_answer_has_failed(bench: Bench) -> None:
     line = fragile(bench, "takes nothing")
     assert line.failure == "the checker exited with code 1: looked at x"
+    assert line.provoked, "a right solution of the package may show who is to blame"
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_blamed"),
+    [("{}", True), ("30512 31000", False), ("", False), (None, False)],
+    ids=["an output", "a score to compare with", "empty", "none"],
+)
+def test_a_reported_failure_counts_by_what_the_checker_says_of_the_answer(
+    bench: Bench, answer: str | None, is_blamed: bool
+) -> None:
+    checker = PlanChecker(kind="testlib", argv=("checker",), limits=LIMITS)
+    tests = [("x", answer), ("{", answer)]
+    judged = bench.judge(ECHO, tests, checker=checker, checker_source=TESTLIB)
+    line, right = judged.tests[0], judged.tests[1]
+    assert (right.score, right.failure) == (1, None), right
+    words = "the checker reports a failure of its own: FAIL Expected char '{', found 'x'"
+    if is_blamed:
+        assert (line.end, line.score, line.failure) == ("ok", 0, None)
+        assert line.feedback == f"Output isn't correct: {words}, but it accepts the reference answer"
+    else:
+        assert (line.failure, line.provoked) == (words, True)
+
+
+def test_a_checker_that_fails_once_has_the_word_of_its_second_run(bench: Bench) -> None:
+    line = fragile(bench, "fails once")
+    assert (line.end, line.score, line.failure) == ("ok", 0.5, None), line
+    line = fragile(bench, "fails once and is killed")
+    assert line.failure is not None and "killed by signal 9" in line.failure and not line.provoked, line
+
+
+def test_a_checker_that_needs_more_time_is_not_the_outputs_fault(bench: Bench) -> None:
+    """On a busy machine the same work takes up to 1.6 times as much."""
+    line = fragile(bench, "takes its time", limits=SPINNING)
+    assert (line.end, line.score, line.failure) == ("ok", 0.5, None), line
 
 
 def test_what_a_validator_left_when_it_broke_is_gone_at_its_trial(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""The load of a machine is never a verdict: what ends a program is its own CPU time, or that nobody of its test did anything."""
+"""Waiting is never a verdict: what ends a program is its own CPU time, or that nobody of its test did anything."""
 
 from __future__ import annotations
 

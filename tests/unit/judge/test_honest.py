@@ -1,4 +1,4 @@
-"""A manager or an interactor that breaks on nonsense: a right solution in the submission's place decides."""
+"""A right solution in the submission's place shows who is to blame for a judging program that fails."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import (
     Blob,
+    Checker,
     CheckerKind,
     Limits,
     Manager,
@@ -63,6 +64,27 @@ def interactive(**changes: Any) -> Problem:
     return _managed(manager, TaskType.INTERACTIVE, **changes)
 
 
+# Of a problem whose answers are no outputs: they say what the best value is.
+CHECKER = """#include <cstdio>
+int main(int, char** argv) {
+  int best, brace, said;
+  if (fscanf(fopen(argv[3], "r"), "%d", &best) != 1) return 4;
+  FILE* output = fopen(argv[2], "r");
+  if ((brace = getc(output)) != '{') return fprintf(stderr, "FAIL Expected char '{', found '%c'", brace), 3;
+  return fscanf(output, "%d", &said) == 1 && said == best ? 0 : 1;
+}
+"""
+ANSWERS = '#include <cstdio>\nint main() { int x; scanf("%d", &x); printf("{%d}\\n", 2 * x); }\n'
+UNREADABLE = ANSWERS.replace("{%d}", "value %d")
+
+
+def checked(**changes: Any) -> Problem:
+    source = (NamedBlob(name="checker.cpp", content=Blob.of(CHECKER)),)
+    tests = tuple(Test(name=f"t{n}", input=Blob.of(f"{n}\n"), answer=Blob.of(f"{2 * n}\n")) for n in (1, 2))
+    checker = Checker(kind=CheckerKind.TESTLIB, sources=source)
+    return problem(tests=tests, subtasks=(), checker=checker, **changes)
+
+
 def _managed(manager: Manager, kind: TaskType, **changes: Any) -> Problem:
     tests = tuple(Test(name=f"t{n}", input=Blob.of(f"{n}\n"), answer=Blob.of("")) for n in (1, 2))
     limits = Limits(cpu_time=1.0, wall_time=60.0, memory=64 << 20)
@@ -110,17 +132,39 @@ async def test_without_an_honest_program_nobody_can_say(
         await scorer.score(communication(solutions=solutions), submission(NONSENSE))
 
 
-@pytest.mark.parametrize(
-    "breaks",
-    [
-        'if (said < 0) { fprintf(stderr, "FAIL no such thing\\n"); return 3; }',
-        "__builtin_trap();",
-    ],
-    ids=["calls it its own failure", "breaks on everything"],
-)
-async def test_a_failure_of_its_own_stays_ours(scorer: Scorer, breaks: str) -> None:
+async def test_a_manager_that_breaks_on_everything_is_a_judge_failure(scorer: Scorer) -> None:
     with pytest.raises(JudgeFailure, match="the manager"):
-        await scorer.score(communication(breaks, solutions=(solution(RIGHT),)), submission(NONSENSE))
+        await scorer.score(
+            communication("__builtin_trap();", solutions=(solution(RIGHT),)), submission(NONSENSE)
+        )
+
+
+async def test_a_failure_that_a_manager_reports_counts_against_the_submission(scorer: Scorer) -> None:
+    reports = 'if (said < 0) { fprintf(stderr, "FAIL no such thing\\n"); return 3; }'
+    result = await scorer.score(communication(reports, solutions=(solution(RIGHT),)), submission(NONSENSE))
+    assert [test.status for test in result.tests] == [Verdict.WA] * 2
+    assert "FAIL no such thing" in result.tests[0].feedback
+
+
+async def test_a_failure_that_a_checker_reports_counts_if_it_judges_a_right_solution(scorer: Scorer) -> None:
+    own = checked(solutions=(solution(UNREADABLE, "incorrect"), solution(ANSWERS)))
+    result = await scorer.score(own, submission(UNREADABLE))
+    assert [(test.score, test.status) for test in result.tests] == [(0.0, Verdict.WA)] * 2
+    words = "the checker reports a failure of its own: FAIL Expected char '{', found 'v'"
+    assert result.tests[0].feedback == (
+        f"Output isn't correct: {words}, but not with the package's own right solution"
+    )
+    assert (await scorer.score(own, submission(ANSWERS))).points == 1.0
+    wrong = await scorer.score(own, submission(ANSWERS.replace("2 * x", "x")))
+    assert [test.status for test in wrong.tests] == [Verdict.WA] * 2
+
+
+@pytest.mark.parametrize("solutions", [(), (solution(UNREADABLE),)], ids=["none", "fails as well"])
+async def test_a_failure_that_a_checker_reports_of_everything_is_a_judge_failure(
+    scorer: Scorer, solutions: tuple[Solution, ...]
+) -> None:
+    with pytest.raises(JudgeFailure, match="FAIL Expected char"):
+        await scorer.score(checked(solutions=solutions), submission(UNREADABLE))
 
 
 @pytest.mark.long
