@@ -1,9 +1,9 @@
 """The rule of limits: what a test, a compile, a job and a request may take, and what is near a limit. Pure.
 
-CPU time decides. A wall clock counts the time in which nobody did anything, so that no wait is a verdict. What
-takes more CPU time beside busy neighbours is measured again. A hard stop ends what never idles and never ends.
-docs/semantics.md, "Limits", says what it means when each is exceeded. All who wait ask here how long, so that
-nobody gives up before the one who knows.
+CPU time decides. A wall clock counts the time in which nobody did anything, so that no wait is a verdict.
+What takes more CPU time beside busy neighbours is measured again. A hard stop ends what never idles and never
+ends. docs/semantics.md, "Limits", says what it means when each is exceeded. All who wait ask here how long,
+so that nobody gives up before the one who knows.
 """
 
 from __future__ import annotations
