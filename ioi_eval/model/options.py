@@ -68,9 +68,10 @@ class ManagerLimits(Value):
 class Borderline(Value):
     """A band around the limit of CPU time, in shares of it.
 
-    Programs are ended at its upper end. A test that took as long as the limit and is within the band runs
-    again alone; the least time counts, against the limit itself. Below the limit nothing hangs on a second
-    measurement, so the lower end, by which people write such a band, changes no verdict.
+    Programs are ended at its upper end, on a crowded machine at 1.6 times the limit. A test with points that
+    took as long as the limit runs again alone, where the band ends it. The least time counts, against the
+    limit itself. Below the limit nothing hangs on a second measurement, so the lower end, by which people
+    write such a band, changes no verdict.
     """
 
     low: float = 0.9
