@@ -77,8 +77,8 @@ opinion::Opinion Checker::believed(const Files& files, const std::vector<std::st
       return opinion::read(description_.kind, again);  // the machine was busy
     } catch (const sys::Failure& second) {
       if (!is_of_the_output(second, again)) throw;
-      const char* const does = description_.decides ? ", but it judges others" : ", but it accepts the reference answer";
-      return {0, std::string(opinion::wrong) + ": " + second.text + does};
+      const char* const does = description_.decides ? "judges others" : "accepts the reference answer";
+      return {0, std::string(opinion::wrong) + ": " + second.text + ", but it " + does};
     }
   }
 }
