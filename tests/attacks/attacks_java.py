@@ -31,6 +31,13 @@ JAVAS = (
     ),
     in_java(
         "stealing",
+        "name-of-its-input-in-java",
+        "copies",
+        'try { String name = java.nio.file.Files.readSymbolicLink(new File("/proc/self/fd/0").toPath()).toString(); if (!name.startsWith("/memfd:input")) won(name); } catch (IOException refused) { }',
+        by_path=True,
+    ),
+    in_java(
+        "stealing",
         "environment-in-java",
         "environment",
         "System.out.println(System.getenv()); System.out.println(System.getProperties());",

@@ -24,6 +24,17 @@ STEALING = (
         by_path=True,
     ),
     _cpp(
+        "name-of-its-input",
+        "copies",
+        'struct stat s; char b[4096] = {}; readlink("/proc/self/fd/0", b, sizeof b - 1); if (fstat(0, &s) == 0 && (s.st_nlink > 0 || s.st_mtime != 0 || (b[0] && strncmp(b, "/memfd:input", 12)))) won("a name");',
+        by_path=True,
+    ),
+    _cpp(
+        "when-a-file-was-made",
+        "seccomp",
+        'char b[256]; if (syscall(SYS_statx, 0, "", AT_EMPTY_PATH, 0x7fff, b) == 0) won("statx");',
+    ),
+    _cpp(
         "folders-around",
         "landlock namespaces",
         'for (const char* p : {".", "..", "../..", "/", "/job", "/box", "/tmp", "/dev/shm", "/home", "/root", "/var", "/mnt", "/run", "/opt", "/srv"}) walk(p, 1); walk(string(neighbour).substr(0, string(neighbour).rfind(\'/\')), 0); if (opendir("/") && opendir("/tmp") && opendir("/var")) won("listed");',
@@ -142,6 +153,15 @@ for fd in range(3, 300):
     except OSError:
         pass""",
         only=Way.STARTED,  # an interpreter that waits has no secret open
+    ),
+    _python(
+        "name-of-its-input-in-python",
+        "copies",
+        """import os
+found = os.fstat(0)
+if found.st_nlink or found.st_mtime:
+    won("a name")""",
+        by_path=True,
     ),
     _python(
         "environment-in-python",
