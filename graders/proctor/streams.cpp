@@ -19,10 +19,15 @@ sys::Fd opened(const sys::Fd& place, int how) {
 }  // namespace
 
 int Streams::file(const char* name, size_t index) {
+  const int fd = last(name, index);
+  files::empty(fd);
+  return fd;
+}
+
+int Streams::last(const char* name, size_t index) {
   sys::Fd& fd = files_[{name, index}];
   if (!fd.valid()) fd = files::memory(name);
   if (fchmod(fd.get(), ours) != 0) sys::fail_errno("memory file");
-  files::empty(fd.get());
   return fd.get();
 }
 
@@ -36,9 +41,12 @@ pipes::Pipe Streams::pipe(const char* name, size_t index) {
   return pipe;
 }
 
+// Over the last one: to give its memory back and to take new takes longer than to copy.
 sys::Fd Streams::copy_of(int input) {
-  const int copied = file("input");
+  const int copied = last("input", 0);
+  if (lseek(copied, 0, SEEK_SET) != 0) sys::fail_errno("memory file");
   files::copy(input, copied);
+  if (ftruncate(copied, files::size(input)) != 0) sys::fail_errno("memory file");
   files::reset_times(copied);
   return files::read_only(copied);
 }

@@ -30,6 +30,10 @@ class Streams {
 
  private:
   using Key = std::pair<std::string, size_t>;
+
+  // The file as the last test has left it.
+  int last(const char* name, size_t index);
+
   std::map<Key, sys::Fd> files_;
   std::map<Key, sys::Fd> pipes_;  // only the place of each: nobody can read or write by these
 };

@@ -240,11 +240,52 @@ def test_an_input_is_a_file_as_any_other(bench: Bench) -> None:
 
 
 def test_nothing_of_a_longer_input_or_output_is_left(bench: Bench) -> None:
-    source = "#include <cstdio>\nint main(){for(int c;(c=getchar())!=EOF;) putchar(c), putc(c, stderr);}"
-    texts = ["long" * 5000, "short", "", "a little longer"]
-    judged = bench.judge(source, [(text, text) for text in texts], echo=1 << 16)
-    assert [judged.tests[index].score for index in range(4)] == [1] * 4, judged
-    named = {"submission": IN_FILES, "input_file": "input.txt", "output_file": "out.txt"}
-    copying = '#include <cstdio>\nint main(){FILE *in=fopen("input.txt","r"), *out=fopen("out.txt","r+"); for(int c;(c=getc(in))!=EOF;) putc(c,out); fputs("!",out);}'
+    """Not behind its end either, where a page in memory goes on."""
+    source = r"""#include <cstdio>
+#include <sys/mman.h>
+#include <sys/stat.h>
+int main() {
+  struct stat s;
+  if (fstat(0, &s) == 0 && s.st_size % 4096) {
+    const char* all = (const char*)mmap(nullptr, s.st_size, PROT_READ, MAP_SHARED, 0, 0);
+    for (long at = s.st_size; at % 4096; at++) if (all[at]) puts("more");
+  }
+  for (int c; (c = getchar()) != EOF;) putchar(c), putc(c, stderr);
+}
+"""
+    texts = [
+        "long" * 5000,
+        "short",
+        "",
+        "a little longer",
+        "as long",
+        "as  not",
+        "long" * 1025,
+        "pages" * 1024,
+    ]
+    judged = bench.judge(source, [(text, text) for text in texts], checker=PlanChecker(kind="exact"))
+    assert [judged.tests[index].score for index in range(len(texts))] == [1] * len(texts), judged
+    copying = r"""#include <cstdio>
+int main() {
+  FILE *in = fopen("input.txt", "r"), *out = fopen("out.txt", "r+");
+  for (int c; (c = getc(in)) != EOF;) putc(c, out);
+  fputs("!", out);
+}
+"""
+    named = {"input_file": "input.txt", "output_file": "out.txt", "checker": PlanChecker(kind="exact")}
     judged = bench.judge(copying, [(text, f"{text}!") for text in texts], **named)
-    assert [judged.tests[index].score for index in range(4)] == [1] * 4, judged
+    assert [judged.tests[index].score for index in range(len(texts))] == [1] * len(texts), judged
+
+
+def test_a_test_without_any_output_is_judged_by_its_output(bench: Bench) -> None:
+    judged = bench.judge("int main(){}", [("1", ""), ("2", "2"), ("3", "")])
+    assert [judged.tests[index].score for index in range(3)] == [1, 0, 1], judged
+    assert judged.tests[1].feedback == "Output isn't correct"
+
+
+def test_a_file_that_was_written_by_an_earlier_test_counts_for_no_other(bench: Bench) -> None:
+    source = '#include <cstdio>\nint main(){int n; scanf("%d",&n); if(n==1) fputs("1",fopen("out.txt","w")); if(n==3) fopen("out.txt","w");}'
+    judged = bench.judge(source, [(f"{n}", f"{n}") for n in (1, 2, 3)], output_file="out.txt")
+    assert [judged.tests[index].score for index in range(3)] == [1, 0, 0], judged
+    feedback = [judged.tests[index].feedback for index in (1, 2)]
+    assert feedback == ["The program wrote no file out.txt", "Output isn't correct"]
