@@ -2,6 +2,7 @@
 #include "run.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <fcntl.h>
 #include <optional>
 #include <sys/prctl.h>
@@ -23,6 +24,9 @@ namespace {
 constexpr size_t largest_plan = 4 << 20;
 constexpr long nobody = 65534;
 constexpr const char* waiting_folder = "waiting-";  // how folders begin that interpreters find their first script in
+
+// A file that may not become so large is then a failure that is told, and no end.
+void survive_large_files() { signal(SIGXFSZ, SIG_IGN); }
 
 // The verdict lines' descriptor, out of reach of everything that is started later.
 sys::Fd take_standard_output() {
@@ -289,6 +293,7 @@ bool read_line(int from, std::string& line) {
 
 int command(const std::string& path) {
   verdict::Lines lines(take_standard_output());
+  survive_large_files();
   try {
     files::close_all_on_exec();
     Place place(false);
@@ -304,6 +309,7 @@ int command(const std::string& path) {
 int stand() {
   const sys::Fd orders(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
   verdict::Lines lines(take_standard_output());
+  survive_large_files();
   try {
     files::close_all_on_exec();
     Place place(true);

@@ -289,3 +289,15 @@ def test_a_file_that_was_written_by_an_earlier_test_counts_for_no_other(bench: B
     assert [judged.tests[index].score for index in range(3)] == [1, 0, 0], judged
     feedback = [judged.tests[index].feedback for index in (1, 2)]
     assert feedback == ["The program wrote no file out.txt", "Output isn't correct"]
+
+
+def test_an_input_that_cannot_be_copied_is_the_judge_s_failure(bench: Bench, tmp_path: Path) -> None:
+    where = bench.workshop / tmp_path.parent.name
+    where.mkdir(exist_ok=True)
+    where.chmod(0o755)
+    spec = {"limits": {"file_size": 2 << 20}}
+    tests = [("1", "ok"), ("2" * (3 << 20), "ok"), ("3", "ok")]
+    judged = bench.judge('#include <cstdio>\nint main(){puts("ok");}', tests, by_path=where, spec=spec)
+    assert [judged.tests[index].score for index in (0, 2)] == [1, 1], judged
+    assert "cannot copy a file: File too large" in (judged.tests[1].failure or ""), judged
+    assert not judged.tests[1].provoked
