@@ -296,6 +296,7 @@ def test_quiet_prints_nothing(cli: CommandLine, problems: Path) -> None:
     assert results(cli.folder / "run").keys() == {"right"}
 
 
+# Gives more than full marks to an output that is better than the answer.
 CHECKER_THAT_MAY_FAIL = """
 #include <cstdio>
 #include <cstdlib>
@@ -304,7 +305,7 @@ int main(int, char **argv) {
     long long want = 0, got = 0;
     std::ifstream(argv[2]) >> want;
     std::ifstream(argv[3]) >> got;
-    if (got == 777) return fputs("FAIL: better than the answer", stderr), 3;
+    if (got == 777) return puts("1.25"), 0;
     puts(want == got ? "1.0" : "0.0");
 }
 """
