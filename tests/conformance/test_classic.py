@@ -143,6 +143,10 @@ def checker(source: str, kind: CheckerKind = CheckerKind.CMS) -> dict[str, objec
         ("int main() { return nonsense; }", "The checker does not compile"),
         ("int main() { return 5; }", "The checker ended with code 5"),
         (
+            '#include <cstdio>\nint main() { fputs("FAIL no such file", stderr); return 3; }',
+            "The checker.*FAIL no such file",
+        ),
+        (
             "#include <cstdio>\nint main() {"
             ' fputs("Traceback (most recent call last):\\n  File\\nKeyError: 3\\n", stderr); return 1; }',
             "The checker ended with code 1: KeyError: 3$",
