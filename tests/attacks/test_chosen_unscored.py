@@ -19,6 +19,7 @@ from support.servers import Fixed
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store, Transport, load_problems
 from ioi_eval.benchmarks.assertions import read_assertions
+from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import (
     Blob,
     BuildLimits,
@@ -214,6 +215,14 @@ async def test_no_output_that_a_checker_cannot_read_is_unscored(scorer: Scorer) 
     problem = msgspec.structs.replace(PROBLEM, checker=Checker(kind=CheckerKind.TESTLIB, sources=sources))
     for code, expected in (("print('{}')\n", Verdict.WA), ("print(7)\n", Verdict.AC)):
         assert await verdict(scorer, code, "python", problem=problem) is expected
+
+
+async def test_a_checker_that_fails_on_the_answer_too_is_a_judge_failure(scorer: Scorer) -> None:
+    source = '#include <cstdio>\nint main() { fputs("FAIL no such file", stderr); return 3; }\n'
+    sources = (NamedBlob(name="checker.cpp", content=Blob.of(source)),)
+    problem = msgspec.structs.replace(PROBLEM, checker=Checker(kind=CheckerKind.TESTLIB, sources=sources))
+    with pytest.raises(JudgeFailure, match="FAIL no such file"):
+        await verdict(scorer, "print(7)\n", "python", problem=problem)
 
 
 async def test_no_result_that_fills_an_assertion_is_unscored(scorer: Scorer) -> None:
