@@ -199,10 +199,11 @@ async def _packed_proctor() -> bytes | None:
 
 
 def summed_up(reports: list[EndpointReport]) -> ClusterFindings:
-    from ioi_eval.engines.piston.reports import differences, merged
+    from ioi_eval.engines.piston.reports import differences
+    from ioi_eval.engines.piston.uses import uses
 
     there = [report for report in reports if report.reachable]
-    left_out = merged(there).left_out if there else {}
+    left_out = uses(there).not_used
     good = tuple(report.url for report in there if report.url not in left_out and _all_there(report.findings))
     together = [Condition(name=url, ok=None, detail=f"gets no jobs: {why}") for url, why in left_out.items()]
     return ClusterFindings(

@@ -193,7 +193,11 @@ def crowded(event: Overloaded) -> str:
 def news(found: ServersFound) -> Iterator[str]:
     """Yield a line about each fact that a user should know of an engine's servers."""
     servers, jobs = counted(found.servers, "server"), counted(found.slots, "job")
-    yield f"{found.used} of {servers}, {jobs} at a time"
+    if found.uses:
+        away = f", {len(found.unreachable)} cannot be reached" if found.unreachable else ""
+        yield f"{servers}: {found.uses}{away}; {jobs} at a time, {found.jobs}"
+    else:
+        yield f"{found.used} of {servers}, {jobs} at a time"
     yield from _some(found.unreachable)
     yield from _some([f"{url} is left out: {reason}" for url, reason in found.left_out.items()])
     for difference in found.differences:

@@ -8,11 +8,11 @@ import random
 import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import chain
+from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -96,23 +96,36 @@ class Endpoint:
 
 _CLOSED = "the engine was closed"
 _NAMED = 4  # servers that a message names
-_FAITHFUL = 0.5  # seconds that it leaves other slots alone: a program of megabytes would have to go there
-_LINGERING = 5.0  # seconds that a job waits for the endpoint that it prefers, while others take other slots
 
 E = TypeVar("E", bound=Endpoint)
+Fits = Callable[[E], bool]
+
+
+class PoolChanged(Exception):
+    """An endpoint became usable, and a job that no endpoint which works fits does not fit it either."""
+
+
+def _any(endpoint: Endpoint) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class _Wish(Generic[E]):
+    """What a job asks of the endpoint that gets it."""
+
+    avoid: Collection[E] = ()  # endpoints that get it only if no other usable one fits
+    prefer: E | None = None  # the endpoint that gets it if that has a free slot
+    fits: Fits[E] = _any  # False for an endpoint that must not get it
 
 
 class Pool(Generic[E]):
     """The slots of all endpoints.
 
-    A slot is handed over by whoever gives one back, so nobody is woken in vain, however many wait. When jobs
-    have waited for `patience` seconds and no endpoint worked, all who wait get EngineUnavailable together,
-    and so does at once whoever asks then, until an endpoint is usable again: one drought is waited for once.
-    Its clock stands still while an endpoint works. It begins anew with the next healthy endpoint: one on
-    trial, which answers and may fail every job, changes nothing.
-
-    A job that prefers an endpoint gets its next slot, before all others. After half a second it takes another
-    one's if nobody else wants that, and after some seconds before all others.
+    A slot is handed over by whoever gives one back, so nobody is woken in vain, however many wait. When a job
+    has waited for `patience` seconds and no endpoint that fits it worked, all such jobs get EngineUnavailable
+    together, and so does at once each later one, until an endpoint is usable again: one drought is waited for
+    once. Its clock stands still while a fitting endpoint works. It begins anew with the next healthy
+    endpoint: one on trial, which answers and may fail every job, changes nothing.
     """
 
     def __init__(self, *, total: int | None, patience: float, tell: OnServer = ignore) -> None:
@@ -121,10 +134,9 @@ class Pool(Generic[E]):
         self.usable: dict[E, None] = {}
         self._with_room: list[dict[E, None]] = [{}]  # by the number of jobs there; longest idle first
         self._is_full = True
-        self._waiting: OrderedDict[asyncio.Future[E], Collection[E]] = OrderedDict()  # and whom each avoids
-        self._lingering: dict[E, OrderedDict[asyncio.Future[E], Collection[E]]] = {}  # by whom they prefer
-        self._leaving = set[asyncio.Future[E]]()  # of those who linger, who take another's slot that is left
+        self._waiting: OrderedDict[asyncio.Future[E], _Wish[E]] = OrderedDict()
         self._working: dict[E, None] = {}  # while there is hope: healthy, or with a job on a first trial
+        self._stranded = set[asyncio.Future[E]]()  # those who wait, and none that works fits
         self._dry: asyncio.TimerHandle | None = None
         self._dry_since = self._dry_for = 0.0  # since when the clock runs, and the seconds before that
         self._refusal = ""  # what everybody is told who asks
@@ -144,28 +156,26 @@ class Pool(Generic[E]):
 
     # --- taking and giving back ----------------------------------------------------------------------
 
-    async def take(self, avoid: Collection[E] = (), prefer: E | None = None) -> E:
-        """A slot, which the caller gives back. One of `avoid` only where nothing else is usable.
+    async def take(self, avoid: Collection[E] = (), prefer: E | None = None, fits: Fits[E] = _any) -> E:
+        """Return an endpoint with a slot, which the caller gives back.
 
-        `prefer`: the endpoint where the job has what others would be sent first.
+        Args:
+            avoid: endpoints that are taken only if no other usable one fits.
+            prefer: the endpoint that has what others would be sent first; taken if it has a free slot now.
+            fits: returns False for an endpoint that is never taken.
+
+        Raises:
+            EngineUnavailable: no endpoint that fits has worked for the pool's patience.
+            PoolChanged: no endpoint that fits works, and another one became usable meanwhile.
         """
         if self._refusal:
             raise EngineUnavailable(self._refusal)
-        if prefer is not None and (prefer in avoid or prefer not in self.usable):
-            prefer = None
-        if (endpoint := self.spare(avoid, prefer)) is not None:
+        if (endpoint := self.spare(avoid, prefer, fits)) is not None:
             return endpoint
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[E] = loop.create_future()
-        timers = list[asyncio.TimerHandle]()
-        if prefer is None:
-            self._waiting[answer] = avoid
-        else:
-            self._lingering.setdefault(prefer, OrderedDict())[answer] = avoid
-            timers = [
-                loop.call_later(_FAITHFUL, self._may_leave, answer),
-                loop.call_later(_LINGERING, self._go_first, answer, prefer),
-            ]
+        answer: asyncio.Future[E] = asyncio.get_running_loop().create_future()
+        wish = self._waiting[answer] = _Wish(avoid, prefer, fits)
+        if self._is_stranded(wish):
+            self._stranded.add(answer)
         self._serve()
         try:
             return await answer
@@ -174,47 +184,23 @@ class Pool(Generic[E]):
                 self.give_back(answer.result())  # it came in the moment of the cancellation
             raise
         finally:
-            for timer in timers:
-                timer.cancel()
-            self._forget(answer, prefer)
+            self._forget(answer)
             self._watch_for_drought()
 
-    def spare(self, avoid: Collection[E] = (), prefer: E | None = None) -> E | None:
-        """Return a slot that nobody waits for, or None. The caller gives it back.
-
-        With `prefer`: None also while others linger, each for its own endpoint.
-        """
-        waited_for = self._waiting or self._leaving or (prefer is not None and self._lingering)
-        endpoint = None if waited_for else self._choose(avoid, prefer)
+    def spare(self, avoid: Collection[E] = (), prefer: E | None = None, fits: Fits[E] = _any) -> E | None:
+        """Return an endpoint with a slot that nobody waits for, or None. The caller gives it back."""
+        endpoint = None if self._waiting else self._choose(_Wish(avoid, prefer, fits))
         if endpoint is not None:
             self._place(endpoint, +1)
         return endpoint
 
-    def _may_leave(self, answer: asyncio.Future[E]) -> None:
-        self._leaving.add(answer)
-        self._serve()
-
-    def _go_first(self, answer: asyncio.Future[E], preferred: E) -> None:
-        """Let one that has waited for its endpoint long enough take any, before all others."""
-        if (avoid := self._forget(answer, preferred)) is not None:
-            self._waiting[answer] = avoid
-            self._waiting.move_to_end(answer, last=False)
-            self._serve()
-
-    def _forget(self, answer: asyncio.Future[E], preferred: E | None) -> Collection[E] | None:
-        """Let somebody wait no more; return whom that one avoided, None if nobody waited."""
-        self._leaving.discard(answer)
-        if preferred is not None and (lingering := self._lingering.get(preferred)) is not None:
-            avoid = lingering.pop(answer, None)
-            if not lingering:
-                del self._lingering[preferred]
-            if avoid is not None:
-                return avoid
-        return self._waiting.pop(answer, None)
-
     def give_back(self, endpoint: E) -> None:
         self._place(endpoint, -1)
         self._serve()
+
+    def _forget(self, answer: asyncio.Future[E]) -> None:
+        self._waiting.pop(answer, None)
+        self._stranded.discard(answer)
 
     def _place(self, endpoint: E, jobs: int = 0) -> None:
         """Count so many jobs more, and note what an endpoint of that state and number of jobs is good for."""
@@ -229,50 +215,42 @@ class Pool(Generic[E]):
         else:
             self._with_room[endpoint.busy].pop(endpoint, None)
         on_trial = endpoint.state is State.TRIAL and endpoint.busy > 0
-        if endpoint.state is State.HEALTHY or (on_trial and endpoint.trials < _FAILED_TRIALS):
-            self._working[endpoint] = None
-        else:
-            self._working.pop(endpoint, None)
+        works = endpoint.state is State.HEALTHY or (on_trial and endpoint.trials < _FAILED_TRIALS)
+        if works != (endpoint in self._working):
+            if works:
+                self._working[endpoint] = None
+            else:
+                del self._working[endpoint]
+            self._stranded = {each for each, wish in self._waiting.items() if self._is_stranded(wish)}
         all_taken = self._total is not None and self.busy >= self._total
         self._is_full = all_taken or not any(self._with_room)
 
-    def _choose(self, avoid: Collection[E], prefer: E | None = None) -> E | None:
+    def _choose(self, wish: _Wish[E]) -> E | None:
         """Return an endpoint with room: the preferred one, or the one with the fewest jobs, longest idle."""
         if self._is_full:
             return None
-        if prefer is not None and prefer in self._with_room[prefer.busy]:
+        avoid, prefer, fits = wish.avoid, wish.prefer, wish.fits
+        has_room = prefer is not None and prefer in self._with_room[prefer.busy]
+        if prefer is not None and has_room and prefer not in avoid and fits(prefer):
             return prefer
-        free = (endpoint for level in self._with_room for endpoint in level)
-        if not avoid or (len(self.usable) <= len(avoid) and all(each in avoid for each in self.usable)):
+        free = (endpoint for level in self._with_room for endpoint in level if fits(endpoint))
+        if not avoid or all(each in avoid for each in self.usable if fits(each)):
             return next(free, None)
         return next((endpoint for endpoint in free if endpoint not in avoid), None)
 
     def _serve(self) -> None:
-        """Hand out what is free: to who prefers it, else first come, first served.
-
-        A job that avoids what is free, or prefers what is not, lets others pass.
-        """
-        if not self._waiting and not self._lingering:
-            return
+        """Hand out what is free: first come, first served. A job that no free slot suits lets others pass."""
         while not self._is_full and (served := next(self._servable(), None)) is not None:
             answer, endpoint = served
-            self._waiting.pop(answer, None)
+            self._forget(answer)
             self._place(endpoint, +1)
             answer.set_result(endpoint)
         self._watch_for_drought()
 
     def _servable(self) -> Iterator[tuple[asyncio.Future[E], E]]:
-        """Generate those who wait and can have a slot now, with the endpoint that has it, in their order."""
-        if self._lingering:
-            free = (endpoint for level in self._with_room for endpoint in level)
-            for endpoint in free:
-                for answer in self._lingering.get(endpoint, ()):
-                    if not answer.done():
-                        yield answer, endpoint
-        leaving = (pair for lingering in self._lingering.values() for pair in lingering.items())
-        left = (pair for pair in leaving if pair[0] in self._leaving)
-        for answer, avoid in chain(self._waiting.items(), left):
-            if not answer.done() and (chosen := self._choose(avoid)) is not None:
+        """Yield those who wait and can have a slot now, with the endpoint that has it, in their order."""
+        for answer, wish in self._waiting.items():
+            if not answer.done() and (chosen := self._choose(wish)) is not None:
                 yield answer, chosen
 
     # --- endpoints that come, go and change ----------------------------------------------------------
@@ -289,16 +267,20 @@ class Pool(Generic[E]):
                 self._refusal = ""
         else:
             self.usable.pop(endpoint, None)
-            for answer in [*self._lingering.get(endpoint, ())]:
-                self._go_first(answer, endpoint)
         self._place(endpoint)
         self._serve()
+        if endpoint.usable:
+            unfit = [each for each in self._stranded if not self._waiting[each].fits(endpoint)]
+            self._fail(unfit, PoolChanged())
         if state is State.HEALTHY:
             endpoint.trials, self._dry_for = 0, 0.0
 
+    def _is_stranded(self, wish: _Wish[E]) -> bool:
+        return not any(map(wish.fits, self._working))
+
     def _watch_for_drought(self) -> None:
         """Let the clock run or stand still, as it should now."""
-        is_dry = bool(self._waiting or self._lingering) and not self._working
+        is_dry = bool(self._stranded)
         if is_dry == (self._dry is not None):
             return
         loop = asyncio.get_running_loop()
@@ -315,19 +297,22 @@ class Pool(Generic[E]):
         self._dry, self._dry_for = None, self._patience
         out = [each for _, each in sorted(self.known.items()) if each.state is not State.HEALTHY]
         gone = _some(f"{each.url}{f' ({each.why})' if each.why else ''}" for each in out) or "all"
-        self._refuse(f"no server has been usable for {self._patience:g} s; gone: {gone}")
+        which = "server that can do this job" if self._working else "server"
+        reason = f"no {which} has been usable for {self._patience:g} s; gone: {gone}"
+        if not self._working:
+            self._refusal = reason  # whoever asks while nothing works need not wait
+        self._fail([*self._stranded], EngineUnavailable(reason))
 
-    def _refuse(self, reason: str) -> None:
-        """Refuse all who wait, and all who come."""
-        self._refusal = reason
-        for answer in chain(self._waiting, *self._lingering.values()):
+    def _fail(self, waiting: Iterable[asyncio.Future[E]], error: Exception) -> None:
+        for answer in waiting:
             if not answer.done():
-                answer.set_exception(EngineUnavailable(reason))
-        self._waiting.clear()
+                answer.set_exception(error)
+            self._forget(answer)
         self._watch_for_drought()
 
     def close(self) -> None:
-        self._refuse(_CLOSED)
+        self._refusal = _CLOSED
+        self._fail([*self._waiting], EngineUnavailable(_CLOSED))
 
 
 def _some(names: Iterable[str]) -> str:
@@ -440,8 +425,12 @@ class Members(ABC, Generic[E]):
         """Have an endpoint do a job, once. Raises EngineError."""
 
     @abstractmethod
-    def unfit(self, job: Any) -> Collection[E]:
-        """Return the usable endpoints that lack what a job was `made_for`."""
+    def fits(self, endpoint: E, job: Any) -> bool:
+        """Return True if an endpoint has all that a job needs and was made for."""
+
+    @abstractmethod
+    def could_replace(self, endpoint: E, job: Any) -> bool:
+        """Return True if an endpoint that does not fit a job fits one that is made for it instead."""
 
     @abstractmethod
     def offer(self) -> None:
@@ -452,20 +441,18 @@ class Members(ABC, Generic[E]):
     async def execute(self, job: Any, prefer: E | None = None) -> Any:
         """Return the answer of a good endpoint, if possible of the preferred one. Raises AttemptsUsedUp."""
         tries = Tries[E](self._attempts, self._waits)
+        fits = partial(self._fits, job)
         while True:
-            unfit = self.unfit(job)
-            if unfit and len(unfit) == len(self.pool.usable):
+            if not any(map(fits, self.pool.usable)) and self._is_outdated(job):
                 raise ToolchainGone(f"no server has the {', '.join(job.made_for)} that a job was made for")
-            fitting = [each for each in self.pool.usable if each not in unfit] if unfit else self.pool.usable
             try:
-                tried = tries.to_avoid(fitting) if tries.tried else ()
-                endpoint = await self.pool.take([*unfit, *tried], prefer)
+                avoid = tries.to_avoid([*filter(fits, self.pool.usable)]) if tries.tried else ()
+                endpoint = await self.pool.take(avoid, prefer, fits)
+            except PoolChanged:
+                continue
             except EngineUnavailable as error:
                 out = "".join(f"; {name} is left out: {why}" for name, why in self.left_out.items())
                 raise AttemptsUsedUp(f"{error}{out}{tries.last_words()}") from error
-            if endpoint in self.unfit(job):  # the others went meanwhile
-                self.pool.give_back(endpoint)
-                continue
             try:
                 with at(endpoint.url):
                     return await self.answer(endpoint, job, tries)
@@ -475,6 +462,20 @@ class Members(ABC, Generic[E]):
             finally:
                 self.pool.give_back(endpoint)
             await asyncio.sleep(self._waits.wait_before(len(tries.tried)))
+
+    def _fits(self, job: Any, endpoint: E) -> bool:
+        return self.fits(endpoint, job)
+
+    def _is_outdated(self, job: Any) -> bool:
+        """Return True if a job that no usable endpoint fits has to be made again.
+
+        It has to if a usable endpoint fits one that is made for it, or if none fits that may come back.
+        """
+        if not self.pool.usable:
+            return False
+        if any(self.could_replace(endpoint, job) for endpoint in self.pool.usable):
+            return True
+        return not any(self.fits(endpoint, job) for endpoint in self.endpoints.values())
 
     async def answer(self, endpoint: E, job: Any, tries: Tries[E]) -> Any:
         """Send once. How it went is noted before the slot is anybody else's."""

@@ -423,6 +423,8 @@ class Servers(Value):
     unreachable: Mapping[str, str] = {}  # and why
     differences: tuple[Condition, ...] = ()  # tools that are not the same on all
     standings: tuple[ServerState, ...] = ()  # of those that ever got jobs
+    uses: str = ""  # how many of each kind are used, and for what; empty: all are alike
+    jobs: str = ""  # how tests are judged there: many a job, or one; empty: many
 
     def now(self) -> tuple[ServerState, ...]:
         """Return how each server does, by address: those that never got jobs, too."""

@@ -244,6 +244,7 @@ def piston_engine(setup: EngineChoice, servers: Discovery | None = None) -> Pist
         total=setup.slots,
         token=setup.token,
         same_compiler=setup.same_compiler,
+        job=setup.job,
     )
 
 

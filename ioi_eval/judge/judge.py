@@ -117,7 +117,7 @@ class Judge:
         """Build what all submissions need. Raises for a problem that cannot be judged."""
         if not problem.unusable:
             refuse_impossible(problem)
-        if not await self._is_classic():
+        if not await self._is_classic(None):
             await self._artifacts.of_problem(problem)
 
     async def lacks(
@@ -128,7 +128,7 @@ class Judge:
         Nothing is built for that. `language` is None for submissions of files alone. Only a final
         JudgeFailure cannot be mended.
         """
-        if await self._is_classic():  # its servers say themselves what they can build
+        if await self._is_classic(language):  # its servers say themselves what they can build
             return ()
         here, builder = await self._engine.profile(), await (await self._artifacts.builder()).profile()
         return tuple(lacks(problem, language, here, builder, code))
@@ -167,7 +167,7 @@ class Judge:
         if runs and self._trusts and not submission.files:
             for error in await self.lacks(problem, terms.language, submission.code or ""):
                 raise error
-        if await self._is_classic():
+        if await self._is_classic(terms.language):
             with step(TESTS):
                 result = await judge_one_by_one(self._engine, problem, submission, self._options)
                 refuse_edited(problem, {test.test_name for test in result.tests})
@@ -177,12 +177,18 @@ class Judge:
                 return await self._built_and_judged(terms, submission)
         raise JudgeFailure("servers changed their interpreter again and again", phase="judging")
 
-    async def _is_classic(self) -> bool:
-        """Return True if classic jobs are to judge: they were asked for, or nothing else is possible."""
+    async def _is_classic(self, language: Language | None) -> bool:
+        """Return True if classic jobs are to judge: they were asked for, or nothing else is possible.
+
+        `language`: of the program; None if there is none, or any.
+        """
         if self._options.job != "auto":
             return self._options.job == "classic"
         profile = await self._engine.profile()
-        return {OWN, BASH}.isdisjoint(profile.runtimes) and has_packages(profile)
+        if not has_packages(profile):
+            return False
+        lacks_tools = language is not None and not profile.toolchains.keys() >= {*language.tools}
+        return lacks_tools or {OWN, BASH}.isdisjoint(profile.runtimes)
 
     async def _built_and_judged(self, terms: Terms, submission: Submission) -> SubmissionResult:
         engine, problem = self._engine, terms.given
@@ -220,7 +226,7 @@ class Judge:
     async def _not_spoken(self, problem: Problem, submission: Submission) -> str:
         """Why a language that only the reply told does not count here: nothing else asked for it."""
         profile, language = await self._engine.profile(), find(submission.language)
-        if await self._is_classic():
+        if await self._is_classic(language):
             there = takes(problem, submission, profile)
         else:
             there = profile.toolchains.keys() >= {*language.tools}

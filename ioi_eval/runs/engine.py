@@ -48,6 +48,8 @@ def servers_found(engine: Engine | Transport) -> ServersFound | None:
         unreachable=tuple(servers.unreachable[url] for url in sorted(servers.unreachable)),
         left_out=servers.left_out,
         differences=servers.differences,
+        uses=servers.uses,
+        jobs=servers.jobs,
     )
 
 

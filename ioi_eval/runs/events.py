@@ -144,6 +144,14 @@ class ServersFound(Value):
     unreachable: tuple[str, ...]  # why, of each
     left_out: Mapping[str, str]  # why, by address
     differences: tuple[Condition, ...]
+    uses: str = ""  # how many of each kind are used, and for what; empty: all are alike
+    jobs: str = ""  # how tests are judged there; empty: many a job
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """For the reader of a report."""
+        found = {"servers": self.uses, "jobs": self.jobs}
+        return {name: text for name, text in found.items() if text}
 
 
 class ServersNow(Value):

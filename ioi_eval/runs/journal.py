@@ -428,6 +428,15 @@ class Journal:
         content = path.read_bytes()
         return frozenset(content[at : at + _HASH_BYTES] for at in range(0, len(content), _HASH_BYTES))
 
+    def note(self, settings: Mapping[str, Any]) -> None:
+        """Add settings for the reader of a report. What they were for the rows that are there stays named."""
+        before = {} if self._old is None or self._restart else self._old.settings
+        told = dict[str, Any]()
+        for name, text in plain(settings).items():
+            earlier = str(before.get(name, text))
+            told[name] = earlier if earlier.endswith(text) else f"{earlier}; later {text}"
+        self._info = msgspec.structs.replace(self._info, settings={**self._info.settings, **told})
+
     def settle(self, fingerprint: Fingerprint, settings: Mapping[str, Any], keys: Collection[str]) -> None:
         """Write what was not known yet of a run when it began."""
         found = _info(fingerprint, {**self._info.settings, **settings})

@@ -38,11 +38,13 @@ from ioi_eval.runs.events import (
     Changed,
     EngineStarting,
     EngineStopped,
+    Event,
     JudgedAgain,
     LimitMeasured,
     OnEvent,
     ProgressWriter,
     RunSummary,
+    ServersFound,
 )
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.processes import Judges, judges
@@ -216,8 +218,15 @@ def fingerprint_of(dump: str, problems: Mapping[str, Problem], options: Mapping[
 async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
     """Judge what the run's folder has no result of. Cancelled, leave whole results and nothing else."""
     fresh = setup.options.fresh
-    setup = setup._replace(tell=ProgressWriter(setup.folder, setup.tell))
+    written = ProgressWriter(setup.folder, setup.tell)
     with journal_of(work, setup) as journal:
+
+        def tell(event: Event) -> None:
+            if isinstance(event, ServersFound):
+                journal.note(event.settings)
+            written(event)
+
+        setup = setup._replace(tell=tell)
         if (again := superseded_results(work, journal)) is not None:
             setup.tell(again)
         keys, done_before = work.keys, journal.done

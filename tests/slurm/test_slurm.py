@@ -132,7 +132,7 @@ def test_a_cluster_of_workers(cli: CommandLine, token: Path, ports: list[int]) -
     slurm(cli, "scancel", "--full", "--signal=KILL", job)
     out, err = scoring.communicate()
     assert scoring.returncode == 0, out + err
-    assert "3 of 3 servers, 3 jobs at a time" in err
+    assert "3 servers: 3 with ioi_eval; 3 jobs at a time" in err
 
     found = results(cli.folder / "run")
     assert sorted(found) == sorted(one["uuid"] for one in rows)

@@ -30,7 +30,17 @@ from ioi_eval.engines.cluster import (
     Waits,
     now,
 )
-from ioi_eval.engines.contract import ArtifactsLost, Change, Far, OnServer, Profile, Servers, Staying
+from ioi_eval.engines.contract import (
+    BASH,
+    OWN,
+    ArtifactsLost,
+    Change,
+    Far,
+    OnServer,
+    Profile,
+    Servers,
+    Staying,
+)
 from ioi_eval.engines.jobs.build import hidden
 from ioi_eval.engines.jobs.headers import MAX_HEADERS, Demand
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, error_of
@@ -40,14 +50,15 @@ from ioi_eval.engines.piston.probe import Prober, glance
 from ioi_eval.engines.piston.reports import (
     SHELLS,
     EndpointReport,
+    asked_for,
     contradicts,
     differences,
     merged,
     offering,
-    other_runtime,
     why_not,
 )
 from ioi_eval.engines.piston.sending import API, LATE, Identity, Request, Tokens, Wire, request_of
+from ioi_eval.engines.piston.uses import Uses, uses
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import (
     EngineError,
@@ -60,6 +71,7 @@ from ioi_eval.model.errors import (
     ungrouped,
 )
 from ioi_eval.model.job import Ahead, Job, JobFile, JobResult
+from ioi_eval.model.options import JobShape
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import asked, hard_stop
@@ -104,12 +116,29 @@ class HttpEndpoint(Endpoint):
         self.report, self.slots, self.times = report, slots, times
         self.contents = report.contents  # bytes that it keeps of what jobs bring; 0: nothing
 
-    def fits(self, job: Job) -> bool:
-        """Return True if the server has the toolchains that the job was made for."""
+    def has_tools(self, job: Job, *, exactly: bool) -> bool:
+        """Return True if the server has the tools of a job: the builds that it was made for, or any."""
+        if self.report.runtime not in SHELLS:
+            return True  # nobody looked
+        found = ((self.report.toolchains.get(name), made_for) for name, made_for in job.made_for.items())
         return all(
-            command not in self.report.toolchains or self.report.toolchains[command].identity in identities
-            for command, identities in job.made_for.items()
+            tool is not None and (not exactly or tool.identity in made_for) for tool, made_for in found
         )
+
+    def runtime_of(self, job: Job) -> str:
+        """Return the runtime that starts a job there. Empty: the server has none."""
+        if job.runtime in self.report.runtimes:
+            return job.runtime
+        in_one_stage = job.runtime == OWN and all(file.name != "compile" for file in job.files)
+        return BASH if in_one_stage and BASH in self.report.runtimes else ""
+
+
+def as_started(job: Job, runtime: str) -> Job:
+    """Return the job for a runtime of the server that gets it: `bash` starts the first file."""
+    if runtime in ("", job.runtime):
+        return job
+    files = tuple(sorted(job.files, key=lambda file: file.name != "run"))
+    return msgspec.structs.replace(job, files=files, runtime=runtime)
 
 
 def at_its_pace(job: Job, times: ServerTimes) -> Job:
@@ -392,12 +421,14 @@ class PistonEngine(ClusterEngine["_Servers"]):
         attempts: int = _ATTEMPTS,
         patience: Patience | None = None,
         profile: Profile | None = None,
+        job: JobShape = "auto",
     ) -> None:
         """`per_endpoint`: jobs at a time on each; None: as many as it says, one where it says nothing.
 
         `same_compiler`: refuse servers whose compilers differ, and leave out what comes later with others.
         `token`: for workers; behind an address, for another server there: "http://judge:2000 TOKEN".
         `profile`: what all endpoints can do, for who knows it; none of them is probed then.
+        `job`: the jobs that servers are wanted for; those that others do better get none.
         """
         super().__init__()
         for name, value in (("per_endpoint", per_endpoint), ("total", total), ("attempts", attempts)):
@@ -410,6 +441,7 @@ class PistonEngine(ClusterEngine["_Servers"]):
             same_compiler=same_compiler,
             attempts=attempts,
             profile=profile,
+            job=job,
         )
         self._token = Secret(token or "")
         Tokens(self._token)  # raises InputError for what is none
@@ -422,7 +454,7 @@ class PistonEngine(ClusterEngine["_Servers"]):
         return tuple(found[url] for url in sorted(found))
 
     def servers(self) -> Servers:
-        reports, left_out = self._entered().reports, self.left_out
+        reports, left_out, found = self._entered().reports, self.left_out, self._entered().uses
         used = [each for each in self.reports if each.reachable and each.url not in left_out]
         return Servers(
             found=len(self.reports),
@@ -432,6 +464,8 @@ class PistonEngine(ClusterEngine["_Servers"]):
             unreachable={url: each.reason for url, each in reports.items() if not each.reachable},
             differences=differences(used),
             standings=tuple(endpoint.standing for endpoint in self.endpoints),
+            uses="" if found is None else found.line,
+            jobs="" if found is None else found.use,
         )
 
     async def execute(self, job: Job) -> JobResult:
@@ -454,6 +488,7 @@ class _Wanted(Value):
     same_compiler: bool
     attempts: int
     profile: Profile | None  # where the caller knows it
+    job: JobShape
 
 
 class _Servers(Members[HttpEndpoint]):
@@ -468,6 +503,7 @@ class _Servers(Members[HttpEndpoint]):
         self._sendings = dict[_Sending, None]()
         self._prober = _Glances(wire, patience.health) if wanted.profile else Prober(wire)
         self._begun_with: Profile | None = None  # where all compilers are to stay the same
+        self.uses: Uses | None = None  # of those that were found at first; None: the caller knows them
         self._room = asyncio.Semaphore(_AT_ONCE)
         self.reports: dict[str, EndpointReport] = {}
         self.profile = wanted.profile or self.profile
@@ -488,9 +524,6 @@ class _Servers(Members[HttpEndpoint]):
                     self.pool.changed(report.url, report.passes, report.reason)
             await asyncio.sleep(self._patience.rest_after(rests))
             there, rests = await self._reachable(), rests + 1
-        if self._wanted.profile is None and (used := other_runtime(there)):
-            # A runtime may bring compilers of its own: all are looked at in the one that jobs will use.
-            there = await self._reachable(used)
         if not there:
             reports = tuple(self._in_order())
             reasons = [report.reason for report in reports]
@@ -501,17 +534,17 @@ class _Servers(Members[HttpEndpoint]):
                     [f"no server can be used: {'; '.join(reasons[:_REASONS])}{more}", *filter(None, remedies)]
                 )
             )
-        if self._wanted.same_compiler and (lines := differences(there)):
-            what = "; ".join(f"{line.name}: {line.detail}" for line in lines)
-            raise InputError(what, where=str(self._discovery), remedy="Give all workers the same image")
         if self._wanted.profile is None:
-            chosen = merged(there)
-            self.profile = chosen.profile
-            self._begun_with = chosen.profile if self._wanted.same_compiler else None
-            self.left_out.update(chosen.left_out)
+            self.uses = uses(there, self._wanted.job)
+            self.left_out.update(self.uses.not_used)
+            there = [report for report in there if report.url not in self.left_out]
+            if self._wanted.same_compiler and (lines := differences(there)):
+                what = "; ".join(f"{line.name}: {line.detail}" for line in lines)
+                raise InputError(what, where=str(self._discovery), remedy="Give all workers the same image")
+            self.profile = merged(there)
+            self._begun_with = self.profile if self._wanted.same_compiler else None
         for report in there:
-            if report.url not in self.left_out:
-                self.let_in(self._learned(report))
+            self.let_in(self._learned(report))
         self.compare(self.found)
         if self._discovery.every is not None:
             self.spawn(self.keep_up(self._discovery.every))
@@ -532,16 +565,16 @@ class _Servers(Members[HttpEndpoint]):
             return (await glance(self._wire, endpoint.url, self._patience.health)).reachable
         return await super().is_well(endpoint, trouble)
 
-    async def _reachable(self, runtimes: Collection[str] = ()) -> list[EndpointReport]:
-        await asyncio.gather(*(self._look_at(url, runtimes) for url in self.found))
+    async def _reachable(self) -> list[EndpointReport]:
+        await asyncio.gather(*(self._look_at(url) for url in self.found))
         return [report for report in self._in_order() if report.reachable]
 
     def _in_order(self) -> Iterable[EndpointReport]:
         return (self.reports[url] for url in sorted(self.reports))
 
-    async def _look_at(self, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
+    async def _look_at(self, url: str) -> EndpointReport:
         async with self._room:
-            report = self.reports[url] = await self._prober.probe(url, self.profile.runtimes or runtimes)
+            report = self.reports[url] = await self._prober.probe(url, asked_for(self.profile))
         return report
 
     def _learned(self, report: EndpointReport) -> HttpEndpoint:
@@ -562,11 +595,15 @@ class _Servers(Members[HttpEndpoint]):
 
     # --- jobs --------------------------------------------------------------------------------------------
 
-    def unfit(self, job: Job) -> Collection[HttpEndpoint]:
-        offered = ((made, self.profile.offered(command)) for command, made in job.made_for.items())
-        if all(tool.identity in made for made, tools in offered for tool in tools):
-            return ()
-        return [each for each in self.pool.usable if not each.fits(job)]
+    def fits(self, endpoint: HttpEndpoint, job: Job) -> bool:
+        return self._starts(endpoint, job) and endpoint.has_tools(job, exactly=True)
+
+    def could_replace(self, endpoint: HttpEndpoint, job: Job) -> bool:
+        return self._starts(endpoint, job) and endpoint.has_tools(job, exactly=False)
+
+    def _starts(self, endpoint: HttpEndpoint, job: Job) -> bool:
+        known = job.runtime in self.profile.runtimes  # else a server refuses it, with reason
+        return not known or bool(endpoint.runtime_of(job))
 
     async def answer(self, endpoint: HttpEndpoint, job: Job, tries: Tries[HttpEndpoint]) -> JobResult:
         """Return the first good answer: of this server, or of one that was asked beside it."""
@@ -600,11 +637,11 @@ class _Servers(Members[HttpEndpoint]):
         report = endpoint.report  # the reply has to be of the server that this is about
         if endpoint.busy == 1:
             endpoint.heard = now()
-        asked = at_its_pace(job, endpoint.times)
+        asked = at_its_pace(as_started(job, endpoint.runtime_of(job)), endpoint.times)
         try:
             result = sound(await self._sender.execute(endpoint, asked, report.identity))
         except JobRejected as refused:
-            if contradicts(str(refused), job.runtime, report):
+            if contradicts(str(refused), asked.runtime, report):
                 raise ServerReplaced(endpoint.url) from refused
             raise
         for ahead in job.ahead:
@@ -615,11 +652,13 @@ class _Servers(Members[HttpEndpoint]):
     def _send_beside(self) -> None:
         """Try late jobs on free slots of other servers. The first good answer is the job's."""
         for sending in [each for each in self._sendings if each.is_late(self._patience)]:
-            away = [*self.unfit(sending.job), sending.endpoint, *sending.tries.tried]
-            if any(each not in away for each in self.pool.usable):
-                other = self.pool.spare(away)
-                if other is not None:
-                    sending.beside = self.spawn(self._beside(sending, other))
+            other = self.pool.spare(fits=partial(self._may_also_get, sending))
+            if other is not None:
+                sending.beside = self.spawn(self._beside(sending, other))
+
+    def _may_also_get(self, sending: _Sending, endpoint: HttpEndpoint) -> bool:
+        had_it = endpoint is sending.endpoint or endpoint in sending.tries.tried
+        return not had_it and self.fits(endpoint, sending.job)
 
     async def _beside(self, sending: _Sending, other: HttpEndpoint) -> None:
         try:

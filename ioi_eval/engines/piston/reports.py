@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from ioi_eval.engines.cluster import differing, offers_of
-from ioi_eval.engines.contract import Change, Condition, Profile, least
+from ioi_eval.engines.contract import BASH, OWN, Change, Condition, Profile, least
 from ioi_eval.engines.jobs.piston_api import limit_in
 from ioi_eval.engines.piston.sending import WORKER, Identity
 from ioi_eval.model.job import Toolchain
@@ -81,6 +81,8 @@ class EndpointReport(Value):
 # --- in lines for a reader ---------------------------------------------------------------------------
 
 
+COMPILER = "C++ compiler"
+"""The name of a finding."""
 _CONTEST_STANDARD = "gnu++20"
 _RECEIVES = (
     "Set PISTON_REQUEST_BODY_LIMIT=512mb on the server; 3.1.1 and older have the limit in src/index.js: "
@@ -263,12 +265,10 @@ def _inside(report: EndpointReport) -> Iterator[Condition]:
 def _compiler(report: EndpointReport) -> Condition:
     found = report.toolchains.get("g++")
     if found is None:
-        return Condition(
-            name="C++ compiler", ok=False, detail="no g++", remedy="Install g++ in the worker's image"
-        )
+        return Condition(name=COMPILER, ok=False, detail="no g++", remedy="Install g++ in the worker's image")
     enough = report.cpp_standard >= _CONTEST_STANDARD
     return Condition(
-        name="C++ compiler",
+        name=COMPILER,
         ok=True if enough else None,
         detail=f"g++ {found.version}, up to {report.cpp_standard or 'no standard that is known'}",
         remedy="" if enough else f"Recent contests use {_CONTEST_STANDARD}: a worker with g++ 10 or newer",
@@ -279,7 +279,7 @@ def _compiler(report: EndpointReport) -> Condition:
 
 
 NAME = "piston"
-# What a job can be for, the most useful first; a cluster that agrees on none of them is used in part.
+# Those that jobs can use, the most useful first: a server is looked at in the first that it has.
 RUNTIMES = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)
 SHELLS = RUNTIMES[:2]
 _MOST_FILES = 500  # tests in one job
@@ -287,70 +287,38 @@ _OTHER_FILES, _FILES_EACH = 40, 2  # descriptors of a job, and of each of its te
 _LIMITS = ("max_run_time", "max_compile_time", "max_run_cpu_time", "max_output", "max_body")
 
 
-class Merged(Value):
-    profile: Profile
-    left_out: Mapping[str, str] = {}  # endpoint -> why
+def merged(reports: Iterable[EndpointReport]) -> Profile:
+    """Return what jobs may count on that any of these servers does: limits of all, tools and runtimes of any.
 
-
-def merged(reports: Iterable[EndpointReport]) -> Merged:
-    """Merge the reports of reachable endpoints, at least one, into a profile that all of them have."""
-    kept, left_out = [report for report in reports if report.reachable], dict[str, str]()
-
-    def keep(fits: Callable[[EndpointReport], bool], reason: str) -> None:
-        left_out.update({report.url: reason for report in kept if not fits(report)})
-        kept[:] = [report for report in kept if fits(report)]
-
-    machine = _most_common(report.architecture for report in kept)
-    keep(lambda report: report.architecture == machine, f"most of the others are {machine}, it is not")
-    runtime = _needed(kept)
-    if runtime:
-        keep(lambda report: runtime in report.runtimes, f"most of the others have the runtime {runtime}")
-    limits: dict[str, Any] = {name: least(*(_limit(report, name) for report in kept)) for name in _LIMITS}
-    files = least(*(report.max_open_files for report in kept))
-    tools = kept[0].toolchains
-    common = {name: tools[name] for name in tools if all(name in report.toolchains for report in kept)}
-    return Merged(
-        profile=offering(
-            Profile(
-                name=NAME,
-                architecture=machine,
-                confines=all(report.is_ours for report in kept),
-                exclusive=all(report.exclusive for report in kept),
-                toolchains=common,
-                runtimes=tuple(
-                    name for name in kept[0].runtimes if all(name in report.runtimes for report in kept)
-                ),
-                max_files=_MOST_FILES
-                if files is None
-                else max(1, min(_MOST_FILES, (files - _OTHER_FILES) // _FILES_EACH)),
-                strict=any(report.is_strict for report in kept),
-                **limits,
-            ),
-            [report.toolchains for report in kept],
+    A job goes to a server that has what it needs. At least one report is needed.
+    """
+    used = [*reports]
+    limits: dict[str, Any] = {name: least(*(_limit(report, name) for report in used)) for name in _LIMITS}
+    files = least(*(report.max_open_files for report in used))
+    there = [report.toolchains for report in used]
+    return offering(
+        Profile(
+            name=NAME,
+            architecture=most_common(report.architecture for report in used if report.architecture),
+            confines=all(report.is_ours for report in used),
+            exclusive=all(report.exclusive for report in used),
+            toolchains={name: tools[0] for name, tools in offers_of(there).items()},
+            runtimes=tuple(dict.fromkeys(name for report in used for name in report.runtimes)),
+            max_files=_MOST_FILES
+            if files is None
+            else max(1, min(_MOST_FILES, (files - _OTHER_FILES) // _FILES_EACH)),
+            strict=any(report.is_strict for report in used),
+            **limits,
         ),
-        left_out=left_out,
+        there,
     )
-
-
-def _needed(reports: Sequence[EndpointReport]) -> str:
-    """The runtime that an endpoint needs to be of use. Empty: all have one in common, or none has any."""
-    if any(all(name in report.runtimes for report in reports) for name in RUNTIMES):
-        return ""
-    return _most_common(name for report in reports for name in RUNTIMES if name in report.runtimes)
-
-
-def other_runtime(reports: Sequence[EndpointReport]) -> tuple[str, ...]:
-    """Return the runtimes that all have, where some were looked at in a better one."""
-    if not reports:
-        return ()
-    common = merged(reports).profile.runtimes
-    used = next((name for name in RUNTIMES if name in common), "")
-    return common if used and any(report.runtime not in ("", used) for report in reports) else ()
 
 
 def _limit(report: EndpointReport, name: str) -> int | None:
     """Return a limit; that of builds is the least of both clocks, for compilers do not wait."""
     own: int | None = getattr(report, name)
+    if name == "max_compile_time" and report.runtime == BASH:
+        return None  # its builds are run
     if name == "max_body" and not report.is_ours:  # to workers not all of a job goes in one request
         return least(own, report.max_passed)
     return least(own, report.max_compile_cpu_time) if name == "max_compile_time" else own
@@ -378,7 +346,7 @@ def _in_all(tools: Iterable[Toolchain]) -> tuple[str, ...] | None:
     return tuple(sorted(set.intersection(*modules))) if modules else None
 
 
-def _most_common(words: Iterable[str]) -> str:
+def most_common(words: Iterable[str]) -> str:
     """Return the most common value; of equally common ones the first in the alphabet."""
     counted = Counter(words)
     return min(counted, key=lambda word: (-counted[word], word)) if counted else ""
@@ -409,13 +377,19 @@ def contradicts(refusal: str, runtime: str, report: EndpointReport) -> bool:
     return any(getattr(report, field) != over[1] for field, name in ASKED_BY.items() if name == over[0])
 
 
+def asked_for(profile: Profile) -> frozenset[str]:
+    """Return the runtimes that jobs of a run can have: `bash` starts what ours starts without compiling."""
+    found = {name for name in RUNTIMES if name in profile.runtimes}
+    return frozenset(found | {BASH} if OWN in found else found)
+
+
 def why_not(profile: Profile, report: EndpointReport, begun_with: Profile | None = None) -> str:
     """Return why an endpoint cannot join a run that counts on `profile`. Empty: it can.
 
     `begun_with`: whose compilers and interpreters it must have, where all are to be the same.
     """
-    if missing := [name for name in profile.runtimes if name in RUNTIMES and name not in report.runtimes]:
-        return f"it has no runtime {missing[0]}, which the run uses"
+    if asked_for(profile).isdisjoint(report.runtimes):
+        return f"it has no runtime {' or '.join(sorted(asked_for(profile)))}, which the run uses"
     if report.architecture != profile.architecture:
         return f"the run is on {profile.architecture}, it is {report.architecture or 'something unknown'}"
     if profile.confines and not report.is_ours:
@@ -425,9 +399,10 @@ def why_not(profile: Profile, report: EndpointReport, begun_with: Profile | None
     if tight := [name for name in _LIMITS if _is_tighter(_limit(report, name), getattr(profile, name))]:
         return f"its {tight[0]} is {_limit(report, tight[0])}, and the run counts on more"
     for command in profile.toolchains:
-        if command not in report.toolchains:
-            return f"it has no {command} that works, which the run may use"
-        there = report.toolchains[command]
+        if (there := report.toolchains.get(command)) is None:
+            if begun_with is None:
+                continue  # jobs that need it go to others
+            return f"it has no {command}, and the run began with servers that have it"
         if lacking := set(_in_all(profile.offered(command)) or ()) - set(there.modules or ()):
             return f"its {command} has no {', '.join(sorted(lacking))}, and the run may count on that"
         offered = begun_with.offered(command) if begun_with is not None else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -222,8 +222,11 @@ class NodeMembers(Members[RayNode]):
 
     # --- orders --------------------------------------------------------------------------------------
 
-    def unfit(self, job: NodeOrder) -> Collection[RayNode]:
-        return [node for node in self.pool.usable if not all(tool in node.tools for tool in job.made_for)]
+    def fits(self, endpoint: RayNode, job: NodeOrder) -> bool:
+        return all(tool in endpoint.tools for tool in job.made_for)
+
+    def could_replace(self, endpoint: RayNode, job: NodeOrder) -> bool:
+        return False  # an order names no builds of its tools
 
     async def send(self, endpoint: RayNode, job: NodeOrder) -> NodeAnswer:
         """Raises ArtifactsLost, and JudgeFailure where nodes fail one after the other."""

@@ -138,7 +138,8 @@ def test_servers_are_told_apart_by_what_is_said_of_them() -> None:
     assert found.ok
     assert found.good == ("http://a:2000", "http://b:2000", "http://d:2000")
     assert next(urls for urls, _ in found.alike()) == ["http://a:2000", "http://b:2000", "http://d:2000"]
-    (line,) = found.together
+    unused, line = found.together
+    assert (unused.name, unused.detail) == ("http://c:2000", "gets no jobs: output of http://c:2000")
     assert line.name == "g++ differs"
     assert not summed_up([away]).ok
     assert not summed_up([reports[2], away]).ok
@@ -177,7 +178,7 @@ def test_a_run_over_a_worker_gives_what_it_gives_here(cli: CommandLine, problems
     there = CommandLine(folder=cli.folder, cache=cli.cache, environment=variables)
     done = there("score", dump, "--problems", problems, "--out", "there")
     assert done.returncode == 0, done.stderr
-    assert "1 of 1 server, 1 job at a time" in done.stderr
+    assert "1 server: 1 with ioi_eval; 1 job at a time, many tests a job" in done.stderr
     assert judged(cli.folder / "there") == judged(cli.folder / "here")
     settings = json.loads((cli.folder / "there" / "run.json").read_text())["settings"]
     assert settings["engine"] == f"{address}/api/v2"

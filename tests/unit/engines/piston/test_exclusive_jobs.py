@@ -140,8 +140,8 @@ def test_request_names_exclusive_only_for_exclusive_jobs() -> None:
 def test_jobs_run_alone_only_if_all_servers_can_do_that() -> None:
     ours = EndpointReport(url="http://a:2000", runtimes=("ioi_eval",), architecture="x", exclusive=True)
     stock = msgspec.structs.replace(ours, url="http://b:2000", exclusive=False)
-    profile = merged([ours]).profile
-    assert profile.exclusive and not merged([ours, stock]).profile.exclusive
+    profile = merged([ours])
+    assert profile.exclusive and not merged([ours, stock]).exclusive
     assert why_not(profile, ours) == "" and "cannot run a job alone" in why_not(profile, stock)
 
 

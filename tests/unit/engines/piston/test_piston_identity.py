@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import subprocess
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from threading import Event
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from piston_loopback import PROFILE, Found, Loopback, always, engine_on, in_turn, job, told
+from piston_loopback import PROFILE, Found, Loopback, always, endpoints_of, engine_on, in_turn, job, told
 from support.servers import EndpointReport, Server, ServerOptions
 from support.waits import until
 
@@ -54,6 +54,7 @@ class Machine(Loopback):
         self.probed = 0
         self.shells = PROFILE.runtimes
         self.limits: dict[str, int] = {}
+        self.tools: Mapping[str, Toolchain] | None = None  # in the place of its compiler
         self.heard: str | None = None  # the job to which it answers, if that is another one
         self.marks: list[str] = []
 
@@ -72,13 +73,16 @@ class Machine(Loopback):
             reply.headers[HEADER] = self.worker
         return reply
 
+    def _there(self) -> Mapping[str, Toolchain]:
+        return {"g++": compiler(self.version)} if self.tools is None else self.tools
+
     def report(self, runtimes: Collection[str] = ()) -> EndpointReport:
         self.probed += 1
         runtime = next(name for name in self.shells if name in (runtimes or self.shells))
         identity = Identity(tools=told_first(words(self.version))[0], worker=self.worker)
         return EndpointReport(
             url=self.url, architecture="x86_64", runtimes=self.shells, runtime=runtime,
-            toolchains={"g++": compiler(self.version)}, identity=identity, **self.limits,  # type: ignore[arg-type]
+            toolchains=self._there(), identity=identity, **self.limits,  # type: ignore[arg-type]
         )  # fmt: skip
 
 
@@ -199,8 +203,15 @@ async def test_a_refusal_that_the_probe_belies_is_that_of_another_server(
     lacks.shells, lacks.limits = (lacks.shells if limits else ("ioi_eval",)), limits
     for _ in range(9):
         assert (await engine.execute(job(runtime=runtime, run_timeout=5000))).endpoint == has.url
-    await until(lambda: lacks.url in engine.left_out)
-    assert [event.change for event in heard] == [Change.REPLACED, Change.LEFT_OUT]
+    if limits:
+        await until(lambda: lacks.url in engine.left_out)
+        assert [event.change for event in heard] == [Change.REPLACED, Change.LEFT_OUT]
+        return
+    assert [event.change for event in heard] == [Change.REPLACED]
+    lacks.answer = lacks._done
+    await until(lambda: endpoints_of(engine)[lacks.url].usable)
+    endpoints = {(await engine.execute(job())).endpoint for _ in range(4)}
+    assert endpoints == {lacks.url, has.url}, "jobs of the package that it still has"
 
 
 async def test_a_refusal_that_the_probe_expects_is_the_jobs(on: Opening) -> None:
@@ -361,13 +372,41 @@ async def test_a_job_runs_where_there_is_what_it_was_made_for(on: Opening) -> No
         await engine.execute(made)
 
 
-async def test_all_are_looked_at_in_the_runtime_that_jobs_use(on: Opening) -> None:
+async def test_each_server_is_looked_at_and_used_in_its_best_runtime(on: Opening) -> None:
     """A package may bring a compiler of its own, which jobs in another one do not see."""
     whole, small = Machine(), Machine()
     small.shells = ("bash",)
     engine, _ = await on(whole, small)
-    assert [report.runtime for report in engine.reports] == ["bash", "bash"]
-    assert (await engine.profile()).shell() == "bash" and whole.probed == 2
+    assert sorted(report.runtime for report in engine.reports) == ["bash", "ioi_eval"]
+    assert (await engine.profile()).shell() == "ioi_eval" and whole.probed == small.probed == 1
+    for _ in range(4):
+        await engine.execute(job("true", JobFile(name="box/compile", content=Blob.of("make"))))
+    building = job("print", JobFile(name="compile", content=Blob.of("make")))
+    building = msgspec.structs.replace(building, files=building.files[::-1])
+    for _ in range(4):
+        assert (await engine.execute(building)).endpoint == whole.url, "bash has no stage to compile in"
+    assert {asked.runtime for asked in whole.executed} == {"ioi_eval"} and len(small.executed) == 2
+    assert {asked.runtime for asked in small.executed} == {"bash"}
+
+
+async def test_script_of_a_job_is_the_first_file_where_bash_starts_it(on: Opening) -> None:
+    small = Machine()
+    small.shells = ("bash",)
+    engine, _ = await on(small)
+    data = JobFile(name="data.txt", content=Blob.of("1"))
+    await engine.execute(msgspec.structs.replace(job("true"), files=(data, *job("true").files)))
+    assert [file.name for file in small.executed[0].files] == ["run", "data.txt"]
+
+
+async def test_server_without_a_tool_gets_no_jobs_that_need_it(on: Opening) -> None:
+    has, lacks = Machine(), Machine()
+    lacks.tools = {}
+    engine, _ = await on(has, lacks)
+    assert [tool.version for tool in (await engine.profile()).offered("g++")] == ["12"]
+    made_for = {"g++": (compiler("12").identity,)}
+    for _ in range(4):
+        assert (await engine.execute(job(made_for=made_for))).endpoint == has.url
+    assert {(await engine.execute(job())).endpoint for _ in range(2)} == {has.url, lacks.url}
 
 
 async def test_a_rolling_upgrade(on: Opening) -> None:

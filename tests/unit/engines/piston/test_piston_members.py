@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from aiohttp import web
 from piston_loopback import Found, Loopback, endpoints_of, engine_on, fine, job, pool_of
-from support.waits import until
+from support.waits import settle, until
 
 from ioi_eval.engines.cluster import Endpoint, Members, State, Waits
 from ioi_eval.engines.contract import ignore
@@ -165,8 +165,11 @@ class Still(Members[Endpoint]):
     async def send(self, endpoint: Endpoint, job: object) -> object:
         return job
 
-    def unfit(self, job: object) -> list[Endpoint]:
-        return []
+    def fits(self, endpoint: Endpoint, job: object) -> bool:
+        return True
+
+    def could_replace(self, endpoint: Endpoint, job: object) -> bool:
+        return False
 
     def offer(self) -> None: ...
 
@@ -184,23 +187,59 @@ async def test_on_trial_one_failed_job_of_any_kind_is_enough() -> None:
 
 
 class Choosy(Still):
-    """Members of which none fits any more, once that is said."""
+    """Members of which only those fit that are named, and others do once a job is made for them."""
 
-    none_fits = False
+    fitting: frozenset[str] = frozenset()
+    others_could = False
 
-    def unfit(self, job: object) -> list[Endpoint]:
-        return [*self.pool.usable] if self.none_fits else []
+    def fits(self, endpoint: Endpoint, job: object) -> bool:
+        return endpoint.url in self.fitting
+
+    def could_replace(self, endpoint: Endpoint, job: object) -> bool:
+        return self.others_could
 
 
-async def test_a_slot_of_one_that_does_not_fit_any_more_is_given_back() -> None:
-    members = Choosy(Waits(), attempts=3, total=None, tell=ignore)
-    members.let_in(Endpoint("http://a", 1))
-    held = await members.pool.take()
-    waiting = asyncio.create_task(members.execute(Job(files=(), made_for={"g++": ()})))
-    await asyncio.sleep(0)
-    members.none_fits = True
-    members.pool.give_back(held)
+MADE = Job(files=(), made_for={"g++": ()})
+
+
+async def test_job_whose_endpoint_comes_back_with_another_tool_is_made_anew() -> None:
+    members, endpoint = Choosy(Waits(), attempts=3, total=None, tell=ignore), Endpoint("http://a", 1)
+    members.fitting = frozenset({endpoint.url})
+    members.let_in(endpoint)
+    await members.pool.take()
+    waiting = asyncio.create_task(members.execute(MADE))
+    await settle()
+    members.pool.update(endpoint, State.DOWN)
+    members.fitting, members.others_could = frozenset(), True
+    members.pool.update(endpoint, State.TRIAL)
     with pytest.raises(ToolchainGone, match=r"no server has the g\+\+"):
         await waiting
-    assert (members.pool.busy, held.busy) == (0, 0)
+    assert (members.pool.busy, endpoint.busy) == (1, 1)
+    await members.close()
+
+
+async def test_job_that_only_a_resting_endpoint_fits_waits_for_it() -> None:
+    """Another one that works lacks the tool: it never gets the job."""
+    members = Choosy(Waits(), attempts=3, total=None, tell=ignore)
+    fits, lacks = Endpoint("http://fits", 1), Endpoint("http://lacks", 1)
+    members.fitting = frozenset({fits.url})
+    members.let_in(fits)
+    members.let_in(lacks)
+    members.pool.update(fits, State.DOWN)
+    waiting = asyncio.create_task(members.execute(MADE))
+    await settle()
+    members.pool.update(lacks, State.TRIAL)
+    members.pool.update(lacks, State.HEALTHY)
+    await settle()
+    assert not waiting.done() and lacks.busy == 0
+    members.pool.update(fits, State.TRIAL)
+    assert await waiting is MADE
+    await members.close()
+
+
+async def test_job_that_no_endpoint_can_ever_do_is_made_anew() -> None:
+    members = Choosy(Waits(), attempts=3, total=None, tell=ignore)
+    members.let_in(Endpoint("http://lacks", 1))
+    with pytest.raises(ToolchainGone):
+        await members.execute(MADE)
     await members.close()

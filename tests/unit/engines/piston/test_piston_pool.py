@@ -10,7 +10,7 @@ import pytest
 from support.clocks import Ahead
 from support.waits import settle
 
-from ioi_eval.engines.cluster import Endpoint, Pool, State, Tries, Waits
+from ioi_eval.engines.cluster import Endpoint, Pool, PoolChanged, State, Tries, Waits
 from ioi_eval.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.errors import AttemptsUsedUp, ServerReplaced
 
@@ -77,84 +77,88 @@ async def test_another_one_while_there_is_one() -> None:
     assert await patient is a  # nothing else is left
 
 
-async def test_who_prefers_one_that_is_busy_gets_its_next_slot() -> None:
+async def test_preferred_endpoint_with_a_free_slot_is_taken() -> None:
+    pool, [a, b] = pool_with(2, 2)
+    assert await pool.take() is a
+    assert await pool.take(prefer=a) is a, "though the other one has fewer jobs"
+    assert await pool.take(prefer=a) is b, "it has no slot now: nobody waits for it"
+
+
+async def test_job_whose_preferred_endpoint_is_busy_keeps_its_turn() -> None:
     pool, [a, b] = pool_with(1, 1)
     assert {await pool.take(), await pool.take()} == {a, b}
-    first, second = asyncio.create_task(pool.take()), asyncio.create_task(pool.take())
-    await settle()
-    preferring = asyncio.create_task(pool.take(prefer=a))
+    first, second = asyncio.create_task(pool.take(prefer=a)), asyncio.create_task(pool.take())
     await settle()
     pool.give_back(b)
-    assert await first is b and not preferring.done(), "others take what it does not prefer"
-    pool.give_back(a)
-    assert await preferring is a and not second.done(), "and it goes before them"
+    assert await first is b and not second.done()
     pool.give_back(b)
     assert await second is b
 
 
-async def test_who_prefers_one_soon_takes_another_that_nobody_else_wants() -> None:
-    clock = Ahead()
+async def test_preferred_endpoint_that_does_not_fit_or_is_avoided_is_not_taken() -> None:
     pool, [a, b] = pool_with(1, 1)
-    assert await pool.take(prefer=b) is b
-    assert await pool.take(prefer=b) is a
-    preferring = asyncio.create_task(pool.take(prefer=b))
+    assert await pool.take([a], prefer=a) is b
+    waiting = asyncio.create_task(pool.take(prefer=a, fits=lambda each: each is b))
     await settle()
-    pool.give_back(a)
-    await settle()
-    assert not preferring.done(), "its own may be free in a moment"
-    await clock.turn(1.0)
-    assert await preferring is a
+    assert not waiting.done()
+    pool.give_back(b)
+    assert await waiting is b
 
 
-async def test_a_slot_is_spare_that_nobody_waits_for_yet() -> None:
-    """Late jobs are tried on it, too: where many workers are busy, somebody always waits for one of them."""
-    clock = Ahead()
-    pool, [a, b, c] = pool_with(1, 1, 1)
-    assert {await pool.take(), await pool.take(), await pool.take()} == {a, b, c}
-    preferring = asyncio.create_task(pool.take(prefer=b))
-    await settle()
-    pool.give_back(a)
-    assert pool.spare() is a and pool.spare() is None
-    pool.give_back(a)
-    await clock.turn(1.0)
-    assert await preferring is a
+# --- endpoints that do not fit -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("end", ["time", "down"])
-async def test_nobody_waits_long_for_the_one_that_he_prefers(end: str) -> None:
-    clock = Ahead()
+async def test_endpoint_that_does_not_fit_is_never_taken() -> None:
     pool, [a, b] = pool_with(1, 1)
-    assert {await pool.take(), await pool.take()} == {a, b}
+    only_b = lambda each: each is b  # noqa: E731
+    assert await pool.take([b], fits=only_b) is b, "nothing else fits"
+    waiting = asyncio.create_task(pool.take(fits=only_b))
+    await settle()
+    assert not waiting.done() and pool.spare(fits=only_b) is None
+    assert await pool.take() is a, "others pass"
+    pool.give_back(a)
+    pool.give_back(b)
+    assert await waiting is b
+
+
+async def test_job_that_no_working_endpoint_fits_is_given_up_after_the_patience() -> None:
+    """Others work meanwhile, and their jobs go on."""
+    clock, told = Ahead(), list[object]()
+    pool = Pool[Endpoint](total=None, patience=300.0, tell=told.append)
+    a, b = Endpoint("http://a", 1), Endpoint("http://b", 1)
+    pool.update(a, State.HEALTHY)
+    pool.update(b, State.HEALTHY)
+    b.why = "HTTP 500"
+    pool.update(b, State.DOWN)
+    waiting = [asyncio.create_task(pool.take(fits=lambda each: each is b)) for _ in range(2)]
+    await clock.turn(290.0)
+    assert not any(task.done() for task in waiting) and len(told) == 1
+    assert await pool.take() is a
+    patient = asyncio.create_task(pool.take())
+    await clock.turn(11.0)
+    for task in waiting:
+        with pytest.raises(
+            EngineUnavailable, match=r"that can do this job .* 300 s; gone: http://b \(HTTP 500"
+        ):
+            await task
+    later = asyncio.create_task(pool.take(fits=lambda each: each is b))
+    await clock.turn(0.1)
+    assert isinstance(later.exception(), EngineUnavailable), "one drought is waited for once"
+    assert not patient.done()
+    pool.give_back(a)
+    assert await patient is a
+
+
+async def test_endpoint_that_comes_back_unfit_lets_the_job_look_again() -> None:
+    pool, [a] = pool_with(1)
+    pool.update(a, State.DOWN)
+    waiting = asyncio.create_task(pool.take(fits=lambda each: False))
     other = asyncio.create_task(pool.take())
     await settle()
-    preferring = asyncio.create_task(pool.take(prefer=a))
-    await settle()
-    if end == "time":
-        await clock.turn(6.0)
-    else:
-        pool.update(a, State.DOWN)
-    pool.give_back(b)
-    assert await preferring is b and not other.done(), "it has waited long enough"
-    pool.give_back(b)
-    assert await other is b
-    pool.give_back(b)
-    assert pool.busy == 1
-
-
-async def test_who_prefers_and_waits_no_more_leaves_nothing() -> None:
-    pool, [a] = pool_with(1)
-    await pool.take()
-    waiting = [asyncio.create_task(pool.take(prefer=a)) for _ in range(2)]
-    await settle()
-    waiting[0].cancel()
-    await settle()
-    pool.give_back(a)
-    assert await waiting[1] is a
-    late = asyncio.create_task(pool.take(prefer=a))
-    await settle()
-    pool.close()
-    with pytest.raises(EngineUnavailable, match="closed"):
-        await late
+    pool.update(a, State.HEALTHY)
+    with pytest.raises(PoolChanged):
+        await waiting
+    assert await other is a
 
 
 async def test_nothing_else_than_what_is_avoided() -> None:

@@ -26,6 +26,7 @@ from ioi_eval.engines.piston import probe, sending
 from ioi_eval.engines.piston.probe import LOOK, STEPS, Prober, height, seen, stairs
 from ioi_eval.engines.piston.reports import EndpointReport, findings, merged
 from ioi_eval.engines.piston.sending import Request, Wire
+from ioi_eval.engines.piston.uses import uses
 from ioi_eval.errors import ServerReplaced
 from ioi_eval.models import Job, JobResult, Stage, StageStatus
 
@@ -145,9 +146,9 @@ def test_what_a_gateway_lets_through_bounds_jobs_for_pistons_alone() -> None:
     assert [lines_of(max_passed=1 << 20, **more)["gateway"][0] for more in ({}, ours)] == [False, None]
     assert "gateway" not in lines_of()
     reports = [EndpointReport(url="http://a", max_passed=8 << 20, max_body=16 << 20, **ours)]
-    assert merged(reports).profile.max_body == 16 << 20
+    assert merged(reports).max_body == 16 << 20
     reports.append(msgspec.structs.replace(reports[0], url="http://b", server="Piston v3.1.1"))
-    assert merged(reports).profile.max_body == 8 << 20
+    assert merged(reports).max_body == 8 << 20
 
 
 async def test_a_proctor_tells_what_would_confine_it_there(store: Store) -> None:
@@ -474,7 +475,7 @@ def test_the_package_codeforces_is_known_by_its_languages() -> None:
     ok, detail, _ = lines_of(runtimes=names)["runtime"]
     assert ok is None and "only codeforces" in detail
     apart = [EndpointReport(url="http://a", runtimes=names), EndpointReport(url="http://b", runtimes=("go",))]
-    assert list(merged(apart).left_out) == ["http://b"]
+    assert list(uses(apart).not_used) == ["http://b"]
 
 
 def test_without_a_shell_nothing_is_said_of_the_inside() -> None:

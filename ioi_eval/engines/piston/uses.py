@@ -1,0 +1,169 @@
+"""The use of each server of a list: decided by one table, for a run and for the doctor. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
+
+from ioi_eval.engines.contract import BASH, CLASSIC, OWN
+from ioi_eval.engines.piston.reports import CODEFORCES, COMPILER, EndpointReport, most_common
+from ioi_eval.model.options import JobShape
+from ioi_eval.model.values import Value
+
+
+class ServerRole(StrEnum):
+    """The jobs that a server gets."""
+
+    BATCHES = "many tests a job"
+    CLASSIC = "classic jobs: one test a job, with everything compiled for it"
+    NONE = "not used"
+
+
+class ServerPackage(Value):
+    """A package of servers, and the jobs that it starts."""
+
+    name: str
+    runtimes: frozenset[str]  # names by which a server offers it
+    uses: tuple[ServerRole, ...]
+
+
+PACKAGES = (
+    ServerPackage(name="ioi_eval", runtimes=frozenset({OWN}), uses=(ServerRole.BATCHES, ServerRole.CLASSIC)),
+    ServerPackage(name="bash", runtimes=frozenset({BASH}), uses=(ServerRole.BATCHES,)),
+    ServerPackage(name="cms_ioi", runtimes=frozenset(CLASSIC), uses=(ServerRole.CLASSIC,)),
+    ServerPackage(name="codeforces", runtimes=frozenset({CODEFORCES}), uses=(ServerRole.CLASSIC,)),
+)
+"""The packages that jobs can use, the most useful first."""
+
+_JOBS = {ServerRole.BATCHES: "many tests a job", ServerRole.CLASSIC: "classic jobs"}
+_ASKED: dict[JobShape, tuple[ServerRole, ...]] = {
+    "auto": (ServerRole.BATCHES, ServerRole.CLASSIC),
+    "batched": (ServerRole.BATCHES,),
+    "classic": (ServerRole.CLASSIC,),
+}
+
+
+class ServerUse(Value):
+    url: str
+    kind: str  # what it has, for people: "ioi_eval", "cms_ioi only", "bash and low limits"
+    use: ServerRole
+    reason: str = ""  # why it is not used
+
+
+class Uses(Value):
+    """The uses of servers that can be reached, by their addresses."""
+
+    use: ServerRole  # of most: how the run's tests are judged
+    servers: tuple[ServerUse, ...]
+
+    @property
+    def not_used(self) -> dict[str, str]:
+        """Return the servers that get no jobs, and why."""
+        return {each.url: each.reason for each in self.servers if each.use is ServerRole.NONE}
+
+    @property
+    def line(self) -> str:
+        """Return the number of servers of each kind, and what for: "2 with bash, 1 with ... is not used"."""
+        names = [package.name for package in PACKAGES]
+        order = sorted(
+            self.servers,
+            key=lambda each: (each.use is ServerRole.NONE, [name not in each.kind for name in names]),
+        )
+        counted = Counter((each.kind, each.use) for each in order)
+        return ", ".join(
+            f"{number} with {kind}{self._told(use, number)}" for (kind, use), number in counted.items()
+        )
+
+    def _told(self, use: ServerRole, number: int) -> str:
+        if use is ServerRole.NONE:
+            return " is not used" if number == 1 else " are not used"
+        return "" if use is self.use else " for C++, by classic jobs"
+
+
+def uses(reports: Iterable[EndpointReport], job: JobShape = "auto") -> Uses:
+    """Return the use of each server that can be reached.
+
+    Servers get the best jobs that one of them can do, unless `job` asks for others. A server that is not
+    able to do these, or whose limits are too low for them, is not used if another one does them.
+    """
+    there = sorted((report for report in reports if report.reachable), key=lambda report: report.url)
+    use, chosen = _chosen(there, _ASKED[job])
+    reasons = dict[str, str]()
+    if use is ServerRole.BATCHES:
+        machine = most_common(report.architecture for report in chosen)
+        for report in chosen:
+            if report.architecture != machine:
+                reasons[report.url] = f"most of the others are {machine}, it is {report.architecture}"
+    elif any(OWN in report.runtimes for report in chosen):
+        for report in chosen:
+            if OWN not in report.runtimes:
+                reasons[report.url] = "others start the scripts of classic jobs"
+    used = {report.url: use for report in chosen if report.url not in reasons}
+    compiled = any("g++" in report.toolchains for report in chosen if report.url in used)
+    if use is ServerRole.BATCHES and job == "auto" and not compiled:
+        used |= {
+            each.url: ServerRole.CLASSIC
+            for each in there
+            if _is_fit(each, ServerRole.CLASSIC) and each.url not in used
+        }
+    servers = (
+        ServerUse(
+            url=report.url,
+            kind=packages_of(report.runtimes) + _handicap(report, use, used),
+            use=used.get(report.url, ServerRole.NONE),
+            reason="" if report.url in used else reasons.get(report.url) or _reason(report, use),
+        )
+        for report in there
+    )
+    return Uses(use=use, servers=tuple(servers))
+
+
+def _chosen(
+    there: Sequence[EndpointReport], asked: Sequence[ServerRole]
+) -> tuple[ServerRole, list[EndpointReport]]:
+    """Return the best use that a server is fit for, with all such servers; if none, those that start jobs."""
+    for is_able in (_is_fit, _starts):
+        for use in asked:
+            if found := [report for report in there if is_able(report, use)]:
+                return use, found
+    return asked[0], [*there]
+
+
+def _starts(report: EndpointReport, use: ServerRole) -> bool:
+    return any(use in package.uses for package in _packages(report.runtimes))
+
+
+def _is_fit(report: EndpointReport, use: ServerRole) -> bool:
+    return _starts(report, use) and not _too_low(report)
+
+
+def _too_low(report: EndpointReport) -> list[str]:
+    """Return the limits of a server that are too low to judge. A compiler that it lacks others may have."""
+    failed = (line for line in report.findings if line.ok is False)
+    return [f"{line.name} {line.detail}" for line in failed if line.name != COMPILER]
+
+
+def _handicap(report: EndpointReport, use: ServerRole, used: Mapping[str, ServerRole]) -> str:
+    """Return what keeps a server from jobs that its packages start."""
+    if report.url in used or not _starts(report, use):
+        return ""
+    return " and low limits" if _too_low(report) else f" on {report.architecture or 'an unknown machine'}"
+
+
+def _reason(report: EndpointReport, use: ServerRole) -> str:
+    if not _starts(report, use):
+        return f"it has {packages_of(report.runtimes)}, and others take {_JOBS[use]}"
+    return "; ".join(_too_low(report))
+
+
+def _packages(runtimes: Collection[str]) -> list[ServerPackage]:
+    return [package for package in PACKAGES if not package.runtimes.isdisjoint(runtimes)]
+
+
+def packages_of(runtimes: Collection[str]) -> str:
+    """Return the packages of a server as far as jobs can use them, for people."""
+    found = _packages(runtimes)
+    if found and ServerRole.BATCHES in found[0].uses:
+        return found[0].name
+    return f"{' and '.join(package.name for package in found)} only" if found else "no package for jobs"

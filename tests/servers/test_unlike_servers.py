@@ -1,0 +1,111 @@
+"""Servers of a list that have different packages: a gateway shows one real server as several."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from aiohttp import web
+from support.command_line import BROKEN, RIGHT, WRONG, results
+
+PROGRAMS = {"right": RIGHT, "wrong": WRONG, "broken": BROKEN}
+
+
+class PartOf:
+    """A gateway to a server that shows only some of its runtimes."""
+
+    def __init__(self, url: str, *runtimes: str) -> None:
+        self._real, self._runtimes = url, {*runtimes}
+        self.executed = 0
+        self._loop, self._begun = asyncio.new_event_loop(), threading.Event()
+        self.url = ""
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+        self._begun.wait()
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _serve(self) -> None:
+        self._loop.run_until_complete(self._start())
+        self._loop.run_forever()
+        self._loop.run_until_complete(self._runner.cleanup())
+        self._loop.close()
+
+    async def _start(self) -> None:
+        application = web.Application(client_max_size=0)
+        application.router.add_route("*", "/{path:.*}", self._passed_on)
+        self._runner = web.AppRunner(application)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self.url = "http://127.0.0.1:{1}".format(*self._runner.addresses[0])
+        self._begun.set()
+
+    async def _passed_on(self, request: web.Request) -> web.Response:
+        body = await request.read()
+        if request.path.endswith("/execute"):
+            self.executed += 1
+            asked = json.loads(body) if request.headers.get("Content-Encoding") is None else {}
+            if asked.get("language", "bash") not in {*self._runtimes, "bash"}:
+                return web.json_response({"message": f"{asked['language']}-* runtime is unknown"}, status=400)
+        kept = ("Content-Type", "Content-Encoding")
+        headers = {name: request.headers[name] for name in kept if name in request.headers}
+        async with httpx.AsyncClient(timeout=300) as client:
+            url = f"{self._real}{request.path}"
+            reply = await client.request(request.method, url, content=body, headers=headers)
+        content = reply.content
+        if request.path.endswith("/runtimes"):
+            there = [
+                each for each in json.loads(content) if self._runtimes & {each["language"], *each["aliases"]}
+            ]
+            content = json.dumps(there).encode()
+        return web.Response(status=reply.status_code, body=content, content_type="application/json")
+
+
+@pytest.fixture
+def parts(real: dict[str, str]) -> Iterator[tuple[PartOf, PartOf]]:
+    """One that only starts scripts, and one for classic jobs alone."""
+    both = PartOf(real["raised"], "bash"), PartOf(real["raised"], "cms_ioi")
+    yield both
+    for each in both:
+        each.close()
+
+
+def scored(desk: Any, *urls: str, more: tuple[str, ...] = ()) -> tuple[str, Path, dict[str, Any]]:
+    done = desk.cli(*[word for word in desk.words(PROGRAMS, *urls) if word != "--quiet"], *more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder = desk.folder / "there"
+    found = {key: row["all_subtasks_points"] for key, row in results(folder).items()}
+    assert found == {"right": 100, "wrong": 0, "broken": 0}
+    return done.stderr, folder, json.loads((folder / "run.json").read_text())["settings"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_server_for_classic_jobs_alone_is_not_used_beside_one_that_does_batches(
+    desk: Any, parts: tuple[PartOf, PartOf], order: int
+) -> None:
+    shell, classic = parts
+    told, folder, settings = scored(desk, *[shell.url, classic.url][::order])
+    line = "1 with bash, 1 with cms_ioi only is not used"
+    assert f"2 servers: {line}; 1 job at a time, many tests a job" in told
+    assert (settings["servers"], settings["jobs"]) == (line, "many tests a job")
+    assert line in (folder / "report.md").read_text()
+    assert all(row["compiler"].startswith("g++ ") for row in results(folder).values())
+
+
+def test_classic_jobs_that_are_asked_for_use_the_server_that_takes_them(
+    desk: Any, parts: tuple[PartOf, PartOf]
+) -> None:
+    shell, classic = parts
+    told, folder, settings = scored(desk, shell.url, classic.url, more=("--job", "classic"))
+    assert "2 servers: 1 with cms_ioi only, 1 with bash is not used; 1 job at a time, classic jobs" in told
+    assert settings["jobs"].startswith("classic jobs")
+    assert {row["compiler"] for row in results(folder).values()} == {"that of the server's package cms_ioi"}
