@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import webbrowser
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -19,6 +18,7 @@ from ioi_eval.cli.options import PythonText, Slots, Unconfined, open_store, read
 from ioi_eval.engines.conditions import confinement
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import PYTHON
+from ioi_eval.engines.open_files import raise_open_files
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.reports.document import counted
@@ -96,8 +96,7 @@ def worker(
     )
     store = open_store()
     # As many as we may have: a thousand clients that say nothing would take all that is usual.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    raise_open_files()
     running = serve(
         store=store,
         options=options,

@@ -18,6 +18,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
+from ioi_eval.engines.open_files import usual_open_files
 from ioi_eval.generate.asks import Ask, GenerationFailed, Text
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find
@@ -76,6 +77,7 @@ class Agent:
         files = {} if self._access is None else self._access.files(ask.number)
         await asyncio.to_thread(_lay_out, folder, {STATEMENT: ask.prompt, **files})
         # By a file: a command line is read by every user of the machine.
+        limits = usual_open_files()
         reading = "" if self._access is None else f". ./{_VARIABLES}\n"
         with (folder / LOG).open("wb") as log:
             keeper = await asyncio.create_subprocess_exec(
@@ -85,7 +87,7 @@ class Agent:
                     "-S",
                     str(_KEEPER),
                     str(_LARGEST_LOG),
-                    reading + self._options.command,
+                    limits + reading + self._options.command,
                 ),
                 cwd=folder,
                 stdin=asyncio.subprocess.PIPE,

@@ -45,6 +45,7 @@ from ioi_eval.engines.jobs.build import hidden
 from ioi_eval.engines.jobs.headers import MAX_HEADERS, Demand
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, error_of
 from ioi_eval.engines.jobs.run import sound
+from ioi_eval.engines.open_files import raise_open_files
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.probe import Prober, glance
 from ioi_eval.engines.piston.reports import (
@@ -80,6 +81,7 @@ from ioi_eval.store.memory import Shared
 # --- how long an answer may take, and how long to wait before the next try ---------------------------
 
 
+_OTHER_FILES = 128  # open files of this process that are no connections to servers
 _SLOWEST_BODY = 1 << 20  # bytes of a body that get through in a second at the least
 
 
@@ -477,6 +479,7 @@ class PistonEngine(ClusterEngine["_Servers"]):
     async def _open(self, opening: AsyncExitStack) -> _Servers:
         wire = Wire(token=self._token, connect=self._patience.connect)
         await opening.enter_async_context(wire)
+        raise_open_files()
         return _Servers(wire, self._discovery, self._wanted, self._patience, lambda event: self.tell(event))
 
 
@@ -543,6 +546,8 @@ class _Servers(Members[HttpEndpoint]):
                 raise InputError(what, where=str(self._discovery), remedy="Give all workers the same image")
             self.profile = merged(there)
             self._begun_with = self.profile if self._wanted.same_compiler else None
+        if error := self._lack_of_files(sum(self._slots_of(report) for report in there)):
+            raise error
         for report in there:
             self.let_in(self._learned(report))
         self.compare(self.found)
@@ -558,6 +563,9 @@ class _Servers(Members[HttpEndpoint]):
             raise NoAnswer(report.reason)
         if self._wanted.profile is None and (reason := why_not(self.profile, report, self._begun_with)):
             raise MemberLeftOut(reason)
+        others = sum(each.slots for each in self.endpoints.values() if each.url != name)
+        if error := self._lack_of_files(others + self._slots_of(report)):
+            raise MemberLeftOut(str(error))
         return self._learned(report)
 
     async def is_well(self, endpoint: HttpEndpoint, trouble: Change) -> bool:
@@ -568,6 +576,22 @@ class _Servers(Members[HttpEndpoint]):
     async def _reachable(self) -> list[EndpointReport]:
         await asyncio.gather(*(self._look_at(url) for url in self.found))
         return [report for report in self._in_order() if report.reachable]
+
+    def _lack_of_files(self, slots: int) -> InputError | None:
+        """Return an error if this process may not have a connection open for each job and server."""
+        jobs = slots if self._wanted.total is None else min(slots, self._wanted.total)
+        needed, most = _OTHER_FILES + jobs + len(self.found), raise_open_files()
+        if needed <= most:
+            return None
+        return InputError(
+            f"{jobs} jobs at a time on {len(self.found)} servers take {needed} open files, and this process"
+            f" may have {most}",
+            remedy=f"Raise the hard limit: ulimit -Hn {needed} as root, LimitNOFILE={needed} of a service,"
+            f" nofile={needed} of a container. Or name fewer servers",
+        )
+
+    def _slots_of(self, report: EndpointReport) -> int:
+        return self._wanted.per_endpoint or report.slots or 1
 
     def _in_order(self) -> Iterable[EndpointReport]:
         return (self.reports[url] for url in sorted(self.reports))
@@ -585,7 +609,7 @@ class _Servers(Members[HttpEndpoint]):
             strict=report.is_strict,
         )
         endpoint = self.endpoints.get(report.url) or HttpEndpoint(report.url)
-        endpoint.learn(report, slots=self._wanted.per_endpoint or report.slots or 1, times=times)
+        endpoint.learn(report, slots=self._slots_of(report), times=times)
         if report.url in self.endpoints:
             self.offer()
         return endpoint

@@ -389,6 +389,10 @@ class Wire:
             raise NoAnswer(f"{_server(address)} cannot be reached: {reason}") from error
         except aiohttp.ClientConnectorError as error:
             raise NoAnswer(f"{_server(address)} cannot be reached: {error.os_error or error}") from error
+        except aiohttp.ConnectionTimeoutError as error:
+            seconds = min(self._connect, time)
+            reason = f"no connection was made in {seconds:.3g} s"
+            raise NoAnswer(f"{_server(address)} cannot be reached: {reason}") from error
         except TimeoutError as error:
             raise LateAnswer(f"{_server(address)} {LATE} in {time:.3g} s") from error
         except aiohttp.ClientResponseError:

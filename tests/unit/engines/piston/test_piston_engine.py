@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import random
+import socket
 from pathlib import Path
 
 import msgspec
@@ -29,10 +30,11 @@ from piston_loopback import (
 )
 from support.servers import Patience
 
-from ioi_eval.engines.cluster import State
+from ioi_eval.engines.cluster import LateAnswer, NoAnswer, State
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
 from ioi_eval.engines.piston import sending
 from ioi_eval.engines.piston.engine import ServerTimes, at_its_pace, time_for
+from ioi_eval.engines.piston.sending import Wire
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Stage, StageStatus
 
@@ -315,3 +317,21 @@ async def test_a_message_has_the_address_and_never_the_token() -> None:
 async def test_a_profile_that_is_given_is_not_probed() -> None:
     async with Loopback() as server, engine_on(server) as engine:
         assert server.executed == [] and (await engine.profile()).runtimes == PROFILE.runtimes
+
+
+async def test_connection_that_is_not_made_is_told_with_its_own_time() -> None:
+    """The backlog of this socket is full: what comes gets no answer, as from a machine that is off."""
+    with socket.socket() as deaf, socket.socket() as first, socket.socket() as second:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        url = "http://127.0.0.1:{1}".format(*deaf.getsockname())
+        for each in (first, second):
+            each.setblocking(False)
+            each.connect_ex(deaf.getsockname())
+        async with Wire(connect=0.2) as wire:
+            with pytest.raises(
+                NoAnswer, match=rf"^{url} cannot be reached: no connection was made in 0\.2 s$"
+            ):
+                await wire.ask("GET", url, "/api/v2/runtimes", 660.0)
+            with pytest.raises(LateAnswer, match=r"gave no answer in 0\.1 s"):
+                await wire.ask("GET", url, "/api/v2/runtimes", 0.1)

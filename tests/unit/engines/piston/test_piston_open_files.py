@@ -1,0 +1,83 @@
+"""Open files of a client of many servers."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from piston_loopback import Found, Loopback, endpoints_of, engine_on, fine, job
+from support.waits import until
+
+from ioi_eval.errors import InputError
+from ioi_eval.models import Job
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture
+def limits() -> Iterator[tuple[int, int]]:
+    """The limits of this process, which a test may lower the soft one of."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield before
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+async def test_low_soft_limit_loses_no_server(limits: tuple[int, int]) -> None:
+    async with AsyncExitStack() as stack:
+        there = [await stack.enter_async_context(Loopback()) for _ in range(40)]
+        all_at_once = asyncio.Event()
+
+        async def held(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+            if sum(each.at_once for each in there) == len(there):
+                all_at_once.set()
+            await all_at_once.wait()
+            return await fine(server, request, asked)
+
+        for each in there:
+            each.answer = held
+        used = open_files()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used + 30, limits[1]))
+        async with engine_on(*there) as engine:
+            assert resource.getrlimit(resource.RLIMIT_NOFILE) == (limits[1], limits[1])
+            results = await asyncio.gather(*(engine.execute(job()) for _ in there))
+            assert {result.endpoint for result in results} == {each.url for each in there}
+            assert all(endpoint.errors == 0 for endpoint in engine.endpoints)
+
+
+@pytest.fixture
+def hard_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room for two servers with three jobs, beside what else is open."""
+    monkeypatch.setattr("ioi_eval.engines.piston.engine.raise_open_files", lambda: 128 + 2 + 3)
+
+
+@pytest.mark.usefixtures("hard_limit")
+async def test_hard_limit_that_is_too_low_is_named_with_its_remedy() -> None:
+    async with Loopback() as a, Loopback() as b:
+        with pytest.raises(
+            InputError, match=r"4 jobs at a time on 2 servers take 134 open files, and .* 133"
+        ):
+            await engine_on(a, b, per_endpoint=2).__aenter__()
+        async with engine_on(a, b, per_endpoint=2, total=3) as engine:
+            assert engine.slots == 3
+
+
+@pytest.mark.usefixtures("hard_limit")
+async def test_server_that_joins_beyond_the_hard_limit_is_left_out() -> None:
+    async with Loopback() as a, Loopback() as b, Loopback() as c:
+        found = Found(a.url, b.url, every=0.002)
+        async with engine_on(discovery=found) as engine:
+            found.urls.add(c.url)
+            await until(lambda: c.url in engine.left_out)
+            assert "take 134 open files" in engine.left_out[c.url] and set(endpoints_of(engine)) == {
+                a.url,
+                b.url,
+            }
