@@ -17,7 +17,7 @@ from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import checker_name
 from ioi_eval.model.errors import InputError, JudgeFailure, ungrouped
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import (
     Blob,
@@ -210,6 +210,11 @@ _OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
 def has_packages(profile: Profile) -> bool:
     """Return True if there are packages for classic jobs."""
     return not set(CLASSIC).isdisjoint(profile.runtimes) or codeforces.is_there(profile)
+
+
+def speaks(language: Language, profile: Profile) -> bool:
+    """Return True if a package there compiles or runs programs in this language."""
+    return language.command == "g++" or (language.command == "python3" and codeforces.is_there(profile))
 
 
 def takes(problem: Problem, submission: Submission, profile: Profile) -> bool:

@@ -25,7 +25,7 @@ from ioi_eval.engines.contract import (
     Rejected,
     Stall,
 )
-from ioi_eval.judge.classic import has_packages, judge_one_by_one, takes
+from ioi_eval.judge.classic import has_packages, judge_one_by_one, speaks, takes
 from ioi_eval.judge.grading import grades
 from ioi_eval.judge.needs import (
     lacks,
@@ -187,8 +187,12 @@ class Judge:
         profile = await self._engine.profile()
         if not has_packages(profile):
             return False
-        lacks_tools = language is not None and not profile.toolchains.keys() >= {*language.tools}
-        return lacks_tools or {OWN, BASH}.isdisjoint(profile.runtimes)
+        if {OWN, BASH}.isdisjoint(profile.runtimes):
+            return True
+        # Workers and this machine have the same tools for classic jobs, so these would lack them, too.
+        if language is None or profile.confines or not speaks(language, profile):
+            return False
+        return not profile.toolchains.keys() >= {*language.tools}
 
     async def _built_and_judged(self, terms: Terms, submission: Submission) -> SubmissionResult:
         engine, problem = self._engine, terms.given
