@@ -63,7 +63,7 @@ def result_of(reply: object) -> JobResult:
         if stage.status in _OVERFLOW:
             remedy = "Raise PISTON_OUTPUT_MAX_SIZE on it"
             raise JudgeFailure("the server cut the job's output off", phase=_PHASE, remedy=remedy)
-        if stage.code == _JUDGE_AT_FAULT and not stage.stdout:
+        if stage.code == _JUDGE_AT_FAULT and (stage is result.compile or not stage.stdout):
             raise JudgeFailure(stage.stderr.strip()[-500:] or "the scripts could not judge", phase=_PHASE)
     return result
 

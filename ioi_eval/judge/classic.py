@@ -33,12 +33,22 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.rules.plan import PlannedTest, live, share
 from ioi_eval.rules.scoring import submission_result
-from ioi_eval.rules.verdicts import Ending, classic_outcome, classic_result, ending
+from ioi_eval.rules.verdicts import (
+    Ending,
+    check_graders,
+    classic_outcome,
+    classic_result,
+    ending,
+    last_line,
+    names_grader,
+    package_failure,
+)
 from ioi_eval.store.resources import classic_scripts
 
 CONFIG = "graders/grader_config.json"
 _GRADER = "graders/grader.cpp"  # is linked because it is there
 _JUDGE_AT_FAULT = 3  # our scripts' exit code; the contract has no word for it
+_NOT_COMPILED = "does not compile"  # the end of what our scripts say of a program of the package
 _TASK_TYPES = frozenset({TaskType.BATCH, TaskType.COMMUNICATION})
 _PROGRAMS = frozenset({CheckerKind.CMS, CheckerKind.TESTLIB})
 _CHECKERS = _PROGRAMS | {CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED, CheckerKind.STRIPPED_LINES}
@@ -80,14 +90,17 @@ def look_for_faults(test: Test, result: JobResult, *, ours: bool) -> None:
     """Raise for the exit codes by which our scripts say that the judge failed: pipelines score these 0."""
     compiled, run = result.compile, result.run
     if compiled is not None and compiled.code == _JUDGE_AT_FAULT:
-        raise JudgeFailure(_last_line(compiled.stderr), phase="compiling", test=test.name)
+        what = _reason(compiled.stderr)
+        if what.endswith(_NOT_COMPILED):
+            raise package_failure(what, compiled, test.name)
+        raise JudgeFailure(what, phase="compiling", test=test.name)
     failed = run.code not in (None, 0) if ours else run.code == _JUDGE_AT_FAULT and not run.stdout
     if failed and (compiled is None or compiled.code == 0):
-        raise JudgeFailure(_last_line(run.stderr), phase="judging", test=test.name)
+        raise JudgeFailure(_reason(run.stderr), phase="judging", test=test.name)
 
 
-def _last_line(text: str) -> str:
-    return (text.rstrip("\n").rpartition("\n")[2] or "no reason given")[:1000]
+def _reason(text: str) -> str:
+    return (last_line(text) or "no reason given")[:1000]
 
 
 def _check_package(problem: Problem) -> None:
@@ -306,13 +319,21 @@ class _Run:
 
     async def _judged(self, planned: PlannedTest) -> TestResult:
         test = planned.test
-        job = _within(self._job(self.contract, test), self._problem, self._profile)
-        result = await self._engine.execute(job, attempts=self._options.attempts, phase="judging")
-        _look_for_limits(result, test, self._profile)
+        result = await self._executed(self._job(self.contract, test), test)
         if self.contract == "codeforces":
             look_for_faults(test, result, ours=False)
             return codeforces.codeforces_result(test.name, result)
+        if self.contract != OWN and names_grader(result.compile, f"graders/{self._problem.id.lower()}.cpp"):
+            empty = msgspec.structs.replace(self._submission, code="")
+            alone = await self._executed(classic_job(self._problem, test, empty, runtime=self.contract), test)
+            check_graders(alone.compile)
         return read_classic(test, result, ours=self.contract == OWN)
+
+    async def _executed(self, job: Job, test: Test) -> JobResult:
+        job = _within(job, self._problem, self._profile)
+        result = await self._engine.execute(job, attempts=self._options.attempts, phase="judging")
+        _look_for_limits(result, test, self._profile)
+        return result
 
 
 # --- limits of the server ----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import msgspec
 
 from ioi_eval.model.errors import JudgeFailure
-from ioi_eval.model.job import OWN_LIMITS, Ended, JobResult, StageStatus
+from ioi_eval.model.job import OWN_LIMITS, Ended, JobResult, Stage, StageStatus
 from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.protocol import Line
 from ioi_eval.model.values import RAW_POINTS, Limits, Reason, TestResult, Value, Verdict
@@ -253,12 +253,15 @@ def not_compiled(test_name: str, feedback: str = COMPILATION_ERROR) -> TestResul
 def classic_outcome(result: JobResult) -> tuple[str, str]:
     """Score and feedback of a classic job, both as text: what pipelines in use make of a reply, rule by rule.
 
-    One thing they do not look at comes first: a box that failed is no answer about the submission.
+    Two things that they do not look at come first: a box that failed, and a checker or manager that does not
+    compile. Neither is an answer about the submission.
     """
     for phase, stage in (("compiling", result.compile), ("running", result.run)):
         if stage is not None and stage.status is StageStatus.XX:
             raise JudgeFailure(stage.message or "the box failed", phase=phase)
     if result.compile is not None and result.compile.code != 0:
+        if match := _JUDGES_PROGRAM.fullmatch(last_line(result.compile.stderr)):
+            raise package_failure(f"the {match[1]} does not compile on the server", result.compile)
         return "0", f"{COMPILATION_ERROR} exit code {result.compile.code}\n{result.compile.stderr}"
     if result.run.code == 1 and "MemoryError" in result.run.stderr:
         return "0", "Memory limit exceeded"
@@ -267,6 +270,49 @@ def classic_outcome(result: JobResult) -> tuple[str, str]:
     if result.run.signal == "SIGKILL":
         return "0", "Time limit exceeded"
     return "0", "Unknown error"
+
+
+_JUDGES_PROGRAM = re.compile("Could not compile (checker|manager)")  # the last line of the package cms_ioi
+_GRADERS_ERROR = re.compile(r"^(graders/[^:\n]+):\d+:\d+: (?:fatal )?error: ", re.MULTILINE)
+_ERROR = re.compile(r"\berror: ")
+_LINKED = re.compile(r"\bld returned \d+ exit status|undefined reference")
+_MAX_WORDS = 1000  # characters
+
+
+def names_grader(compiled: Stage | None, source: str) -> bool:
+    """Return True if a compiler found an error in a file of the package, not in the submission `source`.
+
+    The submission may have caused it, by a macro. A job with an empty submission decides: `check_graders`.
+    """
+    if compiled is None or compiled.code in (None, 0):
+        return False
+    return any(match[1] != source for match in _GRADERS_ERROR.finditer(compiled.stderr))
+
+
+def check_graders(compiled: Stage | None) -> None:
+    """Raise JudgeFailure if the package's files do not compile beside an empty submission.
+
+    That these are not linked, because a function of the submission is missing, is no fault.
+    """
+    if compiled is not None and compiled.code not in (None, 0) and not _LINKED.search(compiled.stderr):
+        raise package_failure("the problem's grader does not compile on the server", compiled)
+
+
+def package_failure(what: str, compiled: Stage, test: str = "") -> JudgeFailure:
+    """Return the failure of a classic job that could not compile a program of the package."""
+    errors = (line for line in compiled.stderr.splitlines() if _ERROR.search(line))
+    words = next(errors, "") or compiled.stderr.partition("\n")[0]
+    return JudgeFailure(
+        f"{what}: {words}"[:_MAX_WORDS],
+        phase="compiling",
+        test=test,
+        remedy="Correct it, or name a server whose compiler takes it",
+    )
+
+
+def last_line(text: str) -> str:
+    """Return the last line that is not empty."""
+    return text.rstrip("\n").rpartition("\n")[2]
 
 
 def classic_result(test_name: str, score: str, feedback: str) -> TestResult:

@@ -62,8 +62,8 @@ CONFIG = '{"task_type": "Batch", "code": "sum", "time_limit": 1.0, "memory_limit
 
 
 def rows(**files: str) -> list[dict[str, object]]:
-    pairs = [*FILES.items(), ("graders/grader_config.json", CONFIG), *files.items()]
-    row = ROW | {"grader_files": pairs}
+    pairs = FILES | {"graders/grader_config.json": CONFIG} | files
+    row = ROW | {"grader_files": [*pairs.items()]}
     return [
         row | {"subtask": "small", "score": 30, "test_names": ["1"]},
         row | {"subtask": "all", "score": 70, "test_names": ["1", "2", "3"]},
@@ -106,4 +106,10 @@ async def test_rewards_of_codeforces_over_this_machine(engine: EmbeddedEngine) -
 async def test_a_checker_that_does_not_compile_is_no_score_of_0(engine: EmbeddedEngine) -> None:
     broken = rows(**{"checker/checker.cpp": "int main() { return nonsense; }"})
     with pytest.raises(JudgeFailure, match="The checker does not compile"):
+        await score_subtasks(EngineClient(engine), broken, CODE)
+
+
+async def test_grader_that_does_not_compile_is_no_score_of_0(engine: EmbeddedEngine) -> None:
+    broken = rows(**{"graders/grader.cpp": "int main() { return nonsense; }"})
+    with pytest.raises(JudgeFailure, match=r"(?s)nonsense.*graders/grader\.cpp does not compile"):
         await score_subtasks(EngineClient(engine), broken, CODE)

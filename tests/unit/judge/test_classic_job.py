@@ -177,6 +177,40 @@ async def test_what_our_scripts_cannot_say_is_a_judge_failure(
     assert caught.value.test == "t0"
 
 
+CHECKERS = (
+    "checker/checker.cpp:3:5: error: 'nonsense' was not declared in this scope\n"
+    "chmod: cannot access 'checker/checker': No such file or directory\nCould not compile checker\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "words"),
+    [
+        (CHECKERS, r"checker does not compile on the server: checker/checker\.cpp:3:5: error: 'nonsense'"),
+        (CHECKERS.replace("checker", "manager"), "the manager does not compile on the server: manager"),
+        ("run: g++: command not found\nCould not compile checker\n", "checker .*g\\+\\+: command not found"),
+    ],
+)
+async def test_checker_that_a_package_cannot_compile_is_a_judge_failure(stderr: str, words: str) -> None:
+    failed = Stage(stdout="Compiling checker\n", stderr=stderr, code=1)
+    with pytest.raises(JudgeFailure, match=words):
+        await judged(failed, failed, runtime="cms_ioi")
+
+
+async def test_submission_that_prints_a_packages_words_is_a_compile_error() -> None:
+    stderr = f"{CHECKERS}graders/p.cpp:1:2: error: #error Could not compile checker\nFailed to compile p\n"
+    failed = Stage(stderr=stderr, code=1)
+    assert await judged(failed, failed, runtime="cms_ioi") == (0.0, Verdict.CE)
+
+
+async def test_failure_of_our_scripts_has_the_compilers_words() -> None:
+    failed = Stage(stderr="x.cpp:1:2: error: 'y' is missing\nThe checker does not compile\n", code=3)
+    with pytest.raises(
+        JudgeFailure, match=r"The checker does not compile: x\.cpp:1:2: error: 'y' is missing"
+    ):
+        await judged(failed, failed)
+
+
 async def test_a_packages_own_scripts_are_read_by_the_contract_alone() -> None:
     assert await judged(Stage(stdout="1\n", code=3), runtime="cms_ioi") == (1.0, Verdict.AC)
 

@@ -119,6 +119,30 @@ async def test_where_only_a_classic_package_is_installed_it_is_used(tmp_path: Pa
     assert [(job.run_timeout, job.run_memory_limit) for job in cluster.jobs] == [(4000, 256 << 20)] * 4
 
 
+@pytest.mark.parametrize("by_itself", [True, False])
+async def test_grader_that_does_not_compile_by_itself_is_a_judge_failure(
+    tmp_path: Path, by_itself: bool
+) -> None:
+    """A submission may have caused it, by a macro: a job with an empty one tells."""
+
+    class Server(Cluster):
+        async def execute(self, job: Job) -> JobResult:
+            await super().execute(job)
+            words = "graders/sum.h:3:1: error: 'nonsense' does not name a type\nFailed to compile sum\n"
+            if not by_itself and not contents(job)["graders/sum.cpp"]:
+                words = "/tmp/a.o: undefined reference to `sum'\ncollect2: error: ld returned 1 exit status\n"
+            failed = Stage(stderr=words, code=1)
+            return JobResult(run=failed, compile=failed)
+
+    server = Server("cms_ioi")
+    if by_itself:
+        with pytest.raises(JudgeFailure, match=r"grader does not compile on the server: .*'nonsense'"):
+            await judged(server, tmp_path)
+    else:
+        assert not (await judged(server, tmp_path)).compiles
+    assert [bool(contents(job)["graders/sum.cpp"]) for job in server.jobs] == [True, False]
+
+
 async def test_a_classic_job_holds_one_source(tmp_path: Path) -> None:
     several = submission(files=(NamedBlob(name="b.cpp", content=Blob.of("")),))
     cluster = Cluster(*CMS)
