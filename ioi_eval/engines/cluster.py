@@ -16,7 +16,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from ioi_eval.engines.contract import Change, JobsWait, OnServer, Profile, ServerChanged, ignore
+from ioi_eval.engines.contract import Change, Check, JobsWait, OnServer, Profile, ServerChanged, ignore
 from ioi_eval.model.doing import at
 from ioi_eval.model.errors import (
     AttemptsUsedUp,
@@ -26,6 +26,7 @@ from ioi_eval.model.errors import (
     EngineUnavailable,
     InputError,
     JobRejected,
+    MachineAtFault,
     ServerReplaced,
     ToolchainGone,
 )
@@ -52,6 +53,7 @@ class Endpoint:
         self.state = State.HEALTHY
         self.busy = 0  # jobs of ours under way
         self.faults = 0  # in a row
+        self.useless = 0  # two for each job that its machine failed lately, less one for each that it did
         self.rests = 0  # since it was last well
         self.trials = 0  # that it failed since then
         self.errors = 0  # in all
@@ -358,6 +360,13 @@ class LateAnswer(NoAnswer):
     """No answer came in time; the server may be alive."""
 
 
+class Refused(Exception):
+    """The check of an answer refused it."""
+
+    def __init__(self, error: EngineError) -> None:
+        self.error = error
+
+
 class MemberLeftOut(EngineError):
     """An endpoint can be reached, and gets no jobs for what it is."""
 
@@ -438,8 +447,12 @@ class Members(ABC, Generic[E]):
 
     # --- jobs ----------------------------------------------------------------------------------------
 
-    async def execute(self, job: Any, prefer: E | None = None) -> Any:
-        """Return the answer of a good endpoint, if possible of the preferred one. Raises AttemptsUsedUp."""
+    async def execute(self, job: Any, prefer: E | None = None, check: Check | None = None) -> Any:
+        """Return the answer of a good endpoint, if possible of the preferred one. Raises AttemptsUsedUp.
+
+        `check` returns what an answer means. An endpoint whose answer it refuses has failed the job; if all
+        have, the error of `check` is raised.
+        """
         tries = Tries[E](self._attempts, self._waits)
         fits = partial(self._fits, job)
         while True:
@@ -455,7 +468,12 @@ class Members(ABC, Generic[E]):
                 raise AttemptsUsedUp(f"{error}{out}{tries.last_words()}") from error
             try:
                 with at(endpoint.url):
-                    return await self.answer(endpoint, job, tries)
+                    return await self.answer(endpoint, job, tries, check)
+            except Refused as refused:
+                tries.failed(endpoint, refused.error)
+                others = any(each not in tries.tried for each in filter(fits, self.pool.usable))
+                if tries.left <= 0 or not others:
+                    raise tries.named(refused.error) from refused.error
             except SERVERS_FAULT as error:
                 tries.failed(endpoint, error)
                 tries.check(error)
@@ -477,7 +495,7 @@ class Members(ABC, Generic[E]):
             return True
         return not any(self.fits(endpoint, job) for endpoint in self.endpoints.values())
 
-    async def answer(self, endpoint: E, job: Any, tries: Tries[E]) -> Any:
+    async def answer(self, endpoint: E, job: Any, tries: Tries[E], check: Check | None = None) -> Any:
         """Send once. How it went is noted before the slot is anybody else's."""
         result: Any = None
         refusal: JobRejected | None = None
@@ -488,9 +506,19 @@ class Members(ABC, Generic[E]):
         except EngineError as error:
             self.failed(endpoint, error)
             raise
+        if check is not None and refusal is None:
+            try:
+                result = await check(result)
+            except EngineError as error:
+                # A job that fails everywhere tells nothing about this one.
+                endpoint.useless += 2
+                others = (each for each in self.pool.usable if each is not endpoint)
+                self.failed(endpoint, error, alone=any(not each.useless for each in others))
+                raise Refused(error) from error
+            endpoint.useless = max(0, endpoint.useless - 1)
         endpoint.faults, endpoint.heard = 0, now()
         if endpoint.state is State.TRIAL:
-            endpoint.rests = 0
+            endpoint.rests = endpoint.rests if endpoint.useless else 0
             self.pool.update(endpoint, State.HEALTHY)
             endpoint.trouble = None
             self.pool.changed(endpoint.url, Change.BACK, endpoint.news)
@@ -499,13 +527,19 @@ class Members(ABC, Generic[E]):
             raise refusal
         return result
 
-    def failed(self, endpoint: E, error: EngineError) -> None:
+    def failed(self, endpoint: E, error: EngineError, *, alone: bool | None = None) -> None:
+        """Note a failed job, after some of which an endpoint rests.
+
+        `alone`: for one whose answer was of no use, whether others give answers of use.
+        """
         endpoint.faults += 1
         endpoint.errors += 1
         endpoint.trials += endpoint.state is State.TRIAL
         endpoint.why = str(error)
         certain = endpoint.state is State.TRIAL or isinstance(error, NoAnswer | ServerReplaced)
-        if endpoint.usable and (certain or (endpoint.faults >= _FAULTS and not self.anew)):
+        many = endpoint.faults >= _FAULTS if alone is None else alone and endpoint.useless >= 2 * _FAULTS
+        many = many and not self.anew
+        if endpoint.usable and (certain or many):
             self.let_rest(endpoint, _trouble(error), str(error))
 
     def let_rest(self, endpoint: E, trouble: Change, reason: str) -> None:
@@ -725,6 +759,15 @@ class Tries(Generic[E]):
             raise AttemptsUsedUp(
                 f"{len(self.tried)} attempts failed, on {where}{self.last_words()}"
             ) from error
+
+    def named(self, error: EngineError) -> EngineError:
+        """Return the error of a job that servers executed and failed, with their names."""
+        where = _some(dict.fromkeys(endpoint.url for endpoint in self.tried))
+        if isinstance(error, MachineAtFault):
+            return MachineAtFault(error.reason, error.answer, where)
+        if len(self.tried) == 1:
+            return error
+        return AttemptsUsedUp(f"{len(self.tried)} attempts failed, on {where}{self.last_words()}")
 
     def to_avoid(self, fitting: Collection[E]) -> list[E]:
         """Return all that were tried, while there are others; then the last, unless it is the only one."""

@@ -343,8 +343,11 @@ class Engine(_Opened, Protocol):
 class Executor(Protocol):
     """An engine on a transport, which executes jobs of the judge's own, too: classic ones."""
 
-    async def execute(self, job: Job, *, attempts: int, phase: str) -> JobResult:
-        """Execute a job until all its stages had a sound box. JudgeFailure where there is none to be had."""
+    async def execute(self, job: Job, *, attempts: int, phase: str, check: Check | None = None) -> JobResult:
+        """Execute a job until all its stages had a sound box. JudgeFailure where there is none to be had.
+
+        `check` returns the result, or raises MachineAtFault: then it is returned if no server has another.
+        """
         ...
 
 
@@ -361,6 +364,19 @@ class Transport(_Opened, Protocol):
     """
 
     async def execute(self, job: Job) -> JobResult: ...
+
+
+Check = Callable[[JobResult], Awaitable[Any]]
+"""Returns what an answer means. Raises an EngineError for one that shows that its server failed the job."""
+
+
+@runtime_checkable
+class CheckingTransport(Transport, Protocol):
+    """A transport on several servers. A job whose answer shows a server's fault goes to another one."""
+
+    async def execute_checked(self, job: Job, check: Check) -> Any:
+        """Return what `check` returns. Raises its error if no server gave an answer of use."""
+        ...
 
 
 @runtime_checkable

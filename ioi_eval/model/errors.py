@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 
 class IoiEvalError(Exception):
@@ -159,6 +160,17 @@ class ServerReplaced(EngineError):
 
 class ToolchainGone(EngineError):
     """No server has the compiler or interpreter any more that a job was made for. Make another job."""
+
+
+class MachineAtFault(EngineError):
+    """A job was executed, and its answer shows that the machine failed it.
+
+    `answer` is what came of it, `where` names the machines.
+    """
+
+    def __init__(self, reason: str, answer: Any, where: str = "") -> None:
+        self.reason, self.answer, self.where = reason, answer, where
+        super().__init__(f"{reason} (on {where})" if where else reason)
 
 
 class BrokenReply(EngineError):

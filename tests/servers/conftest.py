@@ -94,6 +94,15 @@ class Spare:
         into = ["nsenter", "--mount", f"--target={self.pid}"]
         subprocess.run([*into, "mount", "-o", f"remount,size={room}", _BOXES], check=True, timeout=_SECONDS)
 
+    def fill(self, left: int) -> None:
+        """Leave so many bytes on the disk of its boxes, also of what jobs under way give back."""
+        into = ["nsenter", "--mount", f"--target={self.pid}"]
+        file = f"{_BOXES}/full"
+        fill = (
+            f"for i in 1 2 3 4 5 6; do cat /dev/zero >> {file}; truncate -s -{left} {file}; sleep 0.5; done"
+        )
+        subprocess.run([*into, "sh", "-c", fill], timeout=_SECONDS)
+
     @property
     def pid(self) -> int:
         return int((self.folder / f"pid-{self.port}").read_text())

@@ -111,6 +111,26 @@ def test_a_full_disk_is_nobodys_score(desk: Any, programs: Mapping[str, str], sp
     check_points(desk.folder / "there", programs)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server a small disk")
+@pytest.mark.parametrize("left", [0, 1 << 20, 2_500_000], ids=["boxes", "unpacked", "compiled"])
+def test_server_whose_disk_fills_up_rests_and_every_row_is_judged(
+    desk: Any, real: dict[str, str], spare: Any, left: int
+) -> None:
+    programs = written(4 * NUMBER)
+    spare.start("48m")
+    words = [word for word in desk.words(programs, spare.url, real["raised"]) if word != "--quiet"]
+    run = desk.cli.start(*words)
+    until(lambda: has_rows(desk.folder, 1), run)
+    spare.fill(left)
+    code, said = finish(run)
+    assert code == 0, said
+    check_points(desk.folder / "there", programs)
+    known = json.loads((desk.folder / "there" / "progress.json").read_text())["standings"]
+    (full,) = (each for each in known if each["url"] == spare.url)
+    assert "No space left on device" in full["why"] or "HTTP 500" in full["why"], (known, said)
+    assert full["errors"] <= 2 * NUMBER, "it rests, and does not fail every job"
+
+
 _OTHER = """#!/bin/sh
 case "$*" in *-dumpfullversion*) echo 99.1.0; exit ;; esac
 exec /usr/bin/g++ "$@"

@@ -19,6 +19,7 @@ from ioi_eval.engines.contract import (
     ArtifactsLost,
     Batch,
     Built,
+    Check,
     LocalTransport,
     Profile,
     Recipe,
@@ -135,8 +136,8 @@ class JobEngine:
         async with self._lock.hold():
             return await self.builds.build(recipe)
 
-    async def execute(self, job: Job, *, attempts: int, phase: str) -> JobResult:
-        return await execute(self.transport, job, attempts=attempts, phase=phase)
+    async def execute(self, job: Job, *, attempts: int, phase: str, check: Check | None = None) -> JobResult:
+        return await execute(self.transport, job, attempts=attempts, phase=phase, check=check)
 
     async def judge(self, batch: Batch) -> Answers:
         """As many tests as one job takes.

@@ -20,6 +20,7 @@ import math
 import shlex
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -47,15 +48,15 @@ from ioi_eval.engines.jobs.run import (
     WHICH,
     JobTests,
     Made,
-    execute,
+    execute_checked,
+    fault_of,
     interpreters,
     path_of,
     persist,
     program_room,
     run_job,
-    sound,
 )
-from ioi_eval.model.errors import BrokenReply, JudgeFailure
+from ioi_eval.model.errors import BrokenReply, JudgeFailure, MachineAtFault
 from ioi_eval.model.job import (
     Ahead,
     Ended,
@@ -100,14 +101,27 @@ class Parcels:
             job = msgspec.structs.replace(job, stays=recipe.output, ahead=ahead)
         job = await self._packing.shipped(job, job.files[0].name, profile)
 
-        async def once() -> tuple[Made, bytes]:
-            result = sound(await self._transport.execute(job))
+        async def check(result: JobResult) -> tuple[Made, bytes]:
             if len(result.run.stdout) < _SMALL:
-                return _made(recipe, tool, profile, result)
-            return await asyncio.to_thread(_made, recipe, tool, profile, result)
+                answer = _made(recipe, tool, profile, result)
+            else:
+                answer = await asyncio.to_thread(_made, recipe, tool, profile, result)
+            ended = answer[0].ended
+            # What a source runs while it is built may break that machine: only another build tells.
+            if ending(ended, recipe.refusals) is Ending.MACHINE and not recipe.acts:
+                words = " ".join((ended.stderr or ended.stdout).split())[-_SAID:]
+                raise MachineAtFault(f"the compiler cannot build an empty program: {words}", answer)
+            return answer
 
+        made: Made
+        packed: bytes
         try:
-            made, packed = await persist(once, attempts=attempts, phase="compiling")
+            checked = partial(execute_checked, self._transport, job, check)
+            made, packed = await persist(checked, attempts=attempts, phase="compiling")
+        except MachineAtFault as fault:
+            made, packed = fault.answer
+            words = (made.ended.stderr or made.ended.stdout) + f" (on {fault.where})" * bool(fault.where)
+            made = msgspec.structs.replace(made, ended=msgspec.structs.replace(made.ended, stderr=words))
         except TooLarge as failure:
             # A source can make a program that no server lets through: that is no reason to leave it out.
             if recipe.kind != SUBMISSION:
@@ -166,13 +180,27 @@ class Parcels:
 
     async def run(self, job: Job, profile: Profile, *, attempts: int, phase: str) -> Ended:
         job = await self._packing.shipped(job, "run", profile)
-        result = await execute(self._transport, job, attempts=attempts, phase=phase)
-        return Ended.of(result.run)
+
+        async def check(result: JobResult) -> Ended:
+            ended = Ended.of(result.run)
+            if fault := fault_of(ended):
+                raise MachineAtFault(fault, ended)
+            return ended
+
+        try:
+            checked = partial(execute_checked, self._transport, job, check)
+            ended: Ended = await persist(checked, attempts=attempts, phase=phase)
+            return ended
+        except MachineAtFault as fault:
+            words = (fault.answer.words, f"on {fault.where}" if fault.where else "")
+            failed: Ended = msgspec.structs.replace(fault.answer, words="; ".join(filter(None, words)))
+            return failed
 
 
 # --- builds ------------------------------------------------------------------------------------------
 
 
+_SAID = 300  # characters of a compiler's words about an empty program
 _BY_LIMITS = frozenset({Ending.CUT_SHORT, Ending.STOPPED})
 
 

@@ -16,7 +16,17 @@ import msgspec
 import stamina
 
 from ioi_eval.engines import Transport
-from ioi_eval.engines.contract import Answers, ArtifactsLost, Batch, Profile, Program, Recipe, least
+from ioi_eval.engines.contract import (
+    Answers,
+    ArtifactsLost,
+    Batch,
+    Check,
+    CheckingTransport,
+    Profile,
+    Program,
+    Recipe,
+    least,
+)
 from ioi_eval.engines.jobs.piston_api import BODY, limit_in
 from ioi_eval.model.errors import (
     BrokenReply,
@@ -25,6 +35,7 @@ from ioi_eval.model.errors import (
     EngineUnavailable,
     JobTooLarge,
     JudgeFailure,
+    MachineAtFault,
     ToolchainGone,
 )
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus, Stands, Toolchain
@@ -221,7 +232,8 @@ def read_answers(batch: Batch, chosen: JobTests, ended: Ended) -> Answers:
         raise JudgeFailure(str(error), phase="reading verdict lines") from error
     for line in reported:
         if line.fatal is not None:
-            raise JudgeFailure(line.fatal, phase=f"judging problem {batch.problem.id}")
+            where = f" ({ended.words})" if ended.words else ""
+            raise JudgeFailure(line.fatal + where, phase=f"judging problem {batch.problem.id}")
         if line.start is not None:
             confinement = line.start.confinement
         if line.test is not None and line.test not in chosen.tests:
@@ -231,6 +243,17 @@ def read_answers(batch: Batch, chosen: JobTests, ended: Ended) -> Answers:
         if line.test is not None and not line.skipped:
             lines[chosen.tests[line.test].test.name] = line
     return Answers(lines=lines, confinement=confinement)
+
+
+def fault_of(ended: Ended) -> str:
+    """Return how a job failed that neither a limit nor a signal ended: its script or the proctor says so."""
+    if ended.code == 0 or ended.killed or ended.signal:
+        return ""
+    fatal = _FATAL.search(ended.stdout)
+    return str(msgspec.json.decode(fatal[1])) if fatal else without_lines(ended)
+
+
+_FATAL = re.compile(r'"fatal":("(?:[^"\\]|\\.)*")')
 
 
 def without_lines(ended: Ended) -> str:
@@ -520,9 +543,29 @@ _FIRST_WAIT = 0.2  # seconds
 T = TypeVar("T")
 
 
-async def execute(engine: Transport, job: Job, *, attempts: int, phase: str) -> JobResult:
-    """The result of a job whose stages all had a sound box. JudgeFailure where there is none to be had."""
-    return await persist(partial(engine.execute, job), sound, attempts=attempts, phase=phase)
+async def execute(
+    engine: Transport, job: Job, *, attempts: int, phase: str, check: Check | None = None
+) -> JobResult:
+    """Return the result of a job whose stages all had a sound box. JudgeFailure if there is none to be had.
+
+    `check` returns the result, or raises MachineAtFault: that result is returned if no server has another.
+    """
+    if check is None:
+        return await persist(partial(engine.execute, job), sound, attempts=attempts, phase=phase)
+    try:
+        checked = partial(execute_checked, engine, job, check)
+        result: JobResult = await persist(checked, attempts=attempts, phase=phase)
+        return result
+    except MachineAtFault as error:
+        answer: JobResult = error.answer
+        return answer
+
+
+async def execute_checked(engine: Transport, job: Job, check: Check) -> Any:
+    """Return what `check` makes of a sound result: of another server's if it refuses the first."""
+    if isinstance(engine, CheckingTransport):
+        return await engine.execute_checked(job, check)
+    return await check(sound(await engine.execute(job)))
 
 
 async def persist(
@@ -549,8 +592,8 @@ async def persist(
             variable += f", on a worker {option}"
         remedy = BODY_REMEDY if error.limit == BODY else variable
         raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=remedy) from error
-    except (ToolchainGone, ArtifactsLost):
-        raise  # the caller makes another job
+    except (ToolchainGone, ArtifactsLost, MachineAtFault):
+        raise  # the caller makes another job, or knows what to do with the answer
     except EngineError as error:
         raise JudgeFailure(f"{type(error).__name__}: {error}", phase=phase) from error
     raise AssertionError("stamina either returns a result or raises")

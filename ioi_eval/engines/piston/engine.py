@@ -14,6 +14,7 @@ from functools import partial
 from http import HTTPStatus
 from secrets import token_hex
 from time import monotonic
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -26,6 +27,7 @@ from ioi_eval.engines.cluster import (
     MemberLeftOut,
     Members,
     NoAnswer,
+    Refused,
     Tries,
     Waits,
     now,
@@ -35,6 +37,7 @@ from ioi_eval.engines.contract import (
     OWN,
     ArtifactsLost,
     Change,
+    Check,
     Far,
     OnServer,
     Profile,
@@ -471,10 +474,16 @@ class PistonEngine(ClusterEngine["_Servers"]):
         )
 
     async def execute(self, job: Job) -> JobResult:
+        result: JobResult = await self._executed(job, None)
+        return result
+
+    async def execute_checked(self, job: Job, check: Check) -> Any:
+        return await self._executed(job, check)
+
+    async def _executed(self, job: Job, check: Check | None) -> Any:
         running = self._entered()
         where = (file.content.at for file in job.files if isinstance(file.content, Staying))
-        result: JobResult = await running.execute(job, running.endpoints.get(next(where, "")))
-        return result
+        return await running.execute(job, running.endpoints.get(next(where, "")), check)
 
     async def _open(self, opening: AsyncExitStack) -> _Servers:
         wire = Wire(token=self._token, connect=self._patience.connect)
@@ -629,15 +638,16 @@ class _Servers(Members[HttpEndpoint]):
         known = job.runtime in self.profile.runtimes  # else a server refuses it, with reason
         return not known or bool(endpoint.runtime_of(job))
 
-    async def answer(self, endpoint: HttpEndpoint, job: Job, tries: Tries[HttpEndpoint]) -> JobResult:
+    async def answer(
+        self, endpoint: HttpEndpoint, job: Job, tries: Tries[HttpEndpoint], check: Check | None = None
+    ) -> Any:
         """Return the first good answer: of this server, or of one that was asked beside it."""
-        sending = _Sending(endpoint, job, tries)
+        sending = _Sending(endpoint, job, tries, check)
         self._sendings[sending] = None
         try:
             try:
                 async with sending.alone:
-                    result: JobResult = await super().answer(endpoint, job, tries)
-                    return result
+                    return await super().answer(endpoint, job, tries, check)
             finally:
                 del self._sendings[sending]
         except TimeoutError:
@@ -646,7 +656,7 @@ class _Servers(Members[HttpEndpoint]):
                 self.failed(endpoint, LateAnswer(late))
             assert sending.answer is not None, "only an answer ends it before its time"
             return sending.answer
-        except SERVERS_FAULT:
+        except (*SERVERS_FAULT, Refused):
             if sending.beside is not None:
                 await asyncio.wait([sending.beside])
             if sending.answer is not None:
@@ -686,9 +696,9 @@ class _Servers(Members[HttpEndpoint]):
 
     async def _beside(self, sending: _Sending, other: HttpEndpoint) -> None:
         try:
-            sending.answer = await super().answer(other, sending.job, sending.tries)
-        except EngineError as error:
-            sending.tries.failed(other, error)
+            sending.answer = await super().answer(other, sending.job, sending.tries, sending.check)
+        except (EngineError, Refused) as error:
+            sending.tries.failed(other, error.error if isinstance(error, Refused) else error)
             sending.beside = None  # another one may be asked
         else:
             if sending in self._sendings:
@@ -735,10 +745,11 @@ class _Sending:
     endpoint: HttpEndpoint
     job: Job
     tries: Tries[HttpEndpoint]
+    check: Check | None
     began: float = field(default_factory=now)
     alone: asyncio.Timeout = field(default_factory=partial(asyncio.timeout, None))  # until the other answers
     beside: asyncio.Task[None] | None = None
-    answer: JobResult | None = None
+    answer: Any = None
 
     def is_late(self, patience: Patience) -> bool:
         """Return True for a job alone on a server that is out, or that exceeds all limits of the job."""

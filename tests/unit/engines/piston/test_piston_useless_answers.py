@@ -1,0 +1,128 @@
+"""Servers that execute jobs and fail them: with a full disk, or without a tool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aiohttp import web
+from piston_loopback import QUICK, Loopback, endpoints_of, engine_on, fine, in_turn, job, told
+from support.servers import Patience
+from support.waits import until
+
+from ioi_eval.engines.cluster import State
+from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
+from ioi_eval.engines.jobs.run import execute
+from ioi_eval.errors import AttemptsUsedUp, BrokenReply
+from ioi_eval.model.errors import MachineAtFault
+from ioi_eval.models import Job, JobResult, Stage
+
+pytestmark = pytest.mark.once
+
+LONG_REST = Patience(
+    **{name: getattr(QUICK, name) for name in QUICK.__struct_fields__}
+    | {"first_rest": 60.0, "longest_rest": 60.0}
+)
+
+
+async def full_disk(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    return told(JobResult(run=Stage(stderr="No space left on device", code=92)))
+
+
+async def check(result: JobResult) -> str:
+    if result.run.code:
+        raise MachineAtFault(result.run.stderr, result)
+    return result.run.stdout
+
+
+async def test_job_that_a_server_fails_is_done_by_another_and_the_server_rests() -> None:
+    async with Loopback(full_disk) as full, Loopback() as good:
+        heard: list[ServerEvent] = []
+        async with engine_on(full, good, patience=LONG_REST) as engine:
+            engine.tell = heard.append
+            for number in range(12):
+                assert await engine.execute_checked(job(str(number)), check) == str(number)
+            assert len(full.executed) == 3 and endpoints_of(engine)[full.url].state is State.DOWN
+            [event] = heard
+            assert isinstance(event, ServerChanged) and event.change is Change.LOST
+            assert (event.url, event.reason) == (full.url, "No space left on device")
+
+
+async def test_server_that_fails_every_second_job_rests_too() -> None:
+    """Builds fail there, and small jobs do not."""
+    answers = [fine if number % 2 else full_disk for number in range(30)]
+    async with (
+        Loopback(in_turn(*answers)) as full,
+        Loopback() as good,
+        engine_on(full, good, patience=LONG_REST) as engine,
+    ):
+        for number in range(30):
+            assert await engine.execute_checked(job(str(number)), check) == str(number)
+        assert endpoints_of(engine)[full.url].state is State.DOWN and len(full.executed) < 12
+
+
+async def test_server_that_fails_one_job_of_many_does_not_rest() -> None:
+    answers = [full_disk if number % 4 == 0 else fine for number in range(40)]
+    async with (
+        Loopback(in_turn(*answers)) as one,
+        Loopback() as good,
+        engine_on(one, good, patience=LONG_REST) as engine,
+    ):
+        for number in range(40):
+            await engine.execute_checked(job(str(number)), check)
+        assert endpoints_of(engine)[one.url].state is State.HEALTHY
+
+
+async def test_job_that_every_server_fails_is_asked_of_each_once_and_none_rests() -> None:
+    """It tells nothing about them, and their other jobs go on. The error names them."""
+    async with (
+        Loopback(full_disk) as a,
+        Loopback(full_disk) as b,
+        engine_on(a, b, patience=LONG_REST) as engine,
+    ):
+        for _ in range(5):
+            with pytest.raises(
+                MachineAtFault, match=r"^No space left on device \(on http:.*, http:.*\)$"
+            ) as found:
+                await engine.execute_checked(job(), check)
+            assert found.value.answer.run.code == 92
+        assert len(a.executed) == len(b.executed) == 5
+        assert {each.state for each in engine.endpoints} == {State.HEALTHY}
+        result = await execute(engine, job(), attempts=4, phase="judging", check=check)
+        assert result.run.code == 92, "who can make something of the answer gets it"
+
+
+async def test_reply_that_is_cut_off_is_the_servers_fault_too() -> None:
+    async def whole(result: JobResult) -> str:
+        if result.run.code:
+            raise BrokenReply("a build job handed over nothing whole")
+        return result.run.stdout
+
+    async with (
+        Loopback(full_disk) as full,
+        Loopback() as good,
+        engine_on(full, good) as engine,
+    ):
+        assert await engine.execute_checked(job("1"), whole) == "1"
+        assert await engine.execute_checked(job("2"), whole) == "2"
+        good.answer = full_disk
+        with pytest.raises(
+            AttemptsUsedUp, match=r"2 attempts failed, on http.*, the last one: .* nothing whole"
+        ):
+            await engine.execute_checked(job("3"), whole)
+
+
+async def test_server_on_trial_rests_again_after_one_useless_answer() -> None:
+    async with Loopback(full_disk) as full, Loopback() as good, engine_on(full, good) as engine:
+        for number in range(6):
+            await engine.execute_checked(job(str(number)), check)
+        endpoint: Any = endpoints_of(engine)[full.url]
+        await until(lambda: endpoint.state is State.TRIAL)
+        before = len(full.executed)
+        while len(full.executed) == before:
+            await engine.execute_checked(job(), check)
+        assert endpoint.state is State.DOWN
+        full.answer = fine
+        await until(lambda: endpoint.state is State.TRIAL)
+        while endpoint.state is not State.HEALTHY:
+            await engine.execute_checked(job(), check)
