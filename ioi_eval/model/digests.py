@@ -46,6 +46,7 @@ _YOUNGER = (
     "whole_only",
     "limits",
     "decides",
+    "time_resolution",
 )
 
 

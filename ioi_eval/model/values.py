@@ -318,6 +318,9 @@ class Problem(Value):
     options: TaskOptions = TaskOptions()
     limits: Limits = Limits()
     time_from_solutions: float | None = None  # cpu_time is to be measured: slowest accepted times this
+    time_resolution: float | None = (
+        None  # seconds: a measured cpu_time is a multiple; `None`: the nearest 1 s
+    )
     # Those of `included` that start processes: options.forks is to be measured.
     forks_by: tuple[str, ...] = ()
     grader_files: tuple[NamedBlob, ...] = ()  # names as in the package: graders/grader.cpp, graders/<id>.h

@@ -71,6 +71,8 @@ _VERSIONS = frozenset({"legacy", "legacy-icpc"})
 _NEW_VERSIONS = frozenset({"2023-07", "2023-07-draft", "2025-09", "2025-09-draft"})
 _USUAL_MEMORY, _USUAL_OUTPUT, _USUAL_MULTIPLIER = 2048, 8, 5.0  # MiB, MiB, times: the format's own
 _NEW_MULTIPLIER = 2.0  # in younger versions
+_RESOLUTION = "time_resolution"
+_TIMER = 0.001  # seconds: a smaller difference between times is rounding
 _HUGE = 1 << 64  # nobody calls a problem by a number beyond
 _DOMJUDGE = "domjudge-problem.ini"
 _MOST_PASSES = 1000
@@ -162,6 +164,7 @@ class Kattis(DeclaredFormat):
             included=included,
             forks_by=tuple(file.name for file in included if _starts(file) & _FORKS),
             time_from_solutions=None if time is not None else _multiplier(header, faults, new=new),
+            time_resolution=limits.number(_RESOLUTION, 1.0, above=0) if time is None and new else None,
             checker=_checker(header, validation, flags, program, scores.full, validators),
             manager=program.as_manager(CheckerKind.ICPC, full=scores.full, limits=validators)
             if validation.interactive and program is not None
@@ -342,15 +345,30 @@ def _validation(folder: Path, header: Fields, *, scoring: bool, new: bool) -> Va
 # --- constants, whose values stand for their names in a package's texts -------------------------------
 
 
-_CONSTANT = re.compile(rb"\{\{(\w+)\}\}|\\constant\{(\w+)\}", re.ASCII)  # the second in statements with TeX
+# `{{name}}` or `{{name.variant}}`; in statements with TeX also `\constant{name}`.
+_CONSTANT = re.compile(rb"\{\{([\w.-]+)\}\}|\\constant\{([\w.-]+)\}", re.ASCII)
+_VALUE = "value"  # the key of a constant that has variants, as `latex`
 
 
 class Constants:
+    """The values of a package by the names that stand for them: `name`, or `name.variant`."""
+
     def __init__(self, fields: Fields) -> None:
+        self._values = dict[bytes, bytes]()
         for name, value in fields.values.items():
-            if isinstance(value, bool) or not isinstance(value, int | float | str):
-                fields.fault(name, f"{shown(value)} is neither a number nor a text", "Correct it in the file")
-        self._values = {name.encode(): str(value).encode() for name, value in fields.values.items()}
+            if not isinstance(value, dict):
+                self._add(name, fields, name, value)
+                continue
+            inner = fields.inner(name)
+            if not inner.has(_VALUE):
+                inner.lacking(_VALUE, "the number or the text that stands for the name alone")
+            for variant, own in value.items():
+                self._add(name if variant == _VALUE else f"{name}.{variant}", inner, variant, own)
+
+    def _add(self, name: str, fields: Fields, field: str, value: Any) -> None:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            fields.fault(field, f"{shown(value)} is neither a number nor a text", "Correct it in the file")
+        self._values[name.encode()] = str(value).encode()
 
     def fill(self, content: bytes) -> bytes:
         """Return a text with values in the places of the names that are known."""
@@ -393,7 +411,12 @@ def _time_limit(folder: Path, header: Fields, faults: Faults) -> float | None:
     """Return the time limit of problem.yaml, .timelimit or domjudge-problem.ini; None where none has one."""
     limits = header.inner("limits")
     if limits.values.get("time_limit") is not None:
-        return time_limit(limits) or None
+        seconds = time_limit(limits)
+        resolution = limits.number(_RESOLUTION, above=0) if limits.has(_RESOLUTION) else 0
+        if resolution and abs(seconds - round(seconds / resolution) * resolution) > _TIMER:
+            words = f"{seconds:g} s is not a multiple of {limits.place(_RESOLUTION)}, {resolution:g} s"
+            faults.note(f"{limits.place('time_limit')}: {words}. The judge uses {seconds:g} s", Kattis.header)
+        return seconds or None
     for file, read in ((".timelimit", str.strip), (_DOMJUDGE, _of_ini)):
         path = folder / file
         if path.is_file() and (text := read(path.read_text(encoding="utf-8-sig", errors="replace"))):

@@ -18,6 +18,7 @@ but a compilation error: it says nothing of what its author had in mind.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -27,6 +28,7 @@ from ioi_eval.model.values import Grading, Problem, Solution, Submission, TestRe
 from ioi_eval.rules.grading import Ungraded, grade
 
 _ACCEPTED_GROUP = "ac"
+_ROUNDING = 1e-9  # parts of a time resolution that arithmetic may add
 _RIGHT = frozenset({"correct", "model_solution", "accepted"})
 _PASSED = frozenset({Verdict.AC, Verdict.PA})
 # The ICPC's format has no status for memory, nor for output: problemtools ends a program that exceeds these.
@@ -213,9 +215,19 @@ def right_solution(problem: Problem) -> Solution | None:
     return next((each for each in right if each.code), None)
 
 
-def measured_limit(slowest: float, multiplier: float) -> float:
-    """The time limit of a package that leaves it to its accepted solutions: whole seconds, at least one."""
-    return max(1.0, float(int(slowest * multiplier + 0.5)))
+def measured_limit(slowest: float, multiplier: float, resolution: float | None = None) -> float:
+    """Return the time limit, in seconds, of a package that leaves it to its accepted solutions.
+
+    Args:
+        slowest: the time that the slowest accepted solution takes.
+        multiplier: the package's factor for that time.
+        resolution: the limit is the least multiple of it that is long enough. `None` means the nearest whole
+            second, and at least one.
+    """
+    seconds = slowest * multiplier
+    if resolution is None:
+        return max(1.0, float(int(seconds + 0.5)))
+    return round(max(1, math.ceil(seconds / resolution - _ROUNDING)) * resolution, 9)
 
 
 # --- solutions of known worth ------------------------------------------------------------------------

@@ -130,7 +130,9 @@ class TimeLimits:
             problem=problem.id,
             processes=processes,
             forks_by=problem.forks_by,
-            cpu_time=measured_limit(slowest, multiplier) if is_timed(problem) else own,
+            cpu_time=measured_limit(slowest, multiplier, problem.time_resolution)
+            if is_timed(problem)
+            else own,
             slowest=slowest,
             solution=solution_name,
             test=test,

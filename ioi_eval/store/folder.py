@@ -388,6 +388,7 @@ def identity(problem: Problem) -> str:
         problem.id,
         problem.year,
         problem.time_from_solutions,
+        problem.time_resolution,
         *(
             [[problem.forks_by, [file.content.sha256 for file in problem.included]]]
             if problem.forks_by

@@ -352,6 +352,65 @@ def test_constants_stand_for_their_names(tmp_path: Path) -> None:
     assert error.field == "constants.most"
 
 
+def test_constant_with_variants_stands_for_each_of_them(tmp_path: Path) -> None:
+    files = {
+        "include/cpp/limits.h": "#define MOST {{most}} // {{most.short}} {{most.other}} {{plain.latex}}\n",
+        "statement/problem.en.tex": "$n \\le \\constant{most.latex}$, \\constant{most}\n",
+    }
+    header = HEADER + "constants: {most: {value: 1000, latex: '10^3', short: 1e-3}, plain: 2}\n"
+    problem = sound(write(tmp_path / "p", files, header=header))
+    texts = [problem.statement, *(file.content for file in problem.included)]
+    assert [text.read().decode() for text in texts if text] == [
+        "$n \\le 10^3$, 1000\n",
+        "#define MOST 1000 // 1e-3 {{most.other}} {{plain.latex}}\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("constants", "field", "words"),
+    [
+        ("{most: {latex: x}}", "constants.most.value", "missing. Add it: the number or the text"),
+        ("{most: {value: 1, latex: [x]}}", "constants.most.latex", "neither a number nor a text"),
+        ("{most: {value: true}}", "constants.most.value", "neither a number nor a text"),
+    ],
+)
+def test_constant_without_a_value_is_refused(tmp_path: Path, constants: str, field: str, words: str) -> None:
+    error = only_error(write(tmp_path / "p", header=HEADER + f"constants: {constants}\n"))
+    assert error.field == field
+    assert words in str(error)
+
+
+@pytest.mark.parametrize(
+    ("limits", "limit", "noted"),
+    [
+        ("time_limit: 1.5, time_resolution: 1", 1.5, True),
+        ("time_limit: 1.5", 1.5, False),
+        ("time_limit: 0.3, time_resolution: 0.1", 0.3, False),
+        ("time_limit: 2, time_resolution: 0.5", 2, False),
+    ],
+)
+def test_time_limit_that_is_no_multiple_of_its_resolution_is_noted(
+    tmp_path: Path, limits: str, limit: float, noted: bool
+) -> None:
+    header = HEADER.replace("time_limit: 3", limits)
+    folder = write(tmp_path / "p", header=header)
+    problem = sound(folder)
+    assert (problem.limits.cpu_time, problem.time_resolution) == (limit, None)
+    assert (
+        any("1.5 s is not a multiple of limits.time_resolution" in note for note in read(folder).notes)
+        == noted
+    )
+
+
+@pytest.mark.parametrize(("said", "resolution"), [("", 1), (", time_resolution: 0.1", 0.1)])
+def test_measured_time_limit_has_the_resolution_of_the_package(
+    tmp_path: Path, said: str, resolution: float
+) -> None:
+    header = HEADER.replace("time_limit: 3, memory: 256", "memory: 256" + said)
+    problem = sound(write(tmp_path / "p", {".timelimit": None}, header=header))
+    assert (problem.time_from_solutions, problem.time_resolution) == (2, resolution)
+
+
 @pytest.mark.parametrize(("said", "factor"), [("", 2), ("  time_multipliers: {ac_to_time_limit: 3}\n", 3)])
 def test_a_time_limit_that_solutions_set(tmp_path: Path, said: str, factor: float) -> None:
     header = f"problem_format_version: 2023-07-draft\nname: x\nlimits:\n  memory: 256\n{said}"

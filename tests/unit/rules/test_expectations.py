@@ -171,3 +171,20 @@ def test_the_worst_test_of_a_scope_decides() -> None:
 @pytest.mark.parametrize(("slowest", "limit"), [(0.01, 1.0), (0.29, 1.0), (0.31, 2.0), (1.0, 5.0)])
 def test_a_measured_limit_is_whole_seconds(slowest: float, limit: float) -> None:
     assert measured_limit(slowest, 5) == limit
+
+
+@pytest.mark.parametrize(
+    ("slowest", "resolution", "limit"),
+    [
+        (0.55, 1.0, 2.0),
+        (0.5, 1.0, 1.0),
+        (0.55, 0.5, 1.5),
+        (0.15, 0.1, 0.3),
+        (0.0, 0.1, 0.1),
+        (0.61, 0.25, 1.25),
+    ],
+)
+def test_a_measured_limit_is_the_least_multiple_of_a_resolution(
+    slowest: float, resolution: float, limit: float
+) -> None:
+    assert measured_limit(slowest, 2, resolution) == limit
