@@ -5,7 +5,7 @@ the kinds or an object with `kind` and any of `arguments`, `case_sensitive`, `sp
 `relative`, `full`; `manager`, how a manager or an interactor says what the submission is worth (cms, testlib,
 icpc). `score_type` and `threshold` stand in it or in a subtask's file, where `testcases` may be a list of
 names, a regular expression or a count; without subtasks' files `score_type_parameters` lists groups as
-[points, tests] or [points, tests, threshold], or is what each test of a Sum is worth.
+[points, tests], [points, tests, threshold] or objects, or is what each test of a Sum is worth.
 """
 
 from __future__ import annotations
@@ -448,6 +448,7 @@ def read_subtasks(
             faults.add("it is no subtask by this name", file, remedy=f"Write it as {path.stem}.json")
         elif (values := read_mapping(folder, file, faults)) is not None:
             fields = Fields(values, file, faults)
+            refuse_misspelt(fields, ("score", "testcases", "score_type", "threshold"))
             groups.append(_group(path.stem, fields, usual, "score", "testcases"))
     if header.has(_PARAMETERS):
         if groups:
@@ -477,7 +478,10 @@ def _note_order(names: Sequence[str], part: str, faults: Faults) -> None:
 
 
 def _from_parameters(header: Fields, usual: Subtask, tests: int, faults: Faults) -> list[_Group]:
-    """Read [[points, tests, threshold], ...]; or a number, the points of each test of a sum."""
+    """Return the groups of [[points, tests, threshold], ...], where an object may stand for a list.
+
+    A number is the points of each test of a sum.
+    """
     value = _parsed(header, _PARAMETERS)
     if usual.score_type is ScoreType.SUM and isinstance(value, int | float):
         parameters = header.under(_PARAMETERS, {"tests": ".*"} if tests else {})
@@ -485,23 +489,38 @@ def _from_parameters(header: Fields, usual: Subtask, tests: int, faults: Faults)
         return [_Group(replace(usual, points=points * tests), parameters, "tests")]
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(row, list) and len(row) in (2, 3) for row in value):
-        header.fault(_PARAMETERS, "not a list of [points, tests]", "Give it as the contest system has it")
+    if not isinstance(value, list) or not all(map(_is_group, value)):
+        words = "neither a list of [points, tests] nor one of objects"
+        header.fault(_PARAMETERS, words, "Give it as the contest system has it")
         return []
-    names = ("points", "tests", "threshold")
-    if usual.score_type is not ScoreType.GROUP_THRESHOLD:  # the third may be a name, which nothing depends on
-        value = [row[:2] if isinstance(row[-1], str) else row for row in value]
-    rows = (dict(zip(names, row, strict=False)) for row in value)
-    return [
-        _group(str(index), header.under(f"{_PARAMETERS}.{index}", row), usual, "points", "tests")
-        for index, row in enumerate(rows, 1)
-    ]
+    return [_of_row(str(index), row, header, usual) for index, row in enumerate(value, 1)]
+
+
+_OF_OBJECTS = ("max_score", "testcases", "threshold", "score_type")
+_SHOWN_ONLY = frozenset({"always_show_testcases", "name", "key"})  # no score depends on them
+
+
+def _is_group(row: Any) -> bool:
+    return isinstance(row, dict) or (isinstance(row, list) and len(row) in (2, 3))
+
+
+def _of_row(name: str, row: dict[str, Any] | list[Any], header: Fields, usual: Subtask) -> _Group:
+    """Return the group that one object or list of `score_type_parameters` describes."""
+    place = f"{_PARAMETERS}.{name}"
+    if isinstance(row, dict):
+        fields = header.under(place, {str(key): value for key, value in row.items() if value is not None})
+        for key in sorted(fields.values.keys() - {*_OF_OBJECTS, *_SHOWN_ONLY}):
+            fields.fault(key, "there is no such key", nearest(key, _OF_OBJECTS))
+        return _group(name, fields, usual, "max_score", "testcases")
+    if usual.score_type is not ScoreType.GROUP_THRESHOLD and isinstance(row[-1], str):
+        row = row[:2]  # the third is a name, which nothing depends on
+    values = dict(zip(("points", "tests", "threshold"), row, strict=False))
+    return _group(name, header.under(place, values), usual, "points", "tests")
 
 
 def _group(name: str, fields: Fields, usual: Subtask, points: str, tests: str) -> _Group:
     if fields.values.get(tests) is None:
         fields.fault(tests, "missing", _MISSING)
-    refuse_misspelt(fields, (points, tests, "score_type", "threshold"))
     subtask = replace(
         usual,
         name=name,

@@ -212,6 +212,32 @@ NO_FILES = {"subtasks/01-small.json": None, "subtasks/02-all.json": None}
             {"score_type": "GroupThreshold", "score_type_parameters": [[100, ["2-01"], 0.25]]},
             [(100, ("2-01",), 0.25)],
         ),
+        (
+            {"score_type_parameters": [{"max_score": 30, "testcases": 1}, {"max_score": 70, "testcases": 1}]},
+            [(30, ("1-01",), 1), (70, ("2-01",), 1)],
+        ),
+        (
+            {
+                "score_type": "GroupMul",
+                "score_type_parameters": '[[30, "1"], {"max_score": 70, "testcases": "2"}]',
+            },
+            [(30, ("1-01",), 1), (70, ("2-01",), 1)],
+        ),
+        (
+            {
+                "score_type": "GroupThreshold",
+                "score_type_parameters": [
+                    {
+                        "max_score": 100,
+                        "testcases": ["2-01"],
+                        "threshold": 0.25,
+                        "always_show_testcases": True,
+                        "name": None,
+                    }
+                ],
+            },
+            [(100, ("2-01",), 0.25)],
+        ),
         ({"score_type": "Sum", "score_type_parameters": 5}, [(10, ("1-01", "2-01"), 1)]),
         ({"score_type": "Sum", "score_type_parameters": "5"}, [(10, ("1-01", "2-01"), 1)]),
     ],
@@ -232,6 +258,14 @@ def test_groups_as_parameters_of_the_score_type(
         ([[1, None]], "score_type_parameters.1.tests"),
         ([["x", "1"]], "score_type_parameters.1.points"),
         ([[1, "1", 0]], "score_type_parameters.1.threshold"),
+        ({"max_score": 1, "testcases": "1"}, "score_type_parameters"),
+        ([{"max_score": 1}], "score_type_parameters.1.testcases"),
+        ([{"testcases": "1"}], "score_type_parameters.1.max_score"),
+        (
+            [[1, "1"], {"max_score": 1, "testcases": "1", "depends_on": [1]}],
+            "score_type_parameters.2.depends_on",
+        ),
+        ([{"max_score": 1, "testcases": "1", "treshold": 0.5}], "score_type_parameters.1.treshold"),
     ],
 )
 def test_parameters_that_are_none(write_package: Write, parameters: Any, field: str) -> None:

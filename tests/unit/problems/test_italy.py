@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from package_files import only_error, read, sound
@@ -109,15 +110,17 @@ def test_without_subtasks_every_test_is_worth_the_same(tmp_path: Path) -> None:
 
 
 def test_a_score_type_of_its_own(tmp_path: Path) -> None:
-    own = {"score_type": "GroupMul", "score_type_parameters": "[[30, 2], [70, '00[2-4]']]"}
+    own: dict[str, Any] = {"score_type": "GroupMul", "score_type_parameters": "[[30, 2], [70, '00[2-4]']]"}
     error = only_error(changed(tmp_path / "mixed", {}, **own))
     assert error.field == "score_type_parameters.2.tests"
-    own["score_type_parameters"] = "[[30, 2], [70, 3]]"
-    problem = sound(changed(tmp_path, {}, **own))
-    assert [(s.points, s.score_type, len(s.tests)) for s in problem.subtasks] == [
-        (30, ScoreType.GROUP_MUL, 2),
-        (70, ScoreType.GROUP_MUL, 3),
-    ]
+    objects = [{"max_score": 30, "testcases": 2}, {"max_score": 70, "testcases": 3}]
+    for number, parameters in enumerate(("[[30, 2], [70, 3]]", objects)):
+        own["score_type_parameters"] = parameters
+        problem = sound(changed(tmp_path / str(number), {}, **own))
+        assert [(s.points, s.score_type, len(s.tests)) for s in problem.subtasks] == [
+            (30, ScoreType.GROUP_MUL, 2),
+            (70, ScoreType.GROUP_MUL, 3),
+        ]
 
 
 def test_half_a_score_type_is_told(tmp_path: Path) -> None:
