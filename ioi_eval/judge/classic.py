@@ -242,7 +242,12 @@ async def judge_one_by_one(
     """Judge a submission with code. JudgeFailure where classic jobs cannot."""
     if submission.files:
         raise JudgeFailure("a classic job holds one source, and this submission has several", remedy=_REMEDY)
-    if problem.included or problem.grader or any(test.arguments for test in problem.tests):
+    if (
+        problem.included
+        or problem.left_out
+        or problem.grader
+        or any(test.arguments for test in problem.tests)
+    ):
         what = "puts files beside submissions, has its own grader, or a test has arguments of its own"
         raise JudgeFailure(f"problem {problem.id} {what}: no classic job has that", remedy=_REMEDY)
     profile = await engine.profile()

@@ -229,8 +229,13 @@ def _is_unit(file: NamedBlob, language: Language) -> bool:
 def linked_grader(problem: Problem, language: Language) -> str:
     """Return the name of the file that a submission is compiled with; empty where it is compiled alone.
 
-    Raise a final JudgeFailure where a package has it for other languages only, InputError where for none.
+    Raises:
+        JudgeFailure: (final) if the package can be used with other languages only.
+        InputError: if the grader is missing in every language.
     """
+    if (why := problem.left_out.get(language.name)) is not None:
+        what = f"problem {problem.id} is not judged in {language.name}: {why}"
+        raise JudgeFailure(what, phase="compiling", final=True)
     if (found := grader_of(problem, language)) is not None:
         return found
     if not language.links_grader:

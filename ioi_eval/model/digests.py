@@ -47,6 +47,7 @@ _YOUNGER = (
     "limits",
     "decides",
     "time_resolution",
+    "left_out",
 )
 
 

@@ -324,6 +324,8 @@ class Problem(Value):
     # Those of `included` that start processes: options.forks is to be measured.
     forks_by: tuple[str, ...] = ()
     grader_files: tuple[NamedBlob, ...] = ()  # names as in the package: graders/grader.cpp, graders/<id>.h
+    # Languages in which submissions are not judged, with the reason: their part of `included` is unusable.
+    left_out: Mapping[str, str] = {}
     included: tuple[NamedBlob, ...] = ()  # beside every submission: `<language>/name`, `default/name`
     checker: Checker = Checker()
     manager: Manager | None = None

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, near, nearest, shown
-from ioi_eval.model.languages import find, of_suffix
+from ioi_eval.model.languages import LANGUAGES, find, of_suffix
 from ioi_eval.model.values import (
     RAW_POINTS,
     Acceptance,
@@ -140,7 +140,6 @@ class Kattis(DeclaredFormat):
         elif validation.custom:
             remedy = "A custom validation needs exactly one validator"
             program = _only_program(folder, _VALIDATORS, remedy, faults)
-        included = tuple(_included(folder, faults))
         tests = tuple(
             replace(test, full=scores.own_full.get(test.name), arguments=() if alike else test.arguments)
             for test in data.all_tests
@@ -161,8 +160,6 @@ class Kattis(DeclaredFormat):
                 output=round(limits.number("output", _USUAL_OUTPUT, above=0) * MIB),
                 cuts_output=domjudge,
             ),
-            included=included,
-            forks_by=tuple(file.name for file in included if _starts(file) & _FORKS),
             time_from_solutions=None if time is not None else _multiplier(header, faults, new=new),
             time_resolution=limits.number(_RESOLUTION, 1.0, above=0) if time is None and new else None,
             checker=_checker(header, validation, flags, program, scores.full, validators),
@@ -183,7 +180,7 @@ class Kattis(DeclaredFormat):
                 )
             ),
         )
-        _check_forks(folder, problem, faults)
+        problem = _with_included(problem, list(_included(folder, faults)), faults)
         return constants.filled(problem, statement_of(folder))
 
     def _validators_limits(self, limits: Fields) -> Limits | None:
@@ -247,8 +244,18 @@ def _check_legacy(header: Fields) -> None:
 _DRIVERS = frozenset({"main.py", "__main__.py", "main.js"})  # of languages that start one source
 
 
-def _included(folder: Path, faults: Faults) -> Iterator[NamedBlob]:
-    """Yield the files in include/, a folder for each language or `default`, under our names of languages."""
+class _Included(NamedTuple):
+    """A file in include/."""
+
+    place: str  # in the package
+    language: str  # or `default`
+    file: NamedBlob  # under our name of the language
+    forks: bool
+    fault: tuple[str, str]  # why submissions cannot have it, and the remedy; empty texts if they can
+
+
+def _included(folder: Path, faults: Faults) -> Iterator[_Included]:
+    """Yield the files in include/, which has a folder for each language and `default`."""
     for path in visible((folder / "include").glob("*/")):
         name = path.name
         language = _language_of_folder(name)
@@ -256,16 +263,61 @@ def _included(folder: Path, faults: Faults) -> Iterator[NamedBlob]:
             faults.note("left out: no language that is known", f"include/{name}")
             continue
         for file in files_below(folder, f"include/{name}"):
-            rest = file.name.removeprefix(f"include/{name}/")
+            rest, fault, started = file.name.removeprefix(f"include/{name}/"), ("", ""), _starts(file)
+            if others := sorted(started - _FORKS):
+                words = f"submissions are built with it, and it calls {others[0]}"
+                fault = words, "It may fork; submissions start no other programs"
             if rest in _DRIVERS:
                 words = "it would be started in the place of submissions, which is not done here"
-                faults.add(
-                    words, file.name, remedy="Only runners that submissions are compiled with are used"
-                )
-            if started := sorted(_starts(file) - _FORKS):
-                words = f"submissions are built with it, and it calls {started[0]}"
-                faults.add(words, file.name, remedy="It may fork; submissions start no other programs")
-            yield NamedBlob(name=f"{language}/{rest}", content=file.content)
+                fault = words, "Only runners that submissions are compiled with are used"
+            own = NamedBlob(name=f"{language}/{rest}", content=file.content)
+            yield _Included(file.name, language, own, bool(started & _FORKS), fault)
+
+
+def _with_included(problem: Problem, files: Sequence[_Included], faults: Faults) -> Problem:
+    """Return the problem with the files in include/, and without languages in which one cannot be used.
+
+    An accepted solution must remain: else nothing shows that the rest of the package can be solved.
+    """
+    solved = {solution.language for solution in accepted(problem)}
+    unusable, reasons = [file for file in files if any(file.fault)], dict[str, str]()
+    for file in files:
+        words = "submissions are built with it, and it forks"
+        if any(file.fault) or not file.forks:
+            continue
+        if file.language in (*solved, "default") and solved:
+            faults.note(f"{words}: as many processes in all as accepted solutions need", file.place)
+            continue
+        of = "" if file.language == "default" else f" in {file.language}"
+        remedy = f"Add an accepted solution{of}: it shows how many processes are needed"
+        unusable.append(file._replace(fault=(f"{words}; no accepted solution{of} is there", remedy)))
+    affected = {name for file in unusable for name in _run_with(file.language)}
+    for file in unusable:
+        if "default" in affected or not solved - affected:
+            faults.add(file.fault[0], file.place, remedy=file.fault[1])
+        else:
+            faults.note(f"{file.language} is left out: {file.fault[0]}. {file.fault[1]}", file.place)
+            for name in _run_with(file.language):
+                reasons.setdefault(name, f"{file.place}: {file.fault[0]}")
+    for solution in problem.solutions:
+        if solution.language in reasons:
+            faults.note(f"left out: {solution.language} is not judged", f"submissions: {solution.name}")
+    kept = [file for file in files if file.language not in reasons]
+    return replace(
+        problem,
+        included=tuple(file.file for file in kept),
+        forks_by=tuple(file.file.name for file in kept if file.forks),
+        left_out=reasons,
+        solutions=tuple(one for one in problem.solutions if one.language not in reasons),
+    )
+
+
+def _run_with(language: str) -> tuple[str, ...]:
+    """Return the languages whose submissions a folder of include/ is for: Python's is also for PyPy."""
+    if language == "default":
+        return (language,)
+    python = find(language).syntax == "python"
+    return tuple(one.name for one in LANGUAGES if one.syntax == "python") if python else (language,)
 
 
 def _language_of_folder(name: str) -> str:
@@ -279,24 +331,6 @@ def _language_of_folder(name: str) -> str:
 def _starts(file: NamedBlob) -> set[str]:
     """Return the calls in a source that start processes."""
     return set(_STARTS.findall(_COMMENTS.sub("", file.content.read().decode(errors="replace"))))
-
-
-def _check_forks(folder: Path, problem: Problem, faults: Faults) -> None:
-    """Check that accepted solutions can tell how many processes a file of the package starts."""
-    languages = {solution.language for solution in accepted(problem)}
-    for name in problem.forks_by:
-        of, _, rest = name.partition("/")
-        places = (path for path in visible((folder / "include").glob(f"*/{rest}")))
-        place = next(path for path in places if _language_of_folder(path.relative_to(folder).parts[1]) == of)
-        where = place.relative_to(folder).as_posix()
-        words = "submissions are built with it, and it forks"
-        if of != "default" and of not in languages:
-            remedy = f"Add an accepted solution in {of}: it shows how many processes are needed"
-            faults.add(f"{words}; no accepted solution in {of} is there", where, remedy=remedy)
-        elif not languages:
-            faults.add(f"{words}; no accepted solution is there", where, remedy="Add one")
-        else:
-            faults.note(f"{words}: as many processes in all as accepted solutions need", where)
 
 
 def _title(header: Fields) -> str:

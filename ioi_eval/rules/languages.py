@@ -37,9 +37,10 @@ def grader_of(problem: Problem, language: Language) -> str | None:
 
 def admitted(problem: Problem) -> tuple[Language, ...]:
     """The languages in which a problem can be solved."""
+    there = [language for language in LANGUAGES if language.name not in problem.left_out]
     if problem.task_type is TaskType.FUNCTION:
-        return tuple(language for language in LANGUAGES if language.syntax == "python")
-    return tuple(language for language in LANGUAGES if grader_of(problem, language) is not None)
+        return tuple(language for language in there if language.syntax == "python")
+    return tuple(language for language in there if grader_of(problem, language) is not None)
 
 
 class ChosenLanguage(NamedTuple):

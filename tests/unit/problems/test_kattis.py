@@ -12,8 +12,12 @@ from kattis_files import FILES, HEADER, VALIDATOR, without, write
 from package_files import only_error, read, sound, zipped
 
 from ioi_eval import load_problems
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.judge.recipes import linked_grader
+from ioi_eval.model.languages import find
 from ioi_eval.models import CheckerKind, Limits, TaskType
 from ioi_eval.problems.kattis import Kattis
+from ioi_eval.rules.languages import admitted
 
 pytestmark = pytest.mark.once
 
@@ -354,9 +358,9 @@ def test_keys_that_decide_nothing_are_passed_over(tmp_path: Path) -> None:
             "the format knows no such key. Did you mean 'output_validator_flags'",
         ),
         (
-            {"include/python3/main.py": ""},
+            {"include/default/main.py": ""},
             None,
-            "include/python3/main.py",
+            "include/default/main.py",
             "would be started in the place of",
         ),
         ({}, CUSTOM, "output_validators", "no program"),
@@ -457,13 +461,49 @@ def test_validators_that_ask_for_more_passes(tmp_path: Path, header: str, passes
     ],
 )
 def test_runners_that_start_processes(tmp_path: Path, file: str, source: str, call: str) -> None:
-    folder = write(tmp_path / "p", {file: source})
+    suffix = file.partition(".")[2]  # a runner's language is the only one with an accepted solution
+    own = {"submissions/accepted/best.cpp": None, f"submissions/accepted/best.{suffix}": ""}
+    folder = write(tmp_path / "p", {**own, file: source})
     if not call:
         assert [one.name for one in sound(folder).included]
         return
     error = only_error(folder, "p")
     assert error.where == f"p/{file}"
     assert f"it calls {call}. It may fork; submissions start no other programs" in str(error)
+
+
+CASES_LEFT_OUT = {
+    "program that is started": (
+        {"include/python3/main.py": ""},
+        ["pypy", "python"],
+        "it would be started in",
+    ),
+    "call": ({"include/c/run.c": 'int main() { system("x"); }\n'}, ["c"], "it calls system. It may fork"),
+    "forks": (
+        {"include/java/Run.java": "// {}\nvoid f() { fork(); }\n"},
+        ["java"],
+        "solution in java is there",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES_LEFT_OUT)
+def test_language_whose_included_file_cannot_be_used_is_left_out(tmp_path: Path, case: str) -> None:
+    files, languages, words = CASES_LEFT_OUT[case]
+    package = read(write(tmp_path / "p", {**files, "include/cpp/own.h": "\n"}), "p")
+    problem = package.problem
+    assert problem is not None, package.errors
+    assert sorted(problem.left_out) == languages
+    assert [file.name for file in problem.included] == ["c++/own.h"]
+    assert not {language.name for language in admitted(problem)} & {*languages}
+    assert not {solution.language for solution in problem.solutions} & {*languages}
+    (note,) = (note for note in package.notes if "is left out: " in note)
+    assert words in note
+    with pytest.raises(
+        JudgeFailure, match=f"is not judged in {languages[0]}: {next(iter(files))}"
+    ) as failure:
+        linked_grader(problem, find(languages[0]))
+    assert failure.value.final
 
 
 FORKS = {"include/cpp/runner.cpp": "int main() {\n  if (!fork()) phase(1);\n}\n"}
@@ -475,11 +515,8 @@ def test_a_runner_that_forks_is_measured_on_accepted_solutions(tmp_path: Path) -
     assert problem.options.forks is None
 
 
-@pytest.mark.parametrize("solution", ["submissions/accepted/two.py", "submissions/wrong_answer/one.cpp"])
-def test_a_runner_that_forks_needs_an_accepted_solution_of_its_language(
-    tmp_path: Path, solution: str
-) -> None:
-    folder = write(tmp_path / "p", {**FORKS, solution: ""})
+def test_a_runner_that_forks_needs_an_accepted_solution_of_its_language(tmp_path: Path) -> None:
+    folder = write(tmp_path / "p", {**FORKS, "submissions/wrong_answer/one.cpp": ""})
     (folder / "submissions/accepted/best.cpp").unlink()
     error = only_error(folder, "p")
     assert error.where == "p/include/cpp/runner.cpp"
