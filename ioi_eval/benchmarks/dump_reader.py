@@ -132,6 +132,11 @@ class Columns(Fields):
             return value if value and value.strip() else None
         raise self.misfit(column, "a text")
 
+    def program(self, column: str) -> str | None:
+        """Return a program, as an empty text if it is blank; None where there is none."""
+        found = self.words(column)
+        return "" if found is None and isinstance(self.value(column), str) else found
+
     def generation(self, column: str) -> str | None:
         """Return the model's reply: a text, or the last answer in a list of chat messages."""
         messages = self.value(column)
@@ -347,6 +352,10 @@ _OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
 ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW})  # reasons that are the user's own
 _TWICE = "the same row is there already"
 _EMPTY = "with neither a program nor a reply (null or blank): each counts as `no program`"
+_BLANK = (
+    "with an empty program and no reply: in Python it is judged, and prints nothing; in other languages it"
+    " counts as `no program`"
+)
 _CALLED = (
     "with a call of a tool and no text: a program in a call is not read, and each counts as `no program`"
 )
@@ -461,7 +470,7 @@ class UsableRow(NamedTuple):
     language: str | None  # what the row names
     format: str  # the language of what the row was recognised as
     read_from: Mapping[str, str]  # columns by what they were read as
-    code: str | None
+    code: str | None  # empty: an empty program, which Python takes
     generation: str | None
     columns: dict[str, Any]
 
@@ -605,7 +614,9 @@ class DumpRows:
         # Olympiads use short names, which may come again; a problem without subtasks is of no olympiad.
         if entry.year is None and problem is not None and problem.year is not None and problem.subtasks:
             self.noted[_NO_YEAR] += 1
-        if entry.code is None and not (entry.generation or "").strip():
+        if entry.code == "":
+            self.noted[_BLANK] += 1
+        elif entry.code is None and not (entry.generation or "").strip():
             self.noted[_CALLED if _has_call(entry.columns) else _EMPTY] += 1
         return True
 
@@ -738,16 +749,18 @@ class DumpRows:
         """`code` and what the model wrote, of which one must be there."""
         extracted = self._options.always_extract
         if self._options.code_column is not None:
-            return (None, columns.generation("code")) if extracted else (columns.words("code"), None)
+            return (None, columns.generation("code")) if extracted else (columns.program("code"), None)
         written = columns.find("generation") is not None
         if not written and (extracted or columns.find("code") is None):
             own = () if extracted else ("code",)
             names = (*own, "generation", "messages")
             choice = ", ".join(f"`{name}`" for name in names[:-1]) + f" or `{names[-1]}`"
             raise columns.missing(choice, "code", (*(USUAL["code"] if own else ()), *USUAL["generation"]))
+        if not written:
+            return columns.program("code"), None
         code = None if extracted else columns.words("code")
         if code is None:
-            return None, columns.generation("generation") if written else None
+            return None, columns.generation("generation")
         reply = None
         with suppress(InputError):  # what a program is beside may be anything, and is not judged
             reply = columns.generation("generation")

@@ -635,6 +635,8 @@ def _code(
     entry: UsableRow, problem: Problem, options: DumpOptions, language: Language
 ) -> tuple[str | None, tuple[str, ...]]:
     code = entry.code
+    if code == "":
+        return (code if language.syntax == "python" else None), ()
     if code is not None and code.lstrip().startswith("```"):
         return None, ()  # a reply in the column of programs, which no compiler takes
     if code is not None:
@@ -656,6 +658,8 @@ def _code(
 
 def _why_none(entry: UsableRow) -> str:
     """Return in a few words why a row holds no program."""
+    if entry.code == "":
+        return "the program is empty"
     if entry.code is not None:
         return "the column of programs holds a reply with a fenced block"
     return why_no_program(entry.generation)

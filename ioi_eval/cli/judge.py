@@ -142,7 +142,7 @@ def _read(program: str, asked: str | None) -> tuple[str, str]:
     except OSError as error:
         remedy = "Name a file with a program"
         raise InputError(f"cannot be read ({error.strerror})", where=where, remedy=remedy) from error
-    if not code.strip():
+    if not code.strip() and find(asked).syntax != "python":  # which runs an empty file
         raise InputError("there is no program in it", where=where, remedy="Name a file with a program")
     return asked, code
 

@@ -308,6 +308,11 @@ class Solution(Value, kw_only=True):
     outputs: tuple[NamedBlob, ...] = ()  # files to hand in, each under the name of its test
     files: tuple[NamedBlob, ...] = ()  # further sources and headers, under their names beside the code
 
+    @property
+    def program(self) -> str | None:
+        """The program, which may be an empty file; `None` means that only files are handed in."""
+        return self.code if self.code or self.language else None
+
 
 class Problem(Value):
     id: str

@@ -276,7 +276,7 @@ def of_packages(problems: Mapping[str, Problem]) -> tuple[list[Submission], list
                 Submission(
                     key=key,
                     problem_id=label,
-                    code=solution.code or None,  # files alone: no program
+                    code=solution.program,
                     language=solution.language,
                     outputs=solution.outputs,
                     files=solution.files,

@@ -93,7 +93,7 @@ async def _of(problem: Problem, default: str, judge: Judge) -> list[Need]:
         needs.append(Need(problem=problem.id, ok=None if others else False, detail=detail))
     listed = {str(error) for error in found}
     for solution in problem.solutions:
-        if solution.code:
+        if solution.program is not None:
             try:
                 own = find(solution.language)
             except InputError as error:

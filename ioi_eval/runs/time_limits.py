@@ -102,7 +102,7 @@ class TimeLimits:
                     Submission(
                         key=f"limit of {problem.id}: {solution.name}",
                         problem_id=problem.id,
-                        code=solution.code or None,  # files alone: no program
+                        code=solution.program,
                         language=solution.language,
                         outputs=solution.outputs,
                         files=solution.files,

@@ -66,6 +66,14 @@ def test_a_published_row(tmp_path: Path) -> None:
         ({"code": None, "generation": None}, {}, None),
         ({"code": None}, {}, None),
         ({"code": ""}, {}, None),
+        ({"code": "", "language": "c++"}, {}, None),
+        ({"code": "", "language": "python"}, {}, ""),
+        ({"code": " \n", "language": "pypy"}, {}, ""),
+        ({"mine": "", "language": "python", "generation": ANSWER}, {"code_column": "mine"}, ""),
+        ({"mine": None, "language": "python", "generation": ANSWER}, {"code_column": "mine"}, None),
+        ({"code": None, "language": "python"}, {}, None),
+        ({"code": "", "language": "python", "generation": ""}, {}, None),
+        ({"generation": "", "language": "python"}, {}, None),
     ],
 )
 def test_where_code_comes_from(

@@ -102,6 +102,12 @@ def test_a_program_that_does_not_compile(cli: CommandLine, problems: Path) -> No
 
 
 @pytest.mark.once
+def test_empty_file_in_python_is_a_program(cli: CommandLine, problems: Path) -> None:
+    lines = shown(cli, 1, program(cli, "", "empty.py"), "--problems", problems)
+    assert lines[0].endswith(": WA, 0 of 100 points")
+
+
+@pytest.mark.once
 def test_contents_cannot_drive_the_terminal(cli: CommandLine, problems: Path) -> None:
     """Neither by what they hold nor by their length."""
     answer = problems / "add" / "tests" / "1-1.out"

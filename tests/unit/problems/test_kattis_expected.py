@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from kattis_files import FILES, GROUPS, write
+from msgspec.structs import replace
 from package_files import only_error, read, sound
 
 from ioi_eval.models import Solution, TestResult, Verdict
@@ -179,6 +180,14 @@ def test_a_tag_with_a_score(tmp_path: Path, tag: str, score: float) -> None:
     (case,) = [case for case in cases if case.solution == "some.py"]
     assert case.score is not None
     assert (case.score.value, case.score.most, case.score.fraction) == (score, score, False)
+
+
+def test_empty_file_is_a_program(tmp_path: Path) -> None:
+    problem = sound(write(tmp_path / "p", {"submissions/wrong_answer/empty.py": ""}))
+    submissions, _ = of_packages({"p": problem})
+    assert {one.key: one.code for one in submissions}["p/wrong_answer/empty.py"] == ""
+    files_only = replace(problem, solutions=(Solution(name="files", expected="correct"),))
+    assert [one.code for one in of_packages({"p": files_only})[0]] == [None]
 
 
 def test_a_score_says_nothing_where_there_are_no_points(tmp_path: Path) -> None:
