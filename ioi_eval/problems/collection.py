@@ -25,6 +25,7 @@ from ioi_eval.problems.kattis import Kattis
 from ioi_eval.problems.lightcp import LightCp
 from ioi_eval.problems.package import ARCHIVES, Package, PackageFormat
 from ioi_eval.problems.polygon import Polygon
+from ioi_eval.problems.python_programs import unrunnable, without_broken_graders
 from ioi_eval.problems.statements import attachments_of, document_of, statement_of
 from ioi_eval.problems.tps import Tps
 from ioi_eval.store import private_folder
@@ -279,11 +280,23 @@ def _read(folder: Path, where: str) -> Package:
     problem = package.problem
     if problem is None:
         return package
-    errors = (*_pointers(problem, folder, where), *_misnamed(problem, where), *_idle(problem, where))
+    problem, python = without_broken_graders(problem)
+    findings = (*unrunnable(problem), *([python] if python else []))
+    errors = (
+        *(*_pointers(problem, folder, where), *_misnamed(problem, where), *_idle(problem, where)),
+        *(
+            InputError(found.problem, where=f"{where}/{found.file}", remedy=found.remedy)
+            for found in findings
+            if found.fails
+        ),
+    )
     if errors:
         return Package(where=where, format=package.format, errors=errors)
     statement, document = problem.statement or statement_of(folder), document_of(folder)
     notes = [*_of_other_formats(found, folder), *package.notes]
+    notes += [f"{where}/{one.file}: {one.problem}. {one.remedy}" for one in findings]
+    if python is not None:
+        notes.append(f"submissions in Python are not judged, as {python.file} cannot run")
     solutions = tuple(one for one in problem.solutions if not any(map(_BYTES.search, _names(one))))
     if unnamed := [repr(one.name) for one in problem.solutions if one not in solutions]:
         notes.append(f"solutions are left out, as they are not named in UTF-8: {', '.join(unnamed)}")

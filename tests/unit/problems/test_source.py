@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from package_files import Write, zipped
+from package_files import NO_CHECKER, Write, zipped
 
 from ioi_eval import Store, load_problems
 from ioi_eval.errors import InputError
@@ -229,6 +229,56 @@ def test_programs_that_the_judge_cannot_run(
     (package,) = check_problems(folder, cache=cache)
     assert [error.where for error in package.errors] == [f"{folder}/{where}"]
     assert words in str(package.errors[0])
+
+
+PYTHON_2 = {
+    "print": ("print 1\n", "line 1: SyntaxError: Missing parentheses in call to 'print'"),
+    "tabs": ("if 1:\n        a = 1\n\tb = 2\n", "line 3: TabError: inconsistent use of tabs"),
+    "module": ("import Queue\n", "ModuleNotFoundError: No module named 'Queue'"),
+}
+
+
+@pytest.mark.parametrize("case", PYTHON_2)
+def test_checker_that_python_cannot_run_is_named_with_its_error(
+    write_package: Write, cache: Path, case: str
+) -> None:
+    source, words = PYTHON_2[case]
+    folder = write_package(files={**NO_CHECKER, "checker/checker.py": source})
+    (package,) = check_problems(folder, cache=cache)
+    (error,) = package.errors
+    assert error.where == f"{folder}/checker/checker.py"
+    assert words in str(error) and "Write it in Python 3" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("source", "noted"),
+    [
+        ("print(raw_input())\n", True),
+        ("try:\n    input = raw_input\nexcept NameError:\n    pass\n", False),
+        ("from functools import reduce\nprint(reduce)\n", False),
+        ("try:\n    import Queue\nexcept ImportError:\n    import queue as Queue\nprint(Queue)\n", False),
+    ],
+)
+def test_checker_that_names_what_only_python_2_has_is_noted(
+    write_package: Write, cache: Path, source: str, noted: bool
+) -> None:
+    folder = write_package(files={**NO_CHECKER, "checker/checker.py": source})
+    (package,) = check_problems(folder, cache=cache)
+    assert package.problem is not None
+    assert any("it uses raw_input, which Python 3 does not have" in note for note in package.notes) == noted
+
+
+def test_grader_that_python_cannot_run_leaves_out_python(write_package: Write, cache: Path) -> None:
+    broken = {"graders/grader.py": "import sum\nprint sum.sum(1, 2)\n"}
+    (package,) = check_problems(write_package(files=broken), cache=cache)
+    assert package.problem is not None
+    assert sorted(package.problem.left_out) == ["pypy", "python"]
+    assert [one.name for one in package.problem.solutions] == ["best.cpp"]
+    assert "submissions in Python are not judged, as graders/grader.py cannot run" in package.notes
+    (alone,) = check_problems(
+        write_package("alone", files={**broken, "graders/grader.cpp": None}), cache=cache
+    )
+    assert "SyntaxError" in str(alone.errors[0])
 
 
 def test_names_that_are_not_utf8(write_package: Write, cache: Path) -> None:
