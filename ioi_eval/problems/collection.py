@@ -20,6 +20,7 @@ from ioi_eval.model.values import Problem, Solution
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
 from ioi_eval.problems.cms import Cms
 from ioi_eval.problems.dmoj import Dmoj
+from ioi_eval.problems.hydro import Hydro
 from ioi_eval.problems.italy import Italy
 from ioi_eval.problems.kattis import Kattis
 from ioi_eval.problems.lightcp import LightCp
@@ -153,7 +154,9 @@ class Format(Protocol):
 
 
 # The first that fits: a package for the preparation system also has what the contest system's has.
-_BUILT_IN: tuple[PackageFormat, ...] = (Kattis(), Polygon(), Italy(), LightCp(), Dmoj(), Tps(), Cms())
+_BUILT_IN: tuple[PackageFormat, ...] = (
+    *(Hydro(), Kattis(), Polygon(), Italy(), LightCp(), Dmoj(), Tps(), Cms()),
+)
 
 
 @once

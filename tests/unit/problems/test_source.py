@@ -231,6 +231,24 @@ def test_programs_that_the_judge_cannot_run(
     assert words in str(package.errors[0])
 
 
+@pytest.mark.parametrize("config", ["type: default\nsubtasks: []\n", None])
+def test_hydro_package_is_refused_by_its_name(tmp_path: Path, cache: Path, config: str | None) -> None:
+    folder = tmp_path / "P1000"
+    (folder / "testdata").mkdir(parents=True)
+    (folder / "problem.yaml").write_text("pid: P1000\nowner: 2\ntitle: A + B\ntag: [easy]\nnSubmit: 0\n")
+    (folder / "problem_zh.md").write_text("# A + B\n")
+    for name in ("1.in", "1.out"):
+        (folder / "testdata" / name).write_text("1\n")
+    if config is not None:
+        (folder / "testdata" / "config.yaml").write_text(config)
+    for place in (folder, zipped(folder, tmp_path / "P1000.zip", "P1000")):
+        (package,) = check_problems(place, cache=cache)
+        assert package.format == "Hydro"
+        (error,) = package.errors
+        assert "this is a Hydro package (problem.yaml and testdata/config.yaml)" in str(error)
+        assert "Write a problem.json" in error.remedy
+
+
 PYTHON_2 = {
     "print": ("print 1\n", "line 1: SyntaxError: Missing parentheses in call to 'print'"),
     "tabs": ("if 1:\n        a = 1\n\tb = 2\n", "line 3: TabError: inconsistent use of tabs"),
