@@ -7,8 +7,7 @@ import json
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, NamedTuple
 
@@ -274,7 +273,7 @@ def read_mapping(
     is_json = file.endswith(".json")
     try:
         text = fill((folder / file).read_bytes()).decode("utf-8-sig")
-        value = parse_json(text, partial(_object_of, repeated)) if is_json else _parsed(text, repeated)
+        value = _parsed_json(text, repeated) if is_json else _parsed(text, repeated)
     except FileNotFoundError:
         faults.add("missing file", file, remedy="Add it; is this the package's folder?")
     except UnicodeDecodeError as error:
@@ -309,22 +308,46 @@ def _without_blanks(value: dict[Any, Any]) -> dict[str, Any]:
     }
 
 
-# Keys of a header that no score depends on.
+# Keys of a header that no score depends on, nor on what is in their objects.
 _DESCRIPTIVE_KEYS = frozenset(
-    {"author", "authors", "comment", "description", "keywords", "license", "source", "title", "url"}
+    {
+        *("author", "authors", "comment", "contributors", "credits", "description", "embargo_until"),
+        *("keywords", "license", "rights_owner", "source", "title", "url", "uuid"),
+    }
 )
 
 
-def _object_of(repeated: list[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object. Keys that occur again with an equal value are added to `repeated`."""
-    values = dict[str, Any]()
-    for key, value in pairs:
-        if key in values:
-            if values[key] != value:
-                return distinct(pairs)  # which refuses it
-            repeated.append(key)
-        values[key] = value
-    return values
+def _parsed_json(text: str, repeated: list[str]) -> Any:
+    """Return the value of a JSON text. Keys that occur again and change no score are added to `repeated`."""
+    objects = list[tuple[dict[str, Any], list[tuple[str, Any]]]]()
+
+    def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            objects.append((values, pairs))
+        return values
+
+    root = parse_json(text, keep)
+    inside = [root.get(key) for key in _DESCRIPTIVE_KEYS] if isinstance(root, dict) else []
+    describing = {id(one) for one in _mappings(inside)}
+    for values, pairs in objects:
+        seen = dict[str, Any]()
+        for key, value in pairs:
+            if key in seen:
+                is_descriptive = id(values) in describing or (values is root and key in _DESCRIPTIVE_KEYS)
+                if not is_descriptive and seen[key] != value:
+                    distinct(pairs)  # raises `Twice`
+                repeated.append(key)
+            seen[key] = value
+    return root
+
+
+def _mappings(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the objects in a value of JSON, at any depth."""
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _mappings(inner)
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
@@ -332,11 +355,15 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
 
     def __init__(self, text: str, repeated: list[str]) -> None:
         super().__init__(text)
-        self._repeated, self._root = repeated, None
+        self._repeated, self._root, self._describing = repeated, None, frozenset[int]()
 
     def get_single_node(self) -> Any:
-        self._root = super().get_single_node()
-        return self._root
+        self._root = root = super().get_single_node()
+        pairs = root.value if isinstance(root, yaml.MappingNode) else []
+        scalars = [pair for pair in pairs if isinstance(pair[0], yaml.ScalarNode)]
+        inside = [value for key, value in scalars if key.value in _DESCRIPTIVE_KEYS]
+        self._describing = frozenset(id(node) for value in inside for node in _nodes(value))
+        return root
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         values = dict[str, yaml.Node]()
@@ -344,13 +371,24 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
             if not isinstance(key, yaml.ScalarNode):
                 continue
             if key.value in values:
-                is_descriptive = node is self._root and key.value in _DESCRIPTIVE_KEYS
+                is_descriptive = id(node) in self._describing or (
+                    node is self._root and key.value in _DESCRIPTIVE_KEYS
+                )
                 if not is_descriptive and yaml.serialize(values[key.value]) != yaml.serialize(value):
                     problem = f"the key {shown(key.value)} is there twice"
                     raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
                 self._repeated.append(key.value)
             values[key.value] = value
         return dict(super().construct_mapping(node, deep))
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    """Yield a node of YAML and all that lie in it."""
+    yield node
+    if isinstance(node, yaml.SequenceNode | yaml.MappingNode):
+        for inner in node.value:
+            for one in inner if isinstance(inner, tuple) else (inner,):
+                yield from _nodes(one)
 
 
 def _parsed(text: str, repeated: list[str]) -> Any:

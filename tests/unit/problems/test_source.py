@@ -466,6 +466,10 @@ def test_a_package_of_two_formats_is_told(write_package: Write, cache: Path) -> 
         ("x.json", '{"a": {"b": 1, "b": 1}}'),
         ("x.yaml", "a:\n  b: 1\n  b: 1\n"),
         ("x.yaml", "title: x\ntitle: y\na: {b: 1}\n"),
+        ("x.yaml", "credits:\n  authors: x\n  authors: y\na: {b: 1}\n"),
+        ("x.yaml", "source: [{url: x, url: y}]\na: {b: 1}\n"),
+        ("x.json", '{"title": "x", "title": "y", "a": {"b": 1}}'),
+        ("x.json", '{"a": {"b": 1}, "author": [{"mail": "x", "mail": "y"}]}'),
     ],
 )
 def test_a_repeated_key_that_changes_no_score_is_a_note(tmp_path: Path, file: str, text: str) -> None:
@@ -481,7 +485,8 @@ def test_a_repeated_key_that_changes_no_score_is_a_note(tmp_path: Path, file: st
     ("file", "text"),
     [
         ("x.json", '{"a": 1, "a": 2}'),
-        ("x.json", '{"title": "x", "title": "y"}'),
+        ("x.json", '{"a": {"title": "x", "title": "y"}}'),
+        ("x.json", '{"a": [{"b": 1}, {"c": 1, "c": 2}]}'),
         ("x.yaml", "a: 1\na: 2\n"),
         ("x.yaml", "a: 1\na: '1'\n"),
         ("x.yaml", "name: x\nname: y\n"),  # an id in some formats
