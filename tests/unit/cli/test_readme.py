@@ -41,15 +41,13 @@ def test_the_library_example_runs_in_an_interpreter_of_its_own(cache: Path) -> N
 
 
 @pytest.mark.long
-def test_the_demo_prints_what_is_shown(cli: CommandLine, tmp_path: Path) -> None:
+def test_score_of_the_examples_prints_what_readme_shows(cli: CommandLine, tmp_path: Path) -> None:
     (shown,) = blocks("text")
     command = (ROOT / "scripts" / "demo").read_text().partition('bin/ioi-eval" ')[2].partition(" --out")[0]
     words = [ROOT / word if word.startswith("examples/") else word for word in command.split()]
     done = cli(*words, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
-    lines = shown.replace("$ ./scripts/demo\n", "").replace("runs/demo", str(tmp_path))
-    assert len(shown.splitlines()) <= 12
-    assert matches(lines, done.stdout), done.stdout
+    assert matches(shown.replace("runs/mine", str(tmp_path)), done.stdout), done.stdout
 
 
 def test_the_proof_is_that_of_the_pages() -> None:
@@ -75,10 +73,6 @@ def test_the_proof_is_that_of_the_pages() -> None:
 
 def test_the_chart_is_that_of_the_page() -> None:
     subprocess.run([sys.executable, ROOT / "scripts" / "chart.py", "--check"], check=True)
-
-
-def test_it_is_short() -> None:
-    assert len(README.splitlines()) <= 120
 
 
 SCRIPTS = re.findall(r"^(\S+)", "".join(block for block in blocks("sh")), re.M)
@@ -107,10 +101,6 @@ def test_links_lead_somewhere(page: str) -> None:
     text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
     links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
     assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
-
-
-def test_the_first_result_comes_by_line_twenty() -> None:
-    assert any("./scripts/demo" in line for line in README.splitlines()[:20])
 
 
 def test_continuous_integration_runs_the_same_commands() -> None:
