@@ -20,7 +20,7 @@ from mkdocs.structure.files import File
 ROOT = Path(__file__).resolve().parents[1]
 # Files of the repository that are pages of the site.
 BORROWED = {
-    "piston/README.md": "piston.md",
+    "piston/README.md": "servers.md",
     "examples/README.md": "examples.md",
     "CHANGELOG.md": "changes.md",
     "README.md": "README.md",

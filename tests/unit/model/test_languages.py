@@ -18,7 +18,7 @@ from ioi_eval.store.resources import graders
 pytestmark = pytest.mark.once
 
 CPP, PYTHON = find("c++"), find("python")
-SEMANTICS = Path(__file__).parents[3] / "docs" / "semantics.md"
+PAGE = Path(__file__).parents[3] / "docs" / "languages.md"
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_the_compiler_takes_the_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
 def test_the_documents_table_is_this_one(language: Language) -> None:
-    rows = [line.split(" | ") for line in SEMANTICS.read_text().splitlines()]
+    rows = [line.split(" | ") for line in PAGE.read_text().splitlines()]
     (row,) = [row for row in rows if row[:2] == [f"| {language.name}", f"`{language.suffixes[0]}`"]]
     assert f"`{language.command}" in row[2]
     assert row[4:] == [f"{language.time_factor:g}", f"{language.threads} |"]
