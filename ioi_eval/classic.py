@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ioi_eval.engines.jobs.piston_api import decode_reply, decode_request, encode_result
     from ioi_eval.engines.jobs.run import brings_scripts, execute
     from ioi_eval.judge.classic import classic_job
-    from ioi_eval.rules.verdicts import check_graders, classic_outcome, classic_result, names_grader
+    from ioi_eval.rules.verdicts import check_graders, classic_outcome, classic_result, may_be_judges_fault
     from ioi_eval.runs.scorer import run_classic
     from ioi_eval.store.resources import classic_scripts
 else:
@@ -27,7 +27,7 @@ else:
             "engines.jobs.run": "brings_scripts execute",
             "engines.jobs.piston_api": "decode_reply decode_request encode_result",
             "judge.classic": "classic_job",
-            "rules.verdicts": "check_graders classic_outcome classic_result names_grader",
+            "rules.verdicts": "check_graders classic_outcome classic_result may_be_judges_fault",
             "runs.scorer": "run_classic",
             "store.resources": "classic_scripts",
         },
@@ -45,6 +45,6 @@ __all__ = [
     "decode_request",
     "encode_result",
     "execute",
-    "names_grader",
+    "may_be_judges_fault",
     "run_classic",
 ]

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import msgspec
 
-from ioi_eval.classic import check_graders, classic_outcome, classic_result, names_grader
+from ioi_eval.classic import check_graders, classic_outcome, classic_result, may_be_judges_fault
 from ioi_eval.engines.registry import EngineChoice, piston_engine
 from ioi_eval.errors import EngineError, InputError, IoiEvalError, JudgeFailure
 from ioi_eval.integrations.classic_clients import (
@@ -151,7 +151,7 @@ async def run_submission(
         "run_memory_limit": problem["memory_limit"],
     }
     result = result_of(await client.send_execute(data))
-    if names_grader(result.compile, f"graders/{problem['id'].lower()}.cpp"):
+    if may_be_judges_fault(result.compile, f"graders/{problem['id'].lower()}.cpp"):
         alone = data | {"files": list(_files(problem, test_input, "", test_output))}
         check_graders(result_of(await client.send_execute(alone)).compile)
     return classic_outcome(result)

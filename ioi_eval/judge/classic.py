@@ -15,7 +15,7 @@ import msgspec
 from ioi_eval.engines.contract import CLASSIC, OWN, Engine, Executor, Profile, executor_of, least
 from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import checker_name
-from ioi_eval.model.errors import InputError, JudgeFailure, ungrouped
+from ioi_eval.model.errors import InputError, JudgeFailure, MachineAtFault, ungrouped
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import JudgeOptions
@@ -39,8 +39,10 @@ from ioi_eval.rules.verdicts import (
     classic_outcome,
     classic_result,
     ending,
+    first_error,
+    lacks_space,
     last_line,
-    names_grader,
+    may_be_judges_fault,
     package_failure,
 )
 from ioi_eval.store.resources import classic_scripts
@@ -328,7 +330,8 @@ class _Run:
         if self.contract == "codeforces":
             look_for_faults(test, result, ours=False)
             return codeforces.codeforces_result(test.name, result)
-        if self.contract != OWN and names_grader(result.compile, f"graders/{self._problem.id.lower()}.cpp"):
+        source = f"graders/{self._problem.id.lower()}.cpp"
+        if self.contract != OWN and may_be_judges_fault(result.compile, source):
             empty = msgspec.structs.replace(self._submission, code="")
             alone = await self._executed(classic_job(self._problem, test, empty, runtime=self.contract), test)
             check_graders(alone.compile)
@@ -336,9 +339,19 @@ class _Run:
 
     async def _executed(self, job: Job, test: Test) -> JobResult:
         job = _within(job, self._problem, self._profile)
-        result = await self._engine.execute(job, attempts=self._options.attempts, phase="judging")
+        result = await self._engine.execute(
+            job, attempts=self._options.attempts, phase="judging", check=_check_space
+        )
         _look_for_limits(result, test, self._profile)
         return result
+
+
+async def _check_space(result: JobResult) -> JobResult:
+    """Return the result. Raise MachineAtFault if its server seems to lack space: another one is asked."""
+    if lacks_space(result.compile):
+        assert result.compile is not None
+        raise MachineAtFault(first_error(result.compile), result)
+    return result
 
 
 # --- limits of the server ----------------------------------------------------------------------------

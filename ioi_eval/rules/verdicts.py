@@ -273,41 +273,61 @@ def classic_outcome(result: JobResult) -> tuple[str, str]:
 
 
 _JUDGES_PROGRAM = re.compile("Could not compile (checker|manager)")  # the last line of the package cms_ioi
-_GRADERS_ERROR = re.compile(r"^(graders/[^:\n]+):\d+:\d+: (?:fatal )?error: ", re.MULTILINE)
+_GRADERS_ERROR = re.compile(r"^(?:/\S*/)?(graders/[^:\n]+):\d+:\d+: (?:fatal )?error: ", re.MULTILINE)
 _ERROR = re.compile(r"\berror: ")
 _LINKED = re.compile(r"\bld returned \d+ exit status|undefined reference")
 _MAX_WORDS = 1000  # characters
 
 
-def names_grader(compiled: Stage | None, source: str) -> bool:
-    """Return True if a compiler found an error in a file of the package, not in the submission `source`.
+def lacks_space(compiled: Stage | None) -> bool:
+    """Return True if a compiler printed that the machine lacks disk space or memory.
 
-    The submission may have caused it, by a macro. A job with an empty submission decides: `check_graders`.
+    A source can cause it, too.
     """
     if compiled is None or compiled.code in (None, 0):
         return False
-    return any(match[1] != source for match in _GRADERS_ERROR.finditer(compiled.stderr))
+    return _SIGNS_OF_NO_ROOM.search(compiled.stderr) is not None
+
+
+def may_be_judges_fault(compiled: Stage | None, source: str) -> bool:
+    """Return True if a compiler found a fault that may not be the one of the submission `source`.
+
+    That is an error in a file of the package, or a lack of space. The submission may have caused it, by a
+    macro. A job with an empty submission decides: `check_graders`.
+    """
+    if compiled is None or compiled.code in (None, 0):
+        return False
+    files = (match[1] for match in _GRADERS_ERROR.finditer(compiled.stderr))
+    return lacks_space(compiled) or any(file != source for file in files)
 
 
 def check_graders(compiled: Stage | None) -> None:
-    """Raise JudgeFailure if the package's files do not compile beside an empty submission.
+    """Raise JudgeFailure if the problem's files do not compile next to an empty submission.
 
     That these are not linked, because a function of the submission is missing, is no fault.
     """
-    if compiled is not None and compiled.code not in (None, 0) and not _LINKED.search(compiled.stderr):
+    if compiled is None or compiled.code in (None, 0):
+        return
+    if lacks_space(compiled):
+        raise package_failure("the server cannot compile", compiled)
+    if not _LINKED.search(compiled.stderr):
         raise package_failure("the problem's grader does not compile on the server", compiled)
 
 
 def package_failure(what: str, compiled: Stage, test: str = "") -> JudgeFailure:
     """Return the failure of a classic job that could not compile a program of the package."""
-    errors = (line for line in compiled.stderr.splitlines() if _ERROR.search(line))
-    words = next(errors, "") or compiled.stderr.partition("\n")[0]
     return JudgeFailure(
-        f"{what}: {words}"[:_MAX_WORDS],
+        f"{what}: {first_error(compiled)}"[:_MAX_WORDS],
         phase="compiling",
         test=test,
         remedy="Correct it, or name a server whose compiler takes it",
     )
+
+
+def first_error(compiled: Stage) -> str:
+    """Return the first line with an error of a compiler, or the first line of all."""
+    errors = (line for line in compiled.stderr.splitlines() if _ERROR.search(line))
+    return next(errors, "") or compiled.stderr.partition("\n")[0]
 
 
 def last_line(text: str) -> str:

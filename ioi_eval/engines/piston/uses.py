@@ -148,7 +148,9 @@ def _handicap(report: EndpointReport, use: ServerRole, used: Mapping[str, Server
     """Return what keeps a server from jobs that its packages start."""
     if report.url in used or not _starts(report, use):
         return ""
-    return " and low limits" if _too_low(report) else f" on {report.architecture or 'an unknown machine'}"
+    if _too_low(report):
+        return " and low limits"
+    return f" on {report.architecture or 'an unknown machine'}" if use is ServerRole.BATCHES else ""
 
 
 def _reason(report: EndpointReport, use: ServerRole) -> str:

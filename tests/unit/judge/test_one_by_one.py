@@ -143,6 +143,16 @@ async def test_grader_that_does_not_compile_by_itself_is_a_judge_failure(
     assert [bool(contents(job)["graders/sum.cpp"]) for job in server.jobs] == [True, False]
 
 
+FULL = "cc1plus: fatal error: error writing to /tmp/a.s: No space left on device\nFailed to compile sum\n"
+
+
+async def test_server_that_lacks_space_for_its_compiler_is_no_compile_error(tmp_path: Path) -> None:
+    failed = Stage(stderr=FULL, code=1)
+    server = Cluster("cms_ioi", answer=lambda _: JobResult(run=failed, compile=failed))
+    with pytest.raises(JudgeFailure, match=r"the server cannot compile: cc1plus: .*No space left on device"):
+        await judged(server, tmp_path)
+
+
 async def test_a_classic_job_holds_one_source(tmp_path: Path) -> None:
     several = submission(files=(NamedBlob(name="b.cpp", content=Blob.of("")),))
     cluster = Cluster(*CMS)

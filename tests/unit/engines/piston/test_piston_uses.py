@@ -99,6 +99,10 @@ def test_one_line_counts_servers_by_what_they_have(kinds: list[str], line: str) 
     assert uses(servers(*kinds)).line == line
 
 
+def test_line_of_classic_jobs_names_no_machine() -> None:
+    assert uses(servers("own", "cms"), "classic").line == "1 with ioi_eval, 1 with cms_ioi only is not used"
+
+
 def test_reasons_name_what_a_server_lacks() -> None:
     found = uses(servers("own", "low", "cms", "arm", "own"))
     assert found.not_used == {
