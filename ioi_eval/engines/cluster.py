@@ -360,7 +360,7 @@ class LateAnswer(NoAnswer):
     """No answer came in time; the server may be alive."""
 
 
-class Refused(Exception):
+class AnswerRefused(Exception):
     """The check of an answer refused it."""
 
     def __init__(self, error: EngineError) -> None:
@@ -469,7 +469,7 @@ class Members(ABC, Generic[E]):
             try:
                 with at(endpoint.url):
                     return await self.answer(endpoint, job, tries, check)
-            except Refused as refused:
+            except AnswerRefused as refused:
                 tries.failed(endpoint, refused.error)
                 others = any(each not in tries.tried for each in filter(fits, self.pool.usable))
                 if tries.left <= 0 or not others:
@@ -514,7 +514,7 @@ class Members(ABC, Generic[E]):
                 endpoint.useless += 2
                 others = (each for each in self.pool.usable if each is not endpoint)
                 self.failed(endpoint, error, alone=any(not each.useless for each in others))
-                raise Refused(error) from error
+                raise AnswerRefused(error) from error
             endpoint.useless = max(0, endpoint.useless - 1)
         endpoint.faults, endpoint.heard = 0, now()
         if endpoint.state is State.TRIAL:

@@ -21,13 +21,13 @@ import msgspec
 
 from ioi_eval.engines.cluster import (
     SERVERS_FAULT,
+    AnswerRefused,
     ClusterEngine,
     Endpoint,
     LateAnswer,
     MemberLeftOut,
     Members,
     NoAnswer,
-    Refused,
     Tries,
     Waits,
     now,
@@ -656,7 +656,7 @@ class _Servers(Members[HttpEndpoint]):
                 self.failed(endpoint, LateAnswer(late))
             assert sending.answer is not None, "only an answer ends it before its time"
             return sending.answer
-        except (*SERVERS_FAULT, Refused):
+        except (*SERVERS_FAULT, AnswerRefused):
             if sending.beside is not None:
                 await asyncio.wait([sending.beside])
             if sending.answer is not None:
@@ -697,8 +697,8 @@ class _Servers(Members[HttpEndpoint]):
     async def _beside(self, sending: _Sending, other: HttpEndpoint) -> None:
         try:
             sending.answer = await super().answer(other, sending.job, sending.tries, sending.check)
-        except (EngineError, Refused) as error:
-            sending.tries.failed(other, error.error if isinstance(error, Refused) else error)
+        except (EngineError, AnswerRefused) as error:
+            sending.tries.failed(other, error.error if isinstance(error, AnswerRefused) else error)
             sending.beside = None  # another one may be asked
         else:
             if sending in self._sendings:
