@@ -263,6 +263,8 @@ class Benchmark(ABC):
     dataset: ClassVar[str]  # hub id of the main table
     config: ClassVar[str] = ""  # of that on the hub
     split: ClassVar[str]  # several with a plus between them
+    # The splits of which dumps may be if most of their problems are not in `split`. Empty: no others.
+    all_splits: ClassVar[str] = ""
     columns: ClassVar[tuple[str, ...]]  # of the main table, that every row needs: also what it is known by
     mixed: ClassVar[tuple[str, ...]] = ()  # of a file of JSON: values of any type, which become texts of JSON
     other_files: ClassVar[str] = ""  # a pattern: names of files that are not the main table's

@@ -42,6 +42,7 @@ class Codeforces(Benchmark):
     ids: ClassVar = r"[0-9]+/[A-Z][0-9]?"
     dataset: ClassVar = "open-r1/codeforces"
     split: ClassVar = "test"
+    all_splits: ClassVar = "train+test"
     heeds: ClassVar = ("generated_tests",)
     columns: ClassVar = ("id", "contest_id", "index", "time_limit", "memory_limit", "official_tests")
     other_files: ClassVar = "test_cases_*"

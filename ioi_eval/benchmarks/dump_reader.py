@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -15,12 +16,26 @@ from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
+from ioi_eval.benchmarks.asked import StatementIndex, Unclear
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import FileRow, is_csv, rows_or_faults
-from ioi_eval.benchmarks.shapes import KNOWN, OF_DATASETS, USUAL, Shape, replies_in, shape_of, usual_columns
+from ioi_eval.benchmarks.shapes import (
+    KNOWN,
+    OF_DATASETS,
+    PROBLEM_COLUMNS,
+    PROMPT_COLUMNS,
+    USUAL,
+    Shape,
+    is_statement,
+    prompts_in,
+    replies_in,
+    shape_of,
+    usual_columns,
+)
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Fields, Strict, name_of, near
 from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.nesting import shallow
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.problems.collection import LeftOut
@@ -70,20 +85,41 @@ class Columns(Fields):
         own = self._origins.get(name, "")  # several words where it is no column
         return own if own and " " not in own else self.find(name) or name
 
-    def missing(self, column: str, what: str, names: Collection[str], or_else: str = "") -> MissingColumn:
-        """`names`: those that would do. `or_else`: the remedy where no option names another."""
+    def missing(
+        self, column: str, what: str, names: Collection[str], or_else: str = "", meant: str = ""
+    ) -> MissingColumn:
+        """Return the fault that a column is missing.
+
+        Args:
+            column: How the message names it.
+            what: What it holds.
+            names: Columns that would do.
+            or_else: The remedy if no option names another column.
+            meant: The option and the column that are meant, if that is known from values.
+        """
         there = [str(name) for name in self.columns]
         own = {name for each in (_ANSWERED if what in _ANSWERED else (what,)) for name in USUAL.get(each, ())}
-        free = [name for name in there if name not in KNOWN - own]  # `model` is no name of a `code`
+        free = {
+            path: value
+            for path, value in paths_in(self.columns)
+            if path not in KNOWN - own  # `model` is no name of a `code`
+        }
+        if what in _ANSWERED:
+            free = {path: value for path, value in free.items() if _may_be_answer(path, value)}
+        elif what in USUAL:
+            free = {path: value for path, value in free.items() if name_of(value)}
         close = [found for name in names for found in near(name, free) if found not in names]
+        if what in _ANSWERED:
+            certain = [path for path in free if path not in names and _holds_program(free[path])]
+            close = [path for path in close if path in certain] or certain or close
         option = _OPTIONS.get(what, "")
         samples = [name for name in there if _NUMBERED.fullmatch(name)]
         if what == "code" and len(samples) > 1:
             meant = f". Make one column of {samples[0]} to {samples[-1]}: a list such as `completions`"
         elif not option:
             meant = or_else
-        elif close:
-            meant = f". Did you mean {option}{close[0]}?"
+        elif meant or close:
+            meant = f". Did you mean {meant or option + close[0]}?"
         else:
             meant = f". Name the one that is meant with {option}NAME"
         remedy = f"The columns are: {', '.join(there) or 'none'}{meant}"
@@ -93,7 +129,8 @@ class Columns(Fields):
         """Return the column, or the path, of something; None where the row has none."""
         if what in self._named:
             return self._named[what]
-        return self._usual.get(what) or (what if what not in USUAL and what in self.columns else None)
+        is_own = what not in USUAL and value_at(self.columns, what) is not ABSENT
+        return self._usual.get(what) or (what if is_own else None)
 
     def origin(self, what: str) -> str:
         """Return the dump's own column of something; empty where it has none."""
@@ -144,12 +181,6 @@ class Columns(Fields):
             return self.words(column)
         answers = [self._content(message, column) for message in messages]
         return next((answer for answer in reversed(answers) if answer is not None), None)
-
-    def said(self, column: str) -> str:
-        """Return all texts of a column: a text, or the messages of a chat, whoever wrote them."""
-        value = _listed(self.value(column))
-        messages = value if isinstance(value, list) else [{"content": value}]
-        return "\n".join(str(each.get("content") or "") for each in messages if isinstance(each, dict))
 
     def _content(self, message: Any, column: str) -> str | None:
         """The text of an assistant's message; None of others'. A text may be in parts."""
@@ -213,14 +244,39 @@ class Columns(Fields):
 
 
 def value_at(columns: Mapping[str, Any], path: str) -> Any:
-    """The value of a column, or of a path into one such as `meta.task.id`; else ABSENT."""
+    """Return the value of a column, or of a path into one such as `meta.task.id`; else ABSENT.
+
+    A text of JSON is looked into, too.
+    """
     if path in columns:
         return columns[path]
     head, dot, rest = path.partition(".")
     within = columns.get(head) if dot else None
+    if isinstance(within, str):
+        within = _object_in(within)
     if isinstance(within, list):  # `choices.0.text`
         within = {str(index): each for index, each in enumerate(within)}
     return value_at(within, rest) if isinstance(within, dict) else ABSENT
+
+
+@lru_cache(16)  # several columns are read from one text
+def _object_in(text: str) -> Any:
+    """Return the object or the list that a text of JSON is; None for other texts."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(shallow(text))
+    except (ValueError, RecursionError):
+        return None
+
+
+def paths_in(columns: Mapping[str, Any], depth: int = 3) -> Iterator[tuple[str, Any]]:
+    """Yield the columns with what they hold, and the paths into those that are objects, or texts of one."""
+    for name, value in columns.items():
+        yield str(name), value
+        within = _object_in(value) if isinstance(value, str) else value
+        if isinstance(within, dict) and depth > 1:
+            yield from ((f"{name}.{path}", held) for path, held in paths_in(within, depth - 1))
 
 
 def as_text(value: Any) -> Any:
@@ -256,6 +312,25 @@ def _listed(value: Any) -> Any:
     return listed if are_messages or all(isinstance(each, str | None) for each in listed) else value
 
 
+def asked_in(columns: Mapping[str, Any], path: str) -> str:
+    """Return what the model was asked: a text, or the messages of a chat that are not the model's."""
+    found = value_at(columns, path)
+    value = _listed(plain(None if found is ABSENT else as_text(found)))
+    while isinstance(value, list) and value and isinstance(value[0], list):
+        value = value[0]  # of several chats, which begin alike
+    return "\n".join(filter(None, map(_asked_by, value if isinstance(value, list) else [value])))
+
+
+def _asked_by(message: Any) -> str:
+    """Return the text of a message that is not the model's; empty for others."""
+    if not isinstance(message, dict):
+        return message if isinstance(message, str) else ""
+    if str(message.get("role") or "user").lower() in ANSWERS:
+        return ""
+    content = _content_of(message)
+    return text_of(content) if isinstance(content, list) else str(content or "")
+
+
 def _is_message(value: Any) -> bool:
     """Return True for an object with a role and a content: a text, its parts, or none."""
     if not isinstance(value, dict) or not isinstance(value.get("role"), str):
@@ -267,6 +342,20 @@ def _is_message(value: Any) -> bool:
 
 def _content_of(message: Mapping[str, Any]) -> Any:
     return message.get("content", message.get("parts"))  # Gemini has the latter
+
+
+def _may_be_answer(path: str, value: Any) -> bool:
+    """Return False for what the model was asked, and for what is neither a text nor a list."""
+    is_asked = path in PROMPT_COLUMNS or "prompt" in path.lower()
+    return isinstance(value, str | list) and not is_asked
+
+
+def _holds_program(value: Any) -> bool:
+    """Return True for a text, or for a list of texts or messages, with a fence or a line of a program."""
+    if isinstance(value, list):
+        return any(map(_holds_program, value))
+    text = _content_of(value) if isinstance(value, dict) else value
+    return isinstance(text, str) and _OF_PROGRAM.search(text) is not None
 
 
 def _is_answer(held: Any) -> bool:
@@ -365,8 +454,10 @@ _DOUBTFUL = "lang"
 _NUMBERED = re.compile(
     r"(?:answer|code|completion|generation|output|response|sample|solution)s?[ _.-]?\d+", re.I
 )
+_OF_PROGRAM = re.compile(
+    r"^ {0,3}```|^#include\b|^(?:from [\w.]+ )?import [\w.]|^def \w+\(|\bint main\(|\bfn main\(", re.M
+)
 _OF_LANGUAGES = re.compile(r"lang|compiler", re.I)  # columns that may name one
-_LEAST_STATEMENT = 20  # characters that may tell a problem
 _WHOLE = (
     "whose text is a list of answers: it counts as one, because a model may write such a text"
     " (split_lists=True reads each as a reply)"
@@ -426,6 +517,13 @@ class DumpOptions(Value):
         Said(help="Read a text that is a list, as JSON or Python writes it, as several replies."),
     ] = False
     problem_column: Annotated[str | None, Said(metavar="PATH", help="The column with the problem.")] = None
+    prompt_column: Annotated[
+        str | None,
+        Said(
+            metavar="PATH",
+            help="The column with the problem's statement, word for word, also inside a prompt.",
+        ),
+    ] = None
     language_column: Annotated[str | None, Said(metavar="PATH", help="The column with the language.")] = None
     model_column: Annotated[str | None, Said(metavar="PATH", help="The column with the model.")] = None
     year_column: Annotated[str | None, Said(metavar="PATH", help="The column with the year.")] = None
@@ -489,8 +587,6 @@ class DumpRows:
         self._passed = None if taken is None else bytearray(len(taken))  # those that came again
         self.passed_over: set[str] = set()
         self.left_out, self.noted = Counter[str](), Counter[str]()
-        self._statements: list[tuple[str, Problem]] | None = None
-        self._asked: dict[bytes, Problem | None] = {}  # by prompt
         self.equal = Counter[str]()  # rows without an id so far, by their content
 
     @property
@@ -507,7 +603,15 @@ class DumpRows:
         shape = shape_of(columns)
         if shape is not None and not shape.ids:
             return _NO_COLUMN
+        if "uuid" not in columns and self._names_problem_by_id(columns):
+            return _NO_COLUMN
         return next((name for name in _ID_COLUMNS if name in columns), _NO_COLUMN)
+
+    def _names_problem_by_id(self, columns: Mapping[str, Any]) -> bool:
+        named = self._options.problem_column
+        if named is not None or self._options.prompt_column is not None:
+            return named == "id"
+        return columns.keys().isdisjoint(PROBLEM_COLUMNS) and self._is_problem(columns.get("id"))
 
     def entries(
         self, place: RowFile, content: str, id_column: str, start: tuple[int, int] = (0, 0)
@@ -534,7 +638,7 @@ class DumpRows:
             for usual in rows:
                 try:
                     for part, columns in self._unrolled(usual, policy, shape, in_texts, row.columns):
-                        yield self._entry(columns, place, id_column, (hashed, part), shape)
+                        yield self._entry(columns, usual.columns, place, id_column, (hashed, part), shape)
                 except InputError as error:
                     yield error
 
@@ -639,7 +743,13 @@ class DumpRows:
             raise InputError(f"no row with the key {min(missing)!r}", where=where, remedy=remedy)
 
     def _entry(
-        self, columns: Columns, place: RowFile, id_column: str, identity: tuple[str, str], shape: Shape | None
+        self,
+        columns: Columns,
+        whole: Mapping[str, Any],
+        place: RowFile,
+        id_column: str,
+        identity: tuple[str, str],
+        shape: Shape | None,
     ) -> UsableRow:
         if self._options.model_column is not None:
             columns.columns[MODEL_COLUMNS[0]] = columns.model(MODEL_COLUMNS[0])
@@ -657,7 +767,7 @@ class DumpRows:
             self.equal[key] += 1
             key = f"{key}-{self.equal[key]}"
         year = columns.year()
-        problem, left_out, named_by = self._problem(columns, year, shape)
+        problem, left_out, named_by = self._problem(columns, whole, year, shape)
         code, generation = self._texts(columns)
         written = generation is not None or columns.find("code") is None  # also where a reply is blank
         replied = code is None and written and self._options.code_column is None
@@ -679,55 +789,91 @@ class DumpRows:
             columns=columns.columns,
         )
 
+    @cached_property
+    def _statements(self) -> StatementIndex:
+        return StatementIndex(self._problems.values())
+
     def _problem(
-        self, columns: Columns, year: int | None, shape: Shape | None
+        self, columns: Columns, whole: Mapping[str, Any], year: int | None, shape: Shape | None
     ) -> tuple[Problem | None, str, str]:
-        """The problem, or why its rows are left out, and the column that named it."""
-        prompt = shape.prompt if shape is not None and self._options.problem_column is None else ""
-        if prompt and (columns.find("problem_id") is None or not self._is_named(columns)):
-            by = f"the statement in {prompt}"
-            found = self._asked_in(columns.said(prompt))
-            if found is None:
-                return None, f"no problem's statement is in `{prompt}`", by
-            wanted = not self._wanted or found.id in self._wanted
-            return (found, "", by) if wanted else (None, _OTHER_PROBLEM, by)
-        problem_id, by = columns.name("problem_id"), columns.origin("problem_id")
-        if self._wanted and not self._wanted & {problem_id, *_id(self._problems, problem_id)}:
+        """Return the problem, or why its rows are left out, and the column that named it.
+
+        `whole`: the row before its answers became rows.
+        """
+        path = self._options.prompt_column
+        if path is not None:
+            if value_at(whole, path) is ABSENT:
+                raise columns.missing(f"`{path}`", "prompt", (path,))
+            return self._asked(whole, (path,))
+        column, by = columns.find("problem_id"), columns.origin("problem_id")
+        name = name_of(columns.value("problem_id")) if column else None
+        if column is None and self._is_problem(own := columns.columns.get("id")):
+            column, by, name = "id", "id", str(own).strip()
+        if name is None or not self._is_known(name):
+            prompt = shape.prompt if shape is not None and self._options.problem_column is None else ""
+            texts = (prompt,) if prompt else (column,) if column else prompts_in(whole)
+            found = self._asked(whole, texts)
+            if prompt or found[0] is not None or found[1] == _OTHER_PROBLEM:
+                return found
+            if column is None:
+                raise self._without_problem(columns, found[1] if texts else "")
+        name = name or columns.name("problem_id")  # raises: it is no name
+        if self._wanted and not self._wanted & {name, *_id(self._problems, name)}:
             return None, _OTHER_PROBLEM, by
         try:
-            return self._problems.find(problem_id, year), "", by
+            return self._problems.find(name, year), "", by
         except LeftOut as error:
             return None, error.reason, by
         except InputError as error:
-            raise columns.wrong(error.field, error.problem, error.remedy) from error
+            meant = self._meant(columns) if not self._is_known(name) else ""
+            remedy = f"Did you mean {meant}? {error.remedy}" if meant else error.remedy
+            raise columns.wrong(error.field, error.problem, remedy) from error
 
-    def _is_named(self, columns: Columns) -> bool:
-        """Return True if what may name a problem, or hold its tests, names one."""
+    def _is_known(self, name: str) -> bool:
+        """Return True for a problem's name, also of one that is left out or needs a year."""
+        if is_statement(name):
+            return False
         try:
-            self._problems.find(str(columns.value("problem_id")))
+            self._problems.find(name)
         except InputError as error:
-            return isinstance(error, LeftOut)
+            return isinstance(error, LeftOut) or not error.problem.startswith("unknown")
         return True
 
-    def _asked_in(self, prompt: str) -> Problem | None:
-        """Return the problem with the longest statement in a prompt, whatever its white space."""
-        if self._statements is None:
-            statements = (
-                (" ".join(problem.statement.read().decode(errors="replace").split()), problem)
-                for problem in self._problems.values()
-                if problem.statement is not None
-            )
-            self._statements = sorted(
-                (pair for pair in statements if len(pair[0]) >= _LEAST_STATEMENT),
-                key=lambda pair: -len(pair[0]),
-            )
-        name = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
-        if name not in self._asked:
-            text = " ".join(prompt.split())
-            self._asked[name] = next(
-                (label for statement, label in self._statements if statement in text), None
-            )
-        return self._asked[name]
+    def _is_problem(self, value: Any) -> bool:
+        """Return True for a problem's name in a column of any name. Numbers may count anything."""
+        return isinstance(value, str) and not value.strip().isdigit() and self._is_known(value.strip())
+
+    def _asked(self, whole: Mapping[str, Any], paths: Iterable[str]) -> tuple[Problem | None, str, str]:
+        """Return the problem whose statement is in a column, or why there is none, and where it is."""
+        reason, by = "", ""
+        for path in paths:
+            found, by = self._statements.find(asked_in(whole, path)), f"the statement in {path}"
+            if isinstance(found, Problem):
+                wanted = not self._wanted or found.id in self._wanted
+                return (found, "", by) if wanted else (None, _OTHER_PROBLEM, by)
+            reason = reason if reason and found is Unclear.NONE else found.value.format(f"`{path}`")
+        return None, reason, by
+
+    def _meant(self, columns: Columns) -> str:
+        """Return the option and the column that tell the problem, judged by values; empty if none does."""
+        paths = [(path, value) for path, value in paths_in(columns.columns) if path not in PROBLEM_COLUMNS]
+        for path, value in paths:
+            if self._is_problem(value):
+                return f"problem_column={path}"
+        for path, _ in paths:
+            if isinstance(self._statements.find(asked_in(columns.columns, path)), Problem):
+                return f"prompt_column={path}"
+        return ""
+
+    def _without_problem(self, columns: Columns, reason: str) -> MissingColumn:
+        meant = self._meant(columns)
+        fault = columns.missing("`problem_id`", "problem_id", PROBLEM_COLUMNS, meant=meant)
+        if not reason:
+            return fault
+        remedy = f"{fault.remedy}; prompt_column=NAME leaves out rows without a statement"
+        return MissingColumn(
+            f"{fault.problem}, and {reason}", where=fault.where, row=fault.row, remedy=remedy
+        )
 
     def _language(self, columns: Columns) -> str | None:
         """The language that the row names. `lang` may as well be that of the statement."""

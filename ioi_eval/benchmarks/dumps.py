@@ -46,7 +46,7 @@ from ioi_eval.benchmarks.row_files import (
     scan,
     scan_growth,
 )
-from ioi_eval.benchmarks.shapes import heads, problems_in
+from ioi_eval.benchmarks.shapes import PROBLEM_COLUMNS, heads, is_statement, problems_in
 from ioi_eval.model.errors import BadRows, FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Strict
 from ioi_eval.model.languages import Language
@@ -319,11 +319,15 @@ def find_dumps(dumps: Iterable[str | Path | RowFile]) -> list[RowFile]:
     return found
 
 
-def mentioned(paths: Sequence[str | Path | RowFile], column: str | None = None) -> Collection[str] | None:
-    """Return the ids of the problems that a dump has rows of; None where only prompts tell them.
+def mentioned(
+    paths: Sequence[str | Path | RowFile], column: str | None = None, prompt: str | None = None
+) -> Collection[str] | None:
+    """Return the ids of the problems that a dump has rows of; None where only statements tell them.
 
-    `open_dump` reports the faults of rows.
+    `column`, `prompt`: those that were named. `open_dump` reports the faults of rows.
     """
+    if prompt is not None:
+        return None
     wanted = heads() if column is None else {column, column.partition(".")[0]}
     found: set[str] = set()
     for place in find_dumps(paths):
@@ -331,12 +335,22 @@ def mentioned(paths: Sequence[str | Path | RowFile], column: str | None = None) 
             names = column_names(place.path) if place.path.suffix.lower() == ".parquet" else ()
             for row in read_columns(place.path, wanted):
                 named = ABSENT if column is None else value_at(row, column)
+                if column is None and _names_problem_by_id(row):
+                    named = row["id"]
                 values = problems_in(row, names) if named is ABSENT else (named,)
                 for value in values:
-                    if value is None and named is ABSENT:
+                    if is_statement(value) or (value is None and named is ABSENT):
                         return None
                     found.update([] if value is None else [str(value).strip()])
     return frozenset(found)
+
+
+def _names_problem_by_id(row: Mapping[str, Any]) -> bool:
+    """Return True for a row without a column of problems whose `id` looks like a problem of a benchmark."""
+    found = row.get("id")
+    if not isinstance(found, str) or found.isdigit() or not row.keys().isdisjoint(PROBLEM_COLUMNS):
+        return False
+    return any(benchmark.ids and re.fullmatch(benchmark.ids, found) for benchmark in benchmarks())
 
 
 @contextmanager

@@ -260,6 +260,10 @@ def load(
     """
     tables = open_tables(benchmark, options, cache)
     candidates = list(benchmark.candidates(tables.main))
+    if benchmark.all_splits and not (options.split or options.dataset) and _are_of_others(only, candidates):
+        options = msgspec.structs.replace(options, split=benchmark.all_splits)
+        tables = open_tables(benchmark, options, cache)
+        candidates = list(benchmark.candidates(tables.main))
     seen: dict[tuple[str, int | None], int] = {}
     for candidate in candidates:
         first = seen.setdefault(_place(candidate), candidate.rows[0])
@@ -304,6 +308,12 @@ def load(
         packages=benchmark.packages if options.packages is None else options.packages,
         people=lambda: benchmark.people(tables),
     )
+
+
+def _are_of_others(names: Collection[str] | None, candidates: Sequence[Candidate]) -> bool:
+    """Return True if most of these names are of no candidate."""
+    known = {name for candidate in candidates for name in (candidate.id, candidate.alias)}
+    return names is not None and 2 * sum(name not in known for name in names) > len(names)
 
 
 def _length_of_list(names: Collection[str]) -> int:

@@ -18,7 +18,13 @@ from ioi_eval.rules.extraction import THOUGHTS, text_of
 from ioi_eval.store.rows import MODEL_COLUMNS
 
 PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "ioi_id", "instance_id", "name", "problem")
+# Columns with what a model was asked. Where no column names the problem, its statement in one of these does.
+PROMPT_COLUMNS = (
+    *("prompt", "question", "problem_statement", "statement", "description", "input", "query"),
+    *("instruction", "full_prompt", "conversations", "messages"),
+)
 OF_DATASETS = ("solution", "output", "content", "output_list", "outputs")  # of replies, and of datasets, too
+_LONGEST_NAME = 200  # characters of a problem's name
 # Names of columns that nobody agrees on, and that can only be a model's.
 _OF_MODELS = re.compile(
     r"(?:generated|gen|predicted|model|llm)_?(?:answer|code|completion|output|program|response|solution|text)s?"
@@ -99,6 +105,16 @@ def usual_columns(names: tuple[str, ...]) -> Mapping[str, str]:
     return {what: name for what, name in found.items() if name is not None}
 
 
+def is_statement(value: Any) -> bool:
+    """Return True for a text that is too long for the name of a problem, or has several lines."""
+    return isinstance(value, str) and (len(value) > _LONGEST_NAME or "\n" in value.strip())
+
+
+def prompts_in(columns: Collection[str]) -> tuple[str, ...]:
+    """Return the columns with what the model was asked."""
+    return tuple(name for name in PROMPT_COLUMNS if name in columns)
+
+
 def problems_in(columns: Mapping[str, Any], names: Collection[str]) -> Iterator[Any]:
     """Yield what the problems of a row are called; None where only its prompt tells. `names`: all columns."""
     shape = shape_of(columns) or shape_of(dict.fromkeys(names))
@@ -115,13 +131,15 @@ def problems_in(columns: Mapping[str, Any], names: Collection[str]) -> Iterator[
         own = (shape.named.get("problem_id"),) if shape is not None else ()
         found = next((columns[name] for name in (*own, *PROBLEM_COLUMNS) if name in columns), None)
         if found is not None or (found := _problem_of_document(columns)) is not None:
-            yield found
+            yield None if is_statement(found) else found
+        elif prompts_in({*columns, *names}) and columns.keys().isdisjoint(PROBLEM_COLUMNS):
+            yield None
 
 
 def heads() -> frozenset[str]:
     """The columns that `problems_in` looks at."""
     own = (shape.columns.get("problem_id", "") for shape in SHAPES)
-    return frozenset({*PROBLEM_COLUMNS, *filter(None, own)})
+    return frozenset({*PROBLEM_COLUMNS, "id", *filter(None, own)})
 
 
 # --- rows that are made --------------------------------------------------------------------------------
@@ -400,6 +418,25 @@ SHAPES = (
         prompt="input",
     ),
     Shape("TRL's completions", ("step", "prompt", "completion"), prompt="prompt"),
+    Shape("slime's samples", ("group_index", "prompt", "response"), prompt="prompt"),
+    Shape(
+        "lighteval's details",
+        ("doc", "model_response"),
+        columns={"generation": "model_response.text"},
+        prompt="doc.query",
+    ),
+    Shape(
+        "lighteval's details",
+        ("full_prompt", "predictions"),
+        columns={"generation": "predictions"},
+        prompt="full_prompt",
+    ),
+    Shape(
+        "CURE's outputs",
+        ("question", "full_code_generation"),
+        columns={"problem_id": "question", "generation": "full_code_generation"},
+        prompt="question",
+    ),
     *(
         Shape(
             f"answers of {whose} API",

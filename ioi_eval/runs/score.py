@@ -301,7 +301,7 @@ class Rows(NamedTuple):
 
     def mentioned(self) -> Collection[str] | None:
         """Return the names of their problems; None where they do not say."""
-        return mentioned(self.places, self.reading.problem_column)
+        return mentioned(self.places, self.reading.problem_column, self.reading.prompt_column)
 
     def open(self, problems: Problems, on_rows: Callable[[int], None] = lambda rows: None) -> Dump:
         dump = open_dump(

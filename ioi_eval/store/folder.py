@@ -285,6 +285,7 @@ _READING = frozenset(
         "language_column",
         "model_column",
         "problem_column",
+        "prompt_column",
         "split_lists",
         "subtask_column",
         "year_column",

@@ -64,7 +64,8 @@ def test_a_missing_column_is_named_with_those_that_are_there(tmp_path: Path) -> 
     error = failing(tmp_path, {"prblem": "sum", "code": CODE})
     assert "missing column `problem_id`. The columns are: prblem, code" in str(error)
     assert str(error).endswith(". Did you mean problem_column=prblem?")
-    error = failing(tmp_path, {"x": "sum", "code": CODE})
+    assert str(failing(tmp_path, {"x": "sum", "code": CODE})).endswith(". Did you mean problem_column=x?")
+    error = failing(tmp_path, {"x": "nile", "code": CODE})
     assert str(error).endswith(
         "The columns are: x, code. Name the one that is meant with problem_column=NAME"
     )

@@ -467,7 +467,9 @@ def shape_lines() -> list[str]:
         by = " ".join(f"`{name}`" for name in shape.needs) or "none of the usual ones"
         by += f" and one of {' '.join(f'`{name}`' for name in shape.one_of)}" if shape.one_of else ""
         problem = _shown(shape.columns.get("problem_id", ""))
-        if shape.prompt:
+        if shape.prompt and shape.prompt == shape.columns.get("problem_id"):
+            problem = f"the statement in `{shape.prompt}`"
+        elif shape.prompt:
             problem = f"{problem}, else the statement in `{shape.prompt}`"
         held = _shown(shape.columns.get("code") or shape.columns.get("generation") or "")
         lines.append(f"| {shape.name} | {by} | {problem} | {held} | {shape.language or 'as of other rows'} |")
