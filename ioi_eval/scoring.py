@@ -1,7 +1,7 @@
 """Parts of scorers and rewards: the program in a reply, the tests of a row, the worth of a result.
 
     language = find_language("python")
-    problem = with_cases(Problem(id="row 1", limits=limits), read_cases(row["input_output"]), Blob.of)
+    problem = with_tests(Problem(id="row 1", limits=limits), row["input_output"], Blob.of)
     code = extract(reply, language)
     submission = Submission(key="1", problem_id=problem.id, code=code, language=language.name)
     result = await scorer.score(problem, submission)
@@ -18,10 +18,12 @@ from ioi_eval.model.languages import Language
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.lazy import shown_in
 from ioi_eval.model.nesting import shallow
+from ioi_eval.rules.assertions import Asserted
 from ioi_eval.rules.extraction import extract, repair
 from ioi_eval.rules.json_tests import Case, Cases, read_call, read_cases, with_cases
 from ioi_eval.rules.languages import choose_language
 from ioi_eval.rules.metrics import pass_at_k
+from ioi_eval.rules.row_tests import PUBLIC_AND_PRIVATE, read_tests, with_tests
 from ioi_eval.rules.scoring import PassRate, is_solved, pass_rate, submission_status
 from ioi_eval.rules.selection import SUBMISSIONS, Attempt, Budget
 from ioi_eval.rules.verdicts import STATUS_ORDER, worst
@@ -43,8 +45,10 @@ else:
     )
 
 __all__ = [
+    "PUBLIC_AND_PRIVATE",
     "STATUS_ORDER",
     "SUBMISSIONS",
+    "Asserted",
     "Attempt",
     "Budget",
     "Case",
@@ -62,10 +66,12 @@ __all__ = [
     "pass_rate",
     "read_call",
     "read_cases",
+    "read_tests",
     "repair",
     "shallow",
     "submission_status",
     "summarise",
     "with_cases",
+    "with_tests",
     "worst",
 ]

@@ -7,12 +7,10 @@ can be said of them.
 from __future__ import annotations
 
 import json
-import pickletools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-import msgspec
 from msgspec.structs import replace
 
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep, written
@@ -21,20 +19,8 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, Test
 from ioi_eval.problems.package import is_plain
-from ioi_eval.rules.json_tests import (
-    LARGEST,
-    NO_CASES,
-    Case,
-    Cases,
-    CasesError,
-    broken,
-    inflated,
-    literal_in,
-    parsed,
-    read_call,
-    read_cases,
-    with_cases,
-)
+from ioi_eval.rules.json_tests import NO_CASES, CasesError, broken, literal_in, read_cases, with_cases
+from ioi_eval.rules.row_tests import PUBLIC_AND_PRIVATE, with_tests
 
 MEMORY_LIMIT = 512 << 20  # bytes; the dataset has no limits, and no harness in use has one of memory
 
@@ -196,16 +182,6 @@ LCB_TIME_LIMIT = 6.0  # seconds
 LCB_MEMORY_LIMIT = 1 << 30  # bytes
 
 
-class _Test(msgspec.Struct):
-    input: str
-    output: str
-    testtype: str = "stdin"
-
-
-class _Metadata(msgspec.Struct):
-    func_name: str | None = None
-
-
 class LiveCodeBench(Benchmark):
     name: ClassVar = "livecodebench"
     about: ClassVar = "problems of LeetCode, AtCoder and Codeforces by date, in Python"
@@ -230,61 +206,11 @@ class LiveCodeBench(Benchmark):
 
     def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
         row = tables.main[candidate.rows[0]]
+        tests = {name: row.text(name, "") for name in (*PUBLIC_AND_PRIVATE, "metadata")}
         return self.of_row(
             row,
             candidate,
-            lambda task: with_cases(task, _cases(row), keep.blob),
+            lambda task: with_tests(task, tests, keep.blob),
             limits=Limits.contest(LCB_TIME_LIMIT, LCB_MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind.LINES),
         )
-
-
-def _cases(row: Row) -> Cases:
-    """Public tests, then private ones."""
-    tests = [*_tests(row.text("public_test_cases", "")), *_tests(row.text("private_test_cases", ""))]
-    function = (parsed(row.text("metadata", "") or "{}", _Metadata).func_name or "").strip()
-    if not tests:
-        raise CasesError(NO_CASES)
-    if not function:
-        if any(test.testtype == "functional" for test in tests):
-            raise broken("they call a function, and nothing says which")
-        return Cases(cases=tuple(Case(test.input, test.output) for test in tests))
-    return Cases(cases=tuple(read_call(test.input, test.output) for test in tests), function=function)
-
-
-def _tests(text: str) -> list[_Test]:
-    text = text.strip()
-    if not text:
-        return []
-    plain = text if text.startswith("[") or text == "null" else unpacked(text)
-    found: list[_Test] | None = parsed(plain, list[_Test] | None)
-    return found or []
-
-
-# --- private tests, which are packed: base64 of zlib of a pickled text -----------------------------------
-# A pickle is a program, and one from a dataset is a stranger's. It is never run: its instructions are only
-# read, and there may be none but those that push one text.
-
-_TEXTS = frozenset({"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"})
-_HARMLESS = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"})
-
-
-def unpacked(text: str, *, largest: int = LARGEST) -> str:
-    """The text that was packed. CasesError where it is anything else."""
-    return pickled_text(inflated(text, largest))
-
-
-def pickled_text(data: bytes) -> str:
-    """The one text in a pickle, without unpickling."""
-    texts = list[object]()
-    try:
-        for operation, argument, _ in pickletools.genops(data):
-            if operation.name in _TEXTS:
-                texts.append(argument)
-            elif operation.name not in _HARMLESS:
-                raise broken(f"a pickle that is more than a text ({operation.name})")
-    except (ValueError, OverflowError) as error:
-        raise broken(f"packed, and no pickle ({error})") from error
-    if len(texts) != 1 or not isinstance(texts[0], str):
-        raise broken(f"a pickle of {len(texts)} texts, and not of one")
-    return texts[0]

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.assertions import python_checker
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, Keep, Unusable
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, TaskOptions, Test
+from ioi_eval.rules.assertions import python_checker
 from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, broken, with_cases
 from ioi_eval.store.tasks import People
 

@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from ioi_eval.benchmarks.assertions import read_assertions
 from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
@@ -32,16 +31,8 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution, Value
 from ioi_eval.problems.package import with_testlib
 from ioi_eval.rules.extraction import extract
-from ioi_eval.rules.json_tests import (
-    NO_CASES,
-    Cases,
-    CasesError,
-    broken,
-    literal_in,
-    read_call,
-    read_cases,
-    with_cases,
-)
+from ioi_eval.rules.json_tests import literal_in
+from ioi_eval.rules.row_tests import with_tests
 from ioi_eval.store.rows import as_number
 
 SUFFIX = ".toml"
@@ -225,7 +216,7 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
 class ListedBenchmark(Benchmark):
     """A benchmark made of an entry."""
 
-    version: ClassVar[int] = 14
+    version: ClassVar[int] = 15
 
     def __init__(self, entry: BenchmarkEntry) -> None:
         named = entry.columns
@@ -281,12 +272,13 @@ class ListedBenchmark(Benchmark):
         row, entry, named = tables.main[candidate.rows[0]], self._entry, self._columns
 
         def finish(problem: Problem) -> Problem:
-            if named.assertions:
-                values = (self.value_of(row, column) for column in (named.setup, named.assertions))
-                source = "\n".join(line for value in values for line in _lines(value))
-                function = self.text_of(row, named.function)
-                return read_assertions(source, function, drawn=candidate.id).of(problem, keep.blob)
-            return with_cases(problem, self._cases(row), keep.blob)
+            function = self.text_of(row, named.function)
+            value = self.value_of(row, named.assertions or named.tests)
+            if named.inputs:
+                sides = {"inputs": named.inputs, "outputs": named.outputs}
+                value = {side: self.value_of(row, column) for side, column in sides.items()}
+            setup = "\n".join(_lines(self.value_of(row, named.setup)))
+            return with_tests(problem, value, keep.blob, function=function, setup=setup, drawn=candidate.id)
 
         source = self.text_of(row, named.checker)
         checker = Checker(kind=CheckerKind.built_in(entry.comparison))
@@ -323,15 +315,6 @@ class ListedBenchmark(Benchmark):
             if text.strip()
         )
 
-    def _cases(self, row: Row) -> Cases:
-        """Return a row's tests, whatever form they have."""
-        named, function = self._columns, self.text_of(row, self._columns.function)
-        value = self.value_of(row, named.tests)
-        if named.inputs:
-            given, wanted = (_decoded(self.value_of(row, column)) for column in (named.inputs, named.outputs))
-            value = {"inputs": given, "outputs": wanted, "fn_name": function or None}
-        return cases_of(value, function)
-
     def _limit(self, row: Row, place: str, default: float, unit: str, *, most: float) -> float:
         """Return a limit. InputError from `most` on, where it is meant in another unit."""
         value = self.value_of(row, place)
@@ -358,57 +341,6 @@ def _decoded(value: Any) -> Any:
         return json.loads(shallow(value))
     except ValueError:
         return literal_in(value)
-
-
-def _piped(value: Any, stream: str) -> Any:
-    return value[stream] if isinstance(value, dict) and value.keys() == {stream} else value
-
-
-def _function(case: dict[str, Any]) -> Any:
-    told = _decoded(case.get("metadata"))
-    return (told.get("func_name") if isinstance(told, dict) else None) or case.get("fn_name")
-
-
-def cases_of(value: Any, function: str = "") -> Cases:
-    """Return tests in any of the forms in use. CasesError.
-
-    An object of lists (`inputs`, `outputs`, `fn_name`, or `input`, `output`), or a list of objects with
-    `input` and `output`: texts of programs, also as `{"stdin": text}` and `{"stdout": text}`; or of a
-    function's arguments as LiveCodeBench writes them (`testtype` is `functional`), or as values (`type` is
-    `function_call`).
-    """
-    value = _decoded(value)
-    if isinstance(value, dict):
-        if "inputs" in value:
-            return read_cases({**value, "fn_name": value.get("fn_name") or function or None})
-        if isinstance(value.get("input"), list):
-            return read_cases({"inputs": value["input"], "outputs": value.get("output") or []})
-        value = [value]
-    if not value:
-        raise CasesError(NO_CASES)
-    if not isinstance(value, list) or not all(isinstance(case, dict) for case in value):
-        raise broken("neither pairs nor lists of inputs and outputs")
-    kinds = {str(case.get("testtype") or case.get("type") or "stdin") for case in value}
-    if len(kinds) > 1:
-        raise broken(f"several kinds in one problem: {', '.join(sorted(kinds))}")
-    [kind] = kinds
-    pairs = [(_piped(case.get("input"), "stdin"), _piped(case.get("output"), "stdout")) for case in value]
-    if kind not in ("functional", "function_call"):
-        return read_cases(
-            {"inputs": [given for given, _ in pairs], "outputs": [wanted for _, wanted in pairs]}
-        )
-    names = {str(_function(case) or function) for case in value}
-    if len(names) > 1:
-        raise broken(f"several functions in one problem: {', '.join(sorted(names))}")
-    [function] = names
-    if not function:
-        raise broken("they call a function, and nothing says which")
-    if kind == "functional":
-        if not all(isinstance(text, str) for pair in pairs for text in pair):
-            raise broken("arguments or a result that are no text")
-        return Cases(cases=tuple(read_call(*pair) for pair in pairs), function=function)
-    given, wanted = zip(*pairs, strict=True)
-    return read_cases({"inputs": list(given), "outputs": list(wanted), "fn_name": function})
 
 
 def entry_in(path: Path) -> ListedBenchmark:

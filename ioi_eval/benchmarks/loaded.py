@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from ioi_eval.benchmarks.apps import Apps, LiveCodeBench, Taco, Usaco
-from ioi_eval.benchmarks.assertions import EvalPlus, HumanEvalPlus, MbppPlus
 from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
@@ -32,6 +31,7 @@ from ioi_eval.benchmarks.benchmark import (
 from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus, LiveCodeBenchPro, OJBench
 from ioi_eval.benchmarks.codeforces import CodeContests, Codeforces
 from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark
+from ioi_eval.benchmarks.evalplus import EvalPlus, HumanEvalPlus, MbppPlus
 from ioi_eval.benchmarks.olympiads import Ioi, LiveOIBench
 from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.benchmarks.tables import SUFFIXES, Tables, TableSource

@@ -33,7 +33,7 @@ from ioi_eval.models import (
     Value,
     Verdict,
 )
-from ioi_eval.scoring import Case, Cases, read_cases, shallow, with_cases
+from ioi_eval.scoring import Asserted, Case, Cases, read_tests, shallow, with_cases
 from ioi_eval.store.resources import graders
 
 __all__ = [
@@ -111,7 +111,8 @@ class Execution(Value):
 
     execution_timeout: float = 10.0  # seconds for each test
     memory_limit: int = 512 << 20  # bytes
-    call_functions: bool = False  # True: a problem with `fn_name` is one whose function is called
+    # True: a problem with `fn_name` is one whose function is called, and tests may have any form in use.
+    call_functions: bool = False
     checker: str = CheckerKind.FLOAT_LINES  # how outputs are compared
     engine: Setup = Setup()
 
@@ -213,13 +214,13 @@ def _task(messages: Sequence[Any], ground_truth: Any, execution: Execution) -> A
         words = "The provided code solution was empty after extraction."
         return EvaluateResult(score=0.0, reason=words, metrics=metrics)
     tests = _tests(ground_truth)
-    if isinstance(tests, EvaluateResult):
-        return tests
-    if execution.call_functions and tests.get("fn_name"):
+    if execution.call_functions and (isinstance(tests, EvaluateResult) or tests.get("fn_name")):
         try:
-            return _calling(code, tests, execution)
+            return _calling(code, ground_truth, execution)
         except CasesError as error:
             return _unsaid(f"Invalid ground_truth: {error}")
+    if isinstance(tests, EvaluateResult):
+        return tests
     if not isinstance(tests["inputs"], list):
         return _result([-1], [_NO_INPUTS])
     return _reading(code, tests, execution)
@@ -259,18 +260,24 @@ def _reading(code: str, tests: Mapping[str, Any], execution: Execution) -> AppsT
     return _of(source, judged, execution, cases=tuple(cases), total=len(tests["inputs"]))
 
 
-def _calling(code: str, tests: Mapping[str, Any], execution: Execution) -> AppsTask:
-    cases = read_cases(tests)
-    return _of(code, cases, execution, cases=cases.cases, total=len(cases.cases))
+def _calling(code: str, ground_truth: Any, execution: Execution) -> AppsTask:
+    found = read_tests(ground_truth)
+    return _of(code, found, execution, cases=found.cases, total=len(found.cases))
 
 
-def _of(source: str, judged: Cases, execution: Execution, *, cases: tuple[Case, ...], total: int) -> AppsTask:
+def _of(
+    source: str, judged: Cases | Asserted, execution: Execution, *, cases: tuple[Case, ...], total: int
+) -> AppsTask:
     plain = Problem(
         id="apps",
         limits=Limits.contest(execution.execution_timeout, execution.memory_limit),
         checker=Checker(kind=CheckerKind(execution.checker)),
     )
-    problem = with_cases(plain, judged, lambda text: Blob.of(text.encode("utf-8", "surrogatepass")))
+
+    def blob(text: str) -> Blob:
+        return Blob.of(text.encode("utf-8", "surrogatepass"))
+
+    problem = judged.of(plain, blob) if isinstance(judged, Asserted) else with_cases(plain, judged, blob)
     submission = Submission(key="apps", problem_id="apps", code=source, language="python")
     return AppsTask(problem=all_or_nothing(problem), submission=submission, cases=cases, total=total)
 

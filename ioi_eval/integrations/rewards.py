@@ -30,8 +30,7 @@ from ioi_eval.models import (
 from ioi_eval.rules.extraction import ANSWERS
 from ioi_eval.rules.extraction import text_of as text_of_parts
 from ioi_eval.scoring import (
-    Case,
-    Cases,
+    PUBLIC_AND_PRIVATE,
     Language,
     Sharing,
     choose_language,
@@ -40,10 +39,8 @@ from ioi_eval.scoring import (
     is_solved,
     json_value,
     pass_rate,
-    read_call,
-    read_cases,
     shallow,
-    with_cases,
+    with_tests,
     worst,
 )
 
@@ -182,7 +179,7 @@ class Rewards(Value):
         by_key: dict[str, Problem | CasesError] = {}
         found = []
         for row in rows:
-            names = ("problem_id", "year", *CASES_COLUMNS)
+            names = ("problem_id", "year", *CASES_COLUMNS, *_BESIDE)
             key = repr([row.target, *(_plain(row.values.get(name)) for name in names)])
             if key not in by_key:
                 try:
@@ -247,8 +244,13 @@ def text_of(completion: Any) -> str:
 # --- the rows of trainers ----------------------------------------------------------------------------
 
 
-# Columns that hold tests, the first that a row has: APPS's own, and what trainers call it.
-CASES_COLUMNS = ("input_output", "ground_truth", "test_cases", "tests", "verification_info")
+# Columns that hold tests, the first that a row has: those of datasets, and what trainers call it.
+CASES_COLUMNS = (
+    *("input_output", "ground_truth", "test_cases", "tests", "verification_info"),
+    *(*PUBLIC_AND_PRIVATE, "test_list", "test"),
+)
+_FUNCTION, _SETUP = ("entry_point", "fn_name", "func_name"), ("test_setup_code", "test_imports")
+_BESIDE = ("task_id", "metadata", *_FUNCTION, *_SETUP)  # columns that tests may need
 _READ = (*CASES_COLUMNS, "language", "problem_id", "year", "subtask", "target_subtask")
 _MEMORY_LIMIT = 512 << 20  # bytes, where a row says nothing
 
@@ -312,8 +314,21 @@ class RewardRow(Value):
             limits=Limits.contest(options.time_limit, _MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind(options.checker)),
         )
+        given = {
+            name: _plain(self.values[name]) for name in (*_BESIDE, *CASES_COLUMNS) if name in self.values
+        }
+        written, setup = given[column], next((given[name] for name in _SETUP if given.get(name)), "")
+        if column in PUBLIC_AND_PRIVATE:
+            written = {name: given.get(name) for name in (*PUBLIC_AND_PRIVATE, "metadata")}
         try:
-            return with_cases(problem, _cases(_plain(self.values[column])), Blob.of)
+            return with_tests(
+                problem,
+                written,
+                Blob.of,
+                function=next((word for name in _FUNCTION if (word := _word(given.get(name)))), ""),
+                setup="\n".join(map(str, setup)) if isinstance(setup, list) else str(setup),
+                drawn=str(given.get("task_id", "")),
+            )
         except UnicodeEncodeError as error:
             raise CasesError("the tests hold halves of characters") from error
 
@@ -336,68 +351,12 @@ def rows(columns: Mapping[str, Any], count: int) -> Iterator[RewardRow]:
         yield RewardRow(values={name: values[number] for name, values in per_row.items()}, number=number)
 
 
-def _cases(value: Any) -> Cases:
-    """APPS's form, as JSON or parsed; or a list of tests, or `test_cases`, each with `input` and `output`."""
-    info = _parsed(value)
-    if isinstance(info, Mapping) and "test_cases" in info:
-        value = info["test_cases"]
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = msgspec.json.decode(shallow(value))
-        except msgspec.MsgspecError as error:
-            raise CasesError(f"the tests are no JSON: {error}") from error
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return _of_list(value)
-    return read_cases(value)
-
-
 def _parsed(value: Any) -> Any:
     """`verification_info`, which some sets have as JSON; anything else as it is."""
     if isinstance(value, str) and "test_cases" in value:
         with suppress(msgspec.MsgspecError):
             return msgspec.json.decode(shallow(value))
     return value
-
-
-def _of_list(tests: Sequence[Any]) -> Cases:
-    if not tests:
-        return read_cases(None)
-    if not all(isinstance(test, Mapping) for test in tests):
-        raise CasesError("a test must be an object with `input` and `output`")
-    called = {_function(test) for test in tests}
-    if len(called) > 1:
-        raise CasesError(f"the tests do not all call the same: {', '.join(sorted(called))}")
-    function = next(iter(called))
-    if function and not any(_is_functional(test) for test in tests):
-        parts = {f"{name}s": [test.get(name) for test in tests] for name in ("input", "output")}
-        return read_cases({**parts, "fn_name": function})
-    cases = tuple(map(_case, tests))
-    if function:
-        cases = tuple(read_call(case.input, case.output) for case in cases)
-    return Cases(cases=cases, function=function)
-
-
-def _case(test: Mapping[str, Any]) -> Case:
-    given, wanted = test.get("input"), test.get("output")
-    if isinstance(given, str) and isinstance(wanted, str):
-        return Case(given, wanted)
-    raise CasesError("a test must have the texts `input` and `output`")
-
-
-def _is_functional(test: Mapping[str, Any]) -> bool:
-    """As sets made of LiveCodeBench have it: arguments one a line, and never a result that is wrapped."""
-    return bool(test.get("testtype") == "functional")
-
-
-def _function(test: Mapping[str, Any]) -> str:
-    """Return the function that the test calls; empty for standard input."""
-    if not _is_functional(test):
-        return "" if test.get("type") == "stdin_stdout" else str(test.get("fn_name") or "")
-    metadata = test.get("metadata")
-    name = metadata.get("func_name") if isinstance(metadata, Mapping) else None
-    if not (isinstance(name, str) and name.strip()):
-        raise CasesError("a functional test must name its function in metadata.func_name")
-    return name.strip()
 
 
 def _word(value: Any) -> str | None:

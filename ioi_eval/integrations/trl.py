@@ -4,9 +4,10 @@
 
     GRPOTrainer(model=..., reward_funcs=reward, train_dataset=...)
 
-The dataset's column `input_output` (or ground_truth, test_cases, tests, verification_info) holds each row's
-tests. `reward_async` is the same for trainers that await several rewards at once. For problems of packages or
-benchmarks, for other modes and shaping terms, `make_reward` and `make_async_reward` make other functions.
+The dataset's column `input_output` (or ground_truth, test_cases, tests, verification_info, or those of
+LiveCodeBench, HumanEval and MBPP) holds each row's tests. `reward_async` is the same for trainers that await
+several rewards at once. For problems of packages or benchmarks, for other modes and shaping terms,
+`make_reward` and `make_async_reward` make other functions.
 """
 
 from __future__ import annotations

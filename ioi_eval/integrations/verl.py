@@ -6,7 +6,7 @@
     +reward.custom_reward_function.reward_kwargs.engine=ray     (where jobs run, as for --engine)
 
 `ioi_eval.integrations.verl_manager` has a reward manager, which needs no function.
-`ground_truth` holds the tests as APPS has them, or a list of {input, output}. verl has no word for a row
+`ground_truth` holds the tests in any form that benchmarks have: see docs/apps.md. verl has no word for a row
 without a reward: where the judge cannot say or the tests are broken, it is `on_failure`, 0 unless told
 otherwise, with a warning. `on_failure=None` raises, and so stops the training with most of verl's managers.
 So does a Python that no sandbox can show to programs, whatever `on_failure` is.

@@ -18,7 +18,6 @@ from missing import needs
 from support.servers import Fixed
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store, Transport, load_problems
-from ioi_eval.benchmarks.assertions import read_assertions
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import (
     Blob,
@@ -35,6 +34,7 @@ from ioi_eval.models import (
     Test,
     Verdict,
 )
+from ioi_eval.rules.assertions import read_assertions
 from ioi_eval.server import Server, ServerOptions
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

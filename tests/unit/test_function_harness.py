@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval.benchmarks.assertions import read_assertions
+from ioi_eval.rules.assertions import read_assertions
 from ioi_eval.store.resources import graders
 
 

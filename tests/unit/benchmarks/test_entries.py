@@ -15,12 +15,13 @@ from support.datasets import BenchmarkOptions, find_benchmark, load
 
 from ioi_eval import Scorer
 from ioi_eval.benchmarks import BENCHMARKS
-from ioi_eval.benchmarks.assertions import read_assertions
-from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark, cases_of, entry_in
+from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark, entry_in
 from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, Problem
 from ioi_eval.models import Verdict as V
+from ioi_eval.rules.assertions import read_assertions
 from ioi_eval.rules.json_tests import CasesError
+from ioi_eval.rules.row_tests import read_tests
 
 pytestmark = pytest.mark.once
 
@@ -353,9 +354,9 @@ def test_forms_of_tests() -> None:
         [{"input": "1", "output": "2"}],
         "{'inputs': ['1'], 'outputs': ['2']}",
     ):
-        assert cases_of(value).cases == (("1", "2"),)
+        assert read_tests(value).cases == (("1", "2"),)
     call = {"type": "function_call", "fn_name": "f", "input": [1, [2]], "output": [3]}
-    found = cases_of([call])
+    found = read_tests([call])
     assert (found.function, found.wrapped, found.cases) == ("f", True, (("[1,[2]]", "[3]"),))
     for value, said in (
         ([{"input": "1", "output": "2", "testtype": "functional"}], "nothing says which"),
@@ -366,7 +367,7 @@ def test_forms_of_tests() -> None:
         ("neither", "no plain value"),
     ):
         with pytest.raises(CasesError, match=said):
-            cases_of(value)
+            read_tests(value)
 
 
 @pytest.mark.parametrize(

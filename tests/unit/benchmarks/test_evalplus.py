@@ -17,9 +17,9 @@ from support.datasets import CasesError
 from support.harnesses import harness_of_functions
 
 from ioi_eval import Scorer
-from ioi_eval.benchmarks.assertions import read_test
 from ioi_eval.models import CheckerKind, Problem
 from ioi_eval.models import Verdict as V
+from ioi_eval.rules.assertions import read_test
 from ioi_eval.rules.json_tests import as_arguments, as_json, literal
 from ioi_eval.runs.sources import benchmark_of
 

@@ -18,9 +18,9 @@ from judged import statuses
 from support.datasets import CasesError, open_dump
 
 from ioi_eval import Scorer
-from ioi_eval.benchmarks.apps import pickled_text, unpacked
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict as V
+from ioi_eval.rules.row_tests import pickled_text, unpacked
 
 pytestmark = pytest.mark.once
 
