@@ -365,7 +365,13 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
         without=benchmark.other_files,
         files=(str(own),) if own else (dataset,) if is_file else (),
     )
-    return Tables(source, cache=cache, data_dir=options.data_dir, columns=benchmark.columns)
+    return Tables(
+        source,
+        cache=cache,
+        data_dir=options.data_dir,
+        columns=benchmark.columns,
+        datasets={each.dataset for each in benchmarks()},
+    )
 
 
 def _kept(

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
@@ -207,8 +207,16 @@ class Tables:
     """The tables of one benchmark: the main one, and others of other datasets where it has such."""
 
     def __init__(
-        self, main: TableSource, *, cache: Path, data_dir: str = "", columns: Sequence[str] = ()
+        self,
+        main: TableSource,
+        *,
+        cache: Path,
+        data_dir: str = "",
+        columns: Sequence[str] = (),
+        datasets: Collection[str] = (),
     ) -> None:
+        """`datasets`: those that folders of `data_dir` may be named after."""
+        self._datasets = {main.dataset, *datasets}
         self._source, self._cache, self._data_dir, self._needed = main, cache, data_dir, columns
         self._others: dict[TableSource, Table] = {}
 
@@ -252,7 +260,7 @@ class Tables:
 
     def _open(self, source: TableSource) -> Table:
         if self._data_dir and not source.files:
-            files = tuple(map(str, find_files(Path(self._data_dir), source)))
+            files = tuple(map(str, find_files(Path(self._data_dir), source, self._datasets)))
             source = msgspec.structs.replace(source, files=files)
         return open_table(source, cache=self._cache)
 
@@ -286,7 +294,7 @@ def called(source: TableSource) -> str:
     return "/".join(part for part in (source.dataset, source.config, source.path) if part)
 
 
-def find_files(folder: Path, source: TableSource) -> list[Path]:
+def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()) -> list[Path]:
     """The files of a table below a folder of copies.
 
     That is a folder of the dataset's name if there is one, below it one of the config's name if there is
@@ -297,6 +305,7 @@ def find_files(folder: Path, source: TableSource) -> list[Path]:
     if source.path:
         return one_file(folder, source)
     base = _below(folder, source.dataset.rpartition("/")[2])
+    others = _others(folder, source, datasets) if base == folder else ()
     if config := source.config:
         places = [path for path in (base / config, base / "data" / config) if path.is_dir()]
         if not places:
@@ -310,6 +319,7 @@ def find_files(folder: Path, source: TableSource) -> list[Path]:
         and path.is_file()
         and not fnmatch(path.name, source.without)
         and not any(part.startswith(".") for part in path.relative_to(base).parts)
+        and path.relative_to(base).parts[0] not in others
     ]
     split = [path for path in paths if _split_of(path, base) in source.split.split("+")]
     found = split or [path for path in paths if not _split_of(path, base)]
@@ -323,6 +333,23 @@ def find_files(folder: Path, source: TableSource) -> list[Path]:
     kinds = {path.suffix.lower() for path in found}
     best = next(suffix for suffix in SUFFIXES if suffix in kinds)
     return [path for path in found if path.suffix.lower() == best]
+
+
+def _others(folder: Path, source: TableSource, datasets: Collection[str]) -> list[str]:
+    """Return the folders of other datasets in a folder. InputError if nothing else may be this dataset's."""
+    own = source.dataset.rpartition("/")[2]
+    names = sorted({each.rpartition("/")[2] for each in datasets} - {own})
+    there = [name for name in names if (folder / name).is_dir()]
+    has_config = source.config and (folder / source.config).is_dir()
+    files = () if has_config or not there else folder.iterdir()
+    if there and not has_config and not any(path.suffix.lower() in SUFFIXES for path in files):
+        raise InputError(
+            f"no folder {own!r} in it, and there are {', '.join(there)}",
+            where=str(folder),
+            remedy=f"Fetch {source.dataset}: huggingface-cli download --repo-type dataset {source.dataset}"
+            f" --local-dir {folder / own}",
+        )
+    return there
 
 
 def one_file(folder: Path, source: TableSource) -> list[Path]:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from benchmark_tables import write_table
@@ -182,3 +183,30 @@ def test_a_schema_that_differs_between_files(tmp_path: Path) -> None:
     second = write_table(tmp_path / "2.parquet", [{"a": [1]}], pa.schema([("a", pa.list_(pa.int64()))]))
     with pytest.raises(InputError, match="cannot be loaded"):
         opened(tmp_path, first, second)
+
+
+@pytest.mark.parametrize(
+    ("there", "asked", "missing"),
+    [
+        (("ioi",), {"dataset": "open-r1/ioi-test-cases", "config": "2024"}, "ioi-test-cases"),
+        (("apps", "taco"), {"dataset": "open-r1/codeforces", "split": "test"}, "codeforces"),
+    ],
+)
+def test_missing_dataset_among_others_is_named(
+    tmp_path: Path, there: tuple[str, ...], asked: dict[str, str], missing: str
+) -> None:
+    for name in there:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "test.jsonl").write_text("{}\n")
+    known = {"open-r1/ioi", "metr-evals/apps", "BAAI/taco", "open-r1/codeforces"}
+    source = TableSource(**asked)
+    with pytest.raises(
+        InputError, match=f"no folder '{missing}' in it, and there are {', '.join(there)}"
+    ) as no:
+        find_files(tmp_path, source, known)
+    assert f"--repo-type dataset {asked['dataset']} --local-dir {tmp_path / missing}" in no.value.remedy
+    own = tmp_path / asked.get("config", "")
+    own.mkdir(exist_ok=True)
+    (own / "test-own.jsonl").write_text("{}\n")
+    found = find_files(tmp_path, msgspec.structs.replace(source, split="test"), known)
+    assert found == [own / "test-own.jsonl"], "and no rows of other datasets"
