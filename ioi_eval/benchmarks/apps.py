@@ -31,6 +31,7 @@ class Apps(Benchmark):
     name: ClassVar = "apps"
     about: ClassVar = "10,000 problems of three levels in Python, standard input or a function"
     ids: ClassVar[str] = r"apps_[0-9]+"
+    dump_files: ClassVar[tuple[str, ...]] = ("all_codes.json",)
     dataset: ClassVar = "metr-evals/apps"  # codeparrot/apps has the same rows
     split: ClassVar = "test"
     language: ClassVar = "python"
@@ -75,6 +76,7 @@ class Taco(Apps):
     name: ClassVar = "taco"
     about: ClassVar = "26,000 problems of six judges in Python, by tags and skills"
     ids: ClassVar = r"taco_[0-9]+"
+    dump_files: ClassVar = ()
     dataset: ClassVar = "BAAI/TACO"
     config: ClassVar = "ALL"
     columns: ClassVar = ("question", "input_output", "raw_tags", "skill_types")

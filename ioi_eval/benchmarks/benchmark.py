@@ -271,6 +271,7 @@ class Benchmark(ABC):
     language: ClassVar[str] = "c++"  # of rows that do not say
     packages: ClassVar[tuple[str, ...]] = ()  # that its own harness has for programs in Python
     ids: ClassVar[str] = ""  # a pattern of its problems' ids, by which dumps are known to be its own
+    dump_files: ClassVar[tuple[str, ...]] = ()  # names of files that are its dumps, whatever their ids
     dump_columns: ClassVar[tuple[str, ...]] = ()  # that such dumps have besides
     # The order of dumps that are lists of replies for each problem: by id, of all problems. False: by row.
     lists_by_id: ClassVar[bool] = False

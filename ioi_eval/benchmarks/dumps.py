@@ -45,6 +45,7 @@ from ioi_eval.benchmarks.row_files import (
     read_columns,
     scan,
     scan_growth,
+    stamp,
 )
 from ioi_eval.benchmarks.shapes import PROBLEM_COLUMNS, heads, is_statement, problems_in
 from ioi_eval.model.errors import BadRows, FailedRequest, InputError, MissingColumn
@@ -61,7 +62,7 @@ from ioi_eval.rules.extraction import (
     why_no_program,
 )
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
-from ioi_eval.store.files import read_value, readable, replace
+from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.packed import Keys, NamedKeys, PackedContent
 from ioi_eval.store.resources import PACKAGE, code_digest
 from ioi_eval.store.rows import plain
@@ -87,7 +88,7 @@ class DumpFile(Value):
 
     def check_unchanged(self) -> None:
         """Raises InputError for a file that is no longer what was looked through."""
-        if _stamp(Path(self.path)) != self.stamp:
+        if stamp(Path(self.path)) != self.stamp:
             remedy = "Run the same command again: it judges only what changed"
             raise InputError("changed while it was being scored", where=self.path, remedy=remedy)
 
@@ -296,7 +297,7 @@ def open_beginning(
 
     That is where nothing of them can be judged, or something is wrong with them.
     """
-    if sum(_stamp(place.path)[0] for place in places) < _LARGE or not options.keys_of_content:
+    if sum(stamp(place.path)[0] for place in places) < _LARGE or not options.keys_of_content:
         return None
     first = _FirstPass(DumpRows(problems, options, selection), options, lambda rows: None, _LOOKED_AT)
     try:
@@ -510,7 +511,7 @@ class _FirstPass:
 
     def _file(self, place: RowFile) -> DumpFile:
         path, label = place.path, place.label
-        stamp, start = _stamp(path), (0, 0)
+        stamped, start = stamp(path), (0, 0)
         if self.index is not None and (grown := scan_growth(path, self.index.size, self.index.sha256)):
             content, start = grown.sha256, (self.index.size, grown.lines)
             self._know(self.index, start)
@@ -551,7 +552,7 @@ class _FirstPass:
             id_column=id_column,
             label=label,
             model=place.model,
-            stamp=stamp,
+            stamp=stamped,
         )
 
     def _know(self, index: DumpIndex, end: tuple[int, int]) -> None:
@@ -618,12 +619,6 @@ def _ends_with_line(path: Path, size: int) -> bool:
     with path.open("rb") as stream:
         stream.seek(size - 1)
         return stream.read(1) == b"\n"
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    with readable(path):
-        found = path.stat()
-    return found.st_size, found.st_mtime_ns
 
 
 # --- the second pass ---------------------------------------------------------------------------------
@@ -705,7 +700,12 @@ def guessed(dumps: Sequence[str | Path | RowFile], column: str | None = None) ->
     """The name of the benchmark that all ids are of. InputError: none fits, or several do."""
     ids = mentioned(dumps, column) or frozenset()
     columns = {name for place in find_dumps(dumps) for name in column_names(place.path)}
-    fitting = [benchmark.name for benchmark in benchmarks() if fits(benchmark, ids, columns)]
+    files = {place.path.name for place in find_dumps(dumps)}
+    fitting = [
+        benchmark.name
+        for benchmark in benchmarks()
+        if fits(benchmark, ids, columns) or (files and files <= set(benchmark.dump_files))
+    ]
     where = ", ".join(str(getattr(dump, "label", dump)) for dump in dumps)
     if len(fitting) == 1:
         return fitting[0]

@@ -1,4 +1,4 @@
-"""Rows from files: .jsonl, .json, .csv (also as .gz or .zst), .parquet, .eval.
+"""Rows from files: .jsonl, .json, .csv (also as .gz or .zst), .parquet, .eval; and from folders of programs.
 
 Reading streams; what is broken is named with its line.
 """
@@ -10,6 +10,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 import threading
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -70,11 +71,12 @@ def _files(path: Path) -> list[Path]:
         for error in closed_folders(path):
             where, problem = str(error.filename), f"cannot be read ({error.strerror})"
             raise InputError(problem, where=where, remedy=MAY_READ)
+        if _kind(path) == _PROGRAMS:
+            return [path]
         found = [file for file in _below(path) if is_dump(file)]
         if not found:
-            raise InputError(
-                "no dump in this folder", where=str(path), remedy=f"Expected files {_suffixes()} in it"
-            )
+            remedy = f"Expected files {_suffixes()} in it, or programs such as HumanEval_0/0.py"
+            raise InputError("no dump in this folder", where=str(path), remedy=remedy)
         return found
     if not path.exists():
         raise InputError("no such file or folder", where=str(path), remedy="Name the dump's file or folder")
@@ -104,9 +106,10 @@ def is_csv(path: Path) -> bool:
 
 
 def _kind(path: Path) -> str:
-    """The suffix that says the format: that before .gz or .zst, where there is one."""
+    """Return the suffix of the format, without .gz or .zst; of a folder of programs `_PROGRAMS`."""
     if path.suffix.lower() not in _PACKED:
-        return path.suffix.lower()
+        kind = path.suffix.lower()
+        return _PROGRAMS if kind not in _READERS and next(_program_files(path), None) else kind
     inner = Path(path.stem).suffix.lower()
     return inner if inner not in _TABLES else path.suffix.lower()  # tables are compressed inside
 
@@ -117,7 +120,9 @@ def bare_name(path: Path) -> str:
 
 
 def _suffixes() -> str:
-    return f"{', '.join(_READERS)} (text also as {' or '.join(_PACKED)})"
+    return (
+        f"{', '.join(name for name in _READERS if name != _PROGRAMS)} (text also as {' or '.join(_PACKED)})"
+    )
 
 
 # --- bytes -------------------------------------------------------------------------------------------
@@ -126,6 +131,10 @@ def _suffixes() -> str:
 def scan(path: Path) -> str:
     """The SHA-256 of what a file holds, unpacked. What should be text is made sure to be."""
     digest = hashlib.sha256()
+    if _kind(path) == _PROGRAMS:
+        for file in _program_files(path):
+            digest.update(f"{file.relative_to(path)}\n{scan(file)}\n".encode())
+        return digest.hexdigest()
     text = None if _kind(path) in _TABLES else _TextCheck(str(path))
     with _opened(path) as stream:
         for piece in _pieces(stream, path, text):
@@ -488,6 +497,50 @@ def reasoning_of(output: Any) -> str:
     return "\n".join(part.reasoning for part in parts if part.type == "reasoning")
 
 
+# --- folders of programs ---------------------------------------------------------------------------------
+
+_PROGRAMS = "a folder of programs"
+_TASK = re.compile(r"(HumanEval|Mbpp)_(\d+)")
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """Return size and time of change of a file, or of all files of a folder of programs."""
+    with readable(path):
+        files = list(_program_files(path)) or [path]
+        found = [file.stat() for file in files]
+    return sum(each.st_size for each in found), max(each.st_mtime_ns for each in found)
+
+
+def _program_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder as EvalPlus writes it, `HumanEval_0/1.py`, by task and number.
+
+    A folder with anything else that is not hidden is none.
+    """
+    if not folder.is_dir():
+        return
+    tasks = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+    files = [(task, file) for task in tasks if task.is_dir() for file in task.iterdir()]
+    if all(map(Path.is_dir, tasks)) and all(
+        file.suffix == ".py" and file.stem.isdecimal() for _, file in files
+    ):
+        numbers = sorted((*_task_order(task.name), int(file.stem), str(file)) for task, file in files)
+        yield from (Path(file) for *_, file in numbers)
+
+
+def _task_order(name: str) -> tuple[str, int, str]:
+    found = _TASK.fullmatch(name)
+    return (found[1], int(found[2]), name) if found else ("", 0, name)
+
+
+def _program_rows(folder: Path) -> Iterator[FileRow]:
+    for number, file in enumerate(_program_files(folder), 1):
+        name, task = f"{file.parent.name}/{file.name}", _TASK.fullmatch(file.parent.name)
+        problem = f"{task[1]}/{task[2]}" if task else file.parent.name
+        with readable(file):
+            code = file.read_text()
+        yield FileRow(number, {"task_id": problem, "code": code, "language": "python", "file": name})
+
+
 # --- large lists of JSON -----------------------------------------------------------------------------
 
 
@@ -596,4 +649,5 @@ _READERS: Mapping[str, Callable[[Path], Iterator[FileRow | InputError]]] = {
     ".parquet": _parquet_rows,
     ".arrow": _arrow_rows,
     ".eval": _eval_rows,
+    _PROGRAMS: _program_rows,
 }

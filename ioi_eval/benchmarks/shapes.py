@@ -318,22 +318,30 @@ def _problem_of_sample(columns: Mapping[str, Any]) -> str:
 
 
 def _is_by_problem(columns: Mapping[str, Any]) -> bool:
-    """Return True for lists of programs, files of them, or a row's columns, under names of problems."""
+    """Return True for lists of programs, files of them, or a row's columns, under names of problems.
+
+    Under numbers also for single programs.
+    """
     if not columns or not columns.keys().isdisjoint(KNOWN):
         return False
     lists = all(
         isinstance(value, list) and all(isinstance(text, str | None) for text in value)
         for value in columns.values()
     )
-    return lists or all(
-        isinstance(value, dict) and value and all(isinstance(text, str) for text in value.values())
-        for value in columns.values()
+    texts = all(name.isdecimal() and isinstance(value, str) for name, value in columns.items())
+    return (
+        lists
+        or texts
+        or all(
+            isinstance(value, dict) and value and all(isinstance(text, str) for text in value.values())
+            for value in columns.values()
+        )
     )
 
 
 def _by_problem(row: FileRow, where: str) -> Iterator[FileRow]:
     for problem, held in row.columns.items():
-        if isinstance(held, list):
+        if isinstance(held, list | str):
             if held:
                 yield FileRow(row.line, {"problem_id": problem, "code": held})
             continue

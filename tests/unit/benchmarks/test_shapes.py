@@ -14,7 +14,7 @@ from support.datasets import Problems, find_benchmark, load, open_dump
 from test_evalplus import SUMS
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, mentioned
-from ioi_eval.benchmarks.dumps import CONTINUED
+from ioi_eval.benchmarks.dumps import CONTINUED, guessed
 from ioi_eval.benchmarks.shapes import SHAPES, USUAL, shape_of
 from ioi_eval.errors import BadRows, InputError
 from ioi_eval.models import Blob, Problem, Submission, TaskType
@@ -539,3 +539,62 @@ def test_requests_that_failed_are_listed_and_the_others_scored(cli: CommandLine,
     dump = write_jsonl(tmp_path / "batch.jsonl", [failed])
     done = cli("score", dump, "--problems", rows, "--packages", "none", "--out", "other")
     assert done.returncode == 2 and "the request failed" in done.stderr
+
+
+# --- folders of programs, and APPS' file of programs --------------------------------------------------
+
+
+def sampled(folder: Path, **programs: str) -> Path:
+    for name, code in programs.items():
+        task, _, number = name.rpartition("_")
+        (folder / task).mkdir(parents=True, exist_ok=True)
+        (folder / task / f"{number}.py").write_text(code)
+    return folder
+
+
+def test_folder_of_programs_of_evalplus_is_a_dump(tmp_path: Path) -> None:
+    problems = Problems([Problem(id=f"HumanEval/{number}") for number in (2, 10)])
+    files = {"HumanEval_10_0": "a = 1\n", "HumanEval_2_0": "a = 1\n", "HumanEval_2_10": "c(\n"}
+    folder = sampled(tmp_path / "model_temp_0.8", **files, HumanEval_2_9="b\n")
+    (folder / ".DS_Store").touch()
+    found = read(folder, problems)
+    assert [(one.problem_id, one.code, one.row["file"], one.language) for one in found] == [
+        ("HumanEval/2", "a = 1\n", "HumanEval_2/0.py", "python"),
+        ("HumanEval/2", "b\n", "HumanEval_2/9.py", "python"),
+        ("HumanEval/2", "c(\n", "HumanEval_2/10.py", "python"),
+        ("HumanEval/10", "a = 1\n", "HumanEval_10/0.py", "python"),
+    ]
+    assert mentioned([folder]) == {"HumanEval/2", "HumanEval/10"}
+    assert guessed([folder]) == "humaneval_plus"
+    dump = open_dump([folder], problems=problems)
+    sampled(folder, HumanEval_2_9="other = 1\n")
+    with pytest.raises(InputError, match="changed while it was being scored"):
+        list(dump)
+
+
+def test_folder_of_programs_by_names_of_problems_is_a_dump(tmp_path: Path) -> None:
+    folder = sampled(tmp_path / "x", sum_0="print(1)\n", tree_0="print(2)\n")
+    assert [(one.problem_id, one.code) for one in read(folder)] == [
+        ("sum", "print(1)\n"),
+        ("tree", "print(2)\n"),
+    ]
+
+
+@pytest.mark.parametrize("other", ["notes.txt", "sum/main.py", "sum/a/0.py"])
+def test_folder_with_other_files_is_no_folder_of_programs(tmp_path: Path, other: str) -> None:
+    folder = sampled(tmp_path / "x", sum_0="print(1)\n")
+    (folder / other).parent.mkdir(exist_ok=True)
+    (folder / other).touch()
+    with pytest.raises(InputError, match="no dump in this folder"):
+        read(folder)
+
+
+@pytest.mark.parametrize("held", [{"0": ["print(0)"], "2": ["print(2)"]}, {"0": "print(0)", "2": "print(2)"}])
+def test_file_of_programs_of_apps_is_known_by_its_name(tmp_path: Path, held: dict[str, Any]) -> None:
+    copies = write_rows(tmp_path / "copies", "apps", [apps(number) for number in range(3)])
+    path = write_json(tmp_path / "all_codes.json", held)
+    assert guessed([path]) == "apps"
+    options = BenchmarkOptions(data_dir=str(copies))
+    problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=mentioned([path]))
+    found = read(path, problems, default_language="python")
+    assert [(one.problem_id, one.code) for one in found] == [("apps_0", "print(0)"), ("apps_2", "print(2)")]
