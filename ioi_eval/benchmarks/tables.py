@@ -346,8 +346,7 @@ def _others(folder: Path, source: TableSource, datasets: Collection[str]) -> lis
         raise InputError(
             f"no folder {own!r} in it, and there are {', '.join(there)}",
             where=str(folder),
-            remedy=f"Fetch {source.dataset}: huggingface-cli download --repo-type dataset {source.dataset}"
-            f" --local-dir {folder / own}",
+            remedy=f"Fetch {source.dataset} into {folder / own}",
         )
     return there
 

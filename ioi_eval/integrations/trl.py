@@ -17,6 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ioi_eval.errors import InputError
 from ioi_eval.integrations.rewards import (
     NO_CODE,
     NOT_JUDGED,
@@ -44,6 +45,7 @@ class Reward:
     def __call__(
         self, prompts: Sequence[Any] | None = None, completions: Sequence[Completion] = (), **columns: Any
     ) -> list[float | None]:
+        _check_call(prompts, completions)
         own, began = self._rewards.runtime(), time.monotonic()
         outcomes = own.call(self._outcomes(completions, columns, own))
         return self._told(outcomes, time.monotonic() - began, columns)
@@ -59,6 +61,9 @@ class Reward:
     def _outcomes(
         self, completions: Sequence[Completion], columns: Mapping[str, Any], own: Runtime
     ) -> Coroutine[Any, Any, list[RewardOutcome]]:
+        if not isinstance(completions, Sequence) or isinstance(completions, str):
+            what = f"completions must be a list, not {type(completions).__name__}"
+            raise InputError(what, field="completions", remedy=_CALL)
         texts = [text_of(completion) for completion in completions]
         return self._rewards.of_all(texts, tuple(rows(columns, len(texts))), own)
 
@@ -79,6 +84,16 @@ class Reward:
         return [outcome.reward for outcome in outcomes]
 
 
+_MAKE = "Its arguments are RewardOptions(mode=..., ...), problems=, setup=, engine=, name="
+_CALL = "Call it with names: reward(completions=[...], ground_truth=[...]), a value for each completion"
+
+
+def _check_call(prompts: Sequence[Any] | None, completions: Sequence[Completion]) -> None:
+    """Raise InputError for completions in the place of prompts, which come first."""
+    if prompts and isinstance(completions, Sequence) and not completions:
+        raise InputError("prompts without completions", field="completions", remedy=_CALL)
+
+
 def make_reward(
     options: RewardOptions | None = None,
     *,
@@ -86,11 +101,25 @@ def make_reward(
     setup: Setup | None = None,
     engine: str | None = None,
     name: str = "ioi_eval_reward",
+    **others: Any,
 ) -> Reward:
-    """A reward function of its own; `name` is what TRL logs it under.
+    """Return a reward function.
 
-    `engine`: where jobs run, as for --engine; `setup` says more than that.
+    Args:
+        options: How results become rewards.
+        problems: Problems for rows with a `problem_id`.
+        setup: The engine and its settings.
+        engine: Where jobs run, as for --engine, if there is no `setup`.
+        name: What TRL logs it under.
+        others: None; each is an InputError that says where it belongs.
     """
+    for wrong in others:
+        is_option = wrong in RewardOptions.__struct_fields__
+        remedy = f"Write make_reward(RewardOptions({wrong}=...))" if is_option else _MAKE
+        raise InputError("make_reward has no such argument", field=wrong, remedy=remedy)
+    if not isinstance(options, RewardOptions | None):
+        what = f"options must be RewardOptions, not {type(options).__name__}"
+        raise InputError(what, field="options", remedy=_MAKE)
     setup = setup or Setup(engine=engine)
     return Reward(Rewards(options=options or RewardOptions(), setup=setup, problems=problems), name)
 
@@ -104,6 +133,7 @@ def make_async_reward(
     async def awaited(
         prompts: Sequence[Any] | None = None, completions: Sequence[Completion] = (), **columns: Any
     ) -> list[float | None]:
+        _check_call(prompts, completions)
         return await own.awaited(completions, columns)
 
     awaited.__name__ = name

@@ -204,7 +204,7 @@ def test_missing_dataset_among_others_is_named(
         InputError, match=f"no folder '{missing}' in it, and there are {', '.join(there)}"
     ) as no:
         find_files(tmp_path, source, known)
-    assert f"--repo-type dataset {asked['dataset']} --local-dir {tmp_path / missing}" in no.value.remedy
+    assert no.value.remedy == f"Fetch {asked['dataset']} into {tmp_path / missing}"
     own = tmp_path / asked.get("config", "")
     own.mkdir(exist_ok=True)
     (own / "test-own.jsonl").write_text("{}\n")

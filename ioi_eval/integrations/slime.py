@@ -1,0 +1,57 @@
+"""Rewards for slime: name this module's function with `--custom-rm-path`, with and without `--group-rm`.
+
+    --custom-rm-path ioi_eval.integrations.slime.custom_rm --label-key input_output [--group-rm]
+
+A sample's `label` holds its tests in any form that benchmarks have (docs/apps.md), else its `metadata` does.
+`make_custom_rm(mode="pass_fail")` makes a function with other options.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from ioi_eval.errors import InputError
+from ioi_eval.integrations.misses import together
+from ioi_eval.integrations.rewards import RewardRow
+from ioi_eval.integrations.verl import outcome, rewards_of, row_of
+from ioi_eval.scoring import Sharing
+
+CustomRm = Callable[..., Awaitable[float | list[float | None] | None]]
+
+
+def make_custom_rm(on_failure: float | None = 0.0, **options: Any) -> CustomRm:
+    """Return a reward function of slime.
+
+    Args:
+        on_failure: The reward of a sample that cannot be judged; None raises.
+        options: Those of RewardOptions, and `engine`.
+    """
+    rewards = rewards_of(options)
+
+    async def custom_rm(args: Any, samples: Any, **keywords: Any) -> float | list[float | None] | None:
+        """Return the reward of a sample, or those of a list of samples. `keywords` are slime's."""
+        own = await asyncio.to_thread(rewards.runtime)
+        group = samples if isinstance(samples, Sequence) else [samples]
+        rows = [_row(sample) for sample in group]
+        sharing = Sharing() if rewards.options.share else None
+        judged = together(
+            outcome(rewards, own, sample.response, row, on_failure, sharing)
+            for sample, row in zip(group, rows, strict=True)
+        )
+        found = [each.reward for each in await own.wait(judged)]
+        return found if group is samples else found[0]
+
+    return custom_rm
+
+
+def _row(sample: Any) -> RewardRow:
+    if not hasattr(sample, "response") or not hasattr(sample, "label"):
+        remedy = "Call custom_rm(args, sample), or custom_rm(args, samples) with a list of samples"
+        raise InputError(f"{sample!r:.60} is not a sample of slime", field="samples", remedy=remedy)
+    metadata = sample.metadata if isinstance(getattr(sample, "metadata", None), Mapping) else {}
+    return row_of(sample.label, metadata) if sample.label else RewardRow(values=metadata, number=0)
+
+
+custom_rm = make_custom_rm()
