@@ -84,7 +84,7 @@ _OTHERWISE: Mapping[str, Mapping[str, Any]] = {
     "first": {"name": "limit", "also": ("--first",)},
     "sample_size": {
         "also": ("-n",),
-        "help": "Only N problems, the same ones for a seed: `sample_size` of the file.",
+        "help": "Only N problems, drawn by a seed; --limit takes the first N. `sample_size` of the file.",
     },
     "tasks": {"also": ("-t", "--task")},
     "filter_difficulty": {"also": ("--filter-difficulty",)},
