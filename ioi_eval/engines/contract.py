@@ -60,6 +60,7 @@ class Profile(Value):
     max_run_time: int | None = None  # ms, wall clock
     max_compile_time: int | None = None  # ms, wall clock
     max_run_cpu_time: int | None = None  # ms
+    max_run_memory: int | None = None  # bytes
     strict: bool = False  # its wall clocks run on while programs wait for a processor
     max_output: int | None = None  # bytes of stdout
     max_body: int | None = None  # bytes of one request

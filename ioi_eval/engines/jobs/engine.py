@@ -32,7 +32,6 @@ from ioi_eval.engines.jobs.run import (
     Carrier,
     Fitting,
     JobTests,
-    Learned,
     Made,
     execute,
     persist,
@@ -120,7 +119,7 @@ class JobEngine:
             else Parcels(transport, self.packing, precompiles=builds.precompile)
         )
         self.builds = Builds(transport, self._carrier, store, builds)
-        self._learned, self._lock = Learned(), SharedExclusiveLock()
+        self._lock = SharedExclusiveLock()
         # By problem, options and profile, which they hold, so that no other one gets the number of any.
         self._fittings = Bounded[Fitting](_FITTINGS)
         self._open = AsyncExitStack()
@@ -193,22 +192,15 @@ class JobEngine:
         )
 
     async def _ran(self, batch: Batch) -> tuple[JobTests, Ended]:
-        """Execute a job that the transport takes: one that it refuses as too large is made smaller."""
+        """Execute a job with as many of the batch's tests as the transport takes."""
         profile, problem, options = await self.transport.profile(), batch.problem, batch.options
         key = f"{id(problem)} {id(options)} {id(profile)}"
         if (fitting := self._fittings.get(key)) is None:
-            fitting = Fitting(problem, options, profile, self.packing.weight, self._learned)
+            fitting = Fitting(problem, options, profile, self.packing.weight)
             self._fittings.keep(key, fitting, room_of(problem))
-        while True:
-            chosen = fitting.frame.job_tests(await fitting.first(batch), secrets.token_hex(16))
-            job = fitting.fits(self._carrier.job(batch, chosen, profile))
-            try:
-                ended = await self._carrier.run(job, profile, attempts=options.attempts, phase="judging")
-            except JudgeFailure as failure:
-                if not fitting.adapt(failure, job, len(chosen.tests)):
-                    raise
-            else:
-                return chosen, ended
+        chosen = fitting.frame.job_tests(await fitting.first(batch), secrets.token_hex(16))
+        job = fitting.fits(self._carrier.job(batch, chosen, profile))
+        return chosen, await self._carrier.run(job, profile, attempts=options.attempts, phase="judging")
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opening:

@@ -27,7 +27,7 @@ from ioi_eval.engines.contract import (
     Recipe,
     least,
 )
-from ioi_eval.engines.jobs.piston_api import BODY, limit_in
+from ioi_eval.engines.jobs.piston_api import BODY
 from ioi_eval.model.errors import (
     BrokenReply,
     EngineError,
@@ -276,21 +276,12 @@ BODY_REMEDY = (
 )
 _REQUEST = 4096  # bytes of a request and its plan that belong to no file and no test
 _PLANNED = 256  # bytes of a plan for each test
-_MEMORY = "run_memory_limit"
 _OPTIONS = {  # of a worker, which reads none of Piston's variables
     "run_timeout": "--run-timeout",
     "run_cpu_time": "--run-timeout",
     "compile_timeout": "--compile-timeout",
     "compile_cpu_time": "--compile-timeout",
 }
-
-
-class Learned:
-    """Refusals of servers, so that nobody asks for the same again."""
-
-    def __init__(self) -> None:
-        self.memory: int | None = None  # the most that a job may ask for
-        self.tests: dict[str, int] = {}  # the most that fit into a request, by problem
 
 
 _KNOWN_TO_PASS = 32 << 20  # bytes of a request that were tried where no limit was found
@@ -316,9 +307,7 @@ class Fitting:
     JudgeFailure where the engine's time is too short for a single one.
     """
 
-    def __init__(
-        self, problem: Problem, options: JudgeOptions, profile: Profile, weigh: Weigh, learned: Learned
-    ) -> None:
+    def __init__(self, problem: Problem, options: JudgeOptions, profile: Profile, weigh: Weigh) -> None:
         crowded = crowded_time(problem, options.borderline)
         most = (profile.max_run_time, profile.max_run_cpu_time)
         if any(
@@ -327,7 +316,7 @@ class Fitting:
         ):
             crowded = None  # the server would end the job before that
         self.frame = Frame(problem, options, crowded)
-        self._problem, self._profile, self._weigh, self._learned = problem, profile, weigh, learned
+        self._problem, self._profile, self._weigh = problem, profile, weigh
         wall, cpu = least_time(problem)
         for needed, time, variable in (
             (wall, profile.max_run_time, "PISTON_RUN_TIMEOUT"),
@@ -345,33 +334,16 @@ class Fitting:
             self._most = min(self._most, expected_tests(problem, time))
 
     def fits(self, job: Job) -> Job:
-        """The job with as much memory as servers are known to give, if that is enough."""
-        allowed, wanted = self._learned.memory, job.run_memory_limit
-        if (
-            allowed is None
-            or allowed < least_memory(self._problem)
-            or (wanted is not None and wanted <= allowed)
-        ):
+        """Return the job, with no more memory than the engine gives if that is enough for the problem."""
+        allowed, wanted = self._profile.max_run_memory, job.run_memory_limit
+        if allowed is None or allowed < least_memory(self._problem) or (wanted or math.inf) <= allowed:
             return job
         return msgspec.structs.replace(job, run_memory_limit=allowed)
-
-    def adapt(self, failure: JudgeFailure, job: Job, tests: int) -> bool:
-        """Return True if a job of that many tests, refused as too large, can be made to fit."""
-        refusal = failure.__cause__
-        if not isinstance(refusal, JobTooLarge):
-            return False
-        if refusal.limit == _MEMORY:
-            limit = limit_in(str(refusal))
-            self._learned.memory = limit[1] if limit else None
-            return self.fits(job).run_memory_limit != job.run_memory_limit
-        self._learned.tests[self._problem.id] = max(1, tests // 2)
-        return tests > 1 and refusal.limit in ("", BODY)
 
     async def first(self, batch: Batch) -> tuple[PlannedTest, ...]:
         """As many of a batch's tests, from the first, as the next job takes."""
         # One with a file that was handed in has three files open, not two.
         most = max(1, self._most * 2 // 3) if batch.program.outputs else self._most
-        most = min(most, self._learned.tests.get(self._problem.id, most))
         candidates, room, program = batch.tests[:most], self._profile.max_body, batch.program
         if room is None:
             return candidates

@@ -284,7 +284,14 @@ RUNTIMES = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)
 SHELLS = RUNTIMES[:2]
 _MOST_FILES = 500  # tests in one job
 _OTHER_FILES, _FILES_EACH = 40, 2  # descriptors of a job, and of each of its tests
-_LIMITS = ("max_run_time", "max_compile_time", "max_run_cpu_time", "max_output", "max_body")
+_LIMITS = (
+    "max_run_time",
+    "max_compile_time",
+    "max_run_cpu_time",
+    "max_run_memory",
+    "max_output",
+    "max_body",
+)
 
 
 def merged(reports: Iterable[EndpointReport]) -> Profile:

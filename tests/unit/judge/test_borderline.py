@@ -27,7 +27,7 @@ from ioi_eval import (
 from ioi_eval.engines.contract import Answers, Batch
 from ioi_eval.engines.jobs.engine import JobEngine
 from ioi_eval.engines.jobs.parcels import Shipping
-from ioi_eval.engines.jobs.run import Fitting, Learned, run_job
+from ioi_eval.engines.jobs.run import Fitting, run_job
 from ioi_eval.models import Blob, Borderline, TaskType, TestResult, Verdict
 from ioi_eval.rules.limits import crowded_time, is_open, read_borderline, settled, stretched
 from ioi_eval.testing import FakeEngine
@@ -144,7 +144,7 @@ class Measured(JobEngine):
 
     async def judge(self, batch: Batch) -> Answers:
         self.batches.append((batch.alone, " ".join(planned.test.name for planned in batch.tests)))
-        fitting = Fitting(batch.problem, batch.options, await self.profile(), Shipping().weight, Learned())
+        fitting = Fitting(batch.problem, batch.options, await self.profile(), Shipping().weight)
         job = run_job(batch, fitting.frame.job_tests(batch.tests, "f00"), await self.profile())
         (plan,) = (file.content for file in job.files if file.name == "plan.json")
         limits = msgspec.json.decode(plan.read(), type=Plan).limits
@@ -242,7 +242,7 @@ def test_a_server_with_little_time_has_no_limit_for_a_crowded_machine() -> None:
     assert crowded_time(longer, USUAL) == pytest.approx(1.6 * LIMIT)
     for most, crowded in ((None, 320), (2320, 320), (2319, None)):
         profile = msgspec.structs.replace(fake_profile(), max_run_cpu_time=most)
-        fitting = Fitting(longer, options, profile, Shipping().weight, Learned())
+        fitting = Fitting(longer, options, profile, Shipping().weight)
         assert fitting.frame.plan.limits.crowded_cpu_ms == crowded
 
 

@@ -13,7 +13,7 @@ from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval import Scorer
 from ioi_eval.engines.jobs.parcels import Parcels, Shipping
-from ioi_eval.engines.jobs.run import Fitting, Frame, Learned
+from ioi_eval.engines.jobs.run import Fitting, Frame
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.models import (
     Blob,
@@ -70,7 +70,7 @@ def job_of(problem: Problem, profile: Profile, program: Program = PROGRAM) -> Jo
 
 async def number(problem: Problem, profile: Profile, program: Program = PROGRAM) -> int:
     batch = batch_of(problem, program)
-    fitting = Fitting(problem, batch.options, profile, Shipping().weight, Learned())
+    fitting = Fitting(problem, batch.options, profile, Shipping().weight)
     return len(await fitting.first(batch))
 
 
@@ -120,41 +120,32 @@ async def test_a_server_that_gives_too_little_time_is_told_so(limits: dict[str, 
         await number(problem(1), server(**limits))
 
 
-async def test_a_job_that_is_refused_as_too_large_is_halved() -> None:
-    engine = FakeEngine(faults=[None, JobTooLarge("413"), JobTooLarge("413")])
-    async with Scorer(engine) as scorer:
-        result = await scorer.score(problem(8), Submission(key="1", problem_id="sum", code="x"))
-    assert result.points == 100
-    sizes = [sum(file.name.endswith(".in") for file in job.files) for job in engine.runs]
-    assert sizes == [8, 4, 2, 2, 2, 2]
-
-
-async def test_a_single_test_that_is_refused_is_a_judge_failure() -> None:
-    engine = FakeEngine(faults=[None, *[JobTooLarge("the body is too large")] * 3])
+async def test_refused_request_is_a_judge_failure() -> None:
+    engine = FakeEngine(faults=[None, JobTooLarge("the body is too large")])
     async with Scorer(engine) as scorer:
         with pytest.raises(JudgeFailure, match="the body is too large"):
             await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))
 
 
-REFUSED = "run_memory_limit cannot exceed the configured limit of {}"
-
-
 async def test_a_server_that_gives_less_memory_gets_what_it_gives_if_that_is_enough() -> None:
-    words = REFUSED.format(1 << 30)
-    engine = FakeEngine(faults=[None, JobTooLarge(words, limit="run_memory_limit")])
+    engine = FakeEngine()
+    engine.profile_value = msgspec.structs.replace(fake_profile(), max_run_memory=1 << 30)
     async with Scorer(engine) as scorer:
         assert (await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))).points == 100
-    assert [job.run_memory_limit for job in engine.runs] == [None, 1 << 30]
+    assert [job.run_memory_limit for job in engine.runs] == [1 << 30]
 
 
 async def test_a_server_that_gives_too_little_memory_is_told_so() -> None:
-    refusal = JobTooLarge(REFUSED.format(1 << 28), limit="run_memory_limit")
-    async with Scorer(FakeEngine(faults=[None, refusal])) as scorer:
+    words = f"run_memory_limit cannot exceed the configured limit of {1 << 28}"
+    engine = FakeEngine(faults=[None, JobTooLarge(words, limit="run_memory_limit")])
+    engine.profile_value = msgspec.structs.replace(fake_profile(), max_run_memory=1 << 28)
+    async with Scorer(engine) as scorer:
         with pytest.raises(JudgeFailure, match="Raise PISTON_RUN_MEMORY_LIMIT"):
             await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))
+    assert [job.run_memory_limit for job in engine.runs] == [None]
 
 
-async def test_what_a_smaller_job_asks_for_as_well_is_not_halved() -> None:
+async def test_refused_time_is_a_judge_failure() -> None:
     engine = FakeEngine(faults=[None, JobTooLarge("run_timeout cannot exceed", limit="run_timeout")])
     async with Scorer(engine) as scorer:
         with pytest.raises(
@@ -205,15 +196,6 @@ def test_a_server_that_lets_programs_write_less_than_the_problem_is_found_out() 
     job = job_of(ALONE, server())
     script = job.files[0].content.read().decode()
     assert "-lt 65536 ]" in script and "PISTON_MAX_FILE_SIZE" in script
-
-
-async def test_one_test_that_is_too_large_alone_leaves_one_for_the_next_job() -> None:
-    batch = batch_of(large(2, 10))
-    fitting = Fitting(batch.problem, batch.options, server(), Shipping().weight, Learned())
-    failure = JudgeFailure("the job is too large")
-    failure.__cause__ = JobTooLarge("request entity too large")
-    assert [fitting.adapt(failure, Job(files=()), number) for number in (2, 1)] == [True, False]
-    assert len(await fitting.first(batch)) == 1
 
 
 def test_a_job_may_take_as_long_as_all_passes_of_its_tests() -> None:
