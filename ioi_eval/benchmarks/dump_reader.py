@@ -41,7 +41,8 @@ from ioi_eval.model.values import Problem, Value
 from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import ANSWERS, Extraction, Repairs, text_of
 from ioi_eval.rules.json_tests import list_in
-from ioi_eval.store.packed import NamedKeys
+from ioi_eval.rules.shards import Shard
+from ioi_eval.store.packed import Keys, NamedKeys
 from ioi_eval.store.rows import MODEL_COLUMNS, model_of, plain
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -438,7 +439,8 @@ _OPTIONS: Mapping[str, str] = MappingProxyType(
 OTHER_IDS = "Name a column of distinct ids (id_column=NAME), or none (id_column='')"
 _NO_COLUMN = ""  # as id_column: rows are known by what is in them
 _OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
-ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW})  # reasons that are the user's own
+OTHER_SHARD = "of another shard"
+ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW, OTHER_SHARD})  # reasons that are the user's own
 _TWICE = "the same row is there already"
 _EMPTY = "with neither a program nor a reply (null or blank): each counts as `no program`"
 _BLANK = (
@@ -554,6 +556,15 @@ class Selection(Value):
         Said(name="only", metavar="ID", help="Only this submission; may be repeated."),
     ] = frozenset()
     limit: Annotated[Count | None, Said(metavar="N", help="Only the first N submissions.")] = None
+    shard: Annotated[
+        Shard | None,
+        Said(
+            typed=str,
+            read=Shard.of,
+            metavar="I/N",
+            help="Only shard I of N: `report` makes one run of the folders of all shards.",
+        ),
+    ] = None
 
 
 class UsableRow(NamedTuple):
@@ -586,6 +597,7 @@ class DumpRows:
         self.taken = NamedKeys() if taken is None else taken  # the problems, by key, as submissions name them
         self._passed = None if taken is None else bytearray(len(taken))  # those that came again
         self.passed_over: set[str] = set()
+        self._of_other_shards = Keys()
         self.left_out, self.noted = Counter[str](), Counter[str]()
         self.equal = Counter[str]()  # rows without an id so far, by their content
 
@@ -711,7 +723,12 @@ class DumpRows:
                 self.passed_over.add(entry.key)
             return False
         problem = entry.problem
-        if self._passed is None:
+        shard = self._selection.shard
+        is_other = shard is not None and not shard.has(entry.key)
+        if is_other:
+            self.left_out[OTHER_SHARD] += 1
+            self._of_other_shards.add(entry.key)
+        elif self._passed is None:
             self.taken.add(entry.key, self._problems.label(problem) if problem else "")
         else:
             self._passed[self.taken.place(entry.key)] = True
@@ -722,20 +739,25 @@ class DumpRows:
             self.noted[_BLANK] += 1
         elif entry.code is None and not (entry.generation or "").strip():
             self.noted[_CALLED if _has_call(entry.columns) else _EMPTY] += 1
-        return True
+        return not is_other
+
+    def is_of_other_shard(self, key: str) -> bool:
+        """Return True for a selected row of another shard. Remarks about rows count such rows, too."""
+        return key in self._of_other_shards
 
     def _unwanted(self, key: str) -> str:
         keys, limit = self._selection.keys, self._selection.limit
         place = self.taken.place(key)
         if self._passed is not None:
             return _OTHER_ROW if place < 0 else _TWICE if self._passed[place] else ""
-        if place >= 0:
+        if place >= 0 or key in self._of_other_shards:
             return _TWICE
-        too_many = limit is not None and len(self.taken) >= limit
+        too_many = limit is not None and len(self.taken) + len(self._of_other_shards) >= limit
         return _OTHER_ROW if too_many or (keys and key not in keys) else ""
 
     def check_found(self, where: str) -> None:
-        missing = {key for key in self._selection.keys if key not in self.taken}
+        known = self.taken, self._of_other_shards
+        missing = {key for key in self._selection.keys if not any(key in each for each in known)}
         if missing and self._selection.limit is None:
             close = near(min(missing), (*self.taken, *self.passed_over))
             meant = f"Did you mean {close[0]!r}? " if close else ""

@@ -25,6 +25,7 @@ from ioi_eval.benchmarks.benchmark import Benchmark
 from ioi_eval.benchmarks.dump_reader import (
     ABSENT,
     OTHER_IDS,
+    OTHER_SHARD,
     Columns,
     DumpOptions,
     DumpRows,
@@ -194,6 +195,11 @@ class Dump(Collection[Submission]):
 
     def __iter__(self) -> Iterator[Submission]:
         return (located.submission for located in self.located())
+
+    @property
+    def has_other_shards(self) -> bool:
+        """Return True if rows are left out because they belong to other shards: a shard may be empty."""
+        return OTHER_SHARD in self.info.left_out
 
     @property
     def before(self) -> Iterator[str]:
@@ -540,7 +546,8 @@ class _FirstPass:
                     counts.replies += entry.generation is not None
                     if _FENCE.search(entry.code) is not None:
                         counts.fenced += 1
-                        self.reader.noted.update([_FENCED] if taken else ())
+                        is_selected = taken or self.reader.is_of_other_shard(entry.key)
+                        self.reader.noted.update([_FENCED] if is_selected else ())
             if counts.rows == self._most:
                 break
         if rows:

@@ -24,6 +24,7 @@ _EXAMPLES = """
   ioi-eval report runs/demo --open
   ioi-eval report runs/demo --mode max --k 1 --k 100 --medals medals.toml
   ioi-eval report runs/monday runs/tuesday --out runs/both
+  ioi-eval report runs/mine-shard-*
   ioi-eval report runs/* --json
   ioi-eval report theirs.parquet --out runs/both
 """
@@ -47,8 +48,8 @@ def report(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Where a comparison of several runs is written.",
-            show_default="runs/comparison",
+            help="Where a comparison of several runs is written, or the run of all shards.",
+            show_default="runs/comparison; of shards NAME-merged beside them",
         ),
     ] = None,
     allow_suspicious: AllowSuspicious = False,
@@ -57,8 +58,9 @@ def report(
 
     A run's summary.json, report.md and report.html are written again. Several runs make a comparison,
     too: comparison.md, .html and .json in --out; runs that you may only read are compared as well. Of
-    two runs it also says which submissions got another result, and why. A file of rows that were judged
-    elsewhere becomes a run's folder beside --out; docs/results.md says which columns it needs.
+    two runs it also says which submissions got another result, and why. The folders of one run's shards
+    (`score --shard`) are made one run. A file of rows that were judged elsewhere becomes a run's folder
+    beside --out; docs/results.md says which columns it needs.
     Exit code 0; 2: bad input; 3: a run is incomplete; 4: a table can hardly be true, as with `score`.
     """
     contests = None if medals is None else read_contests(medals)
@@ -69,7 +71,6 @@ def report(
             field="--out",
             remedy="Leave it out, or name several runs to compare",
         )
-    out = out or Path("runs/comparison")
     if as_json:
         done = report_sync(folders, options=options, out=out)
     else:

@@ -118,6 +118,7 @@ _EXAMPLES = """
   ioi-eval score generations.jsonl --problems packages --engine http://a:2000,http://b:2000
   ioi-eval score generations.jsonl --problems packages --engine slurm --same-compiler
   ioi-eval score generations.jsonl --problems packages --quiet --json
+  ioi-eval score generations.jsonl --problems ioi --shard 1/4    then: ioi-eval report DIR DIR DIR DIR
 """
 
 
@@ -139,7 +140,7 @@ def score(
     problems: ProblemOptions,
     validate_references: ValidateReferences = False,
     references: References,
-    selection: Annotated[Selection, OptionGroup("Input", only=("limit", "keys"))],
+    selection: Annotated[Selection, OptionGroup("Input", only=("limit", "keys", "shard"))],
     rows: RowOptions,
     repairs: RepairOptions,
     timing: TimingOptions,

@@ -163,7 +163,7 @@ async def open_contest(
 
 def _heeded(options: RunOptions) -> RunOptions:
     """Return the options. InputError for those that a contest cannot follow."""
-    for field in ("reuse", "share", "client_processes"):
+    for field in ("reuse", "share"):
         if getattr(options, field) != getattr(RunOptions(), field):
             what = "submissions that are answered one by one do not go with it"
             raise InputError(what, field=field, remedy="Leave it out")

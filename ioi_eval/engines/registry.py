@@ -26,12 +26,10 @@ from ioi_eval.store import Store
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston import PistonEngine
-    from ioi_eval.engines.piston.discovery import Discovery
     from ioi_eval.engines.ray import RayEngine
 
 GROUP = "ioi_eval.engines"
 EMBEDDED, RAY, E2B = "embedded", "ray", "e2b"
-_ALONE = "Leave this option out: it shares Piston servers and workers among processes"
 
 
 class EngineChoice(Value):
@@ -124,14 +122,6 @@ class EngineChoice(Value):
     def on_ray(self) -> bool:
         return self.text.partition(":")[0] == RAY
 
-    def discovery(self) -> Discovery:
-        """Return who finds this process's servers. InputError for another kind of engine."""
-        if self.on_ray or find_engine(self.text) is not piston_engine:
-            raise InputError(f"{self.text} is no list of servers", field="client_processes", remedy=_ALONE)
-        from ioi_eval.engines.piston.discovery import discovery
-
-        return self.launch.servers(discovery(self.text))
-
     @property
     def settings(self) -> Mapping[str, Any]:
         """For the reader of a report."""
@@ -163,20 +153,17 @@ def open_engine(
     choice: EngineChoice | Engine | Transport,
     store: Store,
     packages: tuple[str, ...] = (),
-    *,
-    servers: Discovery | None = None,
 ) -> Opening:
     """Make the engines of a choice; an engine that was made by somebody else stays alone.
 
     `packages`: those that programs in Python may count on, for the choice of an interpreter here.
-    `servers`: a part of those that the choice names.
     """
     if not isinstance(choice, EngineChoice):
         return Opening(choice)
     choice = msgspec.structs.replace(choice, promised=packages)
     choice.check()
     setup = EngineSetup(store=store, **_fields(choice))
-    engine = find_engine(choice.text)(setup) if servers is None else piston_engine(setup, servers)
+    engine = find_engine(choice.text)(setup)
     if not choice.remote or choice.on_ray:
         return Opening(engine)
     here = EngineChoice(allow_unconfined=choice.allow_unconfined, launch=choice.launch)
@@ -234,12 +221,13 @@ def _embedded(setup: EngineSetup, python: str = CALLER) -> Transport:
     )
 
 
-def piston_engine(setup: EngineChoice, servers: Discovery | None = None) -> PistonEngine:
-    """Make the engine of servers: of those that are named, or of a part of them."""
+def piston_engine(setup: EngineChoice) -> PistonEngine:
+    """Make the engine of the servers that are named, or of this process's part of them."""
     from ioi_eval.engines.piston import PistonEngine
+    from ioi_eval.engines.piston.discovery import discovery
 
     return PistonEngine(
-        servers or setup.discovery(),
+        setup.launch.servers(discovery(setup.text)),
         per_endpoint=setup.per_endpoint,
         total=setup.slots,
         token=setup.token,

@@ -32,10 +32,6 @@ class Doing:
         """Return the step that goes on, or one that waits."""
         return next((step for step in self._steps if step.where), self._steps[0] if self._steps else _WAITING)
 
-    def note(self, kind: str, where: str) -> None:
-        """Note the step that another process has told."""
-        self._steps = [_Step(kind, where)]
-
 
 class _Here(NamedTuple):
     doing: Doing
@@ -55,12 +51,6 @@ def doing(key: str, problem: str) -> Iterator[Doing]:
         yield found
     finally:
         _HERE.reset(before)
-
-
-def under_way() -> Doing | None:
-    """Return the submission that is worked on here."""
-    here = _HERE.get()
-    return None if here is None else here.doing
 
 
 @contextmanager

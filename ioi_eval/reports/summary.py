@@ -500,6 +500,7 @@ def _sure(problems: Sequence[ProblemSummary], *, means: bool) -> tuple[float, fl
 
 SUMMARY = "summary.json"
 _MAX_REASONS, _MAX_EXAMPLES = 100, 5
+_MAX_SHARDS = 10  # that a warning names
 
 
 def summary(folder: Path, options: ReportOptions | None = None, *more: Each) -> Summary:
@@ -616,6 +617,9 @@ class Pass:
         submissions, expected = sum(model.submissions for model in models), self._info.expected
         complete = not self._info.unread and submissions >= (expected or 0)
         warnings = [] if complete else [self._incomplete(submissions)]
+        if missing := _missing_shards(self._info.shard):
+            complete = False
+            warnings.append(missing)
         warnings.extend(map(str, suspicious))
         warnings.extend(filter(None, [no_program_warning(counts.ends)]))
         warnings.extend(_alike(model.model for model in models))
@@ -666,11 +670,12 @@ class Pass:
             if expected is None
             else f"{judged:,} of {counted(expected, 'submission')} judged"
         )
-        next_step = (
-            "A process is judging this run now: make the report again when it has ended."
-            if is_written_now(self._folder)
-            else "Repeat the command that made the run: it goes on."
-        )
+        if is_written_now(self._folder):
+            next_step = "A process is judging this run now: make the report again when it has ended."
+        elif self._info.merged:
+            next_step = "Repeat the command of each shard that is not complete, and this report after them."
+        else:
+            next_step = "Repeat the command that made the run: it goes on."
         return (
             f"This run is incomplete: {number}. No number here counts the others, which have no result, and a"
             f" model may be missing. {next_step}"
@@ -702,6 +707,25 @@ class Pass:
             account = Account(model, own, self._options, source, told=self._scores.is_contest)
             models.append(account.summary(worths, traits))
         return tuple(sorted(models, key=lambda model: (-model.points, -model.problems_solved, model.model)))
+
+
+def _missing_shards(shard: str) -> str:
+    """Return the warning of a run that has only some shards, such as `1,3/4`; empty if it has all."""
+    present, _, last = shard.partition("/")
+    number = int(last or 0)
+    missing = [str(index) for index in range(1, number + 1) if str(index) not in present.split(",")]
+    if not missing:
+        return ""
+    if len(missing) > _MAX_SHARDS:
+        which = f"{len(missing):,} of {number:,} shards are"
+    elif len(missing) == 1:
+        which = f"shard {missing[0]} of {number} is"
+    else:
+        which = f"shards {', '.join(missing)} of {number} are"
+    return (
+        f"This run is incomplete: {which} missing. No number here counts their rows."
+        f" `ioi-eval report DIR DIR ...` with the folders of all {number:,} shards makes one run of them."
+    )
 
 
 def _beside(scores: Scores, models: Sequence[ModelSummary]) -> Iterator[Entrant]:

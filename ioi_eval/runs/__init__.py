@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
     from ioi_eval.reports import ReportOptions
     from ioi_eval.rules.extraction import Extraction, Repairs
+    from ioi_eval.rules.shards import Shard
     from ioi_eval.runs.authors import Asking, GeneratedRun, run, run_sync
     from ioi_eval.runs.events import (
         Changed,
@@ -60,6 +61,7 @@ else:
             "generate": "AgentOptions BudgetOptions ModelOptions Sampling",
             "reports": "ReportOptions",
             "rules.extraction": "Extraction Repairs",
+            "rules.shards": "Shard",
             "runs.authors": "Asking GeneratedRun run run_sync",
             "runs.events": "Changed DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
             "LimitMeasured Overloaded ReferencesStarted ReportFinished ReportProgress ReportStarted RowsRead "
@@ -114,6 +116,7 @@ __all__ = [
     "ServerChanged",
     "ServersFound",
     "ServersNow",
+    "Shard",
     "SubmissionFailed",
     "SubmissionJudged",
     "SubmissionsNow",

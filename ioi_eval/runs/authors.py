@@ -45,7 +45,6 @@ from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.rules.scoring import is_solved, pass_rate
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, RunSummary, ignore
-from ioi_eval.runs.processes import Judges
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.sources import Source, benchmark_of, language_of, no_problem, opened, source_name
 from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, synchronous
@@ -270,7 +269,7 @@ def _asked(source: Source, problems: Problems, asking: Asking, *, agent: bool) -
 
 
 async def _refuse_lacking(
-    judge: Judge | Judges, problems: Problems, asks: Iterable[Ask], generations: Generations
+    judge: Judge, problems: Problems, asks: Iterable[Ask], generations: Generations
 ) -> None:
     unwritten = [ask for ask in asks if ask.key not in generations]
     asked = {(ask.problem_id, ask.year): ask.language for ask in unwritten}
@@ -279,7 +278,7 @@ async def _refuse_lacking(
 
 
 async def refuse_lacking(
-    judge: Judge | Judges, packages: Collection[str], asked: Collection[tuple[Problem, str]]
+    judge: Judge, packages: Collection[str], asked: Collection[tuple[Problem, str]]
 ) -> None:
     """Raise InputError where the engine lacks what judges the programs that are still to be asked for."""
     await judge.keep_promises(packages, {language for _, language in asked})

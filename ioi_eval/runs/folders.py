@@ -26,11 +26,21 @@ from ioi_eval.reports import (
 from ioi_eval.reports.comparison import Differences, differences
 from ioi_eval.reports.pages import OnProgress
 from ioi_eval.reports.summary import structured, traits_of
-from ioi_eval.runs.events import OnEvent, ReportFinished, ReportProgress, ReportStarted, RunReported, ignore
+from ioi_eval.runs.events import (
+    OnEvent,
+    ReportFinished,
+    ReportProgress,
+    ReportStarted,
+    RunReported,
+    ignore,
+)
 from ioi_eval.runs.journal import Journal
+from ioi_eval.runs.shards import find_shards, merge_shards
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store.folder import Fingerprint, read_info
 from ioi_eval.store.rows import PLACE, as_number, bounded, plain, result_of, whole
+
+_COMPARISON = "runs/comparison"
 
 
 class Reported(Value):
@@ -46,10 +56,13 @@ async def report(
     folders: str | Path | Sequence[str | Path],
     *,
     options: ReportOptions | None = None,
-    out: str | Path = "runs/comparison",
+    out: str | Path | None = None,
     on_event: OnEvent = ignore,
 ) -> Reported:
     """Write the reports of runs anew, also while they go on, and a comparison of several into `out`.
+
+    `out` is "runs/comparison" if it is not given. The folders of one run's shards are made one run: its
+    folder is `out`, or lies beside the first shard.
 
         found = await report(["runs/monday", "runs/tuesday"], on_event=print)
         print(found.page)
@@ -59,14 +72,19 @@ async def report(
     """
     if not folders:
         raise InputError("no run is named", field="folders", remedy="Name a run's folder, or several")
-    named_places = map(Path, [folders] if isinstance(folders, str | Path) else folders)
+    named_places = [*map(Path, [folders] if isinstance(folders, str | Path) else folders)]
     places = {place.resolve(): place for place in named_places}.values()  # each once, whatever its names
-    _refuse_one_folder(places, Path(out).parent)
-    on_event(ReportStarted(runs=len(places)))
-    runs = [
-        await asyncio.to_thread(run_of_rows, place, Path(out).parent) if place.is_file() else place
-        for place in places
-    ]
+    shards = find_shards(named_places)
+    beside = Path(out or _COMPARISON).parent
+    _refuse_one_folder(places, beside)
+    on_event(ReportStarted(runs=1 if shards else len(places)))
+    if shards:
+        runs = [await asyncio.to_thread(merge_shards, shards, None if out is None else Path(out))]
+    else:
+        runs = [
+            await asyncio.to_thread(run_of_rows, place, beside) if place.is_file() else place
+            for place in places
+        ]
     summaries = dict[Path, Summary]()
     for folder in runs:
         asked = options or ReportOptions()
@@ -74,7 +92,7 @@ async def report(
         found, written = await asyncio.to_thread(_summary, folder, asked, tell, alone=len(runs) == 1)
         summaries[folder] = found
         on_event(RunReported(folder=str(folder), submissions=found.submissions, written=written))
-    done = await asyncio.to_thread(_compared, summaries, Path(out))
+    done = await asyncio.to_thread(_compared, summaries, Path(out or _COMPARISON))
     on_event(ReportFinished(page=done.page))
     return done
 

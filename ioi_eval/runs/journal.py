@@ -107,10 +107,13 @@ class Journal:
         fresh: bool = False,
         reuse: Iterable[Path] = (),
         any_compiler: bool = False,
+        shard: str = "",
+        merged: Iterable[Path] = (),
     ) -> Self:
         """Locks the folder, reads what is done. `fresh` gives an earlier run up once there is a new row.
 
         `reuse`: folders of other runs whose results are taken over. `any_compiler`: mix results of several.
+        `shard`: the part of the run's rows that the folder is for. `merged`: folders whose rows are copied.
         """
         reuse = tuple(reuse)
         if fresh and any(_is_same(other, folder) for other in reuse):
@@ -122,7 +125,10 @@ class Journal:
             )
         made = make_folder(folder)
         lock = Lock(folder / LOCK).__enter__()
-        journal = cls(folder, _info(fingerprint, settings or {}), lock)
+        info = msgspec.structs.replace(
+            _info(fingerprint, settings or {}), shard=shard, merged=tuple(map(str, merged))
+        )
+        journal = cls(folder, info, lock)
         journal._made, journal._any_compiler = made, any_compiler
         try:
             for other in reuse:
@@ -221,6 +227,7 @@ class Journal:
         elif fresh or self._old.replacing:
             self._restart = True
         else:
+            self._refuse_other_shard(self._old.shard)
             self._know(self._old.confinements)
             self._read_rows(self._old.fingerprint.problems)
             self._read_failures()
@@ -229,6 +236,18 @@ class Journal:
                 if key in self._done:
                     self.wrongly_shared += 1
                     self.supersede(key)
+
+    def _refuse_other_shard(self, there: str) -> None:
+        """Raise InputError if the folder is for other rows of the dump than this call."""
+        if there != self._info.shard:
+            here, there = (
+                f"shard {shard}" if shard else "a whole run" for shard in (self._info.shard, there)
+            )
+            raise InputError(
+                f"the folder holds {there}, and this call is for {here}",
+                where=str(self.folder),
+                remedy="Choose another out=FOLDER, or give fresh=True to discard the results there",
+            )
 
     def _read_rows(self, problems: Mapping[str, str]) -> None:
         for name in (RESULTS, EARLIER):
@@ -440,7 +459,9 @@ class Journal:
     def settle(self, fingerprint: Fingerprint, settings: Mapping[str, Any], keys: Collection[str]) -> None:
         """Write what was not known yet of a run when it began."""
         found = _info(fingerprint, {**self._info.settings, **settings})
-        self._info = msgspec.structs.replace(found, confinements=self._info.confinements)
+        self._info = msgspec.structs.replace(
+            self._info, fingerprint=found.fingerprint, settings=found.settings
+        )
         self.expect(keys)
         self._write_info(replacing=False)
 

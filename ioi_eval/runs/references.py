@@ -18,7 +18,6 @@ import msgspec
 
 from ioi_eval.benchmarks.loaded import Loaded
 from ioi_eval.engines.contract import Profile
-from ioi_eval.judge import Judge
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.options import Count, Said
@@ -30,7 +29,7 @@ from ioi_eval.rules.scoring import submission_status
 from ioi_eval.rules.verdicts import lacks_library
 from ioi_eval.runs.events import Event, ReferencesStarted
 from ioi_eval.runs.runner import Judging, judge_all
-from ioi_eval.runs.work import RunSetup, Timing, judging_together
+from ioi_eval.runs.work import RunSetup, Timing, judging
 from ioi_eval.store import Store
 from ioi_eval.store.memory import recalled, remembered
 from ioi_eval.store.rows import bounded, result_of
@@ -184,7 +183,7 @@ async def check_references(
             remedy="Packages are checked with `ioi-eval validate`",
         )
     setup.tell(ReferencesStarted(most=options.most, problems=len(problems)))
-    async with judging_together(setup, problems.packages) as (judge, workers):
+    async with judging(setup, problems.packages) as (judge, workers):
         found = await judge_references(
             judge.but(trusts=True),
             problems,
@@ -194,7 +193,7 @@ async def check_references(
             workers=workers,
             fresh=setup.options.fresh,
             timing=setup.options.timing,
-            here=await judge.profile() if isinstance(judge, Judge) else None,
+            here=await judge.profile(),
             prepare=judge.prepare,
             on_event=setup.tell,
         )

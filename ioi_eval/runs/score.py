@@ -50,9 +50,9 @@ from ioi_eval.runs.events import (
     ignore,
 )
 from ioi_eval.runs.journal import Journal
-from ioi_eval.runs.processes import Judges
 from ioi_eval.runs.references import REFERENCES, ReferenceOptions, References, check_references, conclusion
 from ioi_eval.runs.runner import prepare_all
+from ioi_eval.runs.shards import LIMIT
 from ioi_eval.runs.sources import Source, language_of, opened, source_name
 from ioi_eval.runs.work import (
     RunOptions,
@@ -125,7 +125,7 @@ async def score_dump(
     """
     with as_files(dumps) as named:
         paths = tuple(map(called, named))
-        setup = RunSetup.of(out or Path("runs") / run_name(paths[0]), engine, options, store, on_event)
+        setup = RunSetup.of(out or _usual_folder(paths[0], selection), engine, options, store, on_event)
         rows = Rows.of(named, reading, selection, problems, setup)
         with opened(problems, choice, setup.store, rows.mentioned) as loaded:
             dump = (early := rows.beginning(loaded, setup)) or looked_through(rows, loaded, setup)
@@ -134,7 +134,9 @@ async def score_dump(
             if usable is not loaded:
                 dump = (early := rows.beginning(usable, setup)) or rows.open(usable)
             matter = {**(references.matter if references else {}), **setup.matter}
-            asked = {"dumps": list(paths), "problems": source_name(problems)}
+            limit = rows.selection.limit
+            asked: dict[str, Any] = {"dumps": list(paths), "problems": source_name(problems)}
+            asked |= {} if limit is None else {LIMIT: limit}
             settings = {**asked, **_remarks(dump, found, references)}
             work = rows.work(dump, usable, matter, settings)
             if early is None:
@@ -199,7 +201,7 @@ class Behind:
         write_index(self._setup.folder, whole.index)
         whole.index = None  # of a million rows 150 MB
 
-    async def _check(self, judge: Judge | Judges) -> None:
+    async def _check(self, judge: Judge) -> None:
         """Try the beginning's problems and languages before anything is judged."""
         names = dict.fromkeys(self._beginning.problem_ids.values())
         languages = {row.language for row in self._beginning if row.code is not None}
@@ -314,7 +316,7 @@ class Rows(NamedTuple):
             index=None if self.known_in is None else read_index(self.known_in),
         )
         dump.info = msgspec.structs.replace(dump.info, other_files=self.others)
-        if len(dump):
+        if len(dump) or dump.has_other_shards:
             return dump
         if dump.rejected:
             raise BadRows(dump.rejected)
@@ -346,7 +348,15 @@ class Rows(NamedTuple):
             others=dump.info.passed_over,
             made_of=fingerprint_of(dump.info.sha256, problems, {**reading, **matter}),
             settings=settings,
+            shard=str(self.selection.shard or ""),
         )
+
+
+def _usual_folder(dump: str, selection: Selection | None) -> Path:
+    """Return the folder of a run that has no `out`."""
+    shard = None if selection is None else selection.shard
+    part = "" if shard is None else f"-shard-{shard.index}-of-{shard.number}"
+    return Path("runs") / f"{run_name(dump)}{part}"
 
 
 def called(dump: str | Path | RowFile) -> str:
@@ -399,7 +409,7 @@ def forecast_dump(
 ) -> Forecast:
     """Look through a dump and its run's folder. Raise InputError for what `score_dump` would refuse."""
     with as_files(dumps) as named:
-        setup = RunSetup.of(out or Path("runs") / run_name(called(named[0])), engine, options, store, ignore)
+        setup = RunSetup.of(out or _usual_folder(called(named[0]), selection), engine, options, store, ignore)
         rows = Rows.of(named, reading, selection, problems, setup)
         with opened(problems, choice, setup.store, rows.mentioned) as loaded:
             dump = rows.open(loaded)

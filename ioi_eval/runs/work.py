@@ -28,7 +28,7 @@ from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
 from ioi_eval.judge.sharing import Sharing
 from ioi_eval.model.errors import InputError, JudgeFailure
-from ioi_eval.model.options import AllTests, Band, Borderline, Count, JudgeOptions, Said
+from ioi_eval.model.options import AllTests, Band, Borderline, JudgeOptions, Said
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
@@ -47,7 +47,6 @@ from ioi_eval.runs.events import (
     ServersFound,
 )
 from ioi_eval.runs.journal import Journal
-from ioi_eval.runs.processes import Judges, judges
 from ioi_eval.runs.runner import judge_all
 from ioi_eval.runs.scorer import Scorer, run_alone
 from ioi_eval.runs.time_limits import TimeLimits
@@ -109,10 +108,6 @@ class RunOptions(Value):
         bool, Said(help="Keep how the input and output of the first failing test begin.")
     ] = False
     all_tests: AllTests = False
-    client_processes: Annotated[
-        Count,
-        Said(metavar="N", help="Processes here that judge, each on a share of the servers.", panel="Judging"),
-    ] = 1
     command: str = ""  # what goes on with the run, for the reader of a report
 
 
@@ -136,10 +131,9 @@ class RunSetup(NamedTuple):
     ) -> Self:
         """Raise InputError where a run would be written between files that have nothing to do with it."""
         check_folder(Path(folder))
-        engine, options = engine or EngineChoice(), options or RunOptions()
-        if options.client_processes > 1:
-            _shared_by_processes(engine).discovery()
-        return cls(Path(folder), engine, options, store or Store.private(), tell)
+        return cls(
+            Path(folder), engine or EngineChoice(), options or RunOptions(), store or Store.private(), tell
+        )
 
     @property
     def matter(self) -> Mapping[str, Any]:
@@ -158,16 +152,6 @@ class RunSetup(NamedTuple):
         """Why there is no result, of those keys that have none."""
         found = read_failures(self.folder)
         return {key: str(found[key]["reason"]) for key in keys if key in found}
-
-
-def _shared_by_processes(engine: AnyEngine) -> EngineChoice:
-    if isinstance(engine, EngineChoice):
-        return engine
-    raise InputError(
-        "an engine that is made here has one process",
-        field="client_processes",
-        remedy="Name the servers, or leave it out",
-    )
 
 
 def synchronous(call: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:
@@ -193,10 +177,9 @@ class Work(Value):
     keys: Collection[str] | None = None  # None: submissions come as a stream
     others: Collection[str] = ()  # keys that belong to the run and are not asked for now
     expected: int | None = None  # of a stream; None: not known before it has ended
-    check: Callable[[Judge | Judges], Awaitable[None]] | None = (
-        None  # before the first submission of a stream is taken
-    )
+    check: Callable[[Judge], Awaitable[None]] | None = None  # before the first submission of a stream
     settings: Mapping[str, Any] = {}  # for the reader of a report
+    shard: str = ""  # I/N: the submissions are those of shard I of N alone
     settled_by: Callable[[Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]], None] | None = (
         None
     )
@@ -247,7 +230,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             return None if row is None else result_of(row)
 
         async with contextlib.AsyncExitStack() as opened:
-            judge, workers = await opened.enter_async_context(judging_together(setup, work.problems.packages))
+            judge, workers = await opened.enter_async_context(judging(setup, work.problems.packages))
             if isinstance(work.submissions, AsyncGenerator):
                 await opened.enter_async_context(contextlib.aclosing(work.submissions))
             if work.check is not None:
@@ -326,6 +309,7 @@ def journal_of(work: Work, setup: RunSetup) -> Journal:
         fresh=setup.options.fresh,
         reuse=map(Path, setup.options.reuse),
         any_compiler=setup.options.accept_compiler,
+        shard=work.shard,
     )
 
 
@@ -393,25 +377,7 @@ def _how(setup: RunSetup) -> JudgeOptions:
     return msgspec.structs.replace(how, job=chosen.job, allow_unconfined=chosen.allow_unconfined)
 
 
-@contextlib.asynccontextmanager
-async def judging_together(
-    setup: RunSetup, packages: Collection[str]
-) -> AsyncIterator[tuple[Judge | Judges, Callable[[], int]]]:
-    """A judge as `judging` gives it; by several processes, where the options say so."""
-    if (number := setup.options.client_processes) == 1:
-        async with judging(setup, packages) as found:
-            yield found
-        return
-    choice = _shared_by_processes(setup.engine)
-    setup.tell(EngineStarting(engine=choice.text))
-    try:
-        async with judges(choice, number, _how(setup), setup.store, packages, setup.tell) as crew:
-            yield crew, lambda: _PER_SLOT * crew.slots
-    finally:
-        setup.tell(EngineStopped())
-
-
-def time_limits(judge: Judge | Judges, setup: RunSetup, journal: Journal) -> TimeLimits:
+def time_limits(judge: Judge, setup: RunSetup, journal: Journal) -> TimeLimits:
     """Measured limits are remembered in the run's folder: a run that is continued keeps its limits."""
     limits = {} if setup.options.fresh else read_limits(setup.folder)
     others = dict[str, MeasuredLimit]()

@@ -43,6 +43,8 @@ class RunInfo(Value, kw_only=True):
     settings: Mapping[str, Any] = {}
     expected: int | None = None  # submissions that are to have a result; None: not known
     unread: bool = False  # the dump is not read to its end, so that the number is not known yet
+    shard: str = ""  # I/N: it has the rows of shard I of N alone; of merged shards I,J/N
+    merged: tuple[str, ...] = ()  # the folders of shards that it was made of
     replacing: bool = False  # the rows beside it belong to a run that was given up
     confinements: Mapping[str, Mapping[str, Any]] = {}  # by the name that rows have
 
@@ -312,13 +314,16 @@ class Fingerprint(Value):
         return frozenset(name for name in gone if older.problems[name] in here)
 
 
-def changes(old: Fingerprint, new: Fingerprint) -> tuple[str, ...]:
-    """Return a sentence for each difference that forbids going on; empty if the run may be continued."""
+def changes(old: Fingerprint, new: Fingerprint, *, reading: bool = False) -> tuple[str, ...]:
+    """Return a sentence for each difference that forbids going on; empty if the run may be continued.
+
+    `reading`: also for differences in how rows are read.
+    """
     kinds = (("option", old.options, new.options), ("version of", old.versions, new.versions))
     values = (
         (f"{kind} {name}", plain(before.get(name)), plain(after.get(name)))  # a tuple is a list in run.json
         for kind, before, after in kinds
-        for name in sorted({*before, *after} - _READING)
+        for name in sorted({*before, *after} - (frozenset() if reading else _READING))
     )
     return tuple(
         f"{what}: {_value(before)} -> {_value(other)}" for what, before, other in values if before != other

@@ -4,8 +4,8 @@ The servers are addresses of 127.0.0.0/8 behind one listening process, one slot 
 choices are those of as many machines. Their answers are canned, so nothing is judged.
 
 With `--rows`, whole runs of that many C++ submissions: dump, journal, builds of programs of real size that
-stay with their worker, and their tests, on the workers of simulated.py. One turn for each of `--processes`,
-and each turn again by another checkout where one is named.
+stay with their worker, and their tests, on the workers of simulated.py. Each turn is taken again by another
+checkout where one is named.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ioi_eval import PistonEngine, Store, score_dump
 from ioi_eval.engines.jobs.piston_api import ServerRuntime, encode_result, encode_runtimes
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage, Value
 from ioi_eval.problems import Problems
-from ioi_eval.runs import EngineChoice, Event, RunFinished, RunOptions, RunStarted
+from ioi_eval.runs import EngineChoice, Event, RunFinished, RunStarted
 
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
 _LINE = (
@@ -180,31 +180,15 @@ def tell_growth(first: Moment, last: Moment) -> None:
 
 # --- whole rows --------------------------------------------------------------------------------------
 
-_TICKS = os.sysconf("SC_CLK_TCK")
 _PEAK = "VmHWM:"
 
 
 class Turn(Value):
-    """The CPU time of a row in ms: of the process with the rows, and of each that judges for it."""
+    """A row's cost in one turn."""
 
-    own: float
-    others: tuple[float, ...]
+    ms: float  # of CPU time of the client
     rate: float  # rows a second
-    memory: int  # MiB at most, of the process with the rows
-
-    @property
-    def all(self) -> float:
-        return self.own + sum(self.others)
-
-
-def judging() -> dict[int, float]:
-    """CPU seconds of each process that this one has started."""
-    found = {}
-    for listed in Path("/proc/self/task").glob("*/children"):
-        for child in map(int, listed.read_text().split()):
-            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-            found[child] = sum(map(int, fields[11:13])) / _TICKS
-    return found
+    memory: int  # MiB at most, of the client
 
 
 def peak() -> int:
@@ -215,32 +199,26 @@ def peak() -> int:
 
 async def judge(given: argparse.Namespace, urls: str, folder: Path) -> Turn:
     """Judge one run, in the process that is to be measured. Its start and its report do not count."""
-    moments = list[tuple[float, float, dict[int, float]]]()
+    moments = list[tuple[float, float]]()
 
     def hear(event: Event) -> None:
         if isinstance(event, RunStarted | RunFinished):
-            moments.append((time.process_time(), time.perf_counter(), judging()))
+            moments.append((time.process_time(), time.perf_counter()))
 
     call = await score_dump(
         folder / "dump.jsonl",
         Problems([problem(folder / "tests", given.tests, checker=False)]),
         out=folder / "run",
         engine=EngineChoice(text=urls),
-        options=RunOptions(client_processes=given.client),
         store=Store(folder / "store"),
         on_event=hear,
     )
     assert call.call.judged == given.rows and call.summary.models[0].points == 100, [*call.failures.items()][
         :1
     ]
-    (begin_cpu, begin, begin_others), (end_cpu, end, end_others) = moments[0], moments[-1]
-    ms = 1000 / given.rows
-    return Turn(
-        own=(end_cpu - begin_cpu) * ms,
-        others=tuple((used - begin_others.get(pid, 0.0)) * ms for pid, used in sorted(end_others.items())),
-        rate=given.rows / (end - begin),
-        memory=peak(),
-    )
+    (begin_cpu, begin), (end_cpu, end) = moments[0], moments[-1]
+    ms = (end_cpu - begin_cpu) * 1000 / given.rows
+    return Turn(ms=ms, rate=given.rows / (end - begin), memory=peak())
 
 
 def write_rows(folder: Path, given: argparse.Namespace) -> None:
@@ -250,46 +228,42 @@ def write_rows(folder: Path, given: argparse.Namespace) -> None:
 
 
 async def take_turns(given: argparse.Namespace) -> None:
-    """Print what a row cost with each number of processes, by turns with the other checkout."""
+    """Print what a row cost, by turns with the other checkout."""
     checkouts = [Path(__file__).parents[2], *([given.against] if given.against else [])]
-    taken: dict[tuple[int, Path], list[Turn]] = {}
-    print("| processes | checkout | CPU with the rows | of each that judges | in all | rows/s | |")
-    print("|--:|---|--:|--:|--:|--:|--:|")
+    taken: dict[Path, list[Turn]] = {}
+    print("| checkout | CPU of the client | rows/s | |")
+    print("|---|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as cache:
         for turn in range(given.turns):
-            for number in map(int, given.processes.split(",")):
-                for checkout in checkouts if turn % 2 else checkouts[::-1]:
-                    async with simulated(Path(cache), given.size, given.seconds) as workers:
-                        found = await one_turn(given, workers, number, checkout)
-                    taken.setdefault((number, checkout), []).append(found)
-                    each = ", ".join(f"{ms:.2f}" for ms in found.others)
-                    print(f"| {number} | {checkout.name} | {found.own:.2f} ms | {each} | {found.all:.2f} ms "
-                          f"| {found.rate:.0f} | {found.memory} MiB |", flush=True)  # fmt: skip
-    for (number, checkout), turns in sorted(taken.items()):
-        tell_slots(number, checkout.name, turns, given)
+            for checkout in checkouts if turn % 2 else checkouts[::-1]:
+                async with simulated(Path(cache), given.size, given.seconds) as workers:
+                    found = await one_turn(given, workers, checkout)
+                taken.setdefault(checkout, []).append(found)
+                print(f"| {checkout.name} | {found.ms:.2f} ms | {found.rate:.0f} | {found.memory} MiB |",
+                      flush=True)  # fmt: skip
+    for checkout, turns in sorted(taken.items()):
+        tell_slots(checkout.name, turns, given)
 
 
-async def one_turn(given: argparse.Namespace, workers: Simulated, number: int, checkout: Path) -> Turn:
+async def one_turn(given: argparse.Namespace, workers: Simulated, checkout: Path) -> Turn:
     with tempfile.TemporaryDirectory() as place:
         write_rows(Path(place), given)
-        command = [str(checkout / ".venv/bin/python"), __file__, "--client", str(number), "--folder", place]
+        command = [str(checkout / ".venv/bin/python"), __file__, "--client", "--folder", place]
         command += ["--rows", str(given.rows), "--tests", str(given.tests)]
         command += ["--urls", ",".join(workers.urls(given.workers))]
         process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
         said, _ = await process.communicate()
         assert process.returncode == 0, "the client failed"
         print(f"<!-- {await workers.counts()} -->", flush=True)
-        told = json.loads(said.splitlines()[-1])
-        return Turn(**told | {"others": tuple(told["others"])})
+        return Turn(**json.loads(said.splitlines()[-1]))
 
 
-def tell_slots(number: int, name: str, turns: list[Turn], given: argparse.Namespace) -> None:
-    """Compute how many slots four cores would keep busy: one process each, and the one with the rows."""
-    own, whole = (statistics.median(getattr(turn, what) for turn in turns) for what in ("own", "all"))
-    rows = 4000 / whole if number == 1 else min(4000 / whole, 1000 / own)
-    print(f"{number} processes, {name}: {whole:.2f} ms a row in all, the median of {len(turns)}; four cores "
-          f"do {rows:.0f} rows/s (computed), and feed {rows * given.judged:.0f} slots whose rows take "
-          f"{given.judged:g} s")  # fmt: skip
+def tell_slots(name: str, turns: list[Turn], given: argparse.Namespace) -> None:
+    """Compute how many slots one core would keep busy."""
+    ms = statistics.median(turn.ms for turn in turns)
+    rows = 1000 / ms
+    print(f"{name}: {ms:.2f} ms a row, the median of {len(turns)}; a core does {rows:.0f} rows/s (computed), "
+          f"and feeds {rows * given.judged:.0f} slots whose rows take {given.judged:g} s")  # fmt: skip
 
 
 def main() -> None:
@@ -304,11 +278,10 @@ def main() -> None:
     rows.add_argument("--rows", type=int, default=0)
     rows.add_argument("--workers", type=int, default=64, help="simulated, of one slot each")
     rows.add_argument("--size", type=int, default=2_000_000, help="bytes of a program")
-    rows.add_argument("--processes", default="1", help="that judge: 1,2,4 takes turns")
     rows.add_argument("--turns", type=int, default=2)
     rows.add_argument("--against", type=Path, help="another checkout, with an environment in .venv")
     rows.add_argument("--judged", type=float, default=1.96, help="seconds of a slot for a row")
-    rows.add_argument("--client", type=int, help=argparse.SUPPRESS)
+    rows.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
     rows.add_argument("--urls", help=argparse.SUPPRESS)
     rows.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -275,7 +275,6 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 # What measures or breaks the inside of an engine cannot do so by public names.
 INSIDE = {
-    "clients.py": "processes that judge on a fake engine",
     "channels.py": "plans for the proctor itself",
     "kept.py": "requests to a worker without an engine",
     "scale.py": "servers that are none",

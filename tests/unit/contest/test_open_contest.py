@@ -165,7 +165,6 @@ async def test_languages_that_are_not_here_open_nothing(
     [
         ("reuse", RunOptions(reuse=("runs/other",))),
         ("share", RunOptions(share=False)),
-        ("client_processes", RunOptions(client_processes=2, fresh=True)),
     ],
 )
 async def test_options_that_a_contest_cannot_follow_open_nothing(

@@ -1,0 +1,41 @@
+"""Shards: parts of the rows of a run that separate calls judge, chosen by a hash of each row's key."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Self
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Value
+
+_HASH_BYTES = 8
+_FORM = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
+
+
+class Shard(Value):
+    """Shard `index` of `number` shards, counted from 1."""
+
+    index: int
+    number: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.index <= self.number:
+            remedy = "Give I/N with I from 1 to N, such as 1/4"
+            raise InputError(f"there is no shard {self}", field="shard", remedy=remedy)
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Return the shard that a text such as `1/4` names. Raise InputError."""
+        if (form := _FORM.fullmatch(text.strip())) is None:
+            remedy = "Give I/N with I from 1 to N, such as 1/4"
+            raise InputError(f"{text!r} is not a shard", field="shard", remedy=remedy)
+        return cls(index=int(form[1]), number=int(form[2]))
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.number}"
+
+    def has(self, key: str) -> bool:
+        """Return True if the row with this key belongs to the shard: by SHA-256, the same everywhere."""
+        digest = hashlib.sha256(key.encode(errors="surrogatepass")).digest()
+        return int.from_bytes(digest[:_HASH_BYTES], "big") % self.number == self.index - 1

@@ -1,0 +1,185 @@
+"""The shards of one run, made one run again: a folder with the rows of all of them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.reports.document import counted
+from ioi_eval.rules.shards import Shard
+from ioi_eval.runs.journal import Journal
+from ioi_eval.runs.references import REFERENCES
+from ioi_eval.store.folder import (
+    REJECTED,
+    MeasuredLimit,
+    RunInfo,
+    changes,
+    read_failures,
+    read_info,
+    read_limits,
+    read_rows,
+    write_limits,
+)
+from ioi_eval.store.tasks import read_people, read_tasks, write_people, write_tasks
+
+LIMIT = "limit"  # setting of a run: the number of rows that were chosen
+_ENGINE, _COMMAND = "engine", "command"  # settings that may differ between shards
+_SUFFIX = re.compile(r"-shard-[0-9]+-of-[0-9]+$")
+
+
+class ShardFolder(NamedTuple):
+    """A run's folder with the rows of one shard."""
+
+    folder: Path
+    info: RunInfo
+    shard: Shard
+
+
+def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
+    """Return the shards of one run that several folders hold, by number; none if no folder is a shard's.
+
+    Raises:
+        InputError: A shard is there twice, a folder is not a shard's, or the shards are not of one run.
+    """
+    infos = {folder: read_info(folder) for folder in folders if folder.is_dir()}
+    shards = [
+        ShardFolder(folder, info, Shard.of(info.shard))
+        for folder in folders
+        if (info := infos.get(folder)) is not None and info.shard and not info.merged
+    ]
+    if not shards or len(folders) == 1:
+        return []
+    first, *others = shards
+    if strange := [folder for folder in folders if folder not in {each.folder for each in shards}]:
+        raise InputError(
+            f"is not the folder of a shard, but {first.folder} is",
+            where=str(strange[0]),
+            remedy="Name only the folders of one run's shards. To compare runs, name their merged folders",
+        )
+    for other in others:
+        if differences := _differences(first, other):
+            raise InputError(
+                f"is not a shard of the run in {first.folder}: {'; '.join(differences)}",
+                where=str(other.folder),
+                remedy="Name only the folders of one run's shards, or score this one again like the others",
+            )
+    by_number = dict[int, Path]()
+    for each in shards:
+        if each.shard.index in by_number:
+            what = f"shard {each.shard} is in {by_number[each.shard.index]} already"
+            raise InputError(what, where=str(each.folder), remedy="Name one folder for each shard")
+        by_number[each.shard.index] = each.folder
+    return sorted(shards, key=lambda each: each.shard.index)
+
+
+def _differences(one: ShardFolder, other: ShardFolder) -> list[str]:
+    """Return why two shards are not of one run."""
+    before, now = one.info.fingerprint, other.info.fingerprint
+    found = [
+        f"{what}: {old} -> {new}"
+        for what, old, new in (
+            ("number of shards", one.shard.number, other.shard.number),
+            ("limit of rows", *(each.info.settings.get(LIMIT) for each in (one, other))),
+        )
+        if old != new
+    ]
+    found += changes(before, now, reading=True)
+    is_read = not one.info.unread and not other.info.unread  # else its hash is not known yet
+    found += ["another dump"] if is_read and before.dump != now.dump else []
+    return found + (["other problems"] if before.problems != now.problems else [])
+
+
+def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
+    """Write a folder with the rows of all `shards`, in place of an earlier one, and return it.
+
+    Args:
+        shards: At least one, as `find_shards` returns them.
+        out: The folder. `None` means beside the first shard.
+
+    Raises:
+        InputError: The folder holds something else, or shards cannot be mixed.
+    """
+    first = shards[0]
+    folder = out or first.folder.parent / f"{_SUFFIX.sub('', first.folder.resolve().name)}-merged"
+    before = read_info(folder)
+    if before is not None and not before.merged:
+        what = "a run that was judged is in this folder, and the shards would take its place"
+        raise InputError(what, where=str(folder), remedy="Choose another out=FOLDER")
+    limits = _common_limits(shards)
+    with Journal.open(
+        folder,
+        first.info.fingerprint,
+        settings=_common_settings(shards),
+        fresh=True,
+        shard=_present(shards),
+        merged=[each.folder for each in shards],
+    ) as journal:
+        expected = [each.info.expected for each in shards]
+        if None not in expected or any(each.info.unread for each in shards):
+            journal.expect_number(None if None in expected else sum(filter(None, expected)))
+        journal.begin()
+        for each in shards:
+            _copy_rows(each, journal)
+    _copy_descriptions([each.folder for each in shards], folder)
+    if limits:
+        write_limits(folder, limits)
+    return folder
+
+
+def _present(shards: Sequence[ShardFolder]) -> str:
+    """Return which shards are present, such as `1,3/4`; empty if no shard is missing."""
+    number = shards[0].shard.number
+    return "" if len(shards) == number else f"{','.join(str(each.shard.index) for each in shards)}/{number}"
+
+
+def _common_settings(shards: Sequence[ShardFolder]) -> Mapping[str, Any]:
+    settings = {**shards[0].info.settings, _COMMAND: ""}
+    engines = [str(each.info.settings[_ENGINE]) for each in shards if _ENGINE in each.info.settings]
+    return settings | ({_ENGINE: ",".join(dict.fromkeys(engines))} if engines else {})
+
+
+def _common_limits(shards: Sequence[ShardFolder]) -> dict[str, MeasuredLimit]:
+    """Return the limits that shards measured. Raise InputError if two of them differ."""
+    found = dict[str, MeasuredLimit]()
+    for each in shards:
+        for name, limit in read_limits(each.folder).items():
+            known = found.setdefault(name, limit)
+            if (known.cpu_time, known.processes) != (limit.cpu_time, limit.processes):
+                raise InputError(
+                    f"its measured limits of {limit.problem}, {_shown(limit)}, differ from those of another"
+                    f" shard, {_shown(known)}",
+                    where=str(each.folder),
+                    remedy="Score this shard again with fresh=True and with reuse=FOLDER of the other shard,"
+                    " whose limits are taken over",
+                )
+    return found
+
+
+def _shown(limit: MeasuredLimit) -> str:
+    return f"{limit.cpu_time:g} s and {counted(limit.processes, 'process', 'processes')}"
+
+
+def _copy_rows(shard: ShardFolder, journal: Journal) -> None:
+    for row in read_rows(shard.folder):
+        if not shard.shard.has(row["key"]):
+            what = f"its row {row['key']!r} is not of shard {shard.shard}"
+            raise InputError(what, where=str(shard.folder), remedy="Score this shard again with fresh=True")
+        journal.record(row, known=True)
+    for key, failure in read_failures(shard.folder).items():
+        if key not in journal.done:
+            journal.fail(failure)
+
+
+def _copy_descriptions(shards: Sequence[Path], folder: Path) -> None:
+    """Copy what a report says of the problems, of people and of rows that cannot be used."""
+    tasks = [read_tasks(shard) for shard in shards]
+    write_tasks(folder, dict(sorted((name, task) for each in tasks for name, task in each.items())))
+    if people := next((found for shard in shards if (found := read_people(shard)) is not None), None):
+        write_people(folder, people)
+    for name in (REFERENCES, REJECTED):
+        if source := next((shard / name for shard in shards if (shard / name).exists()), None):
+            shutil.copyfile(source, folder / name)

@@ -1,0 +1,88 @@
+"""`ioi-eval score --shard I/N`, and `ioi-eval report` of the shards' folders."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command_line import CommandLine, write_dump
+
+from ioi_eval.store.folder import read_rows
+
+pytestmark = pytest.mark.once
+
+Score = Callable[..., subprocess.CompletedProcess[str]]
+RIGHT = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d\\n", a + b); }\n'
+
+
+PROGRAMS = [RIGHT, "int main() {}", "int main() { return 2; }", "int main( {", "int main() { while (1); }"]
+
+
+@pytest.fixture
+def score(cli: CommandLine, problems: Path) -> Score:
+    """Return a call of `score` for a dump whose programs all differ."""
+    rows = [
+        {"id": f"r{number}", "problem_id": "add", "model": "m", "code": code}
+        for number, code in enumerate(PROGRAMS)
+    ]
+    dump = write_dump(cli.folder / "mine.jsonl", rows)
+    return lambda *options: cli("score", dump, "--problems", problems, "--quiet", *options)
+
+
+def summary_but_for_times(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "summary.json").read_text())
+    del found["settings"]["given"]["command"]
+    for model in found["models"]:
+        del model["uses"]  # shares of the time and memory limits
+    return found
+
+
+def test_shards_that_are_reported_together_equal_one_run(cli: CommandLine, score: Score) -> None:
+    folders = [f"runs/mine-shard-{index}-of-3" for index in (1, 2, 3)]
+    for index in (1, 2, 3):
+        done = score("--shard", f"{index}/3")
+        assert done.returncode == 0, done.stderr
+    keys = [row["key"] for folder in folders for row in read_rows(cli.folder / folder)]
+    assert sorted(keys) == [f"r{number}" for number in range(len(PROGRAMS))]
+
+    incomplete = cli("report", *folders[::2])
+    assert incomplete.returncode == 3
+    assert "shard 2 of 3 is missing" in incomplete.stdout + incomplete.stderr
+    assert "shard 2 of 3 is missing" in (cli.folder / "runs" / "mine-merged" / "report.html").read_text()
+
+    done = cli("report", *folders)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("Report: runs/mine-merged/report.md")
+    assert score("--out", "whole").returncode == 0
+    merged = cli.folder / "runs" / "mine-merged"
+    assert summary_but_for_times(merged) == summary_but_for_times(cli.folder / "whole")
+
+
+def test_shards_of_two_runs_are_refused(cli: CommandLine, score: Score) -> None:
+    one, two = ("runs/mine-shard-1-of-2", "copy")
+    assert score("--shard", "1/2").returncode == 0
+    shutil.copytree(cli.folder / one, cli.folder / two)
+    for folders in ((one, two), (one, one)):
+        twice = cli("report", *folders)
+        assert twice.returncode == 2 and f"shard 1/2 is in {one} already" in twice.stderr
+    assert score("--shard", "2/2", "--all-tests").returncode == 0
+    other = cli("report", one, "runs/mine-shard-2-of-2")
+    assert other.returncode == 2 and "option all_tests: false -> true" in other.stderr
+    refused = score("--shard", "2/2", "--out", one)
+    assert refused.returncode == 2
+    assert f"{one}: the folder holds shard 1/2, and this call is for shard 2/2" in refused.stderr
+    assert "Choose another --out folder, or give --fresh" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("shard", "words"), [("5/4", "there is no shard 5/4"), ("half", "'half' is not a shard")]
+)
+def test_shard_that_cannot_be_is_refused(cli: CommandLine, score: Score, shard: str, words: str) -> None:
+    done = score("--shard", shard)
+    assert done.returncode == 2 and f"--shard: {words}. Give I/N with I from 1 to N" in done.stderr
+    assert not (cli.folder / "runs").exists()

@@ -1,0 +1,328 @@
+"""A run by shards: what each call judges, and that their report is that of one run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from support.command_line import write_package
+
+from ioi_eval import InputError, score_dump_sync
+from ioi_eval.benchmarks import dumps
+from ioi_eval.runs import (
+    DumpOptions,
+    RunOptions,
+    Selection,
+    Shard,
+    report_sync,
+)
+from ioi_eval.store.folder import MeasuredLimit, read_info, read_limits, read_rows, write_limits
+from ioi_eval.testing import Broken, FakeEngine, FakeTest
+
+pytestmark = pytest.mark.once
+
+ROWS = 40
+
+
+def outcome(test: FakeTest) -> float | Broken:
+    """By the row's number: every fifth fails in the judge, others fail one of the four tests, or none."""
+    number = int(test.source.partition("row_")[2].partition(";")[0])
+    return Broken("no disk") if number % 5 == 4 else float(number % 5 != test.index)
+
+
+@pytest.fixture
+def problems(tmp_path: Path) -> Path:
+    for name in ("add", "sub"):
+        write_package(tmp_path / "problems" / name)
+    return tmp_path / "problems"
+
+
+def row(number: int) -> dict[str, Any]:
+    code = None if number == 7 else f"int main() {{}} int row_{number};"
+    problem = ("add", "sub")[number % 2]
+    return {"id": f"r{number}", "problem_id": problem, "model": f"m{number % 3}", "code": code}
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    return write(tmp_path / "rows.jsonl", map(row, range(ROWS)))
+
+
+def write(path: Path, rows: Any) -> Path:
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    return path
+
+
+def scored(
+    dump: Path, problems: Path, out: Path, shard: str = "", judged: int | None = None, **more: Any
+) -> Path:
+    """Score a dump, or a shard of it. `judged`: how many rows the call must judge."""
+    chosen = {"selection": Selection(shard=Shard.of(shard) if shard else None), **more}
+    done = score_dump_sync(dump, problems, out=out, engine=FakeEngine(outcome), **chosen)
+    assert judged is None or done.call.judged == judged
+    return out
+
+
+def by_shards(dump: Path, problems: Path, number: int, of: str = "part", **more: Any) -> list[Path]:
+    folders = [dump.with_name(f"{of}-shard-{index}-of-{number}") for index in range(1, number + 1)]
+    for index, folder in enumerate(folders, 1):
+        scored(dump, problems, folder, f"{index}/{number}", **more)
+    return folders
+
+
+def summary_of(folder: Path) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads((folder / "summary.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("number", [2, 3, 64])
+def test_report_of_all_shards_is_that_of_one_run(dump: Path, problems: Path, number: int) -> None:
+    """Of 64 shards many are empty."""
+    whole = scored(dump, problems, dump.with_name("whole"))
+    shards = by_shards(dump, problems, number)
+    keys = [each["key"] for shard in shards for each in read_rows(shard)]
+    assert sorted(keys) == sorted(each["key"] for each in read_rows(whole))
+    merged = dump.with_name("merged")
+    done = report_sync(shards, out=merged)
+    assert [*done.summaries] == [str(merged)] and done.page == str(merged / "report.html")
+    assert summary_of(merged) == summary_of(whole)
+    assert (merged / "report.md").read_text() == (whole / "report.md").read_text()
+    assert (merged / "problems.json").read_text() == (whole / "problems.json").read_text()
+    rows = [sorted(read_rows(folder), key=lambda row: str(row["key"])) for folder in (merged, whole)]
+    assert rows[0] == rows[1]
+    before = summary_of(merged)
+    report_sync(shards, out=merged)
+    assert summary_of(merged) == before
+
+
+def test_lone_shard_is_a_whole_run(dump: Path, problems: Path) -> None:
+    whole = scored(dump, problems, dump.with_name("whole"))
+    (shard,) = by_shards(dump, problems, 1)
+    assert summary_of(shard) == summary_of(whole)
+
+
+def test_remarks_about_rows_are_those_of_one_run(tmp_path: Path, problems: Path) -> None:
+    """Rows that are left out, and rows that are there twice."""
+    lines = [row(number) for number in range(12)]
+    lines += [
+        lines[3],
+        {**row(13), "code": "int main() {} int row_13;\n```cpp"},
+        {**row(14), "problem_id": "gone"},
+    ]
+    dump = write(tmp_path / "rows.jsonl", lines)
+    reading = DumpOptions(skip_bad_rows=True)
+    whole = scored(dump, problems, tmp_path / "whole", reading=reading)
+    given = summary_of(whole)["settings"]["given"]
+    assert any("cannot be used" in remark for remark in given["rows"])
+    shards = by_shards(dump, problems, 3, reading=reading)
+    report_sync(shards, out=tmp_path / "merged")
+    assert summary_of(tmp_path / "merged")["settings"] == summary_of(whole)["settings"]
+    assert (tmp_path / "merged" / "rejected.jsonl").exists()
+
+
+@pytest.mark.parametrize("choice", [{"limit": 9}, {"keys": frozenset({"r1", "r2", "r20"})}])
+def test_choice_of_rows_is_that_of_one_run(dump: Path, problems: Path, choice: dict[str, Any]) -> None:
+    whole = scored(dump, problems, dump.with_name("whole"), selection=Selection(**choice))
+    found = list[str]()
+    for index in (1, 2, 3):
+        selection = Selection(**choice, shard=Shard(index=index, number=3))
+        folder = scored(dump, problems, dump.with_name(f"p{index}"), selection=selection)
+        found += [str(each["key"]) for each in read_rows(folder)]
+    assert sorted(found) == sorted(str(each["key"]) for each in read_rows(whole))
+
+
+def test_large_dump_by_shards(dump: Path, problems: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first rows are judged while the others are looked through."""
+    whole = scored(dump, problems, dump.with_name("whole"))
+    monkeypatch.setattr(dumps, "_LARGE", 0)
+    monkeypatch.setattr(dumps, "_LOOKED_AT", 10)
+    shards = by_shards(dump, problems, 3)
+    report_sync(shards, out=dump.with_name("merged"))
+    found, expected = summary_of(dump.with_name("merged")), summary_of(whole)
+    assert found["models"] == expected["models"] and found["complete"]
+
+
+def test_incomplete_shards_are_told(dump: Path, problems: Path) -> None:
+    shards = by_shards(dump, problems, 4)
+    lone = summary_of(shards[1])
+    assert not lone["complete"] and "shards 1, 3, 4 of 4 are missing" in lone["warnings"][0]
+    report_sync([shards[2], shards[0]])
+    merged = dump.with_name("part-merged")
+    found = summary_of(merged)
+    assert not found["complete"] and "shards 2, 4 of 4 are missing" in found["warnings"][0]
+    assert "with the folders of all 4 shards makes one run" in found["warnings"][0]
+    info = read_info(merged)
+    assert info is not None and info.shard == "1,3/4" and len(info.merged) == 2
+    report_sync(shards)
+    found = summary_of(merged)
+    assert found["complete"] and "incomplete" not in "".join(found["warnings"])
+
+
+def test_shard_is_in_run_json(dump: Path, problems: Path) -> None:
+    folder = scored(dump, problems, dump.with_name("part"), "2/3")
+    assert json.loads((folder / "run.json").read_text())["shard"] == "2/3"
+    assert json.loads((folder / "run.json").read_text())["expected"] == len(list(read_rows(folder))) + len(
+        (folder / "failures.jsonl").read_text().splitlines()
+    )
+
+
+def test_usual_folder_names_the_shard(dump: Path, problems: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(dump.parent)
+    chosen = Selection(shard=Shard(index=2, number=3))
+    done = score_dump_sync(dump, problems, engine=FakeEngine(outcome), selection=chosen)
+    assert done.out == "runs/rows-shard-2-of-3"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("1/4", "2/4", "holds shard 1/4, and this call is for shard 2/4"),
+        ("1/4", "1/5", "holds shard 1/4, and this call is for shard 1/5"),
+        ("1/4", "", "holds shard 1/4, and this call is for a whole run"),
+        ("", "1/4", "holds a whole run, and this call is for shard 1/4"),
+    ],
+)
+def test_folder_of_another_shard_is_refused(
+    dump: Path, problems: Path, before: str, after: str, words: str
+) -> None:
+    folder = scored(dump, problems, dump.with_name("part"), before)
+    rows = (folder / "results.jsonl").read_bytes()
+    with pytest.raises(InputError, match=words) as refused:
+        scored(dump, problems, folder, after)
+    assert refused.value.where == str(folder) and (folder / "results.jsonl").read_bytes() == rows
+    scored(dump, problems, folder, after, options=RunOptions(fresh=True))
+    info = read_info(folder)
+    assert info is not None and info.shard == after
+
+
+def test_shard_goes_on_where_it_stopped(dump: Path, problems: Path) -> None:
+    folder = scored(dump, problems, dump.with_name("part"), "1/3")
+    before = len((folder / "results.jsonl").read_text().splitlines())
+    write(dump, map(row, range(ROWS + 20)))
+    scored(dump, problems, folder, "1/3")
+    after = [str(each["key"]) for each in read_rows(folder)]
+    assert before < len(after) and all(Shard.of("1/3").has(key) for key in after)
+
+
+def test_warning_of_many_missing_shards_counts_them(dump: Path, problems: Path) -> None:
+    folder = scored(dump, problems, dump.with_name("part"), "2/2000")
+    assert "1,999 of 2,000 shards are missing" in summary_of(folder)["warnings"][0]
+
+
+def test_shard_without_all_results_makes_the_merged_run_incomplete(dump: Path, problems: Path) -> None:
+    shards = by_shards(dump, problems, 2)
+    whole = summary_of(scored(dump, problems, dump.with_name("whole")))
+    results = shards[1] / "results.jsonl"
+    lines = results.read_bytes().splitlines(keepends=True)
+    results.write_bytes(b"".join(lines[:-1]))
+    report_sync(shards, out=dump.with_name("merged"))
+    found = summary_of(dump.with_name("merged"))
+    assert not found["complete"] and "Repeat the command of each shard" in found["warnings"][0]
+    scored(dump, problems, shards[1], "2/2", judged=1)
+    report_sync(shards, out=dump.with_name("merged"))
+    assert summary_of(dump.with_name("merged")) == whole
+
+
+@pytest.mark.parametrize(
+    ("shard", "more", "words"),
+    [
+        ("2/3", {}, "number of shards: 2 -> 3"),
+        ("2/2", {"options": RunOptions(all_tests=True)}, "option all_tests: false -> true"),
+        ("2/2", {"reading": DumpOptions(model_column="id")}, "option model_column"),
+        ("2/2", {"selection": Selection(shard=Shard.of("2/2"), limit=9)}, "limit of rows: None -> 9"),
+    ],
+)
+def test_shard_with_other_settings_is_refused(
+    dump: Path, problems: Path, tmp_path: Path, shard: str, more: dict[str, Any], words: str
+) -> None:
+    one = scored(dump, problems, tmp_path / "one", "1/2")
+    two = scored(dump, problems, tmp_path / "two", shard, **more)
+    refuses([one, two], f"is not a shard of the run in {one}: ", words)
+
+
+def test_shard_of_another_dump_is_refused(dump: Path, problems: Path, tmp_path: Path) -> None:
+    one = scored(dump, problems, tmp_path / "one", "1/2")
+    other = write(tmp_path / "other.jsonl", map(row, range(ROWS + 1)))
+    refuses([one, scored(other, problems, tmp_path / "two", "2/2")], "another dump")
+
+
+def test_shard_of_a_changed_problem_is_refused(dump: Path, problems: Path, tmp_path: Path) -> None:
+    one = scored(dump, problems, tmp_path / "one", "1/2")
+    (problems / "add" / "tests" / "1-1.in").write_text("1 3\n")
+    refuses([one, scored(dump, problems, tmp_path / "two", "2/2")], "other problems")
+
+
+def refuses(folders: list[Path], *words: str) -> None:
+    """Assert that a report of the folders is refused with each of the words, and that nothing is written."""
+    before = sorted(folders[0].parent.rglob("*"))
+    with pytest.raises(InputError) as refused:
+        report_sync(folders)
+    assert all(word in str(refused.value) for word in words) and refused.value.remedy
+    assert sorted(folders[0].parent.rglob("*")) == before
+
+
+def test_shard_beside_a_whole_run_is_refused(dump: Path, problems: Path) -> None:
+    shards, whole = by_shards(dump, problems, 2), scored(dump, problems, dump.with_name("whole"))
+    refuses([*shards, whole], "whole", f"is not the folder of a shard, but {shards[0]} is")
+    refuses([*shards, dump.with_name("gone")], "gone", "is not the folder of a shard")
+
+
+def test_runs_by_shards_are_compared_by_their_merged_folders(dump: Path, problems: Path) -> None:
+    merged = [dump.with_name(name) for name in ("first-merged", "second-merged")]
+    report_sync(by_shards(dump, problems, 2, "first"))
+    report_sync(by_shards(dump, problems, 2, "second", options=RunOptions(all_tests=True)))
+    done = report_sync(merged, out=dump.with_name("both"))
+    assert [*done.summaries] == list(map(str, merged))
+
+
+def test_shard_in_two_folders_is_refused(dump: Path, problems: Path, tmp_path: Path) -> None:
+    one, two = (scored(dump, problems, tmp_path / name, "1/2") for name in ("one", "two"))
+    refuses([one, two], f"shard 1/2 is in {one} already")
+    refuses([one, one], f"shard 1/2 is in {one} already")
+
+
+def test_row_of_another_shard_is_refused(dump: Path, problems: Path) -> None:
+    shards = by_shards(dump, problems, 2)
+    strange = (shards[0] / "results.jsonl").read_bytes().splitlines(keepends=True)[0]
+    with (shards[1] / "results.jsonl").open("ab") as results:
+        results.write(strange)
+    with pytest.raises(InputError, match="is not of shard 2/2"):
+        report_sync(shards)
+
+
+def test_shards_that_measured_different_limits_are_refused(dump: Path, problems: Path) -> None:
+    shards = by_shards(dump, problems, 2)
+    limit = MeasuredLimit(
+        problem="add", cpu_time=1.0, slowest=0.5, solution="right", test="1", multiplier=2.0
+    )
+    write_limits(shards[0], {"add": limit})
+    write_limits(shards[1], {"add": msgspec.structs.replace(limit, cpu_time=1.5)})
+    refuses(shards, "its measured limits of add, 1.5 s and 1 process, differ", "1 s and 1 process")
+    write_limits(shards[1], {"add": limit})
+    report_sync(shards)
+    assert read_limits(dump.with_name("part-merged")) == {"add": limit}
+
+
+def test_engines_of_all_shards_are_in_the_settings(dump: Path, problems: Path) -> None:
+    shards = by_shards(dump, problems, 3)
+    for folder, engine in zip(shards, ("http://a", "http://b", "http://a"), strict=True):
+        content = json.loads((folder / "run.json").read_text())
+        content["settings"]["engine"] = engine
+        (folder / "run.json").write_text(json.dumps(content))
+    report_sync(shards)
+    assert summary_of(dump.with_name("part-merged"))["settings"]["given"]["engine"] == "http://a,http://b"
+
+
+def test_merged_shards_replace_no_run(dump: Path, problems: Path) -> None:
+    shards = by_shards(dump, problems, 2)
+    whole = scored(dump, problems, dump.with_name("whole"))
+    before = (whole / "results.jsonl").read_bytes()
+    with pytest.raises(InputError, match="a run that was judged is in this folder"):
+        report_sync(shards, out=whole)
+    with pytest.raises(InputError, match="a run that was judged is in this folder"):
+        report_sync(shards, out=shards[0])
+    assert (whole / "results.jsonl").read_bytes() == before
