@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.retry import HUB
 
 _NAME = re.compile(
     r"(?P<owner>[\w.-]+)/(?P<name>[\w.*?-]+)(?:/(?P<config>[^/@]+))?(?:/(?P<split>[\w.*?-]+))?(?:@(?P<revision>[^@]+))?"
@@ -28,7 +29,6 @@ _DEFAULT = "default"  # the config of a dataset that has none of its own
 _log = logging.getLogger(__name__)
 _offline_once = threading.RLock()  # the client's setting is one for the whole process
 _CONNECT = 8.0  # seconds for one attempt: a lost packet is sent for the fourth time by then
-_PATIENCE, _PAUSE = 2.0, 1.0  # seconds: of attempts that fail at once there are three
 _NOBODY = frozenset({"ConnectError", "ConnectTimeout", "ConnectionError", "ProxyError", "SSLError"})
 _REMEDY = "Is the name right, and is there a network? Copies on disk can be named as files"
 
@@ -175,16 +175,18 @@ def _unreached() -> str | None:
     """Why no connection can be made, on the client's own ways: proxies, certificates. Answers may be slow."""
     from huggingface_hub import constants, get_session
 
-    begin = time.monotonic()
+    begin, attempt = time.monotonic(), 1
     while True:
         try:
             get_session().head(constants.ENDPOINT, timeout=_CONNECT)
         except network_errors() as error:
             if type(error).__name__ not in _NOBODY:
                 return None
-            if time.monotonic() - begin >= _PATIENCE:
-                return str(error) or type(error).__name__
-            time.sleep(_PAUSE)
+            if HUB.is_last(attempt) or time.monotonic() - begin >= HUB.max_seconds:
+                return f"{str(error) or type(error).__name__}, {HUB.used_up(attempt)}"
+            HUB.log(_log, error)
+            time.sleep(HUB.wait_after(attempt))
+            attempt += 1
         else:
             return None
 

@@ -128,7 +128,7 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        keep_retries_quiet()
+        keep_hub_quiet()
         return name, None if command is None or name is None else loaded(name), rest
 
 
@@ -288,11 +288,8 @@ def _options(
     """
 
 
-def keep_retries_quiet() -> None:
-    """A retry is no news: only its end is. Logged, it would be drawn into the progress bar."""
-    import stamina.instrumentation
-
-    stamina.instrumentation.set_on_retry_hooks(())
+def keep_hub_quiet() -> None:
+    """Let the hub's client print errors only: other messages would be drawn into the progress bar."""
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")  # read when the hub's client is loaded
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import logging
 import random
 import time
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from ioi_eval.engines.contract import Change, Check, JobsWait, OnServer, Profile, ServerChanged, ignore
-from ioi_eval.model.doing import at
+from ioi_eval.model.doing import at, log_step
 from ioi_eval.model.errors import (
     AttemptsUsedUp,
     BrokenReply,
@@ -31,7 +31,10 @@ from ioi_eval.model.errors import (
     ToolchainGone,
 )
 from ioi_eval.model.job import Toolchain
+from ioi_eval.model.retry import DISCOVERY, RECOVERY, SERVER
 from ioi_eval.model.values import ServerState, Value
+
+_log = logging.getLogger(__name__)
 
 # --- endpoints ---------------------------------------------------------------------------------------
 
@@ -374,11 +377,11 @@ class MemberLeftOut(EngineError):
 class Waits(Value):
     """Seconds. The defaults are for clusters; tests have less time."""
 
-    drought: float = 300.0  # without any usable endpoint, before a job is given up
-    first_wait: float = 0.1
-    longest_wait: float = 5.0
-    first_rest: float = 0.5  # of an endpoint that was found wanting
-    longest_rest: float = 30.0
+    drought: float = SERVER.max_seconds  # without any usable endpoint, before a job is given up
+    first_wait: float = SERVER.first_wait
+    longest_wait: float = SERVER.longest_wait
+    first_rest: float = RECOVERY.first_wait  # of an endpoint that was found wanting
+    longest_rest: float = RECOVERY.longest_wait
 
     def wait_before(self, attempt: int) -> float:
         """Return a random wait up to a bound that doubles: jobs that failed together come back apart."""
@@ -460,6 +463,7 @@ class Members(ABC, Generic[E]):
                 raise ToolchainGone(f"no server has the {', '.join(job.made_for)} that a job was made for")
             try:
                 avoid = tries.to_avoid([*filter(fits, self.pool.usable)]) if tries.tried else ()
+                log_step(_log, "queued")
                 endpoint = await self.pool.take(avoid, prefer, fits)
             except PoolChanged:
                 continue
@@ -477,6 +481,7 @@ class Members(ABC, Generic[E]):
             except SERVERS_FAULT as error:
                 tries.failed(endpoint, error)
                 tries.check(error)
+                SERVER.log(_log, error)
             finally:
                 self.pool.give_back(endpoint)
             await asyncio.sleep(self._waits.wait_before(len(tries.tried)))
@@ -557,6 +562,7 @@ class Members(ABC, Generic[E]):
         while endpoint.state is State.DOWN:
             rest = self._waits.rest_after(endpoint.rests)
             endpoint.rests += 1
+            RECOVERY.log(_log, endpoint.why)
             await asyncio.sleep(rest)
             is_well = await self.is_well(endpoint, trouble)
             if is_well and endpoint.state is State.DOWN:
@@ -591,8 +597,10 @@ class Members(ABC, Generic[E]):
             await asyncio.sleep(every)
         while True:
             # Workers outlive a scheduler or a name server that is away for a minute.
-            with contextlib.suppress(EngineError, InputError):
+            try:
                 self.compare(await self.find())
+            except (EngineError, InputError) as error:
+                DISCOVERY.log(_log, error)
             await asyncio.sleep(every)
 
     async def _join(self, name: str) -> None:
@@ -602,7 +610,8 @@ class Members(ABC, Generic[E]):
             while name in self.found and (self.anew or name not in self.left_out):
                 try:
                     endpoint = await self._inspected(name)
-                except EngineError:
+                except EngineError as error:
+                    RECOVERY.log(_log, error)
                     await asyncio.sleep(self._waits.rest_after(rests))
                     rests += 1
                     continue
@@ -757,7 +766,7 @@ class Tries(Generic[E]):
         if self.left <= 0 or (isinstance(error, EngineOverloaded) and away > self.waits.drought):
             where = _some(dict.fromkeys(endpoint.url for endpoint in self.tried))
             raise AttemptsUsedUp(
-                f"{len(self.tried)} attempts failed, on {where}{self.last_words()}"
+                f"no answer {SERVER.used_up(len(self.tried))}, on {where}{self.last_words()}"
             ) from error
 
     def named(self, error: EngineError) -> EngineError:

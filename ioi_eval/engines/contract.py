@@ -344,7 +344,7 @@ class Engine(_Opened, Protocol):
 class Executor(Protocol):
     """An engine on a transport, which executes jobs of the judge's own, too: classic ones."""
 
-    async def execute(self, job: Job, *, attempts: int, phase: str, check: Check | None = None) -> JobResult:
+    async def execute(self, job: Job, *, phase: str, check: Check | None = None) -> JobResult:
         """Execute a job until all its stages had a sound box. JudgeFailure where there is none to be had.
 
         `check` returns the result, or raises MachineAtFault: then it is returned if no server has another.

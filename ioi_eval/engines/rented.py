@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 import secrets
 from collections.abc import AsyncIterator, Sequence
@@ -20,13 +21,14 @@ from ioi_eval.engines.piston.discovery import Fixed
 from ioi_eval.engines.piston.probe import glance
 from ioi_eval.engines.piston.sending import Wire
 from ioi_eval.model.errors import EngineUnavailable, InputError
+from ioi_eval.model.retry import RENTED_SERVER
 from ioi_eval.model.secret import Secret
 
+_log = logging.getLogger(__name__)
 PORT = 2000
 WORKER = f"ioi-eval worker --host 0.0.0.0 --port {PORT}"  # what a box is to run
 _NAMED = re.compile(r"(?P<image>[\w./:-]+?)(?:\*(?P<number>[0-9]{1,4}))?")
 _AT_ONCE = 16  # boxes that are started at the same time: providers limit the rate
-_START, _LOOK = 300.0, 1.0  # seconds: for a worker to answer; between two looks
 _LIFE, _AGAIN = 3600, 600.0  # seconds: a box lives so long after it was last asked for, and that is how often
 
 
@@ -102,13 +104,19 @@ class RentedEngine(PistonEngine):
     async def _answering(self, boxes: Sequence[Box]) -> None:
         reason = ""
         try:
-            async with Wire(token=self._token, connect=10.0) as wire, asyncio.timeout(_START):
+            async with (
+                Wire(token=self._token, connect=10.0) as wire,
+                asyncio.timeout(RENTED_SERVER.max_seconds),
+            ):
                 for box in boxes:
                     while not (found := await glance(wire, box.address, 10.0)).reachable:
                         reason = found.reason
-                        await asyncio.sleep(_LOOK)
+                        RENTED_SERVER.log(_log, reason)
+                        await asyncio.sleep(RENTED_SERVER.longest_wait)
         except TimeoutError:
-            raise EngineUnavailable(f"a box's worker does not answer after {_START:g} s: {reason}") from None
+            rule = RENTED_SERVER
+            limit = f"{rule.max_seconds:g} s (retry rule `{rule.name}`)"
+            raise EngineUnavailable(f"a box's worker does not answer after {limit}: {reason}") from None
 
 
 @contextlib.asynccontextmanager

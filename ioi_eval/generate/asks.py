@@ -14,6 +14,7 @@ import msgspec
 from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.languages import find
 from ioi_eval.model.options import Count, Said
+from ioi_eval.model.retry import MODEL
 from ioi_eval.model.values import Problem, TaskType, Value
 from ioi_eval.store.files import readable
 
@@ -58,9 +59,9 @@ class ModelOptions(Value):
     system: str = ""  # a message ahead of the prompt
     sampling: Sampling = Sampling()
     timeout: float = 600.0  # seconds for one reply
-    attempts: Count = 6
+    attempts: Count = MODEL.max_attempts
     requests_per_minute: Annotated[float, msgspec.Meta(gt=0, le=1e9)] | None = None
-    pause: float = 1.0  # seconds before the second attempt; doubled each time
+    pause: float = MODEL.first_wait  # seconds before the second attempt; doubled each time
 
 
 class Text(Value):

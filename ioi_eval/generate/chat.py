@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import email.utils
-import random
+import logging
 import re
 import time
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ import msgspec
 from ioi_eval.generate.asks import Ask, GenerationFailed, ModelOptions, Spending, Text
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
+from ioi_eval.model.retry import MODEL, MODEL_ADDRESS
 from ioi_eval.model.secret import Secret, names_a_secret
 from ioi_eval.model.values import Value
 
-_LONGEST_PAUSE = 120.0  # seconds; a server that names a longer one is not waited for so long
+_log = logging.getLogger(__name__)
 _PAUSES = 10  # refusals with a named pause that weigh as much as one fault
-_UNREACHABLE = 2  # attempts where nobody has ever answered
 _HOPELESS = 100  # asks in a row that failed: nobody else is asked
 _LARGEST = 64 << 20  # bytes of a reply
 _LIKE_THIS = "Write it as http://127.0.0.1:8000/v1"
@@ -53,6 +53,7 @@ class ChatModel:
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
         )
         self._gate = _Gate(options.requests_per_minute)
+        self._rule = msgspec.structs.replace(MODEL, attempts=options.attempts, first_wait=options.pause)
         self._answered = False  # once, like a model
         self._failed = 0  # asks in a row
 
@@ -90,7 +91,7 @@ class ChatModel:
 
     # --- attempts ---
 
-    # Not stamina: a pause that the server names holds back all requests, and is a tenth of an attempt.
+    # A pause that the server names holds back all requests, and is a tenth of an attempt.
     async def _insist(self, body: Mapping[str, Any]) -> Reply:
         attempts = pauses = 0
         while True:
@@ -103,28 +104,30 @@ class ChatModel:
                 pauses += fault.kind is FaultKind.PAUSE
                 attempts += fault.kind is not FaultKind.PAUSE
                 self._give_up(fault, attempts + pauses // _PAUSES)
+                self._rule.log(_log, self._key.out_of(fault.reason))
                 if fault.pause is not None:
-                    self._gate.close_for(min(fault.pause, _LONGEST_PAUSE))
+                    self._gate.close_for(min(fault.pause, self._rule.longest_wait))
                 else:
-                    longest = min(_LONGEST_PAUSE, self._options.pause * 2.0 ** (attempts - 1))
-                    await asyncio.sleep(longest * random.uniform(0.5, 1.0))
+                    await asyncio.sleep(self._rule.wait_after(attempts))
 
     def _give_up(self, fault: Fault, attempts: int) -> None:
         """Returns where another attempt is worth it."""
         reason = self._key.out_of(fault.reason)
-        strange = fault.kind is FaultKind.STRANGE and attempts >= min(_UNREACHABLE, self._options.attempts)
+        is_last = self._rule.is_last(attempts)
+        strange = fault.kind is FaultKind.STRANGE and (is_last or MODEL_ADDRESS.is_last(attempts))
         hopeless = not self._answered and (strange or fault.kind is FaultKind.REFUSED)
         if hopeless or fault.kind is FaultKind.FINAL:
+            tried = f", {MODEL_ADDRESS.used_up(attempts)}" if strange and attempts > 1 else ""
             raise InputError(
-                f"the model cannot be asked: {reason}",
+                f"the model cannot be asked: {reason}{tried}",
                 # Without what may be secret: a key behind the question mark.
                 where=str(self._url.copy_with(query=None)),
                 remedy="Check model.name, model.base_url and the key in the environment",
             )
         if fault.kind in (FaultKind.PROMPT, FaultKind.REFUSED):
             raise GenerationFailed(reason)
-        if attempts >= self._options.attempts:
-            raise GenerationFailed(f"{reason} ({attempts} attempts)" if attempts > 1 else reason)
+        if is_last:
+            raise GenerationFailed(f"{reason}, {self._rule.used_up(attempts)}" if attempts > 1 else reason)
 
     # --- one request ---
 

@@ -25,11 +25,11 @@ from ioi_eval.classic import (
     execute,
 )
 from ioi_eval.errors import BrokenReply, JobRejected, JudgeFailure
+from ioi_eval.model.retry import REPLY
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, StageStatus
 
 CMS = "cms_ioi"
 _OTHER_NAME = "cf_"  # of languages that packages other than `codeforces` have too
-_ATTEMPTS = 4
 _JUDGE_AT_FAULT = 3  # exit code of our scripts where they could not say; the contract has no word for it
 _OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
 _PHASE = "judging"
@@ -82,7 +82,7 @@ class EngineClient:
         self._engine = engine
 
     async def send_execute(
-        self, data: dict[str, Any], language: str = CMS, max_retries: int = _ATTEMPTS
+        self, data: dict[str, Any], language: str = CMS, max_retries: int = REPLY.max_attempts
     ) -> dict[str, Any]:
         """Raises JudgeFailure where no engine could execute it."""
         profile = await self._engine.profile()
@@ -91,7 +91,8 @@ class EngineClient:
         except (JobRejected, TypeError, UnicodeEncodeError) as error:
             raise JudgeFailure(f"the job cannot be sent: {error}", phase=_PHASE) from error
         job = _job_on(profile, job)
-        result = await execute(self._engine, job, attempts=max(1, max_retries), phase=_PHASE)
+        rule = msgspec.structs.replace(REPLY, attempts=max(1, max_retries))
+        result = await execute(self._engine, job, phase=_PHASE, rule=rule)
         reply: dict[str, Any] = msgspec.json.decode(encode_result(result))
         return reply
 
@@ -109,7 +110,7 @@ class ClusterClient:
         )
 
     async def send_execute(
-        self, data: dict[str, Any], language: str = CMS, max_retries: int = _ATTEMPTS
+        self, data: dict[str, Any], language: str = CMS, max_retries: int = REPLY.max_attempts
     ) -> dict[str, Any]:
         """Raises JudgeFailure where no server could execute it."""
         return await EngineClient(await self._engine()).send_execute(data, language, max_retries)

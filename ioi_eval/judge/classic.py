@@ -339,9 +339,7 @@ class _Run:
 
     async def _executed(self, job: Job, test: Test) -> JobResult:
         job = _within(job, self._problem, self._profile)
-        result = await self._engine.execute(
-            job, attempts=self._options.attempts, phase="judging", check=_check_space
-        )
+        result = await self._engine.execute(job, phase="judging", check=_check_space)
         _look_for_limits(result, test, self._profile)
         return result
 

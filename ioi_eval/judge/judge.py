@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
-from contextlib import ExitStack, suppress
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -42,6 +43,7 @@ from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import Line
+from ioi_eval.model.retry import BLAME, BORDERLINE, TOOLCHAIN
 from ioi_eval.model.values import (
     RAW_POINTS,
     Checker,
@@ -56,14 +58,14 @@ from ioi_eval.model.values import (
 from ioi_eval.rules.expectations import right_solution
 from ioi_eval.rules.grading import NOTHING_GRADED, Graded
 from ioi_eval.rules.limits import is_open, settled
-from ioi_eval.rules.plan import is_by_file, refuse_impossible, share
+from ioi_eval.rules.plan import PlannedTest, is_by_file, refuse_impossible, share
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import counted, not_submitted, not_tried, rescaled, test_result
 from ioi_eval.store.memory import Bounded
 
 _BUILD = "build"
 _KNOWN = 256  # problems, each in one language
-_TRIES = 8  # of a submission whose interpreter no server has any more
+_log = logging.getLogger(__name__)
 
 
 class Judge:
@@ -172,10 +174,13 @@ class Judge:
                 result = await judge_one_by_one(self._engine, problem, submission, self._options)
                 refuse_edited(problem, {test.test_name for test in result.tests})
                 return result
-        for _ in range(_TRIES):
-            with suppress(ToolchainGone):  # begun anew with what is there now: no mixed results
+        for attempt in range(1, TOOLCHAIN.max_attempts + 1):
+            try:
                 return await self._built_and_judged(terms, submission)
-        raise JudgeFailure("servers changed their interpreter again and again", phase="judging")
+            except ToolchainGone as error:  # begun anew with what is there now: no mixed results
+                TOOLCHAIN.log(_log, error, attempt)
+        used_up = TOOLCHAIN.used_up(TOOLCHAIN.max_attempts)
+        raise JudgeFailure(f"servers changed their interpreter again and again, {used_up}", phase="judging")
 
     async def _is_classic(self, language: Language | None) -> bool:
         """Return True if classic jobs are to judge: they were asked for, or nothing else is possible.
@@ -302,6 +307,7 @@ class _Judging:
         tests = [planned for planned in batch.tests if planned.test.name in found]
         runs = {planned.test.name: [found[planned.test.name]] for planned in tests}
         while again := tuple(planned for planned in tests if is_open(runs[planned.test.name], problem)):
+            BORDERLINE.log(_log, f"over the limit by a little are {_names(again)}")
             _, measured = await self._answers(replace(batch, tests=again, alone=True))
             for planned in again:
                 name = planned.test.name
@@ -386,6 +392,7 @@ class Partner:
         broken = _provoked(batch, answers.lines)
         if not broken or (control := await self._instead_of(batch)) is None:
             return answers
+        BLAME.log(_log, f"the manager broke on {', '.join(broken)}")
         # A machine that was busy is not busy twice: alone this time.
         again = await engine.judge(_only(batch, broken))
         lines = {**answers.lines, **again.lines}
@@ -417,6 +424,10 @@ class Partner:
 def _provoked(batch: Batch, lines: Mapping[str, Line]) -> list[str]:
     names = (planned.test.name for planned in batch.tests)
     return [name for name in names if name in lines and lines[name].provoked]
+
+
+def _names(tests: Iterable[PlannedTest]) -> str:
+    return ", ".join(planned.test.name for planned in tests)
 
 
 def _only(batch: Batch, names: list[str]) -> Batch:

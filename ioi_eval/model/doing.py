@@ -1,15 +1,21 @@
-"""The steps of submissions under way: the judge and engines note them, a run shows them while it goes on."""
+"""The steps of submissions under way: the judge and engines note them, a run shows them while it goes on.
+
+Each step can also be logged, at the level DEBUG, with the key of its submission.
+"""
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple
 
 BUILD, TESTS, WAITS = "build", "tests", "waits"
+_log = logging.getLogger(__name__)
+_LONGEST_KEY = 100  # maximum length of a submission's key in the log, in characters
 
 
 @dataclass(eq=False)
@@ -53,6 +59,12 @@ def doing(key: str, problem: str) -> Iterator[Doing]:
         _HERE.reset(before)
 
 
+def under_way() -> Doing | None:
+    """Return the submission that is worked on here."""
+    here = _HERE.get()
+    return None if here is None else here.doing
+
+
 @contextmanager
 def step(kind: str) -> Iterator[None]:
     if (here := _HERE.get()) is None:
@@ -72,11 +84,52 @@ def step(kind: str) -> Iterator[None]:
 def at(place: str) -> Iterator[None]:
     """Hold a slot there."""
     here = _HERE.get()
-    if here is None or here.step is None:
+    step = None if here is None else here.step
+    if step is not None:
+        step.where = place
+    began = time.perf_counter()
+    log_step(_log, "sent to %s", place)
+    try:
         yield
-        return
-    here.step.where = place
+    except Exception as error:
+        log_step(_log, "failed on %s: %s: %s", place, type(error).__name__, error)
+        raise
+    else:
+        log_step(_log, "answered by %s in %.3f s", place, time.perf_counter() - began)
+    finally:
+        if step is not None:
+            step.where = ""
+
+
+# --- the log -----------------------------------------------------------------------------------------
+
+
+_WORK: ContextVar[str] = ContextVar("_WORK", default="")
+
+
+def log_step(logger: logging.Logger, text: str, *args: object) -> None:
+    """Log a step of the work that goes on here, with the key of its submission, at the level DEBUG.
+
+    Log lines name tests, programs and servers. They never hold contents of files, outputs or tokens.
+    """
+    if logger.isEnabledFor(logging.DEBUG):
+        found = under_way()
+        key = "" if found is None else found.key[:_LONGEST_KEY]
+        subject = ", ".join(filter(None, (key if key.isprintable() else ascii(key), _WORK.get())))
+        logger.debug(f"%s: {text}" if subject else f"%s{text}", subject, *args)
+
+
+def logged_work(logger: logging.Logger, kind: str, names: Iterable[str] = ()) -> AbstractContextManager[None]:
+    """Return a context in which log lines name this work, such as "tests 01, 02"."""
+    if not logger.isEnabledFor(logging.DEBUG):
+        return nullcontext()
+    return _named(" ".join(filter(None, (kind, ", ".join(names)))))
+
+
+@contextmanager
+def _named(work: str) -> Iterator[None]:
+    before = _WORK.set(work)
     try:
         yield
     finally:
-        here.step.where = ""
+        _WORK.reset(before)

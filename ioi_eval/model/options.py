@@ -94,7 +94,6 @@ class JudgeOptions(Value):
     allow_unconfined: bool = False  # judge even where the kernel offers no confinement
     max_tests: int = 500  # in one job; engines may allow fewer
     max_job_time: float = 3600.0  # seconds; a job that needs longer goes on in a new one
-    attempts: int = 4  # of one job, where the engine and not the job is at fault
     checker: CheckerLimits = CheckerLimits()
     manager: ManagerLimits = ManagerLimits()
     borderline: Band = None  # None: what is over the limit is not measured again
@@ -124,5 +123,4 @@ class BuildLimits(Value):
 
 class BuildOptions(Value):
     limits: BuildLimits = BuildLimits()
-    attempts: int = 4  # of one job, where the engine and not the job is at fault
     precompile: bool = True  # headers that sources begin with, and graders

@@ -17,6 +17,7 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Borderline
 from ioi_eval.model.protocol import PlanLimits
+from ioi_eval.model.retry import BORDERLINE
 from ioi_eval.model.values import Limits, Problem, TaskType, TestResult, Verdict
 
 _HARD = 10  # times the wall clock
@@ -150,7 +151,6 @@ def patience(timeout: int) -> float:
 
 # --- near the limit ----------------------------------------------------------------------------------
 
-_RUNS = 3  # most repeats of a test
 _CROWDED = 1.6  # times the limit of CPU time; busy neighbours make the same work take up to so much more
 _REMEDY = "Write LOW:HIGH as shares of the limit, such as 0.9:1.15; 1:1 measures nothing again"
 
@@ -197,7 +197,7 @@ def _measures_again(problem: Problem) -> bool:
 def is_open(runs: Sequence[TestResult], problem: Problem) -> bool:
     """Return True if another run of a test could save points: it earned some, and took too long for them."""
     best = min(runs, key=lambda run: run.cpu_time or 0.0)
-    return len(runs) <= _RUNS and best.score > 0 and _over(best.cpu_time, problem)
+    return not BORDERLINE.is_last(len(runs)) and best.score > 0 and _over(best.cpu_time, problem)
 
 
 def settled(runs: Sequence[TestResult], problem: Problem) -> TestResult:

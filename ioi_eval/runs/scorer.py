@@ -19,6 +19,7 @@ from ioi_eval.judge.classic import classic_job, read_classic
 from ioi_eval.judge.judge import Judge
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.judge.sharing import Sharing
+from ioi_eval.model.doing import doing
 from ioi_eval.model.errors import EngineUnavailable, InputError, IoiEvalError
 from ioi_eval.model.options import Borderline, BuildOptions, JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Test, TestResult
@@ -115,7 +116,8 @@ class Scorer:
         """
         _refuse_another_problem(problem, submission)
         judge = self.judge if sharing is None else self.judge.but(sharing=sharing)
-        return await judge.judge(problem, submission)
+        with doing(submission.key, problem.id):
+            return await judge.judge(problem, submission)
 
 
 def _refuse_another_problem(problem: Problem, submission: Submission) -> None:
@@ -133,9 +135,6 @@ def _refuse_another_problem(problem: Problem, submission: Submission) -> None:
     )
 
 
-_CLASSIC_ATTEMPTS = 4
-
-
 async def run_classic(
     engine: Transport, problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN
 ) -> TestResult:
@@ -144,7 +143,7 @@ async def run_classic(
     if submission.code is None:
         return not_compiled(test.name, NO_CODE)
     job = classic_job(problem, test, submission, runtime=runtime)
-    result = await execute(engine, job, attempts=_CLASSIC_ATTEMPTS, phase="judging")
+    result = await execute(engine, job, phase="judging")
     return read_classic(test, result, ours=runtime == OWN)
 
 

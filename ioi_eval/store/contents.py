@@ -19,6 +19,7 @@ import contextlib
 import errno
 import fcntl
 import hashlib
+import logging
 import math
 import os
 import re
@@ -38,10 +39,12 @@ import msgspec
 import platformdirs
 
 from ioi_eval.model.errors import InputError, IoiEvalError
+from ioi_eval.model.retry import CACHE_ENTRY, CACHE_PIN
 from ioi_eval.model.values import Blob
 
 Content = bytes | Path | Callable[[Path], None]
 
+_log = logging.getLogger(__name__)
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{3,127}")
 _WRITE = 0o022
 _LARGEST = 16  # entries of this part of the limit and less are taken: none pushes all others out
@@ -49,7 +52,6 @@ _TAKEN = 64 << 20  # bytes that an entry may have whatever the limit: no limit o
 BESIDE = 16 << 10  # bytes that an entry counts for beside its contents: its files' last blocks, its folders
 _ROOM = 0.9  # an eviction goes down to this part of the limit, so that not every entry after it evicts again
 _PRIVATE_LIMIT = 4 << 30  # bytes
-_PATIENCE, _LOOK = 60.0, 0.1  # seconds for another's turn, and between looks whether it is over
 _UNLOCKED_PART_AGE = 3600.0  # seconds until a part without a lock was surely not just begun
 
 
@@ -209,6 +211,7 @@ class Store:
             if _is_at(path, descriptor):
                 return Pin(path, descriptor)
             os.close(descriptor)  # its last user removed it between our opening and our lock
+            CACHE_PIN.log(_log, f"{path.name} was removed")
 
     @contextlib.asynccontextmanager
     async def turn(self, key: str) -> AsyncIterator[None]:
@@ -219,13 +222,13 @@ class Store:
         """
         path, clock = self._pins / f"{self._place(key).name}.turn", asyncio.get_running_loop().time
         try:
-            descriptor, ends = _opened(path), clock() + _PATIENCE
+            descriptor, ends = _opened(path), clock() + CACHE_ENTRY.max_seconds
         except OSError:
             yield
             return
         try:
             while (others := _is_others(descriptor)) and clock() < ends:  # noqa: ASYNC110 - nobody tells
-                await asyncio.sleep(_LOOK)
+                await asyncio.sleep(CACHE_ENTRY.longest_wait)
             yield
         finally:
             if not others and _is_at(path, descriptor):

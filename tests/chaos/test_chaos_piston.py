@@ -62,8 +62,8 @@ PROFILE = msgspec.structs.replace(
 )  # fmt: skip
 # What never comes is given up after two seconds, not after the minutes that a real job may take.
 PATIENCE = Patience(
-    margin=0.5, connect=2.0, health=2.0, drought=60.0, first_wait=0.002, longest_wait=0.02, first_rest=0.02,
-    longest_rest=0.1,
+    margin=0.5, first_look=0.5, connect=2.0, health=2.0, drought=60.0, first_wait=0.002, longest_wait=0.02,
+    first_rest=0.02, longest_rest=0.1,
 )  # fmt: skip
 
 

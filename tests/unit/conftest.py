@@ -8,11 +8,19 @@ import pytest
 from building import built_once
 from support.runs import recorded
 
+from ioi_eval.model.retry import RetryRule
+
 
 @pytest.fixture(scope="session")
 def recorded_run(shared: Path) -> Path:
     """The run among the examples, with its report: one for the tests of all workers, who only read it."""
     return built_once(shared / "recorded", recorded)
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let whatever is tried again be tried at once."""
+    monkeypatch.setattr(RetryRule, "wait_after", lambda rule, attempt: 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -26,14 +26,13 @@ import msgspec
 from ioi_eval.engines.embedded.box import BY_PATH, LinkedFiles, is_noexec, make_folder
 from ioi_eval.engines.embedded.toolchains import IN_MEMORY, everybody_may_enter
 from ioi_eval.model.errors import EngineError, EngineUnavailable
+from ioi_eval.model.retry import DISK_SHARE, LEFT_FOLDER
 from ioi_eval.store import private_folder
 
 ROOM_NEEDED = 256 << 20  # bytes for each slot; containers often have a shared memory of 64 MB
 NOEXEC_REMEDY = f"Name a folder in TMPDIR where programs may start, or give {IN_MEMORY} room without noexec"
 _OWNER = "owner"
 _DIGITS = 20  # of a number of bytes
-_PAUSE = 0.01  # seconds
-_TURN = 5.0  # seconds to wait while other engines choose their shares
 _ENTER_ONLY = 0o711  # a box that runs under another uid gets through, and sees no names
 
 
@@ -229,7 +228,8 @@ class Boxes:
             if folder is not None:
                 remove_tree(folder, last=_OWNER)
         except OSError as error:
-            raise EngineError(f"{folder} could not be removed: {error}") from error
+            used_up = LEFT_FOLDER.used_up(LEFT_FOLDER.max_attempts)
+            raise EngineError(f"{folder} could not be removed {used_up}: {error}") from error
         finally:
             if lock >= 0:
                 os.close(lock)
@@ -266,9 +266,9 @@ def _alone_in(base: Path) -> Iterator[None]:
         with contextlib.suppress(PermissionError):  # who may not look into it sees no engines either
             handle = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             held.callback(os.close, handle)
-            end = time.monotonic() + _TURN
+            end = time.monotonic() + DISK_SHARE.max_seconds
             while not _has_locked(handle) and time.monotonic() < end:
-                time.sleep(_PAUSE)
+                time.sleep(DISK_SHARE.longest_wait)
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -31,8 +32,11 @@ from ioi_eval.engines.embedded.standing import Order, StandingProctor, Ward
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Job, JobFile, JobResult, Stands
+from ioi_eval.model.retry import LEFT_FOLDER
 from ioi_eval.model.values import Value
 from ioi_eval.rules.limits import build_idle, hard_stop, patience
+
+_log = logging.getLogger(__name__)
 
 # --- what a job asks for -----------------------------------------------------------------------------
 
@@ -266,8 +270,10 @@ def _run_in_box(ground: Ground, job: Job, plan: JobPlan, uid: int | None, leash:
         places = {name: ground.boxes.place_to_keep() for name in job.keep}
         kept = {name: os.fspath(path) for name, path in places.items() if take_out(box, name, path)}
     finally:
-        with contextlib.suppress(OSError):  # the engine tries again when it closes, and tells
+        try:
             remove_tree(box)
+        except OSError as error:
+            LEFT_FOLDER.log(_log, error)
     return Done(ends[0] if plan.compile is not None else None, ends[-1], kept)
 
 

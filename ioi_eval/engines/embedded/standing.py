@@ -9,7 +9,7 @@ proctor.
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import os
 import select
 import selectors
@@ -36,10 +36,11 @@ from ioi_eval.engines.embedded.box import (
 from ioi_eval.engines.embedded.boxes import Boxes, remove_tree
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import JobFile
+from ioi_eval.model.retry import LEFT_FOLDER, PERSISTENT_PROCTOR
 from ioi_eval.rules.limits import GRACE
 
+_log = logging.getLogger(__name__)
 _PIECE = 1 << 18
-_ENOUGH = 3  # failures: it cannot be had now, and every job would be begun twice
 _REST = 1000  # jobs until it is tried again: what was wrong, as a full disk, may be over
 _FAREWELL = 1.0  # seconds for a proctor without further orders
 _LAST = b',"done":true}\n'  # no other line ends so: within a text of a program's, quotes are escaped
@@ -79,7 +80,7 @@ class StandingProctor:
 
     def judge(self, order: Order, leash: Leash) -> BoxEnd | None:
         """Return the answers; None: nobody knows. Raises EngineUnavailable when the job's leash is cut."""
-        if self._failures >= _ENOUGH and self._rested < _REST:
+        if PERSISTENT_PROCTOR.is_last(self._failures) and self._rested < _REST:
             self._rested += 1
             return None
         answers = None
@@ -92,6 +93,8 @@ class StandingProctor:
                 self.close(seconds=0)
         if leash.is_cut:
             raise EngineUnavailable("the job was ended before it was done")
+        if answers is None:
+            PERSISTENT_PROCTOR.log(_log, "it did not answer; this job runs without it")
         self._failures, self._rested = self._failures + 1 if answers is None else 0, 0
         return None if answers is None else BoxEnd(BoxReport(v=VERSION), answers, b"")
 
@@ -145,8 +148,10 @@ class StandingProctor:
             os.close(reading)
 
     def _remove(self) -> None:
-        with contextlib.suppress(OSError):  # the engine tries again when it closes, and tells
+        try:
             remove_tree(self._box)
+        except OSError as error:
+            LEFT_FOLDER.log(_log, error)
 
     def _read(self, leash: Leash, seconds: float | None) -> bytes | None:
         """Verdict lines up to the last one; None where that does not come."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import logging
 import re
 import secrets
 import shlex
@@ -47,10 +48,12 @@ from ioi_eval.engines.jobs.headers import (
     sights_of,
 )
 from ioi_eval.engines.jobs.run import COMMAND, Carrier, Made, wait_for
+from ioi_eval.model.doing import log_step, logged_work
 from ioi_eval.model.errors import BrokenReply, FileEdited, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import Job, JobFile, Stands, Toolchain
 from ioi_eval.model.options import BuildOptions
 from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, decode_lines
+from ioi_eval.model.retry import BUILD, PREBUILT, TOOLCHAIN
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import milliseconds, plan_limits
 from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, Ending, ending, lacked_room, lacks_library, log_of
@@ -61,6 +64,7 @@ from ioi_eval.store.memory import Bounded, Notes, Shared, recalled, remembered
 # --- the script --------------------------------------------------------------------------------------
 
 
+_log = logging.getLogger(__name__)
 _ROOM = 8 << 20  # bytes that must be free where compilers write; servers let a file have 10 MB at the least
 _CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", "ioi-eval-control", ".ioi-eval-control.log"
 _LOG = ".ioi-eval.log"
@@ -96,6 +100,7 @@ def compile_script(recipe: Recipe, tool: Toolchain, *, prebuilt: bool = False, b
             words, needed = f'{shlex.join(before)} "$object" {shlex.join(after)}', '"$object"'
         first = f"compile {shlex.join([tool.path, *options])} $begins {words}"
         build = f"""{_finding(recipe, head, prebuilt=prebuilt, brought=brought and head == BIG)}
+# Retry rule `{PREBUILT.name}`: {PREBUILT.max_attempts} attempts in all.
 if [ -z {needed} ] || ! {{ {first}; [ "$code" = 0 ] && [ ! -s {_LOG} ]; }}; then
     {build}
 fi"""
@@ -214,7 +219,7 @@ _TAKEN = "taken\n"
 _LONGEST = 1 << 10  # bytes of an answer
 
 
-async def check(carrier: Carrier, recipe: Recipe, profile: Profile, *, attempts: int) -> Built | None:
+async def check(carrier: Carrier, recipe: Recipe, profile: Profile) -> Built | None:
     """Return what a build would make; None where it takes a build to say.
 
     It does not for a program in Python of one source, beside what builds it.
@@ -224,7 +229,7 @@ async def check(carrier: Carrier, recipe: Recipe, profile: Profile, *, attempts:
         return None
     tool, nonce = profile.tool(COMMAND, "checking a source"), secrets.token_hex(16)
     job = _job(recipe, tool, nonce, proctor=profile.proctor, library=profile.waiting)
-    ended = await carrier.run(job, profile, attempts=attempts, phase="compiling")
+    ended = await carrier.run(job, profile, phase="compiling")
     return _built(recipe, tool, ended.stdout, nonce)
 
 
@@ -417,7 +422,7 @@ class Builds:
     """
 
     def __init__(self, transport: Transport, carrier: Carrier, store: Store, options: BuildOptions) -> None:
-        self._transport, self._carrier, self._attempts = transport, carrier, options.attempts
+        self._transport, self._carrier = transport, carrier
         self._shelf = Shelf(store)
         self._under_way: Shared[Built | Rejected] = Shared()
         self._precompiles = options.precompile
@@ -438,14 +443,18 @@ class Builds:
         return any(not task.done() for task in self._background.values())
 
     async def build(self, recipe: Recipe) -> Built | Rejected:
-        for _ in range(self._attempts):
+        for attempt in range(1, TOOLCHAIN.max_attempts + 1):
             profile = await self._transport.profile()
             profile.shell()  # without it there are no compilers either, but that is not why
             profile.tool(recipe.tool, f"building a {recipe.kind}")
             keys = recipe.keys(profile)
-            with contextlib.suppress(ToolchainGone):  # servers have changed since: the next job is for these
+            try:
                 making = partial(self._find_or_make, recipe, profile, keys)
-                outcome = await self._under_way.call(" ".join(keys), making)
+                with logged_work(_log, f"{recipe.kind} build"):
+                    outcome = await self._under_way.call(" ".join(keys), making)
+                    if _log.isEnabledFor(logging.DEBUG):
+                        made = "built" if isinstance(outcome, Built) else "does not compile"
+                        log_step(_log, "%s, %s", made, outcome.compiler)
                 refusal = self._carrier.refusal if recipe.kind == SUBMISSION else None
                 if isinstance(outcome, Rejected) or refusal is None:
                     return outcome
@@ -453,7 +462,12 @@ class Builds:
                     return outcome
                 confinement = outcome.confinement
                 return Rejected(log=reason, compiler=outcome.compiler, confinement=confinement, lasting=False)
-        raise JudgeFailure(f"servers changed their {recipe.tool} again and again", phase="compiling")
+            except ToolchainGone as error:  # servers have changed since: the next job is for these
+                TOOLCHAIN.log(_log, error, attempt)
+        used_up = TOOLCHAIN.used_up(TOOLCHAIN.max_attempts)
+        raise JudgeFailure(
+            f"servers changed their {recipe.tool} again and again, {used_up}", phase="compiling"
+        )
 
     async def build_anew(self, recipe: Recipe) -> Built | Rejected:
         """Build what was lost with the machine that had built it. This time it comes here."""
@@ -462,6 +476,7 @@ class Builds:
 
     async def _find_or_make(self, recipe: Recipe, profile: Profile, keys: Sequence[str]) -> Built | Rejected:
         if (found := await self._found(recipe, keys)) is not None:
+            log_step(_log, "found in the cache")
             return found
         if recipe.kind == SUBMISSION:  # of which each process has others
             return await self._make(recipe, profile, keys)
@@ -481,12 +496,12 @@ class Builds:
         if far is not None and refusal is not None and not await refusal(far.artifact, profile):
             return far
         if recipe.tool == COMMAND:
-            checked = await check(self._carrier, recipe, profile, attempts=self._attempts)
+            checked = await check(self._carrier, recipe, profile)
             if checked is not None:
                 key = recipe.key(profile.architecture, profile.toolchains[recipe.tool])
                 return await asyncio.to_thread(self._shelf.keep, key, checked)
         files = await self._prebuilt(recipe, profile) if self._precompiles else None
-        build = partial(self._carrier.build, may_stay=may_stay, attempts=self._attempts)
+        build = partial(self._carrier.build, may_stay=may_stay)
         made = await build(recipe, files, profile)
         end = ending(made.ended, recipe.refusals)
         # With something prebuilt it may have been compiled twice under the limits of one build.
@@ -494,6 +509,7 @@ class Builds:
         if end not in _ONCE_MORE and not (end is Ending.CUT_SHORT and maybe_twice):
             return await self._take(recipe, profile, made, lasting=True)
         made.discard()
+        BUILD.log(_log, f"the build ended as {end.value}")
         # Once more, with nothing prebuilt. What crashes or is stopped twice is the source's fault.
         made = await build(recipe, None, profile)
         return await self._take(recipe, profile, made, lasting=False)
@@ -560,7 +576,7 @@ class Builds:
 
     async def _builds(self, recipe: Recipe, profile: Profile) -> bool:
         """Return True if such a build ends well."""
-        made = await self._carrier.build(recipe, None, profile, may_stay=False, attempts=self._attempts)
+        made = await self._carrier.build(recipe, None, profile, may_stay=False)
         made.discard()
         return ending(made.ended, recipe.refusals) is Ending.BUILT
 

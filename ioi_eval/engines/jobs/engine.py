@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -41,15 +42,17 @@ from ioi_eval.engines.jobs.run import (
 )
 from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.model.digests import room_of
+from ioi_eval.model.doing import logged_work
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult
 from ioi_eval.model.options import BuildOptions
+from ioi_eval.model.retry import ALONE, LOST_PROGRAM, NO_LINE
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.limits import milliseconds
 from ioi_eval.store import Store
 from ioi_eval.store.memory import Bounded
 
-_TRIES_WITHOUT_LINES = 2
+_log = logging.getLogger(__name__)
 _OTHERS_FIRST = 600.0  # maximum time for which a test that stalled lets other jobs go first, in seconds
 _FITTINGS = 256  # problems under way at the same time, and more
 
@@ -70,7 +73,6 @@ class Paths:
         profile: Profile,
         *,
         may_stay: bool,
-        attempts: int,
     ) -> Made:
         tool, limits = profile.tool(recipe.tool, f"building a {recipe.kind}"), recipe.limits
         script = compile_script(recipe, tool, prebuilt=prebuilt is not None)
@@ -87,15 +89,15 @@ class Paths:
             without_proc=not recipe.sees_proc,
             made_for={recipe.tool: tuple(each.identity for each in profile.offered(recipe.tool))},
         )
-        ended = await self.run(job, profile, attempts=attempts, phase="compiling")
+        ended = await self.run(job, profile, phase="compiling")
         made = ended.kept.get(recipe.output)
         content = None if made is None else await asyncio.to_thread(Blob.of_file, Path(made))
         return Made(ended=ended, tool=tool, content=content)
 
     job = staticmethod(run_job)
 
-    async def run(self, job: Job, profile: Profile, *, attempts: int, phase: str) -> Ended:
-        return await persist(partial(self._transport.run, job), attempts=attempts, phase=phase)
+    async def run(self, job: Job, profile: Profile, *, phase: str) -> Ended:
+        return await persist(partial(self._transport.run, job), phase=phase)
 
 
 class JobEngine:
@@ -135,8 +137,8 @@ class JobEngine:
         async with self._lock.hold():
             return await self.builds.build(recipe)
 
-    async def execute(self, job: Job, *, attempts: int, phase: str, check: Check | None = None) -> JobResult:
-        return await execute(self.transport, job, attempts=attempts, phase=phase, check=check)
+    async def execute(self, job: Job, *, phase: str, check: Check | None = None) -> JobResult:
+        return await execute(self.transport, job, phase=phase, check=check)
 
     async def judge(self, batch: Batch) -> Answers:
         """As many tests as one job takes.
@@ -146,16 +148,18 @@ class JobEngine:
         which something was killed from outside, as by a machine that is out of memory: what it made of the
         test before is nobody's.
         """
-        try:
-            return await self._settled(batch)
-        except ArtifactsLost as lost:
-            again = await batch.rebuilt(lost.artifacts, self.builds.build_anew)
-        try:
-            return await self._settled(again)
-        except ArtifactsLost as lost:
-            raise JudgeFailure(
-                "a program was lost twice with the worker that had built it", phase="judging"
-            ) from lost
+        attempt = 1
+        while True:
+            try:
+                return await self._settled(batch)
+            except ArtifactsLost as lost:
+                if LOST_PROGRAM.is_last(attempt):
+                    used_up = LOST_PROGRAM.used_up(attempt)
+                    reason = f"a program was lost with the worker that had built it {used_up}"
+                    raise JudgeFailure(reason, phase="judging") from lost
+                LOST_PROGRAM.log(_log, lost)
+                batch = await batch.rebuilt(lost.artifacts, self.builds.build_anew)
+            attempt += 1
 
     async def _settled(self, batch: Batch) -> Answers:
         answers = await self._judged(batch)
@@ -165,6 +169,7 @@ class JobEngine:
             open_still |= stalled
         again = answers
         if open_still:
+            ALONE.log(_log, f"open are {', '.join(sorted(open_still))}")
             tests = tuple(planned for planned in batch.tests if planned.test.name in open_still)
             alone = msgspec.structs.replace(batch, tests=tests, alone=True)
             again = await self._judged(alone, last=True)
@@ -180,13 +185,14 @@ class JobEngine:
         here, ended = self._carrier.is_here, Ended()
         wait = _OTHERS_FIRST if last and here else 0.0
         async with self._lock.hold(exclusive=batch.alone and here, others_first_s=wait):
-            for _ in range(_TRIES_WITHOUT_LINES):
+            for attempt in range(1, NO_LINE.max_attempts + 1):
                 chosen, ended = await self._ran(batch)
                 answers = read_answers(batch, chosen, ended)
                 if answers.lines:
                     return answers
+                NO_LINE.log(_log, "it reports nothing about any test", attempt)
         raise JudgeFailure(
-            without_lines(ended),
+            f"{without_lines(ended)}, {NO_LINE.used_up(NO_LINE.max_attempts)}",
             phase=f"judging problem {batch.problem.id}",
             test=batch.tests[0].test.name,
         )
@@ -200,7 +206,8 @@ class JobEngine:
             self._fittings.keep(key, fitting, room_of(problem))
         chosen = fitting.frame.job_tests(await fitting.first(batch), secrets.token_hex(16))
         job = fitting.fits(self._carrier.job(batch, chosen, profile))
-        return chosen, await self._carrier.run(job, profile, attempts=options.attempts, phase="judging")
+        with logged_work(_log, "tests", (planned.test.name for planned in chosen.tests.values())):
+            return chosen, await self._carrier.run(job, profile, phase="judging")
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as opening:

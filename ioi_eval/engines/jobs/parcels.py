@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import binascii
 import gzip
+import logging
 import math
 import shlex
 import zlib
@@ -67,10 +68,13 @@ from ioi_eval.model.job import (
     StageStatus,
     Toolchain,
 )
+from ioi_eval.model.retry import WORKER_PROGRAM
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import build_idle, hard_stop, milliseconds, processes_of
 from ioi_eval.rules.verdicts import Ending, ending
 from ioi_eval.store.memory import Bounded, Shared
+
+_log = logging.getLogger(__name__)
 
 
 class Parcels:
@@ -88,7 +92,6 @@ class Parcels:
         profile: Profile,
         *,
         may_stay: bool,
-        attempts: int,
     ) -> Made:
         tool = profile.tool(recipe.tool, f"building a {recipe.kind}")
         if recipe.kind == SUBMISSION and (reason := await self.refusal(recipe.main.content, profile)):
@@ -117,7 +120,7 @@ class Parcels:
         packed: bytes
         try:
             checked = partial(execute_checked, self._transport, job, check)
-            made, packed = await persist(checked, attempts=attempts, phase="compiling")
+            made, packed = await persist(checked, phase="compiling")
         except MachineAtFault as fault:
             made, packed = fault.answer
             words = (made.ended.stderr or made.ended.stdout) + f" (on {fault.where})" * bool(fault.where)
@@ -131,7 +134,8 @@ class Parcels:
             _check_limits(recipe, profile)
         if isinstance(made.content, Far) and await self.refusal(made.content, profile):
             # It may fit when it is packed, which is done where it was made.
-            return await self.build(recipe, prebuilt, profile, may_stay=False, attempts=attempts)
+            WORKER_PROGRAM.log(_log, "the program is too large for the jobs of its tests")
+            return await self.build(recipe, prebuilt, profile, may_stay=False)
         if made.content is not None and packed:
             self._packing.delivered(made.content, packed)
         return made
@@ -178,7 +182,7 @@ class Parcels:
             run_memory_limit=memory,
         )
 
-    async def run(self, job: Job, profile: Profile, *, attempts: int, phase: str) -> Ended:
+    async def run(self, job: Job, profile: Profile, *, phase: str) -> Ended:
         job = await self._packing.shipped(job, "run", profile)
 
         async def check(result: JobResult) -> Ended:
@@ -189,7 +193,7 @@ class Parcels:
 
         try:
             checked = partial(execute_checked, self._transport, job, check)
-            ended: Ended = await persist(checked, attempts=attempts, phase=phase)
+            ended: Ended = await persist(checked, phase=phase)
             return ended
         except MachineAtFault as fault:
             words = (fault.answer.words, f"on {fault.where}" if fault.where else "")

@@ -5,6 +5,8 @@ A job that judges is the proctor, what was built, a plan and as many tests as fi
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -13,7 +15,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
-import stamina
 
 from ioi_eval.engines import Transport
 from ioi_eval.engines.contract import (
@@ -41,6 +42,7 @@ from ioi_eval.model.errors import (
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus, Stands, Toolchain
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import Line, Plan, PlanChecker, PlanSubmission, PlanTest, PlanWarm, decode_lines
+from ioi_eval.model.retry import REPLY, RetryRule
 from ioi_eval.model.values import Blob, CheckerKind, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
     crowded_time,
@@ -55,6 +57,7 @@ from ioi_eval.rules.plan import PlannedTest, groups, is_by_file
 from ioi_eval.store.compiling import WAITING
 from ioi_eval.store.resources import graders
 
+_log = logging.getLogger(__name__)
 _PROCTOR, PLAN = "proctor", "plan.json"
 RUN_SCRIPT = f"exec ./{_PROCTOR} run {PLAN}\n"
 WHICH = "/ioi-eval-which/"  # stands for the path of what follows, where a job runs
@@ -474,7 +477,6 @@ class Carrier(Protocol):
         profile: Profile,
         *,
         may_stay: bool,
-        attempts: int,
     ) -> Made:
         """Execute a build job. JudgeFailure where the engine or a limit of it is at fault, not the source.
 
@@ -499,7 +501,7 @@ class Carrier(Protocol):
         """Return the job of these tests."""
         ...
 
-    async def run(self, job: Job, profile: Profile, *, attempts: int, phase: str) -> Ended:
+    async def run(self, job: Job, profile: Profile, *, phase: str) -> Ended:
         """Execute such a job. JudgeFailure where no try helps."""
         ...
 
@@ -510,23 +512,21 @@ class Carrier(Protocol):
 PASSING = (EngineUnavailable, EngineOverloaded, BrokenReply)
 """Faults that may pass. A rejected job is rejected again, so it is not among them."""
 
-_FIRST_WAIT = 0.2  # seconds
-
 T = TypeVar("T")
 
 
 async def execute(
-    engine: Transport, job: Job, *, attempts: int, phase: str, check: Check | None = None
+    engine: Transport, job: Job, *, phase: str, check: Check | None = None, rule: RetryRule = REPLY
 ) -> JobResult:
     """Return the result of a job whose stages all had a sound box. JudgeFailure if there is none to be had.
 
     `check` returns the result, or raises MachineAtFault: that result is returned if no server has another.
     """
     if check is None:
-        return await persist(partial(engine.execute, job), sound, attempts=attempts, phase=phase)
+        return await persist(partial(engine.execute, job), sound, phase=phase, rule=rule)
     try:
         checked = partial(execute_checked, engine, job, check)
-        result: JobResult = await persist(checked, attempts=attempts, phase=phase)
+        result: JobResult = await persist(checked, phase=phase, rule=rule)
         return result
     except MachineAtFault as error:
         answer: JobResult = error.answer
@@ -544,31 +544,36 @@ async def persist(
     once: Callable[[], Awaitable[T]],
     check: Callable[[T], T] = lambda result: result,
     *,
-    attempts: int,
     phase: str,
+    rule: RetryRule = REPLY,
 ) -> T:
     """Return what comes of executing a job; a failure that passes, or a broken reply, is tried again.
 
     `check` raises for a result that is none. Raises JudgeFailure where no try helps, and ToolchainGone or
     ArtifactsLost where another job may.
     """
-    try:
-        retries = stamina.retry_context(on=PASSING, attempts=attempts, timeout=None, wait_initial=_FIRST_WAIT)
-        async for attempt in retries:
-            with attempt:
-                return check(await once())
-    except JobTooLarge as error:
-        # What a self-hoster changes. Limits of a server are named as its variables are.
-        variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
-        if option := _OPTIONS.get(error.limit):
-            variable += f", on a worker {option}"
-        remedy = BODY_REMEDY if error.limit == BODY else variable
-        raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=remedy) from error
-    except (ToolchainGone, ArtifactsLost, MachineAtFault):
-        raise  # the caller makes another job, or knows what to do with the answer
-    except EngineError as error:
-        raise JudgeFailure(f"{type(error).__name__}: {error}", phase=phase) from error
-    raise AssertionError("stamina either returns a result or raises")
+    attempt = 1
+    while True:
+        try:
+            return check(await once())
+        except JobTooLarge as error:
+            # What a self-hoster changes. Limits of a server are named as its variables are.
+            variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
+            if option := _OPTIONS.get(error.limit):
+                variable += f", on a worker {option}"
+            remedy = BODY_REMEDY if error.limit == BODY else variable
+            raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=remedy) from error
+        except (ToolchainGone, ArtifactsLost, MachineAtFault):
+            raise  # the caller makes another job, or knows what to do with the answer
+        except EngineError as error:
+            reason = f"{type(error).__name__}: {error}"
+            if not isinstance(error, PASSING):
+                raise JudgeFailure(reason, phase=phase) from error
+            if rule.is_last(attempt):
+                raise JudgeFailure(f"{reason}, {rule.used_up(attempt)}", phase=phase) from error
+            rule.log(_log, reason)
+        await asyncio.sleep(rule.wait_after(attempt))
+        attempt += 1
 
 
 def sound(result: JobResult) -> JobResult:

@@ -7,6 +7,7 @@ is sent everything with each job.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -76,10 +77,21 @@ from ioi_eval.model.errors import (
 )
 from ioi_eval.model.job import Ahead, Job, JobFile, JobResult
 from ioi_eval.model.options import JobShape
+from ioi_eval.model.retry import (
+    CONTENTS,
+    DECLINED_FILE,
+    FIRST_LOOK,
+    LATE_JOB,
+    SERVER,
+    WORKER_HEADER,
+    WORKER_PROGRAM,
+)
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.limits import asked, hard_stop
 from ioi_eval.store.memory import Shared
+
+_log = logging.getLogger(__name__)
 
 # --- how long an answer may take, and how long to wait before the next try ---------------------------
 
@@ -94,7 +106,8 @@ class Patience(Waits):
     margin: float = 60.0  # beyond what a job may take: for its turn there, and for the reply
     connect: float = 10.0
     health: float = 10.0  # for the answer to a question of health
-    silence: float = 30.0  # of one that has jobs, until it is asked
+    first_look: float = FIRST_LOOK.max_seconds  # until one answers
+    silence: float = LATE_JOB.max_seconds  # of one that has jobs, until it is asked
 
 
 class ServerTimes(Value):
@@ -183,10 +196,8 @@ _WORTH_NAMING = 1 << 15
 _UNKNOWN = Identity()
 _PRINTS = "run"  # the script of a build job that prints what was made
 _SHARE = 2  # a job whose contents take more than this part of a server's room would push its own out
-_ROUNDS = 3  # of sending what the server says that it lacks
 _AT_ONCE = 4  # contents on their way to one server
 _SLOWEST = 1 << 18  # bytes of each of them that get through in a second at the least
-_AGAIN = 60.0  # seconds until a server is asked again to keep a content that it had no room for
 _NO_SUCH_API = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 
 
@@ -210,6 +221,7 @@ class _Shelf:
 
     def forget(self, ahead: Ahead) -> None:
         """Have it made again, after as many jobs."""
+        WORKER_HEADER.log(_log, ahead.name)
         self.ahead.pop(ahead.key, None)
         self.demand.forget(ahead.key)
 
@@ -243,6 +255,7 @@ class Sender:
             result = await self._sent(server, job, identity, keep=(job.stays,))
             if result.stayed or result.run.code != 0:
                 return result
+            WORKER_PROGRAM.log(_log, f"{server.url} did not keep {job.stays}")
         return await self._sent(server, msgspec.structs.replace(job, ahead=()), identity)
 
     async def _sent(
@@ -254,7 +267,7 @@ class Sender:
         if keep:
             silent = tuple(file for file in job.files if file.name != _PRINTS)
             job = msgspec.structs.replace(job, files=silent)
-        for _ in range(_ROUNDS if server.contents else 0):
+        for _ in range(CONTENTS.max_attempts if server.contents else 0):
             prepared = [
                 (ahead, msgspec.structs.replace(file, name=hidden(file.name)))
                 for ahead in job.ahead
@@ -277,6 +290,7 @@ class Sender:
             try:
                 return await self._executed(server, whole, named, identity, keep)
             except LacksContents as refused:
+                CONTENTS.log(_log, refused)
                 server.holds -= refused.names
                 lacking |= refused.names
                 for ahead, file in prepared:
@@ -389,13 +403,13 @@ class Sender:
         error = error_of(answer.status, answer.body, server.url)
         if not isinstance(error, EngineOverloaded | JobTooLarge):
             raise error
-        shelf.declined[name] = monotonic() + _AGAIN
+        DECLINED_FILE.log(_log, error)
+        shelf.declined[name] = monotonic() + DECLINED_FILE.longest_wait
 
 
 # --- the engine, and the servers that it has ---------------------------------------------------------
 
 
-_ATTEMPTS = 8
 _AT_ONCE = 128  # endpoints that are looked at
 _REASONS = 3  # in a message
 
@@ -423,7 +437,7 @@ class PistonEngine(ClusterEngine["_Servers"]):
         total: int | None = None,
         token: str | None = None,
         same_compiler: bool = False,
-        attempts: int = _ATTEMPTS,
+        attempts: int = SERVER.max_attempts,
         patience: Patience | None = None,
         profile: Profile | None = None,
         job: JobShape = "auto",
@@ -529,11 +543,12 @@ class _Servers(Members[HttpEndpoint]):
         self.found = await self.find()
         if not self.found:
             raise EngineUnavailable(f"no server was found by {self._discovery}")
-        there, rests, patient = await self._reachable(), 0, now() + self._patience.margin
+        there, rests, patient = await self._reachable(), 0, now() + self._patience.first_look
         while not there and now() < patient and any(report.passes for report in self.reports.values()):
             for report in self._in_order() if not rests else ():
                 if report.passes:
                     self.pool.changed(report.url, report.passes, report.reason)
+            FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._in_order()))
             await asyncio.sleep(self._patience.rest_after(rests))
             there, rests = await self._reachable(), rests + 1
         if not there:
@@ -688,6 +703,7 @@ class _Servers(Members[HttpEndpoint]):
         for sending in [each for each in self._sendings if each.is_late(self._patience)]:
             other = self.pool.spare(fits=partial(self._may_also_get, sending))
             if other is not None:
+                LATE_JOB.log(_log, f"{sending.endpoint.url} has not answered, {other.url} is free")
                 sending.beside = self.spawn(self._beside(sending, other))
 
     def _may_also_get(self, sending: _Sending, endpoint: HttpEndpoint) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import logging
 import re
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -55,7 +55,10 @@ from ioi_eval.model.errors import (
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus, Toolchain
 from ioi_eval.model.languages import MODULES, find
 from ioi_eval.model.nesting import shallow
+from ioi_eval.model.retry import PROBE
 from ioi_eval.model.values import Blob
+
+_log = logging.getLogger(__name__)
 
 # --- what a box is like inside: a script that tells, and what is read out of its words ---------------
 
@@ -212,7 +215,6 @@ def _number(word: str | None) -> int | None:
 
 _TIME = 60.0  # seconds for any answer
 _BRIEF = 10.0  # where no answer says nothing
-_TIMES = (_TIME, 120.0, 240.0)  # for the answer of a script, until it ends by itself
 _LIST = f"{API}/runtimes"
 # More than any limit, and less than what makes a timer of the server's overflow.
 _LONG, _LARGE = 10**9, 10**15
@@ -384,16 +386,25 @@ class Prober:
 
         `most`: what the server allows, in ms. `worker`: what the worker there says that it is.
         """
-        for time in _TIMES:
+        given = 0
+        for attempt in range(1, PROBE.max_attempts + 1):
+            time = _TIME * 2 ** (attempt - 1)
             given = round(time * 1000 / 2)
             given = min(given, most or given)
             begun = self._clock()
-            with contextlib.suppress(LateAnswer):
+            late = f"{url} stopped a script after {given / 1000:g} s"
+            try:
                 timed = msgspec.structs.replace(job, run_timeout=given)
                 run = (await self._run(url, timed, time, worker)).run
                 if not _was_stopped(run, given, self._clock() - begun):
                     return run
-        raise EngineUnavailable(f"{url} {TOO_SLOW}: a script of ours did not end in {given / 1000:g} s there")
+            except LateAnswer as error:
+                late = str(error)
+            PROBE.log(_log, late, attempt)
+        ended = PROBE.used_up(PROBE.max_attempts)
+        raise EngineUnavailable(
+            f"{url} {TOO_SLOW}: a script of ours did not end in {given / 1000:g} s there {ended}"
+        )
 
     async def _run(self, url: str, job: Job, time: float = _TIME, worker: str = "") -> JobResult:
         return await self._wire.execute(url, Request(body=encode_request(job)), time, worker)

@@ -14,16 +14,14 @@ from typing import Any
 from ioi_eval.engines.cluster import NoAnswer
 from ioi_eval.engines.ray.node import Node, NodeCall
 from ioi_eval.model.errors import EngineUnavailable, InputError
+from ioi_eval.model.retry import RAY_ADDRESS, RAY_CLIENT
 from ioi_eval.model.values import Value
 
 RESOURCE = "ioi_eval"
 """Nodes that declare it are the only ones used where any does; one of it is one slot."""
 _CALLS_PER_SLOT, _CALLS = 4, 32  # that an actor takes at the same time
-_ADMISSIONS = 3  # times that we knock; one takes half a minute where it fails
-_KNOCK = 0.5  # seconds between two looks whether somebody answers
 _SETTINGS = bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # the first frame of either side; the fourth byte is its type
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
-_PAUSE = 2.0  # seconds before the second time, twice as long before each later one
 
 _log = logging.getLogger(__name__)
 
@@ -67,11 +65,13 @@ async def wait_for_answer(address: str, seconds: float) -> None:
                     await _greet(host.strip("[]"), int(port))
                 except (OSError, EOFError) as error:
                     fault = error
-                    await asyncio.sleep(_KNOCK)
+                    RAY_ADDRESS.log(_log, error)
+                    await asyncio.sleep(RAY_ADDRESS.longest_wait)
                 else:
                     return
     raise EngineUnavailable(
-        f"nothing answers as Ray at {found}, the address of the Ray cluster, for {seconds:g} s ({fault})."
+        f"nothing answers as Ray at {found}, the address of the Ray cluster, for {seconds:g} s ({fault};"
+        f" retry rule `{RAY_ADDRESS.name}`)."
         " Start it (ray start --head), or correct the address: that of the engine, of RAY_ADDRESS, or of the"
         " file /tmp/ray/ray_current_cluster, which may name a cluster that is gone: remove it then"
     )
@@ -144,18 +144,18 @@ def _join(address: str) -> None:
     """
     import ray
 
-    for attempt in range(_ADMISSIONS):
+    for attempt in range(1, RAY_CLIENT.max_attempts + 1):
         try:
             ray.init(address=address or None, log_to_driver=False, configure_logging=False)
         except ConnectionAbortedError:
-            if attempt == _ADMISSIONS - 1:
+            if RAY_CLIENT.is_last(attempt):
                 raise
-            pause = _PAUSE * 2**attempt
+            pause = RAY_CLIENT.wait_after(attempt)
             _log.warning("the Ray cluster at %s did not let us in; trying again in %g s", address, pause)
             time.sleep(pause)
         except BaseException as error:
             # So Ray says that a node of its own started too slowly.
-            if type(error) is Exception and attempt < _ADMISSIONS - 1:
+            if type(error) is Exception and not RAY_CLIENT.is_last(attempt):
                 ray.shutdown()
                 _log.warning("Ray's own cluster here started too slowly; trying again")
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
@@ -47,29 +48,25 @@ from ioi_eval.engines.ray.node import (
     pack,
 )
 from ioi_eval.model.errors import EngineError, EngineUnavailable, IoiEvalError, JudgeFailure
+from ioi_eval.model.retry import CONTENTS, LOST_PROGRAM, NODE, RAY_ADDRESS, SERVER
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.store.memory import Bounded, Shared
 
 # --- the nodes that take part: found, started, joined by an actor each, sent orders, and let go ----------
 
 
-_TRIES = 8
-_FAULTS = 2  # of nodes that say themselves that they failed
-_ROUNDS = 3  # of sending what a node says that it lacks
+_log = logging.getLogger(__name__)
 _STORED = 2 << 30  # bytes of contents that are kept in the object store
 
 
 class NodePatience(Waits):
     """Seconds. The defaults are for clusters; tests have less time."""
 
-    answer: float = 15.0  # until something answers at the cluster's address
+    answer: float = RAY_ADDRESS.max_seconds  # until something answers at the cluster's address
     look: float = 2.0  # between two looks at the cluster
     opening: float = 300.0  # until the first node is there
     others: float = 30.0  # after that, until those that were seen with it are
     closing: float = 10.0
-    first_wait: float = 0.0
-    first_rest: float = 2.0
-    longest_rest: float = 60.0
 
 
 class Wanted(Value):
@@ -113,7 +110,7 @@ class NodeMembers(Members[RayNode]):
     anew = True
 
     def __init__(self, wanted: Wanted, patience: NodePatience, tell: OnServer) -> None:
-        super().__init__(patience, attempts=_TRIES, total=wanted.slots, tell=tell)
+        super().__init__(patience, attempts=SERVER.max_attempts, total=wanted.slots, tell=tell)
         self._wanted, self._patience = wanted, patience
         self._token = secrets.token_hex(8)
         self._seen = dict[str, Seen]()  # by name
@@ -230,7 +227,7 @@ class NodeMembers(Members[RayNode]):
 
     async def send(self, endpoint: RayNode, job: NodeOrder) -> NodeAnswer:
         """Raises ArtifactsLost, and JudgeFailure where nodes fail one after the other."""
-        for _ in range(_ROUNDS):
+        for _ in range(CONTENTS.max_attempts):
             _check_makers(endpoint, job.needed)
             given = await self._stored.given(endpoint, job.call, job.needed)
             called = await _called(endpoint, job.kind, given)
@@ -239,16 +236,19 @@ class NodeMembers(Members[RayNode]):
                 endpoint.holds.difference_update(answer.names)
                 _check_lost(answer.names, given, job.needed)
                 self._stored.forget(answer.names)
+                CONTENTS.log(_log, f"{endpoint.url} lacks {len(answer.names)} files")
                 continue
             if isinstance(answer, NodeError):
                 job.faults.append(str(answer.error))
-                if len(job.faults) >= _FAULTS:
+                if NODE.is_last(len(job.faults)):
                     raise _as_failure(answer.error)
+                NODE.log(_log, answer.error)
                 raise EngineUnavailable(f"{endpoint.url}: {answer.error}")
             if isinstance(answer, Built):
                 endpoint.holds.add(answer.artifact.sha256)
             return called
-        raise EngineUnavailable(f"{endpoint.url} lacks contents that it was sent")
+        used_up = CONTENTS.used_up(CONTENTS.max_attempts)
+        raise EngineUnavailable(f"{endpoint.url} lacks contents that it was sent {used_up}")
 
 
 async def _closed(node: RayNode) -> None:
@@ -269,7 +269,8 @@ async def _called(node: RayNode, kind: str, order: NodeCall) -> NodeAnswer:
 
 def _as_failure(error: Exception) -> Exception:
     if isinstance(error, EngineError):
-        return JudgeFailure(f"{type(error).__name__}: {error}", phase="on Ray")
+        used_up = NODE.used_up(NODE.max_attempts)
+        return JudgeFailure(f"{type(error).__name__}: {error}, {used_up}", phase="on Ray")
     return error
 
 
@@ -427,7 +428,7 @@ class RayEngine(ClusterEngine[NodeMembers]):
 
     async def judge(self, batch: Batch) -> Answers:
         problem, _ = pack(batch.problem)
-        while True:
+        for attempt in range(1, LOST_PROGRAM.max_attempts + 1):
             program = msgspec.structs.replace(batch.program, proctor=_NOTHING)  # nodes have their own
             parts = {
                 "program": program,
@@ -440,9 +441,16 @@ class RayEngine(ClusterEngine[NodeMembers]):
             try:
                 answers: Answers = (await self._answered("judge", order, needed, _tools(batch))).answer
             except ArtifactsLost as lost:
+                if LOST_PROGRAM.is_last(attempt):
+                    used_up = LOST_PROGRAM.used_up(attempt)
+                    raise JudgeFailure(
+                        f"a program was lost with its node {used_up}", phase="on Ray"
+                    ) from lost
+                LOST_PROGRAM.log(_log, lost)
                 batch = await batch.rebuilt(lost.artifacts, self.build)
             else:
                 return answers
+        raise AssertionError("the last attempt returns or raises")
 
     async def _answered(
         self, kind: str, order: NodeCall, needed: Mapping[str, Blob], tools: tuple[str, ...]

@@ -16,6 +16,7 @@ from typing import Any
 
 import datasets
 import huggingface_hub
+import msgspec
 import pytest
 
 from ioi_eval.benchmarks import hub
@@ -23,6 +24,7 @@ from ioi_eval.benchmarks.dumps import find_dumps
 from ioi_eval.benchmarks.exports import publish
 from ioi_eval.benchmarks.tables import TableSource, open_table
 from ioi_eval.errors import InputError
+from ioi_eval.model.retry import HUB
 from ioi_eval.model.secret import Secret
 
 pytestmark = pytest.mark.once
@@ -78,7 +80,7 @@ def test_a_push(monkeypatch: pytest.MonkeyPatch, error: Exception, tmp_path: Pat
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     found: list[float] = []
     monkeypatch.setattr(time, "sleep", found.append)
-    monkeypatch.setattr(hub, "_PATIENCE", 0.0)
+    monkeypatch.setattr(hub, "HUB", msgspec.structs.replace(HUB, seconds=0.0))
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     return found
 
@@ -132,7 +134,7 @@ def test_it_is_tried_more_than_once(monkeypatch: pytest.MonkeyPatch, pauses: lis
         if (answer := answers.pop(0)) is not None:
             raise answer
 
-    monkeypatch.setattr(hub, "_PATIENCE", 60.0)
+    monkeypatch.setattr(hub, "HUB", msgspec.structs.replace(HUB, seconds=60.0))
     monkeypatch.setattr(huggingface_hub, "get_session", lambda: SimpleNamespace(head=head))
     assert hub._unreached() is None
     assert len(pauses) == 2 and answers == []

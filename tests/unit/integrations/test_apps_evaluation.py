@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import stamina
 
 from ioi_eval import InputError
 from ioi_eval.integrations.eval_protocol import (
@@ -209,11 +208,11 @@ def test_no_messages() -> None:
     assert result.metrics["error"].is_score_valid is False
 
 
+@pytest.mark.usefixtures("no_waiting")
 def test_a_judge_failure_is_no_score() -> None:
-    with stamina.set_testing(True, attempts=3, cap=True):  # no waits between them
-        result = evaluate(
-            SOLVED, engine=Setup(engine=lambda _: FakeEngine(faults=itertools.repeat(Broken("no machine"))))
-        )
+    result = evaluate(
+        SOLVED, engine=Setup(engine=lambda _: FakeEngine(faults=itertools.repeat(Broken("no machine"))))
+    )
     assert result.is_score_valid is False
     assert "could not say" in result.error
     assert "pass_rate" not in result.metrics

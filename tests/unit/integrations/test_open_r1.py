@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import stamina
 from support.engines import fake_profile
 
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
@@ -358,14 +357,13 @@ async def test_a_clusters_package_brings_its_own_scripts_and_cpu_time_is_asked_f
         await run_submission(EngineClient(engine), PROBLEM | {"time_limit": 4}, "1", "int x;", "y")
 
 
+@pytest.mark.usefixtures("no_waiting")
 async def test_an_engine_that_stays_away_is_a_judge_failure() -> None:
-    with stamina.set_testing(True, attempts=2, cap=True):
-        engine = Recorded(EngineUnavailable("gone"))
-        assert await run_submission(EngineClient(engine), PROBLEM, "1", "x", "y") == ("1\n", "")
-        with pytest.raises(JudgeFailure, match="gone"):
-            await run_submission(
-                EngineClient(Recorded(*[EngineUnavailable("gone")] * 2)), PROBLEM, "1", "x", "y"
-            )
+    engine = Recorded(EngineUnavailable("gone"))
+    assert await run_submission(EngineClient(engine), PROBLEM, "1", "x", "y") == ("1\n", "")
+    engine = Recorded(*[EngineUnavailable("gone")] * 4)
+    with pytest.raises(JudgeFailure, match="gone"):
+        await run_submission(EngineClient(engine), PROBLEM, "1", "x", "y")
 
 
 def test_a_cluster_is_opened_once_for_each_event_loop() -> None:

@@ -17,7 +17,6 @@ from typing import Any
 import msgspec
 import numpy
 import pytest
-import stamina
 from reward_answers import RIGHT, TESTS, WRONG, fenced
 from support.datasets import CasesError, Problems
 from support.once import knowing_tools
@@ -350,11 +349,11 @@ def test_no_tests_at_all_is_the_callers_fault() -> None:
         rewards(RewardMode.PARTIAL, [RIGHT], answer=["42"])
 
 
+@pytest.mark.usefixtures("no_waiting")
 def test_a_judge_failure_is_none_and_never_a_number() -> None:
     broken = Setup(engine=lambda _: FakeEngine(faults=itertools.repeat(Fatal("no machine"))))
     give = make_reward(setup=broken)
-    with stamina.set_testing(True, attempts=3, cap=True):  # no waits between them
-        assert give(completions=[RIGHT, NO_CODE], tests=[TESTS] * 2) == [None, 0]
+    assert give(completions=[RIGHT, NO_CODE], tests=[TESTS] * 2) == [None, 0]
 
 
 def test_equal_programs_for_one_problem_are_judged_once() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-import stamina
 from judge_samples import problem, submission
 from support.builds import named
 
@@ -221,8 +220,9 @@ async def test_without_code_nothing_is_executed() -> None:
     assert (result.status, result.feedback) == (Verdict.CE, "no code found")
 
 
+@pytest.mark.usefixtures("no_waiting")
 async def test_an_engine_that_is_down_is_a_judge_failure() -> None:
     some = problem(1)
-    with stamina.set_testing(True, attempts=2), pytest.raises(JudgeFailure, match="down"):
-        engine = FakeEngine(faults=[EngineUnavailable("down")] * 2)
+    with pytest.raises(JudgeFailure, match=r"down, after 4 attempts \(retry rule `reply`\)"):
+        engine = FakeEngine(faults=[EngineUnavailable("down")] * 4)
         await run_classic(engine, some, some.tests[0], submission())

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import stamina
 from judge_samples import problem, submission
 from lent import judge_on
 from support.engines import CPU_LIMIT, fake_profile
@@ -37,7 +36,7 @@ from ioi_eval.models import (
 from ioi_eval.models import Verdict as V
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("no_waiting")]
 
 CMS = ("cms", "cms_ioi", "cms_checker")
 CODEFORCES = ("c++", "c++17", "cf_c++17", "c++20", "cf_c++20", "python3", "cf_python3")
@@ -46,12 +45,6 @@ BAD = JobResult(compile=Stage(code=0), run=Stage(stdout="0\n", stderr="Output is
 REFUSED = Stage(stderr="error: no", code=1, status=StageStatus.RE)
 
 Answer = JobResult | EngineUnavailable
-
-
-@pytest.fixture(autouse=True)
-def no_waiting() -> object:
-    with stamina.set_testing(True, attempts=2, cap=True):
-        yield
 
 
 class Cluster(FakeEngine):

@@ -18,6 +18,7 @@ from store_processes import PATIENCE, hold, write_half, write_many
 from support.clocks import Ahead
 
 from ioi_eval import Store
+from ioi_eval.model.retry import CACHE_ENTRY
 from ioi_eval.store import contents
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -224,7 +225,7 @@ async def test_who_stands_still_is_not_waited_for(tmp_path: Path) -> None:
     clock, made = Ahead(), list[Path]()
     async with Store(tmp_path).turn("key1"):
         behind = asyncio.create_task(find_or_make(tmp_path, made))
-        await clock.turn(contents._PATIENCE - 5)
+        await clock.turn(CACHE_ENTRY.max_seconds - 5)
         assert made == []
         await clock.turn(10)
         await behind
@@ -257,7 +258,7 @@ def test_a_forked_process_keeps_nobody_waiting(tmp_path: Path) -> None:
                 os.close(ours)
                 os.read(theirs, 1)  # until the other end is closed
                 os._exit(0)
-        await asyncio.wait_for(behind, contents._PATIENCE / 2)
+        await asyncio.wait_for(behind, CACHE_ENTRY.max_seconds / 2)
         return pid
 
     pid = asyncio.run(fork_before_another())

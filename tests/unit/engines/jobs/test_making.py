@@ -18,7 +18,6 @@ from typing import Any, Self
 
 import msgspec
 import pytest
-import stamina
 from lent import artifacts_on
 from msgspec.json import decode
 from support.builds import checked_problem, plain_problem, submitted
@@ -34,15 +33,9 @@ from ioi_eval.models import Blob, BuildLimits, Job, JobResult, Profile, Stage, S
 from ioi_eval.store import contents
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("no_waiting")]
 
 MADE = b"a program"
-
-
-@pytest.fixture(autouse=True)
-def no_waiting() -> object:
-    with stamina.set_testing(True, attempts=3, cap=True):
-        yield
 
 
 class Server:

@@ -16,7 +16,7 @@ from ioi_eval.engines.cluster import Endpoint, Pool
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, Stage
 
 QUICK = Patience(
-    margin=5.0, connect=5.0, health=5.0, drought=30.0, first_wait=0.001, longest_wait=0.01,
+    margin=5.0, first_look=5.0, connect=5.0, health=5.0, drought=30.0, first_wait=0.001, longest_wait=0.01,
     first_rest=0.01, longest_rest=0.05,
 )  # fmt: skip
 PROFILE = Profile(name="piston", architecture="x86_64", runtimes=("ioi_eval", "bash"))
