@@ -310,6 +310,7 @@ _PACKAGES = {
 def main() -> NoReturn:
     """The entry point: errors that we raise on purpose become one line, all others are bugs and show."""
     _open_streams()
+    console.set_log_level("info")
     console.tell_what_is_logged()
     try:
         app(prog_name="ioi-eval")

@@ -107,6 +107,12 @@ class _Passing(logging.Handler):
         super().__init__()
         self._tell = tell
 
+        self._in_detail = logging.Formatter("%(asctime)s.%(msecs)03d %(name)s  %(message)s", "%H:%M:%S")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the message alone, but for the details that --log-level=debug asks for."""
+        return self._in_detail.format(record) if record.levelno < logging.INFO else super().format(record)
+
     def emit(self, record: logging.LogRecord) -> None:
         self._tell(self.format(record))
 
@@ -119,17 +125,21 @@ def tell_what_is_logged(tell: Callable[[str], None] = tell, *, of_others: bool =
     logger = logging.getLogger(_PACKAGE)
     logger.handlers = [handler for handler in logger.handlers if not isinstance(handler, _Passing)]
     logger.addHandler(_Passing(tell))
-    logger.setLevel(logging.INFO)
     if of_others:
         logging.captureWarnings(True)
         logging.getLogger().addHandler(_Passing(tell))
         logger.propagate = False
 
 
+def set_log_level(level: str) -> None:
+    """Show log messages of this package from this level on."""
+    logging.getLogger(_PACKAGE).setLevel(level.upper())
+
+
 def hush(quiet: bool) -> bool:
     """For who wants no progress; as the callback of the option that says so."""
-    if quiet:
-        logging.getLogger(_PACKAGE).setLevel(logging.WARNING)
+    if quiet and not logging.getLogger(_PACKAGE).isEnabledFor(logging.DEBUG):
+        set_log_level("warning")
     return quiet
 
 

@@ -11,7 +11,7 @@ import inspect
 import math
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Annotated, Any, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import typer
@@ -51,13 +51,29 @@ class OptionGroup(NamedTuple):
         return [each.parameter(self.title, given_alone) for each in chosen], make
 
 
+_LOG_LEVEL = "log_level"
+_LogLevel = Annotated[
+    Literal["debug", "info", "warning"] | None,
+    typer.Option(
+        metavar="LEVEL",
+        help="Log from this level on: warning, info, or debug for each step of each submission.",
+        show_default="info",
+    ),
+]
+
+
 def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function: groups replaced by their options, and examples below its text."""
+    """Make a command of a function: groups replaced by their options, and examples below its text.
+
+    Each command also has the option --log-level.
+    """
 
     def decorated(function: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(function, eval_str=True)
         groups: dict[str, _Group] = {}
-        parameters: list[inspect.Parameter] = []
+        parameters = [
+            inspect.Parameter(_LOG_LEVEL, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_LogLevel)
+        ]
         for name, each in own.parameters.items():
             marks = getattr(each.annotation, "__metadata__", ())
             group = next((mark for mark in marks if isinstance(mark, OptionGroup)), None)
@@ -69,6 +85,8 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
 
         @functools.wraps(function)
         def called(**given: Any) -> None:
+            if (level := given.pop(_LOG_LEVEL)) is not None:
+                console.set_log_level(level)
             values = {
                 name: make({parameter.name: given.pop(parameter.name) for parameter in typed})
                 for name, (typed, make) in groups.items()

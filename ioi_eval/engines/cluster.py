@@ -471,7 +471,7 @@ class Members(ABC, Generic[E]):
                 out = "".join(f"; {name} is left out: {why}" for name, why in self.left_out.items())
                 raise AttemptsUsedUp(f"{error}{out}{tries.last_words()}") from error
             try:
-                with at(endpoint.url):
+                with at(endpoint.url, _log):
                     return await self.answer(endpoint, job, tries, check)
             except AnswerRefused as refused:
                 tries.failed(endpoint, refused.error)
@@ -764,10 +764,10 @@ class Tries(Generic[E]):
         """Raise AttemptsUsedUp after too many attempts, or after being turned away for too long."""
         away = now() - self.turned_away if self.turned_away is not None else 0.0
         if self.left <= 0 or (isinstance(error, EngineOverloaded) and away > self.waits.drought):
-            where = _some(dict.fromkeys(endpoint.url for endpoint in self.tried))
-            raise AttemptsUsedUp(
-                f"no answer {SERVER.used_up(len(self.tried))}, on {where}{self.last_words()}"
-            ) from error
+            where = (
+                f"(retry rule `{SERVER.name}`), on {_some(dict.fromkeys(each.url for each in self.tried))}"
+            )
+            raise AttemptsUsedUp(f"{len(self.tried)} attempts failed {where}{self.last_words()}") from error
 
     def named(self, error: EngineError) -> EngineError:
         """Return the error of a job that servers executed and failed, with their names."""

@@ -38,7 +38,7 @@ from ioi_eval.judge.needs import (
 from ioi_eval.judge.programs import Artifacts, ProblemPrograms, Terms, checker_name, is_empty, made, runs_code
 from ioi_eval.judge.sharing import Sharing, program_identity
 from ioi_eval.model.digests import room_of
-from ioi_eval.model.doing import TESTS, step
+from ioi_eval.model.doing import TESTS, log_step, step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.options import JudgeOptions
@@ -59,7 +59,7 @@ from ioi_eval.rules.expectations import right_solution
 from ioi_eval.rules.grading import NOTHING_GRADED, Graded
 from ioi_eval.rules.limits import is_open, settled
 from ioi_eval.rules.plan import PlannedTest, is_by_file, refuse_impossible, share
-from ioi_eval.rules.scoring import submission_result
+from ioi_eval.rules.scoring import submission_result, submission_status
 from ioi_eval.rules.verdicts import counted, not_submitted, not_tried, rescaled, test_result
 from ioi_eval.store.memory import Bounded
 
@@ -140,6 +140,7 @@ class Judge:
         if problem.unusable:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
         refuse_impossible(problem)
+        log_step(_log, "queued: problem %s in %s", problem.id, submission.language)
         if not isinstance(submission.code, str | None):  # a frame's NaN, bytes, a path
             what = f"a program is a text, not {type(submission.code).__name__}"
             remedy = "Give a str, or None where there is no program"
@@ -149,7 +150,7 @@ class Judge:
             unspoken = await self._not_spoken(problem, submission)
         runs = runs_code(problem, submission)
         if unspoken or (not runs and is_empty(problem, submission)):
-            return submission_result(
+            result = submission_result(
                 problem,
                 replace(submission, code=None),
                 {},
@@ -157,6 +158,7 @@ class Judge:
                 compile_output=unspoken,
                 checker=checker_name(problem),
             )
+            return _logged(result)
         key = f"{id(problem)} {submission.language if runs else ''}"
         if (terms := self._known.get(key)) is None:
             language = find(submission.language, where=problem.source or problem.id) if runs else None
@@ -173,10 +175,10 @@ class Judge:
             with step(TESTS):
                 result = await judge_one_by_one(self._engine, problem, submission, self._options)
                 refuse_edited(problem, {test.test_name for test in result.tests})
-                return result
+                return _logged(result)
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
             try:
-                return await self._built_and_judged(terms, submission)
+                return _logged(await self._built_and_judged(terms, submission))
             except ToolchainGone as error:  # begun anew with what is there now: no mixed results
                 TOOLCHAIN.log(_log, error, attempt)
         used_up = TOOLCHAIN.used_up(TOOLCHAIN.max_attempts)
@@ -342,8 +344,16 @@ class _Judging:
                 result = counted(result)
             elif test.full is not None and not is_part:
                 result = rescaled(result, judge.full, test.full)
+            log_step(_log, "test %s: %s, %.3f s", test.name, result.status, result.cpu_time or 0.0)
             results |= share(planned, result)
         return answers, results
+
+
+def _logged(result: SubmissionResult) -> SubmissionResult:
+    """Return the result after its verdict was logged."""
+    if _log.isEnabledFor(logging.DEBUG):
+        log_step(_log, "result: %s, %g points", submission_status(result), result.points)
+    return result
 
 
 def _with_build(

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 BUILD, TESTS, WAITS = "build", "tests", "waits"
 _log = logging.getLogger(__name__)
+_NAMED = 8  # maximum number of tests that a log line names
 _LONGEST_KEY = 100  # maximum length of a submission's key in the log, in characters
 
 
@@ -81,21 +82,21 @@ def step(kind: str) -> Iterator[None]:
 
 
 @contextmanager
-def at(place: str) -> Iterator[None]:
-    """Hold a slot there."""
+def at(place: str, logger: logging.Logger = _log) -> Iterator[None]:
+    """Hold a slot there, and log when the work goes there and what comes back."""
     here = _HERE.get()
     step = None if here is None else here.step
     if step is not None:
         step.where = place
     began = time.perf_counter()
-    log_step(_log, "sent to %s", place)
+    log_step(logger, "sent to %s", place)
     try:
         yield
     except Exception as error:
-        log_step(_log, "failed on %s: %s: %s", place, type(error).__name__, error)
+        log_step(logger, "failed on %s: %s: %s", place, type(error).__name__, error)
         raise
     else:
-        log_step(_log, "answered by %s in %.3f s", place, time.perf_counter() - began)
+        log_step(logger, "answered by %s in %.3f s", place, time.perf_counter() - began)
     finally:
         if step is not None:
             step.where = ""
@@ -120,10 +121,15 @@ def log_step(logger: logging.Logger, text: str, *args: object) -> None:
 
 
 def logged_work(logger: logging.Logger, kind: str, names: Iterable[str] = ()) -> AbstractContextManager[None]:
-    """Return a context in which log lines name this work, such as "tests 01, 02"."""
+    """Return a context in which log lines name this work, such as "tests 01, 02".
+
+    Of many names, the first are shown: each test has a line of its own in the end.
+    """
     if not logger.isEnabledFor(logging.DEBUG):
         return nullcontext()
-    return _named(" ".join(filter(None, (kind, ", ".join(names)))))
+    listed = [*names]
+    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    return _named(f"{kind} {', '.join(listed[:_NAMED])}{more}".strip())
 
 
 @contextmanager

@@ -6,6 +6,7 @@ Nothing is kept but keys and what is being judged, so a dump may be of any size.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import time
 from collections import Counter, deque
@@ -51,6 +52,7 @@ from ioi_eval.runs.events import (
 from ioi_eval.store import rows
 from ioi_eval.store.folder import UnderWay
 
+_log = logging.getLogger(__name__)
 _SURVEYED = 10_000  # submissions of a dump whose languages are looked at before the first is judged
 _MAX_WAITING = 64  # submissions that wait for the result of one that is being judged
 _HIRING = 1.0  # seconds between two questions whether more workers are wanted
@@ -387,6 +389,7 @@ class _Run:
             if isinstance(error, JudgeFailure)
             else JudgeFailure(str(error), phase="preparing" if isinstance(error, ProgramBroken) else "engine")
         )
+        _log.debug("%s: not judged: %s", submission.key, failure)
         self._journal.fail(rows.failure_row(submission, failure, problem))
         self._numbers["failed"] += 1
         self._tell(

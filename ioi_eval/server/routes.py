@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from http import HTTPStatus
 from itertools import chain
@@ -18,6 +20,7 @@ from ioi_eval.engines.embedded.packages import satisfies
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
 from ioi_eval.engines.piston.sending import HEADER, REQUEST
+from ioi_eval.model.doing import log_step, logged_work
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.server.contents import Contents
 from ioi_eval.server.jobs import FailedInside, Jobs, NamedTokens, PackagedEngine
@@ -30,6 +33,7 @@ from ioi_eval.server.sandbox_fusion import PATIENCE, SandboxFusion, TooLate
 # --- what a server answers ---------------------------------------------------------------------------
 
 
+_log = logging.getLogger(__name__)
 HELLO = "Piston v3.1.1 (ioi-eval worker)"  # whose API it is, and who speaks it
 _API = "/api/v2"
 _CONTENTS = f"{_API}/contents/"
@@ -38,6 +42,7 @@ _OPEN = frozenset({"/", "/healthz"})  # without a token: they say that somebody 
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 _SOON = {"Retry-After": "1"}
 _AT_ONCE = 1 << 20  # bytes of a reply that are sent as one
+_LONGEST_MARK = 32  # maximum length of a request's number in the log, in characters
 _STALLED = 60.0  # seconds in which a client takes nothing of a large reply
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 
@@ -174,7 +179,8 @@ class Routes:
     # --- jobs ----------------------------------------------------------------------------------------
 
     async def _execute(self, request: web.Request) -> web.StreamResponse:
-        with self._queue.enter(self._token_name(request)) as entry:
+        with self._queue.enter(self._token_name(request)) as entry, _logged_request(request):
+            log_step(_log, "received")
             asked = await self._jobs.read(await self._body(request, entry), by_hash=self._contents.room > 0)
             with self._contents.held(asked) as job:
                 result = await self._jobs.run(job, entry)
@@ -279,6 +285,14 @@ class Routes:
         raise piston.RefusedRequest(
             f"Requested package {language}-{version} does not exist", status=HTTPStatus.NOT_FOUND
         )
+
+
+def _logged_request(request: web.Request) -> AbstractContextManager[None]:
+    """Return a context in which log lines have the number of the request, which its client logs, too."""
+    mark = request.headers.get(REQUEST, "")
+    return logged_work(
+        _log, f"request {mark}" if mark.isalnum() and len(mark) <= _LONGEST_MARK else "request"
+    )
 
 
 def _token_of(header: str) -> str:

@@ -40,7 +40,7 @@ from ioi_eval.engines.embedded.proctor import proctor_binary, waiting_library
 from ioi_eval.engines.embedded.toolchains import as_sandboxes_have_it, question_for, toolchains
 from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.engines.threads import to_its_end
-from ioi_eval.model.doing import at
+from ioi_eval.model.doing import at, log_step
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.job import Ended, Job, JobResult, Toolchain
 from ioi_eval.model.values import Blob
@@ -170,6 +170,7 @@ class EmbeddedEngine:
 
     async def _done(self, job: Job, plan: JobPlan) -> Done:
         running = self._entered()
+        log_step(_log, "queued")
         async with running.slots.take(exclusive=job.exclusive) as slot:
             if self._running is not running:
                 raise EngineUnavailable("the embedded engine was closed while the job waited for a slot")
@@ -180,7 +181,7 @@ class EmbeddedEngine:
             place = f"this machine, slot {running.all_slots.index(slot) + 1}"
             running.leashes.add(leash)
             try:
-                with at(place):
+                with at(place, _log):
                     work = partial(run_job, running.ground, job, plan, slot, leash)
                     return await to_its_end(work, executor=running.threads, hurry=leash.cut, undo=drop)
             finally:

@@ -65,6 +65,7 @@ from ioi_eval.engines.piston.reports import (
 from ioi_eval.engines.piston.sending import API, LATE, Identity, Request, Tokens, Wire, request_of
 from ioi_eval.engines.piston.uses import Uses, uses
 from ioi_eval.engines.threads import to_its_end
+from ioi_eval.model.doing import log_step
 from ioi_eval.model.errors import (
     EngineError,
     EngineOverloaded,
@@ -394,6 +395,7 @@ class Sender:
             request = Request(body=body, packed=content.sha256 != name, is_json=False)
             time = self._patience.margin + len(body) / _SLOWEST
             answer = await self._wire.ask("PUT", server.url, path, time, request)
+        log_step(_log, "file %s to %s: HTTP %d", name[:12], server.url, answer.status)
         if answer.status == HTTPStatus.CREATED:
             server.holds.add(name)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import logging
 import socket
 import zlib
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -28,6 +29,7 @@ from ioi_eval.engines.jobs.piston_api import (
 )
 from ioi_eval.engines.piston.discovery import endpoint_url
 from ioi_eval.engines.threads import to_its_end
+from ioi_eval.model.doing import log_step
 from ioi_eval.model.errors import (
     BrokenReply,
     EngineError,
@@ -42,6 +44,8 @@ from ioi_eval.model.values import Blob, Value
 
 if TYPE_CHECKING:
     import aiohttp
+
+_log = logging.getLogger(__name__)
 
 # --- who answers ---------------------------------------------------------------------------------------
 # Another server may take the place of one between two requests, and nobody sees it down. So each script of
@@ -286,7 +290,9 @@ class Wire:
         """
         mark = token_hex(8) if worker else ""
         request = msgspec.structs.replace(request, minimal=bool(worker), mark=mark)
+        log_step(_log, "request %s to %s: %d bytes", mark or "without a number", url, len(request.body))
         answer = await self.ask("POST", url, f"{API}/execute", time, request)
+        log_step(_log, "answered with HTTP %d: %d bytes", answer.status, len(answer.body))
         other = answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
         if worker and other:
             self._tokens.forget(url)

@@ -399,7 +399,9 @@ async def test_a_job_is_turned_away_for_no_longer_than_a_drought() -> None:
         tries.check(full)
         await clock.turn(90.0)
     tries.failed(endpoint, full)
-    with pytest.raises(AttemptsUsedUp, match="5 attempts failed, on http://a, the last one: no room"):
+    with pytest.raises(
+        AttemptsUsedUp, match=r"5 attempts failed \(retry rule `server`\), on http://a, the last one: no room"
+    ):
         tries.check(full)
 
 

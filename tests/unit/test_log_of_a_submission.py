@@ -1,0 +1,159 @@
+"""The log at the level DEBUG tells the story of a submission, and nothing that is secret."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from support.servers import Fixed, ServerOptions, serve
+
+from ioi_eval import EmbeddedEngine, Scorer, Store
+from ioi_eval.engines.piston import PistonEngine
+from ioi_eval.errors import EngineUnavailable, JudgeFailure
+from ioi_eval.model.doing import doing, log_step, logged_work
+from ioi_eval.model.secret import Secret
+from ioi_eval.models import Blob, Limits, Problem, Submission, Test
+from ioi_eval.testing import FakeEngine
+
+TOKEN = "token-8c1f"
+HIDDEN_INPUT, HIDDEN_ANSWER, CODE_MARK = "4711815", "9423630", "code_mark_5"
+PROBLEM = Problem(
+    id="double",
+    limits=Limits.contest(10.0, 256 << 20),
+    tests=(
+        Test(name="01-small", input=Blob.of("1"), answer=Blob.of("2")),
+        Test(name="02-large", input=Blob.of(HIDDEN_INPUT), answer=Blob.of(HIDDEN_ANSWER)),
+    ),
+)
+SUBMISSION = Submission(
+    key="row-7",
+    problem_id="double",
+    language="python",
+    code=f"{CODE_MARK} = int(input())\nprint(2 * {CODE_MARK})",
+)
+
+
+@pytest.fixture
+def story(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.DEBUG, "ioi_eval")
+    return caplog
+
+
+@asynccontextmanager
+async def on_a_worker(store: Store) -> AsyncIterator[tuple[PistonEngine, str]]:
+    options = ServerOptions(port=0, token=Secret(TOKEN))
+    async with serve(store=store, options=options, slots=1) as server:
+        yield PistonEngine(Fixed([server.url]), token=TOKEN), server.url
+
+
+def check_order(lines: list[str], *parts: str) -> None:
+    """Each part is in a line, after the line of the part before it."""
+    left = iter(lines)
+    for part in parts:
+        assert any(part in line for line in left), f"{part!r} is not there, or not in this order: {lines}"
+
+
+def check_secrets(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    assert [word for word in (TOKEN, HIDDEN_INPUT, HIDDEN_ANSWER, CODE_MARK) if word in text] == []
+
+
+async def test_submission_on_this_machine_logs_each_step_in_order(
+    store: Store, story: pytest.LogCaptureFixture
+) -> None:
+    async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as scorer:
+        for known in (False, True):
+            story.clear()
+            result = await scorer.score(PROBLEM, SUBMISSION)
+            assert result.points == 1
+            lines = [line for line in story.messages if line.startswith("row-7")]
+            check_order(
+                lines,
+                "row-7: queued: problem double in python",
+                *(
+                    ["row-7, submission build: found in the cache"]
+                    if known
+                    else [
+                        "row-7, submission build: sent to this machine, slot 1",
+                        "row-7, submission build: answered by this machine, slot 1",
+                    ]
+                ),
+                "row-7, submission build: built, python3",
+                "row-7, tests 01-small, 02-large: queued",
+                "row-7, tests 01-small, 02-large: sent to this machine, slot 1",
+                "row-7, tests 01-small, 02-large: answered by this machine, slot 1",
+                "row-7: test 01-small: AC",
+                "row-7: test 02-large: AC",
+                "row-7: result: AC, 1 points",
+            )
+            check_secrets(story.messages)
+
+
+async def test_submission_on_a_worker_logs_the_server_and_the_number_of_each_request(
+    store: Store, story: pytest.LogCaptureFixture
+) -> None:
+    async with on_a_worker(store) as (engine, url), Scorer(engine, store=store) as scorer:
+        story.clear()
+        assert (await scorer.score(PROBLEM, SUBMISSION)).points == 1
+        lines = [line for line in story.messages if line.startswith("row-7")]
+    check_order(
+        lines,
+        "row-7: queued: problem double in python",
+        f"row-7, submission build: sent to {url}",
+        f"row-7, submission build: answered by {url}",
+        "row-7, submission build: built, python3",
+        "row-7, tests 01-small, 02-large: queued",
+        f"row-7, tests 01-small, 02-large: sent to {url}",
+        "row-7, tests 01-small, 02-large: answered with HTTP 200",
+        f"row-7, tests 01-small, 02-large: answered by {url}",
+        "row-7: test 01-small: AC",
+        "row-7: test 02-large: AC",
+        "row-7: result: AC, 1 points",
+    )
+    sent = next(line for line in lines if "tests" in line and "request" in line)
+    number = re.findall(r"request ([0-9a-f]{16}) to", sent)[0]
+    of_worker = [line for line in story.messages if line.startswith(f"request {number}: ")]
+    check_order(of_worker, "received", "queued", "sent to this machine, slot 1", "answered by this machine")
+    check_secrets(story.messages)
+
+
+@pytest.mark.usefixtures("no_waiting")
+async def test_retried_job_names_its_rule(store: Store, story: pytest.LogCaptureFixture) -> None:
+    engine = FakeEngine(faults=[EngineUnavailable("it went away")])
+    async with Scorer(engine, store=store) as scorer:
+        await scorer.score(PROBLEM, SUBMISSION)
+    again = [line for line in story.messages if "tried again" in line]
+    assert len(again) == 1 and again[0].startswith("row-7, ")
+    assert again[0].endswith("(retry rule `reply`) because: EngineUnavailable: it went away")
+
+
+@pytest.mark.usefixtures("no_waiting")
+async def test_last_failure_names_the_rule_that_gave_up(store: Store) -> None:
+    engine = FakeEngine(faults=itertools.repeat(EngineUnavailable("it went away")))
+    async with Scorer(engine, store=store) as scorer:
+        with pytest.raises(JudgeFailure, match=r"it went away, after 4 attempts \(retry rule `reply`\)$"):
+            await scorer.score(PROBLEM, SUBMISSION)
+
+
+async def test_log_without_debug_has_no_step(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "ioi_eval")
+    async with Scorer(FakeEngine(), store=store) as scorer:
+        await scorer.score(PROBLEM, SUBMISSION)
+    assert [line for line in caplog.messages if "row-7" in line] == []
+
+
+def test_work_without_debug_reads_no_names(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "ioi_eval")
+    names = iter(["01", "02"])
+    with logged_work(logging.getLogger("ioi_eval.some"), "tests", names):
+        assert [*names] == ["01", "02"]
+
+
+def test_key_with_line_breaks_is_one_line(story: pytest.LogCaptureFixture) -> None:
+    with doing("a\nresult: AC", "double"):
+        log_step(logging.getLogger("ioi_eval.some"), "queued")
+    assert story.messages == [r"'a\nresult: AC': queued"]

@@ -1,0 +1,105 @@
+"""The rules by which the package tries again, the loops that use them, and the table in the docs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from support.pages import ROOT
+
+from ioi_eval.model import retry
+from ioi_eval.model.retry import RULES, RetryRule
+
+pytestmark = pytest.mark.once
+
+PACKAGE = ROOT / "ioi_eval"
+RETRY = PACKAGE / "model" / "retry.py"
+PAGE = ROOT / "docs" / "architecture.md"
+CONSTANTS = {name: rule for name, rule in vars(retry).items() if isinstance(rule, RetryRule)}
+
+
+def users() -> dict[str, list[str]]:
+    """Return the modules that use each rule, by the name of its constant. An import alone is no use."""
+    found: dict[str, list[str]] = {name: [] for name in CONSTANTS}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path != RETRY:
+            tree = ast.parse(path.read_text("utf-8"))
+            names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            for name in found.keys() & names:
+                found[name].append(path.relative_to(PACKAGE).as_posix())
+    return found
+
+
+def seconds(number: float) -> str:
+    return f"{number:g} s"
+
+
+def how_often(rule: RetryRule) -> str:
+    limits = ([f"{rule.attempts} attempts"] if rule.attempts else []) + (
+        [seconds(rule.seconds)] if rule.seconds else []
+    )
+    return " or ".join(limits) or "no limit"
+
+
+def waits(rule: RetryRule) -> str:
+    if not rule.longest_wait:
+        return "none"
+    doubling = f", doubling to {seconds(rule.longest_wait)}" if rule.longest_wait > rule.first_wait else ""
+    return f"{seconds(rule.first_wait)}{doubling}"
+
+
+def row(rule: RetryRule, modules: list[str]) -> str:
+    where = ", ".join(f"`{module}`" for module in modules)
+    cells = (f"`{rule.name}`", where, rule.what, rule.on, how_often(rule), waits(rule), rule.gives_up)
+    return f"| {' | '.join(cells)} |"
+
+
+def test_table_in_the_docs_has_the_rules() -> None:
+    """To mend the table, write these rows into the page."""
+    section = PAGE.read_text("utf-8").split("\n## Retry rules\n")[1].split("\n## ")[0]
+    modules = users()
+    wanted = [row(rule, modules[name]) for name, rule in CONSTANTS.items()]
+    assert [line for line in section.splitlines() if line.startswith("| `")] == wanted
+
+
+def test_all_rules_are_listed_once() -> None:
+    assert [*CONSTANTS.values()] == [*RULES]
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_each_rule_is_used(name: str) -> None:
+    assert users()[name] != []
+
+
+def test_each_rule_has_a_limit_or_never_gives_up() -> None:
+    endless = [rule for rule in RULES if rule.attempts is None and rule.seconds is None]
+    ends = ("never", "judge failure, when")
+    assert [rule.name for rule in endless if not rule.gives_up.startswith(ends)] == []
+
+
+WAITING = re.compile(r"\b(retry|retries|backoff|tenacity|stamina|_TRIES|_ATTEMPTS|_RETRIES)\b")
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=str)
+def test_no_module_has_numbers_of_its_own(path: Path) -> None:
+    """Constants with such names, and libraries that retry, are for `model/retry.py` alone."""
+    tree = ast.parse(path.read_text("utf-8"))
+    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    names = [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+    imports = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    assert [name for name in (*names, *imports) if WAITING.search(name)] == []
+
+
+def test_waits_double_up_to_the_longest() -> None:
+    rule = RetryRule(name="some", what="", on="", gives_up="", attempts=5, first_wait=1.0, longest_wait=4.0)
+    for attempt, longest in ((1, 1.0), (2, 2.0), (3, 4.0), (4, 4.0), (10_000, 4.0)):
+        assert longest / 2 <= rule.wait_after(attempt) <= longest
+    assert [rule.is_last(attempt) for attempt in (1, 4, 5, 6)] == [False, False, True, True]
+
+
+def test_used_up_names_the_rule() -> None:
+    assert retry.REPLY.used_up(4) == "after 4 attempts (retry rule `reply`)"
+    assert retry.REPLY.used_up(1) == "after 1 attempt (retry rule `reply`)"
