@@ -395,7 +395,7 @@ class Sender:
             request = Request(body=body, packed=content.sha256 != name, is_json=False)
             time = self._patience.margin + len(body) / _SLOWEST
             answer = await self._wire.ask("PUT", server.url, path, time, request)
-        log_step(_log, "file %s to %s: HTTP %d", name[:12], server.url, answer.status)
+        log_step(_log, "file %s to %s: HTTP %d", file.name, server.url, answer.status)
         if answer.status == HTTPStatus.CREATED:
             server.holds.add(name)
             return

@@ -290,7 +290,7 @@ class Wire:
         """
         mark = token_hex(8) if worker else ""
         request = msgspec.structs.replace(request, minimal=bool(worker), mark=mark)
-        log_step(_log, "request %s to %s: %d bytes", mark or "without a number", url, len(request.body))
+        log_step(_log, "request %s to %s: %d bytes", mark or "(no number)", url, len(request.body))
         answer = await self.ask("POST", url, f"{API}/execute", time, request)
         log_step(_log, "answered with HTTP %d: %d bytes", answer.status, len(answer.body))
         other = answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
