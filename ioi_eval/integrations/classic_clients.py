@@ -25,7 +25,6 @@ from ioi_eval.classic import (
     execute,
 )
 from ioi_eval.errors import BrokenReply, JobRejected, JudgeFailure
-from ioi_eval.model.retry import REPLY
 from ioi_eval.models import Blob, Job, JobFile, JobResult, Profile, StageStatus
 
 CMS = "cms_ioi"
@@ -82,7 +81,7 @@ class EngineClient:
         self._engine = engine
 
     async def send_execute(
-        self, data: dict[str, Any], language: str = CMS, max_retries: int = REPLY.max_attempts
+        self, data: dict[str, Any], language: str = CMS, max_retries: int | None = None
     ) -> dict[str, Any]:
         """Raises JudgeFailure where no engine could execute it."""
         profile = await self._engine.profile()
@@ -91,8 +90,8 @@ class EngineClient:
         except (JobRejected, TypeError, UnicodeEncodeError) as error:
             raise JudgeFailure(f"the job cannot be sent: {error}", phase=_PHASE) from error
         job = _job_on(profile, job)
-        rule = msgspec.structs.replace(REPLY, attempts=max(1, max_retries))
-        result = await execute(self._engine, job, phase=_PHASE, rule=rule)
+        attempts = None if max_retries is None else max(1, max_retries)
+        result = await execute(self._engine, job, phase=_PHASE, attempts=attempts)
         reply: dict[str, Any] = msgspec.json.decode(encode_result(result))
         return reply
 
@@ -110,7 +109,7 @@ class ClusterClient:
         )
 
     async def send_execute(
-        self, data: dict[str, Any], language: str = CMS, max_retries: int = REPLY.max_attempts
+        self, data: dict[str, Any], language: str = CMS, max_retries: int | None = None
     ) -> dict[str, Any]:
         """Raises JudgeFailure where no server could execute it."""
         return await EngineClient(await self._engine()).send_execute(data, language, max_retries)

@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ioi_eval.model.errors import IoiEvalError
+
 BUILD, TESTS, WAITS = "build", "tests", "waits"
 _log = logging.getLogger(__name__)
 _NAMED = 8  # maximum number of tests that a log line names
@@ -92,7 +94,7 @@ def at(place: str, logger: logging.Logger = _log) -> Iterator[None]:
     log_step(logger, "sent to %s", place)
     try:
         yield
-    except Exception as error:
+    except IoiEvalError as error:
         log_step(logger, "failed on %s: %s: %s", place, type(error).__name__, error)
         raise
     else:

@@ -15,7 +15,7 @@ _MAX_DOUBLINGS = 16
 
 
 class RetryRule(Value):
-    """What is tried again, on which error, how often, after which waits, and what happens then.
+    """A rule for trying again: the work, the errors, the attempts, the waits, and the end.
 
     `attempts` counts the first attempt, too. After `seconds`, no further attempt begins. `None` means no
     limit. The wait doubles from `first_wait` to `longest_wait`, in seconds.
@@ -223,7 +223,7 @@ ALONE = RetryRule(
 BORDERLINE = RetryRule(
     name="borderline",
     what="a test with points, alone",
-    on="the test took a little more than its time limit, in the band of --borderline",
+    on="the test took a little more than its time limit, within the band of borderline times",
     attempts=4,
     gives_up="the least time counts",
 )

@@ -21,13 +21,15 @@ CONSTANTS = {name: rule for name, rule in vars(retry).items() if isinstance(rule
 
 
 def users() -> dict[str, list[str]]:
-    """Return the modules that use each rule, by the name of its constant. An import alone is no use."""
+    """Return the modules that import and use each rule, by the name of its constant."""
     found: dict[str, list[str]] = {name: [] for name in CONSTANTS}
     for path in sorted(PACKAGE.rglob("*.py")):
         if path != RETRY:
             tree = ast.parse(path.read_text("utf-8"))
+            imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+            rules = {alias.name for node in imports if node.module == retry.__name__ for alias in node.names}
             names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-            for name in found.keys() & names:
+            for name in rules & names:
                 found[name].append(path.relative_to(PACKAGE).as_posix())
     return found
 

@@ -42,7 +42,7 @@ from ioi_eval.model.errors import (
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus, Stands, Toolchain
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import Line, Plan, PlanChecker, PlanSubmission, PlanTest, PlanWarm, decode_lines
-from ioi_eval.model.retry import REPLY, RetryRule
+from ioi_eval.model.retry import REPLY
 from ioi_eval.model.values import Blob, CheckerKind, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
     crowded_time,
@@ -516,17 +516,17 @@ T = TypeVar("T")
 
 
 async def execute(
-    engine: Transport, job: Job, *, phase: str, check: Check | None = None, rule: RetryRule = REPLY
+    engine: Transport, job: Job, *, phase: str, check: Check | None = None, attempts: int | None = None
 ) -> JobResult:
     """Return the result of a job whose stages all had a sound box. JudgeFailure if there is none to be had.
 
     `check` returns the result, or raises MachineAtFault: that result is returned if no server has another.
     """
     if check is None:
-        return await persist(partial(engine.execute, job), sound, phase=phase, rule=rule)
+        return await persist(partial(engine.execute, job), sound, phase=phase, attempts=attempts)
     try:
         checked = partial(execute_checked, engine, job, check)
-        result: JobResult = await persist(checked, phase=phase, rule=rule)
+        result: JobResult = await persist(checked, phase=phase, attempts=attempts)
         return result
     except MachineAtFault as error:
         answer: JobResult = error.answer
@@ -545,12 +545,12 @@ async def persist(
     check: Callable[[T], T] = lambda result: result,
     *,
     phase: str,
-    rule: RetryRule = REPLY,
+    attempts: int | None = None,
 ) -> T:
     """Return what comes of executing a job; a failure that passes, or a broken reply, is tried again.
 
     `check` raises for a result that is none. Raises JudgeFailure where no try helps, and ToolchainGone or
-    ArtifactsLost where another job may.
+    ArtifactsLost where another job may. `attempts` replaces the number of the rule `reply`.
     """
     attempt = 1
     while True:
@@ -569,10 +569,10 @@ async def persist(
             reason = f"{type(error).__name__}: {error}"
             if not isinstance(error, PASSING):
                 raise JudgeFailure(reason, phase=phase) from error
-            if rule.is_last(attempt):
-                raise JudgeFailure(f"{reason}, {rule.used_up(attempt)}", phase=phase) from error
-            rule.log(_log, reason)
-        await asyncio.sleep(rule.wait_after(attempt))
+            if attempt >= (attempts or REPLY.max_attempts):
+                raise JudgeFailure(f"{reason}, {REPLY.used_up(attempt)}", phase=phase) from error
+            REPLY.log(_log, reason)
+        await asyncio.sleep(REPLY.wait_after(attempt))
         attempt += 1
 
 
