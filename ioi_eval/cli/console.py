@@ -125,6 +125,8 @@ def tell_what_is_logged(tell: Callable[[str], None] = tell, *, of_others: bool =
     logger = logging.getLogger(_PACKAGE)
     logger.handlers = [handler for handler in logger.handlers if not isinstance(handler, _Passing)]
     logger.addHandler(_Passing(tell))
+    if not logger.level:
+        set_log_level("info")
     if of_others:
         logging.captureWarnings(True)
         logging.getLogger().addHandler(_Passing(tell))

@@ -129,7 +129,9 @@ async def test_a_fault_that_does_not_pass() -> None:
     with model_server(RIGHT, as_json({"error": {"message": "overloaded"}}, 500)) as server:
         async with model(server) as author:
             await author.write(ask())
-            with pytest.raises(GenerationFailed, match=r"HTTP 500: overloaded \(3 attempts\)"):
+            with pytest.raises(
+                GenerationFailed, match=r"HTTP 500: overloaded, after 3 attempts \(retry rule `model`\)"
+            ):
                 await author.write(ask("p#1"))
     assert len(server.asked) == 4
 

@@ -429,7 +429,7 @@ async def test_damage_is_tried_again_and_then_a_judge_failure(tmp_path: Path) ->
     async with opened(tmp_path, server) as artifacts:
         with pytest.raises(JudgeFailure, match="arrived damaged"):
             await artifacts.submission(plain_problem(), submitted("code"))
-    assert len(server.jobs) == 3
+    assert len(server.jobs) == 4
 
 
 @pytest.mark.parametrize(
