@@ -67,7 +67,8 @@ class RetryRule(Value):
 SERVER = RetryRule(
     name="server",
     what="a job or an order, on another server where there is one",
-    on="a server that does not answer, is full, was replaced or sends a broken reply",
+    on="a server that does not answer, is full, was replaced, sends a broken reply, or executes jobs and"
+    " fails them (no empty program compiles, a script breaks), which then rests",
     attempts=8,
     seconds=300.0,
     first_wait=0.1,
@@ -222,15 +223,16 @@ ALONE = RetryRule(
 )
 BORDERLINE = RetryRule(
     name="borderline",
-    what="a test with points, alone",
-    on="the test took a little more than its time limit, within the band of borderline times",
+    what="a test with points, alone; once if it took more than the band",
+    on="the test took a little more than its time limit, within the band of borderline times, or up to"
+    " 1.6 times the limit on a crowded machine",
     attempts=4,
     gives_up="the least time counts",
 )
 BLAME = RetryRule(
     name="blame",
     what="a test alone, then a right solution of the package on the same test",
-    on="the manager broke",
+    on="the manager broke, or the checker failed and accepts no reference answer",
     attempts=2,
     gives_up="WA if the right solution passes, else a judge failure",
 )
