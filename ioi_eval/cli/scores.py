@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
 import typer
 
 from ioi_eval.cli import console
 from ioi_eval.model.values import Verdict
-from ioi_eval.reports import ComparedRun, ModelSummary, Summary, sections
+from ioi_eval.reports import ComparedRun, ModelSummary, Summary, headline, sections
 from ioi_eval.reports.comparison import Differences, entries, sections_of, unlike
 from ioi_eval.reports.comparison import warnings as comparison_warnings
 from ioi_eval.reports.document import Section, number, percent, share, visible
-from ioi_eval.reports.sections import Entry
+from ioi_eval.reports.headline import Entry
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.runs.references import Reference, ReferenceOptions, References, Reliability, conclusion
 from ioi_eval.store.rows import bounded
@@ -21,16 +22,22 @@ _NOTHING = "-"
 _LINES = 34  # of tables, so that with what is said around them a run takes at most 40
 _MODELS = 12  # of a table; the others are in the report
 _WARNING = 400  # characters; the report has it whole
+_SENTENCE = 3  # lines that a sentence takes at most, as a rule
+_PAIRS = 3  # models of two runs whose difference is said
 _CHANGED = 6  # submissions with another result
 _SHOWN = 20  # problems; the others are in the file
 _OF_ROWS = "pass@k: how likely one of k submissions solves its problem or subtask"
 
 
 class _Screen:
-    """Shows tables for as long as there is room, and names those that there is none for."""
+    """Shows tables for as long as there is room beside the last lines, and names the others."""
 
-    def __init__(self) -> None:
-        self._room, self._left_out = _LINES, list[str]()
+    def __init__(self, last: Section | None = None, sentences: Sequence[str] = ()) -> None:
+        """`last`: what is shown last, whatever there is room for; `sentences`: what is said below it."""
+        self._last, self._sentences, self._left_out = last, sentences, list[str]()
+        # The same room at every width, so that the same tables are shown.
+        rows = 3 + len(last.table.rows) if last is not None and last.table is not None else 0
+        self._room = _LINES - rows - _SENTENCE * len(sentences)
 
     def add(self, name: str, lines: Iterable[str]) -> None:
         block = ["", *lines]
@@ -47,17 +54,23 @@ class _Screen:
         if self._left_out:
             console.show("")
             console.show_wrapped(f"In the report: {', '.join(dict.fromkeys(self._left_out))}.")
+        if self._last is not None:
+            console.show("")
+            for line in _section(self._last):
+                console.show(line)
+        for sentence in self._sentences:
+            console.show_wrapped(sentence)
 
 
 def show_scores(summary: Summary) -> None:
     """The models, what each got for each problem, and what is said of models as a whole."""
-    of, screen = sections.entries(summary), _Screen()
+    of = sections.entries(summary)
     if not of:
         return
+    screen = _Screen(*_headline(of))
     for warning in summary.warnings:
         screen.add("warnings", console.wrapped(bounded(console.as_called(warning), _WARNING)))
     statuses = list(summary.verdicts)[::-1]
-    screen.add("models", _leaderboard(of))
     _show_models(screen, of, summary.unscored)
     for model in summary.models[:_MODELS]:
         name = f" of {visible(sections.model_name(model.model))}" if len(of) > 1 else ""
@@ -67,10 +80,12 @@ def show_scores(summary: Summary) -> None:
 
 def show_comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -> None:
     """A line for each model of each run, and what is said of them as a whole."""
-    of, screen = entries(runs), _Screen()
+    of = entries(runs)
+    last, said = _headline(of)
+    pairs = differ.paired[:_PAIRS] if differ is not None else ()
+    screen = _Screen(last, [*said, *(pair.sentence for pair in pairs)])
     for warning in (*comparison_warnings(runs), *unlike(runs)):
         screen.add("warnings", console.wrapped(bounded(console.as_called(warning), _WARNING)))
-    screen.add("models", _leaderboard(of))
     if differ is not None:
         same, *matrix = list(sections_of(differ))[:2]
         screen.add(same.title, _section(same))
@@ -140,30 +155,15 @@ def leave_if_suspicious(summaries: Iterable[Summary], *, allowed: bool, silent: 
 # --- models ------------------------------------------------------------------------------------------
 
 
-def _leaderboard(of: Sequence[Entry]) -> Iterator[str]:
-    unscored = any(entry.model.unscored for entry in of)
-    numbers = ["points", "of", "solved", "submissions", "full marks", *(["unscored"] if unscored else [])]
-    rows = [_ranked(entry)[: len(numbers) + 1] for entry in of[:_MODELS]]
-    yield from console.table_lines(
-        ["model", *numbers], rows, right=numbers, spare=["submissions", "full marks", "unscored"]
-    )
-    if len(of) > _MODELS:
-        yield f"and {len(of) - _MODELS} more in the report"
-
-
-def _ranked(entry: Entry) -> list[str]:
-    model = entry.model
-    points = (
-        [*map(number, (model.points, model.max_points))] if model.max_points else _tests(model.mean_score)
-    )
-    return [
-        visible(entry.name),
-        *points,
-        f"{model.problems_solved:,} of {len(model.problems):,}",
-        f"{model.submissions:,}",
-        share(model.solved, model.scored),
-        f"{model.unscored:,}",
-    ]
+def _headline(of: Sequence[Entry]) -> tuple[Section | None, Sequence[str]]:
+    """Return the number that counts, of each model, and what is said of it."""
+    if not any(entry.model.scored for entry in of):
+        return None, []
+    whole = headline.section(of, brief=True)
+    assert whole.table is not None, "a headline is a table"
+    shown = msgspec.structs.replace(whole.table, rows=whole.table.rows[:_MODELS])
+    more = [f"and {len(of) - _MODELS} more in the report"] if len(of) > _MODELS else []
+    return msgspec.structs.replace(whole, table=shown, notes=more), whole.notes
 
 
 def _passes(of: Sequence[Entry], unscored: int) -> Iterator[str]:

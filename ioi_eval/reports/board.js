@@ -1,11 +1,12 @@
 // The board: sorts, groups and narrows its columns, switches models off for all figures of the page, compares two.
 // What is chosen stands behind the address: report.html#board;off=...;by=year;only=2024;a=...;b=...
 
-const DRAWS = 300_000, SAMPLES = 1000, FEWEST = 200; // of a bootstrap: values drawn, and samples
-const FEW = 16; // problems, of which an interval is too narrow: a bootstrap of six leaves out 14 % of what it is to hold
+// As in rules/paired.py, which says why: the sign-flip test of A minus B, and its interval.
+const FEWEST = 6, ALL = 12, MANY = 300, DRAWN = 4000, DRAWN_OF_MANY = 1000, REJECTED = 0.025, SHOWN = 0.0005 + 1e-9;
 const PRINTED = 20; // columns of problems in one table on paper; to move rows of so few takes no time
 const AT_ONCE = 50; // columns that are laid out before others, which nobody sees yet: all of 300 take 200 ms
 const CELLS = 3000; // of rows that are shown again before others: all of 30 x 300 take 200 ms
+const FIRST = 4; // column of a problem: before it are the model, its rank, its mean and the problems that it solves
 const KINDS = ["difficulty", "tag", "year"];
 
 const made = (name, more = {}, ...inner) => {
@@ -17,44 +18,94 @@ const average = (values) => (values.length ? values.reduce((sum, one) => sum + o
 // As the tables of the page: in the middle, as at 91.25, the even digit. Of such numbers only those with .25 are rounded up.
 const tenths = (percent) => (percent % 1 === 0.25 ? percent - 0.05 : percent).toFixed(1);
 const inPercent = (value) => (value === null ? "–" : tenths(100 * value));
-const signed = (value) => `${value < 0 ? "−" : "+"}${tenths(Math.abs(100 * value))}`;
+const signed = (value) => {
+  const text = tenths(Math.abs(100 * (Math.round(1e9 * value) / 1e9)));
+  return text === "0.0" ? text : `${value < 0 ? "−" : "+"}${text}`;
+};
 const several = (number, one) => `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`;
 
 function dice(seed) { // mulberry32, so that the same choice gets the same interval
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;
-    let found = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    found = (found + Math.imul(found ^ (found >>> 7), 61 | found)) ^ found;
-    return ((found ^ (found >>> 14)) >>> 0) / 4294967296;
+    let word = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    word = (word + Math.imul(word ^ (word >>> 7), 61 | word)) ^ word;
+    return (word ^ (word >>> 14)) >>> 0;
   };
 }
 
-// The 95 % interval of a mean, by a bootstrap over problems: as the comparison of runs has it.
-function interval(values) {
-  if (values.length < 2) return null;
-  const next = dice(1);
-  const means = new Float64Array(Math.max(FEWEST, Math.min(SAMPLES, Math.floor(DRAWS / values.length))));
-  for (let place = 0; place < means.length; place += 1) {
-    let sum = 0;
-    for (let drawn = 0; drawn < values.length; drawn += 1) sum += values[Math.floor(next() * values.length)];
-    means[place] = sum / values.length;
+// Subsets of so many problems, none of them empty, as bytes of 0 and 1; the problems that one leaves out are another.
+const SUBSETS = new Map();
+function subsets(number) {
+  if (SUBSETS.has(number)) return SUBSETS.get(number);
+  const every = [], next = dice(1);
+  if (number <= ALL) {
+    for (let bits = 1; bits < 2 ** number; bits += 2) every.push(Uint8Array.from({ length: number }, (_, place) => bits >> place & 1));
+  } else {
+    for (let drawn = 0; drawn < (number <= MANY ? DRAWN : DRAWN_OF_MANY) / 2; drawn += 1) {
+      const words = Array.from({ length: Math.ceil(number / 32) }, next);
+      every.push(Uint8Array.from({ length: number }, (_, place) => words[place >> 5] >>> (31 - (place & 31)) & 1));
+    }
   }
-  means.sort();
-  const at = (share) => {
-    const place = share * (means.length - 1), low = Math.floor(place);
-    return means[low] + (place - low) * ((means[low + 1] ?? means[low]) - means[low]);
-  };
-  return [at(0.025), at(0.975)];
+  const found = every.map((subset) => [subset, subset.reduce((sum, one) => sum + one, 0)]).filter(([, size]) => size);
+  SUBSETS.clear();
+  SUBSETS.set(number, found);
+  return found;
 }
 
-// How often chance alone gives as large a difference: the share of all choices of signs whose sum is as large. Of many
-// values nobody needs it, because their interval holds.
-function chance(values) {
-  if (values.length > FEW) return 0;
-  const sum = (signs) => Math.abs(values.reduce((sum, one, place) => sum + (signs >> place & 1 ? -one : one), 0));
-  let asLarge = 0;
-  for (let signs = 0; signs < 2 ** values.length; signs += 1) asLarge += sum(signs) >= sum(0) - 1e-9;
-  return asLarge / 2 ** values.length;
+function subsetMeans(values) {
+  const total = values.reduce((sum, one) => sum + one, 0), means = [];
+  for (const [subset, size] of subsets(values.length)) {
+    let part = 0;
+    for (let place = 0; place < values.length; place += 1) part += subset[place] * values[place];
+    means.push(part / size);
+    if (size < values.length) means.push((total - part) / (values.length - size));
+  }
+  return Float64Array.from(means);
+}
+
+// The mean of A minus B with its 95 % interval, and which of the two is really better: 1 is A, -1 is B.
+function difference(values) {
+  const mean = average(values), found = { mean, sure: null, number: values.length, zero: values.every((one) => !one), sign: 0 };
+  if (values.length < FEWEST) return found;
+  const means = subsetMeans(values).sort(), place = Math.floor(REJECTED * (means.length + 1));
+  const [low, high] = [Math.min(means[place - 1], mean), Math.max(means[means.length - place], mean)];
+  return { ...found, sure: [low, high], sign: (low > SHOWN) - (high < -SHOWN) };
+}
+
+// The rank of each model: 1, and 1 for each model that is really better over the problems that both have.
+function ranksOf(models) {
+  const ranks = models.map(() => 1), means = models.map(() => new Map());
+  const meansOf = (model, both) => {
+    const key = both.join();
+    if (!means[model].has(key)) means[model].set(key, subsetMeans(both.map((place) => models[model][place])));
+    return means[model].get(key);
+  };
+  models.forEach((ofA, a) => models.slice(0, a).forEach((ofB, b) => {
+    const both = [...ofA.keys()].filter((place) => ofA[place] !== null && ofB[place] !== null);
+    if (both.length < FEWEST) return;
+    const [left, right] = [meansOf(a, both), meansOf(b, both)], place = Math.floor(REJECTED * (left.length + 1));
+    let low = 0, high = 0;
+    for (let one = 0; one < left.length; one += 1) {
+      low += left[one] - right[one] <= SHOWN;
+      high += left[one] - right[one] >= -SHOWN;
+    }
+    ranks[b] += low < place;
+    ranks[a] += high < place;
+  }));
+  return ranks;
+}
+
+// Whether A and B differ, in the words of reports/headline.py.
+function sentence(a, b, noun, found) {
+  if (found.mean === null) return `No problem has scored submissions of both ${a} and ${b}.`;
+  const over = several(found.number, "problem"), size = `${a} minus ${b} is ${signed(found.mean)} percentage points`;
+  if (found.zero && found.number > 1) return `There is no difference in ${noun}: ${a} and ${b} have the same for each of ${over}.`;
+  if (found.number === 1) return `One problem says nothing about others. ${size}.`;
+  if (!found.sure) return `No difference is shown in ${noun}: fewer than ${FEWEST} problems cannot show one. ${size}, over ${over}.`;
+  const band = `(95 % interval ${found.sure.map(signed).join(" to ")}, over ${over})`;
+  if (!found.sign) return `No difference is shown in ${noun}: chance alone explains it. ${size} ${band}.`;
+  const [better, worse] = found.sign > 0 ? [a, b] : [b, a];
+  return `The difference is real: ${better} is better than ${worse} in ${noun}. ${size} ${band}.`;
 }
 
 function list(name, entries, value, chosen) {
@@ -72,8 +123,7 @@ class Board {
     this.data = JSON.parse(table.dataset.board);
     this.rows = [...table.tBodies[0].rows];
     this.rows.forEach((row, model) => { row.id = `row-${model}`; });
-    this.heads = [...table.tHead.rows[0].cells].slice(3);
-    this.sorted = { column: 1, sign: -1 };
+        this.sorted = { column: 2, sign: -1 };
     this.off = new Set();
     this.by = this.only = "";
     this.a = this.b = 0;
@@ -165,7 +215,7 @@ class Board {
   }
 
   choose() {
-    [this.by, this.only, this.sorted] = [this.byList.value, this.onlyList.value, { column: 1, sign: -1 }];
+    [this.by, this.only, this.sorted] = [this.byList.value, this.onlyList.value, { column: 2, sign: -1 }];
     this.draw();
     this.write();
   }
@@ -192,13 +242,15 @@ class Board {
     this.drawn = this.columns;
     const of = (model, problems) => average(problems.map((one) => shares[model][one]).filter((one) => one !== null));
     const problems = this.problems;
+    const ranks = ranksOf(shares.map((own) => problems.map((one) => own[one])));
     this.lines = models.map((_, model) => ({
       model,
+      rank: ranks[model],
       mean: of(model, problems),
       solved: problems.filter((one) => solved[model][one]).length,
       cells: this.drawn.map((column) => of(model, column.of)),
     }));
-    const first = ["Model", "Mean", "Solved"].map((name, place) =>
+    const first = ["Model", "Rank", this.data.head, "Solved"].map((name, place) =>
       made("th", { scope: "col", className: place ? "number" : "" }, made("button", { type: "button", tabIndex: -1, textContent: name })));
     this.table.tHead.rows[0].replaceChildren(...first);
     const asMade = this.drawn.length === this.data.problems.length && !this.by && !this.table.dataset.drawn;
@@ -206,7 +258,7 @@ class Board {
     for (const line of asMade ? [] : this.lines) {
       const row = this.rows[line.model];
       row.replaceChildren(row.cells[0]);
-      row.insertAdjacentHTML("beforeend", `<td>${inPercent(line.mean)}</td><td>${line.solved}</td>`);
+      row.insertAdjacentHTML("beforeend", `<td>${line.rank}</td><td>${inPercent(line.mean)}</td><td>${line.solved}</td>`);
     }
     this.there = 0;
     this.extend(asMade ? Infinity : AT_ONCE, asMade ? [] : this.lines);
@@ -241,7 +293,7 @@ class Board {
   sort() {
     const { models } = this.data;
     const { column, sign } = this.sorted;
-    const key = (line) => (column === 1 ? line.mean : column === 2 ? line.solved : line.cells[column - 3]) ?? -1;
+    const key = (line) => [null, line.rank, line.mean, line.solved, ...line.cells][column] ?? -1;
     const other = (a, b) => (column ? key(a) - key(b) : WORDS.compare(models[a.model], models[b.model]));
     const lines = [...this.lines].sort((a, b) => sign * other(a, b) || a.model - b.model);
     this.order = lines.map((line) => this.rows[line.model]);
@@ -294,7 +346,7 @@ class Board {
     const button = event.target.closest("button");
     if (!button) return;
     const column = button.parentNode.cellIndex;
-    const first = column ? -1 : 1;
+    const first = column > 1 ? -1 : 1; // names and ranks rise
     this.sorted = { column, sign: this.sorted.column === column ? -this.sorted.sign : first };
     this.sort();
     this.shift();
@@ -303,18 +355,18 @@ class Board {
 
   place(cell) {
     const model = this.rows.indexOf(cell.parentNode);
-    return [model, this.drawn[cell.cellIndex - 3]];
+    return [model, this.drawn[cell.cellIndex - FIRST]];
   }
 
   explain(cell) {
-    if (!cell || cell.title || cell.cellIndex < 3) return;
+    if (!cell || cell.title || cell.cellIndex < FIRST) return;
     const [model, column] = this.place(cell);
-    const value = cell.textContent === "–" ? "nothing was scored" : `${cell.textContent} % of the points`;
+    const value = cell.textContent === "–" ? "nothing was scored" : `${cell.textContent} % (${this.data.measure})`;
     cell.title = `${this.data.models[model]}, ${column.name}: ${value}`;
   }
 
   open(cell) {
-    if (!cell || cell.cellIndex < 3) return;
+    if (!cell || cell.cellIndex < FIRST) return;
     const [model, column] = this.place(cell);
     if (column.page && cell.textContent !== "–") location.href = `${column.page}#${this.data.anchors[model]}`;
     if (column.only) {
@@ -371,49 +423,30 @@ class Board {
     const [a, b, problems] = [this.a, this.b, this.problems];
     const ofBoth = (of) => problems.filter((one) => of[a][one] !== null && of[b][one] !== null);
     const scored = ofBoth(shares).length; // of fewer, pass@k would be one over other problems
-    const measured = Object.entries({ "share of points": shares, ...scores }).map(([name, of]) => {
+    const measured = Object.entries({ [this.data.measure]: shares, ...scores }).map(([name, of]) => {
       const both = ofBoth(of);
-      const differences = both.map((one) => of[b][one] - of[a][one]);
       return {
-        name, problems: both.length, lack: name.startsWith("pass@") ? scored - both.length : 0, sure: interval(differences), chance: chance(differences), mean: average(differences),
+        name, ...difference(both.map((one) => of[a][one] - of[b][one])), lack: name.startsWith("pass@") ? scored - both.length : 0,
         a: average(both.map((one) => of[a][one])), b: average(both.map((one) => of[b][one])),
       };
-    }).filter((one) => one.problems);
+    });
     const solves = (model, other) => problems.filter((one) => solved[model][one] && shares[other][one] !== null && !solved[other][one]);
     this.answer.replaceChildren(
-      made("p", {}, made("strong", { textContent: this.verdict(measured.find((one) => one.name === "mean score") ?? measured[0]) })),
-      this.measures(measured),
+      made("p", {}, made("strong", { textContent: a === b ? "Choose two models." : sentence(models[a], models[b], this.data.noun, measured[0]) })),
+      this.measures(measured.filter((one) => one.number)),
       this.solved(`${models[a]} solves, ${models[b]} does not`, solves(a, b)),
       this.solved(`${models[b]} solves, ${models[a]} does not`, solves(b, a)),
       made("p", { className: "quiet", textContent: this.crossing() }),
     );
   }
 
-  verdict(found) {
-    const { models } = this.data;
-    const [a, b] = [models[this.a], models[this.b]];
-    if (this.a === this.b) return "Choose two models.";
-    if (!found) return "No problem has scored submissions of both.";
-    const over = `over ${several(found.problems, "problem")}`;
-    if (!found.sure) return `One problem says nothing about others: ${b} has ${signed(found.mean)} points of 100 there.`;
-    const [low, high] = found.sure;
-    const band = `95 % interval ${signed(low)} to ${signed(high)}, ${over}`;
-    if (low === 0 && high === 0) return `There is no difference: both have the same ${found.name} for every problem (${several(found.problems, "problem")}).`;
-    const apart = low > 0 || high < 0;
-    if (apart && found.chance < 0.05) {
-      const [better, worse] = low > 0 ? [b, a] : [a, b];
-      return `The difference is real: ${better} is better than ${worse} by ${tenths(100 * Math.abs(found.mean))} points of 100 in ${found.name} (${band}).`;
-    }
-    return `No difference is shown: ${b} has ${signed(found.mean)} points of 100 in ${found.name}, and chance alone explains as much (${band}${apart ? ", too few for it to hold" : ""}).`;
-  }
-
   measures(measured) {
     const { models } = this.data;
     const cell = (text) => made("td", { className: "number", textContent: text });
-    const heads = ["In percent", models[this.a], models[this.b], "Difference", "95 % interval", "Problems"];
+    const heads = ["In percent", models[this.a], models[this.b], "A minus B", "95 % interval", "Problems"];
     const numbers = (one) => (one.lack
       ? ["–", "–", "–", "–", `${one.lack} ${one.lack === 1 ? "lacks" : "lack"} k`]
-      : [inPercent(one.a), inPercent(one.b), signed(one.mean), one.sure ? one.sure.map(signed).join(" to ") : "–", one.problems]);
+      : [inPercent(one.a), inPercent(one.b), signed(one.mean), one.sure ? one.sure.map(signed).join(" to ") : "–", one.number]);
     const rows = measured.map((one) => made("tr", {}, made("th", { scope: "row", textContent: one.name }), ...numbers(one).map(cell)));
     const head = made("thead", {}, made("tr", {}, ...heads.map((text, place) => made("th", { scope: "col", className: place ? "number" : "", textContent: text }))));
     const scroll = made("div", { className: "scroll", tabIndex: 0, role: "group", ariaLabel: "Table: two models" });
@@ -450,10 +483,10 @@ class Board {
     this.settle();
     if (this.drawn.length <= PRINTED) return;
     this.pieces = made("div", { className: "pieces" });
-    for (let start = 3; start < this.drawn.length + 3; start += PRINTED) {
+    for (let start = FIRST; start < this.drawn.length + FIRST; start += PRINTED) {
       const copy = this.table.cloneNode(true);
       for (const row of copy.rows) {
-        [...row.cells].forEach((cell, place) => { if (place > 2 && (place < start || place >= start + PRINTED)) cell.remove(); });
+        [...row.cells].forEach((cell, place) => { if (place >= FIRST && (place < start || place >= start + PRINTED)) cell.remove(); });
       }
       copy.removeAttribute("data-board");
       this.pieces.append(copy);

@@ -14,15 +14,25 @@ from typing import Any
 
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
-from ioi_eval.reports import sections
+from ioi_eval.reports import headline, sections
 from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlock, counted, number, share
+from ioi_eval.reports.headline import (
+    RANK,
+    Entry,
+    between,
+    compared,
+    measure_of,
+    ranks,
+    signed,
+    values_by_problem,
+)
+from ioi_eval.reports.headline import sentence as sentence_about
 from ioi_eval.reports.page import write_document
 from ioi_eval.reports.plots import Estimate, Square, figure, grid, intervals
-from ioi_eval.reports.records import Group, ModelSummary, Summary, write_json
-from ioi_eval.reports.scoreboard import Scores as ContestScores
-from ioi_eval.reports.sections import Entry, model_name
+from ioi_eval.reports.records import Group, Measure, ModelSummary, Summary, write_json
+from ioi_eval.reports.sections import model_name
 from ioi_eval.reports.summary import check_run, worst_first
-from ioi_eval.rules.metrics import interval, mean
+from ioi_eval.rules.paired import Difference, difference
 from ioi_eval.rules.scoring import submission_status
 from ioi_eval.store.files import make_folder
 from ioi_eval.store.folder import changes, read_results
@@ -32,10 +42,8 @@ _NAME, DIFFERENCES = "comparison", "differences.json"
 _NAMED = 5  # in a sentence
 _SHOWN = 100  # other results in a document
 _PRECISE = 1e-9
-_RESAMPLES = 300  # of a problem: there are many
 _LONG = 40  # rows
 _STEPS = 5  # of a colour
-Scores = Mapping[str, Mapping[str, Sequence[float]]]  # model, problem, the share that each submission earned
 
 
 class ComparedRun(Value):
@@ -75,13 +83,22 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
     total = worst_first(run.summary.verdicts for run in runs)
     of_two = list[Section]()
     if differ is not None:
-        changed_ranks = ranks(*(run.summary for run in runs))
-        of_two = [*paired_sections(differ.paired), *filter(None, [changed_ranks]), *sections_of(differ)]
+        both = [run.summary for run in runs]
+        of_two = [
+            *paired_sections(differ.paired),
+            *filter(None, [changed_ranks(*both)]),
+            *sections_of(differ),
+        ]
     return Document(
         title=f"{counted(len(runs), 'run')} side by side",
         lead=f"{counted(unscored, 'submission')} could not be judged." if unscored else "",
-        text=[*(["No score or average counts them."] if unscored else []), *warnings(runs)],
+        text=[
+            *(["No score or average counts them."] if unscored else []),
+            *warnings(runs),
+            *([f"A is {runs[0].name}, B is {runs[1].name}."] if differ is not None else []),
+        ],
         sections=[
+            *([headline.section(of)] if of else []),
             Section(
                 title="Runs",
                 table=TableBlock(
@@ -201,145 +218,140 @@ def _result(of: ModelSummary | Group) -> str:
 
 
 class PairedProblem(Value):
-    """A model's mean scores for a problem; the interval is over the submissions that are in both runs."""
+    """A model's value for a problem in two runs, in [0, 1]."""
 
     problem: str
-    before: float
-    after: float
-    low: float | None
-    high: float | None
+    a: float
+    b: float
 
     @property
     def difference(self) -> float:
-        return self.after - self.before
+        return self.a - self.b
 
 
 class Paired(Value):
-    """A model in both runs, over the problems that both have scored; the interval is over problems."""
+    """A model in run A and run B, over the problems that both have scored."""
 
     model: str
-    after_model: str  # another one where each run has one model, and not the same
-    mean: float
-    low: float | None
-    high: float | None
+    b_model: str  # another name if each run has one model
+    measure: Measure
+    difference: Difference  # A minus B
     problems: tuple[PairedProblem, ...]
 
     @property
+    def names(self) -> tuple[str, str]:
+        """Return what sentences call the two: A and B if they have one name."""
+        names = model_name(self.model), model_name(self.b_model)
+        return ("A", "B") if names[0] == names[1] else names
+
+    @property
     def name(self) -> str:
-        names = dict.fromkeys((model_name(self.model), model_name(self.after_model)))
-        return " -> ".join(names)
+        return " and ".join(dict.fromkeys((model_name(self.model), model_name(self.b_model))))
 
     @property
-    def wins(self) -> int:
-        return sum(problem.difference > _PRECISE for problem in self.problems)
-
-    @property
-    def losses(self) -> int:
-        return sum(problem.difference < -_PRECISE for problem in self.problems)
+    def sentence(self) -> str:
+        said = sentence_about(*self.names, self.measure, self.difference)
+        return said if self.model != self.b_model or not self.model else f"{model_name(self.model)}: {said}"
 
 
-def paired(before: Scores, after: Scores, won: Scores) -> tuple[Paired, ...]:
-    """`won`: what the submissions that are in both runs earned more in the second."""
-    pairs = [(name, name) for name in sorted(before.keys() & after.keys())]
-    if not pairs and len(before) == len(after) == 1:
-        pairs = [(next(iter(before)), next(iter(after)))]
-    compared = (_pair(name, other, before[name], after[other], won.get(other, {})) for name, other in pairs)
-    return tuple(pair for pair in compared if pair.problems)
-
-
-def _pair(
-    model: str,
-    after_model: str,
-    before: Mapping[str, Sequence[float]],
-    after: Mapping[str, Sequence[float]],
-    won: Mapping[str, Sequence[float]],
-) -> Paired:
-    problems = []
-    for name in sorted(before.keys() & after.keys()):
-        same = len(won.get(name, ())) == len(before[name]) == len(after[name])
-        low, high = interval(sorted(won[name]), resamples=_RESAMPLES) if same else (None, None)
-        means = mean(before[name]) or 0.0, mean(after[name]) or 0.0
-        problems.append(PairedProblem(problem=name, before=means[0], after=means[1], low=low, high=high))
-    differences = sorted(problem.difference for problem in problems)
-    low, high = interval(differences)
-    return Paired(
-        model=model,
-        after_model=after_model,
-        mean=mean(differences) or 0.0,
-        low=low,
-        high=high,
-        problems=tuple(problems),
-    )
+def paired(a: Summary, b: Summary) -> tuple[Paired, ...]:
+    """Return the models of both runs, or the only model of each, problem by problem."""
+    columns = [{model.model: model for model in run.models} for run in (a, b)]
+    pairs = [(name, name) for name in sorted(columns[0].keys() & columns[1].keys())]
+    if not pairs and len(a.models) == len(b.models) == 1:
+        pairs = [(a.models[0].model, b.models[0].model)]
+    measure = measure_of([*a.models, *b.models])
+    found = list[Paired]()
+    for name, other in pairs:
+        values = values_by_problem(columns[0][name], measure, a.mode)
+        other_values = values_by_problem(columns[1][other], measure, b.mode)
+        names = sorted(values.keys() & other_values.keys())
+        problems = [PairedProblem(problem=each, a=values[each], b=other_values[each]) for each in names]
+        if problems:
+            found.append(
+                Paired(
+                    model=name,
+                    b_model=other,
+                    measure=measure,
+                    difference=compared(values, other_values),
+                    problems=tuple(problems),
+                )
+            )
+    return tuple(found)
 
 
 def paired_sections(pairs: Sequence[Paired]) -> Iterator[Section]:
     if not pairs:
         return
-    title = "Difference of mean scores"
-    estimates = [Estimate(name=pair.name, value=pair.mean, low=pair.low, high=pair.high) for pair in pairs]
+    measure = pairs[0].measure
+    title = f"A minus B in {measure.noun}"
+    of = [(pair, pair.difference) for pair in pairs]
     yield Section(
         title="Differences",
         text=[
-            "Mean score of the second run minus that of the first, over the problems that both scored, in "
-            "percent. In parentheses the 95 % interval: a paired bootstrap over problems; for a single "
-            "problem over its submissions, if both runs have the same ones."
+            f"{title}, over the problems that both runs scored, in percentage points. In parentheses the "
+            "95 % interval of the sign-flip test."
         ],
+        items=[pair.sentence for pair in pairs],
         figures=[
             figure(
                 title,
-                intervals(title, estimates),
-                ["model", "difference", "low", "high", "better", "worse"],
-                [(pair.name, pair.mean, pair.low, pair.high, pair.wins, pair.losses) for pair in pairs],
+                intervals(
+                    title,
+                    [
+                        Estimate(name=pair.name, value=found.mean or 0.0, low=found.low, high=found.high)
+                        for pair, found in of
+                    ],
+                ),
+                ["model", "a_minus_b", "low", "high", "a_better", "b_better"],
+                [
+                    (pair.name, found.mean, found.low, found.high, *map(len, _better(pair)))
+                    for pair, found in of
+                ],
             )
         ],
         table=TableBlock(
-            heads=["Model", "Problems", "Better", "Worse", "Difference"],
+            heads=["Model", "Problems", "A better", "B better", "A minus B"],
             rows=[
                 [
                     pair.name,
-                    f"{len(pair.problems):,}",
-                    f"{pair.wins:,}",
-                    f"{pair.losses:,}",
-                    signed(pair.mean, pair.low, pair.high),
+                    f"{found.number:,}",
+                    *(f"{len(side):,}" for side in _better(pair)),
+                    between(found),
                 ]
-                for pair in pairs
+                for pair, found in of
             ],
-            meanings={"Better": "problems with a higher mean score", "Worse": "problems with a lower one"},
+            meanings={"A better": "problems with a higher value in A", "B better": "with a higher one in B"},
         ),
     )
     yield _paired_problems(pairs)
 
 
-def signed(value: float, low: float | None, high: float | None) -> str:
-    sure = "" if low is None or high is None else f" ({100 * low:+.1f} to {100 * high:+.1f})"
-    return f"{100 * value:+.1f}{sure}"
+def _better(pair: Paired) -> tuple[list[PairedProblem], list[PairedProblem]]:
+    """Return the problems in which A is better, and those in which B is."""
+    return (
+        [problem for problem in pair.problems if problem.difference > _PRECISE],
+        [problem for problem in pair.problems if problem.difference < -_PRECISE],
+    )
 
 
 def _paired_problems(pairs: Sequence[Paired]) -> Section:
     columns = [{problem.problem: problem for problem in pair.problems} for pair in pairs]
     names = sorted({name for column in columns for name in column})
     most = max(abs(problem.difference) for column in columns for problem in column.values())
-    title, models = "Difference by problem", [pair.name for pair in pairs]
+    title, models = "A minus B by problem", [pair.name for pair in pairs]
     squares = [[_square(column.get(name), most) for name in names] for column in columns]
     rows: list[list[Cell]] = [
         [
             name,
-            *(
-                signed(problem.difference, problem.low, problem.high)
-                if (problem := column.get(name))
-                else NOTHING
-                for column in columns
-            ),
+            *(signed(problem.difference) if (problem := column.get(name)) else NOTHING for column in columns),
         ]
         for name in names
     ]
     numbers = [
-        (pair.name, problem.problem, problem.before, problem.after, problem.low, problem.high)
-        for pair in pairs
-        for problem in pair.problems
+        (pair.name, problem.problem, problem.a, problem.b) for pair in pairs for problem in pair.problems
     ]
-    heads = ["model", "problem", "before", "after", "low", "high"]
-    drawn = figure(title, grid(title, models, names, squares), heads, numbers)
+    drawn = figure(title, grid(title, models, names, squares), ["model", "problem", "a", "b"], numbers)
     return Section(
         title=title,
         figures=[drawn] if most else [],
@@ -357,27 +369,29 @@ def _square(problem: PairedProblem | None, most: float) -> Square:
         "better" if problem.difference > 0 else "worse",
         round(_STEPS * abs(problem.difference) / most),
     )
-    return Square(share=None, text=f"{100 * problem.difference:+.1f}", style=f"{kind}{max(1, step)}")
+    return Square(share=None, text=signed(problem.difference), style=f"{kind}{max(1, step)}")
 
 
-def ranks(before: Summary, after: Summary) -> Section | None:
-    """Compare the ranks of models that are in both runs, in the order of each run's first table."""
-    standings = [
-        {model.model: (-round(model.points, 6), -model.problems_solved) for model in run.models}
-        for run in (before, after)
-    ]
-    names = [name for name in standings[1] if name in standings[0]]
+def changed_ranks(a: Summary, b: Summary) -> Section | None:
+    """Compare the ranks of the models that are in both runs."""
+    measure = measure_of([*a.models, *b.models])
+    names = {model.model for model in a.models} & {model.model for model in b.models}
     if len(names) < 2:
         return None
+    of_runs = list[dict[str, int]]()
+    for run in (a, b):
+        of = [entry for entry in sections.entries(run) if entry.model.model in names]
+        found = ranks(of, measure)
+        of_runs.append({entry.model.model: rank for entry, rank in zip(of, found, strict=True)})
     rows: list[list[Cell]] = []
-    for name in names:
-        old, new = (1 + sum(own[other] < own[name] for other in names) for own in standings)
+    for name, new in of_runs[1].items():
+        old = of_runs[0][name]
         change = f"{'up' if new < old else 'down'} {abs(new - old)}" if new != old else "0"
         rows.append([model_name(name), f"{old}", f"{new}", change])
     return Section(
         title="Ranks",
-        text=["By points, then solved problems, of the models that are in both runs; equals share a rank."],
-        table=TableBlock(heads=["Model", "Before", "After", "Change"], rows=rows),
+        text=[f"Of the models that are in both runs, by {measure.noun}. {RANK}"],
+        table=TableBlock(heads=["Model", "Rank in A", "Rank in B", "Change"], rows=rows),
     )
 
 
@@ -395,8 +409,8 @@ class JudgedRow(Value):
     tests: Mapping[str, Verdict]
 
 
-class Difference(Value):
-    """A submission with another verdict, or other points, in the second run."""
+class ChangedSubmission(Value):
+    """A submission with another verdict, or other points, in run B."""
 
     key: str
     problem: str
@@ -409,15 +423,13 @@ class Difference(Value):
 
 
 class ModelDifference(Value):
-    """Over the submissions of both runs; the interval is a paired bootstrap over problems."""
+    """A model's submissions that are in both runs."""
 
     model: str
     submissions: int
-    better: int
-    worse: int
-    mean: float  # of what was won of a submission's points, as a share
-    low: float | None
-    high: float | None
+    a_better: int
+    b_better: int
+    difference: Difference  # A minus B in the share of points that a submission earns, over problems
 
 
 class Differences(Value):
@@ -431,36 +443,31 @@ class Differences(Value):
     options: tuple[str, ...]  # what the runs differ by: options, versions
     confusion: Mapping[Verdict, Mapping[Verdict, int]]  # verdict before, verdict after, submissions
     models: tuple[ModelDifference, ...]
-    changed: tuple[Difference, ...]
+    changed: tuple[ChangedSubmission, ...]
     paired: tuple[Paired, ...] = ()  # also where the submissions are others
 
 
-def differences(before: Path, after: Path) -> Differences:
+def differences(before: Path, after: Path, pairs: Sequence[Paired] = ()) -> Differences:
+    """Compare two runs submission by submission. `pairs`: what `paired` found of the same runs."""
     old, new = check_run(before), check_run(after)
     edited = new.fingerprint.edited(old.fingerprint)
-    told = (
-        ContestScores(old).is_contest or ContestScores(new).is_contest
-    )  # means of such programs say nothing
-    scores = _nested(), _nested()  # shares of points, by model and problem
     first = dict[tuple[str, str], JudgedRow]()
     for _, row, result in read_results(before):
-        first[_same(row, "before")] = found = _outcome(result)
-        scores[0][model_of(row)][row["problem_id"]].append(found.share)
+        first[_same(row, "before")] = _outcome(result)
     confusion: defaultdict[Verdict, Counter[Verdict]] = defaultdict(Counter)
-    won = _nested()
-    changed, shared, only = list[Difference](), 0, 0
+    lost: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    changed, shared, only = list[ChangedSubmission](), 0, 0
     for _, row, result in read_results(after):
         was, now = first.get(_same(row, "after")), _outcome(result)
-        scores[1][model_of(row)][row["problem_id"]].append(now.share)
         if was is None:
             only += 1
             continue
         shared += 1
         confusion[was.verdict][now.verdict] += 1
-        won[model_of(row)][row["problem_id"]].append(now.share - was.share)
+        lost[model_of(row)][row["problem_id"]].append(was.share - now.share)
         if was.verdict is not now.verdict or abs(was.points - now.points) > _PRECISE:
             changed.append(
-                Difference(
+                ChangedSubmission(
                     key=row["key"],
                     problem=row["problem_id"],
                     model=model_of(row),
@@ -479,16 +486,10 @@ def differences(before: Path, after: Path) -> Differences:
         only_after=only,
         options=changes(old.fingerprint, new.fingerprint),
         confusion=confusion,
-        models=tuple(_model(name, problems) for name, problems in sorted(won.items())),
-        changed=tuple(
-            sorted(changed, key=lambda difference: (difference.problem, difference.model, difference.key))
-        ),
-        paired=() if told else paired(*scores, won),
+        models=tuple(_model(name, problems) for name, problems in sorted(lost.items())),
+        changed=tuple(sorted(changed, key=lambda change: (change.problem, change.model, change.key))),
+        paired=tuple(pairs),
     )
-
-
-def _nested() -> defaultdict[str, defaultdict[str, list[float]]]:
-    return defaultdict(lambda: defaultdict(list))
 
 
 def _same(row: Mapping[str, Any], run: str) -> tuple[str, str]:
@@ -533,17 +534,13 @@ def _reasons(was: JudgedRow, now: JudgedRow, edited: bool) -> Iterator[str]:
 
 
 def _model(name: str, problems: Mapping[str, list[float]]) -> ModelDifference:
-    gains = [gain for own in problems.values() for gain in own]
-    means = [math.fsum(own) / len(own) for own in problems.values()]
-    low, high = interval(sorted(means))
+    losses = [loss for own in problems.values() for loss in own]
     return ModelDifference(
         model=name,
-        submissions=len(gains),
-        better=sum(gain > _PRECISE for gain in gains),
-        worse=sum(gain < -_PRECISE for gain in gains),
-        mean=mean(means) or 0.0,
-        low=low,
-        high=high,
+        submissions=len(losses),
+        a_better=sum(loss > _PRECISE for loss in losses),
+        b_better=sum(loss < -_PRECISE for loss in losses),
+        difference=difference([math.fsum(own) / len(own) for _, own in sorted(problems.items())]),
     )
 
 
@@ -571,16 +568,16 @@ def sections_of(found: Differences) -> Iterator[Section]:
         [
             model_name(group.model),
             f"{group.submissions:,}",
-            f"{group.better:,}",
-            f"{group.worse:,}",
-            signed(group.mean, group.low, group.high),
+            f"{group.a_better:,}",
+            f"{group.b_better:,}",
+            between(group.difference),
         ]
         for group in found.models
     ]
     yield Section(
         title="Same submissions",
         items=[f"{sentence(found)}.", *alone, *found.options],
-        table=TableBlock(heads=["Model", "Submissions", "Better", "Worse", "Points won, %"], rows=of_models)
+        table=TableBlock(heads=["Model", "Submissions", "A better", "B better", "A minus B"], rows=of_models)
         if of_models
         else None,
     )
@@ -592,26 +589,26 @@ def sections_of(found: Differences) -> Iterator[Section]:
         [before, *(f"{counts[before].get(after, 0):,}" for after in verdicts)] for before in sorted(counts)
     ]
     yield Section(
-        title="Verdicts before and after",
-        table=TableBlock(heads=["Before / after", *verdicts], rows=confusion),
+        title="Verdicts in A and B",
+        table=TableBlock(heads=["A / B", *verdicts], rows=confusion),
     )
     changed = [
         [
-            difference.key,
-            difference.problem,
-            model_name(difference.model),
-            difference.before,
-            difference.after,
-            f"{number(difference.points_before)} -> {number(difference.points_after)}",
-            "; ".join(difference.why) or NOTHING,
+            change.key,
+            change.problem,
+            model_name(change.model),
+            change.before,
+            change.after,
+            f"{number(change.points_before)} -> {number(change.points_after)}",
+            "; ".join(change.why) or NOTHING,
         ]
-        for difference in found.changed[:_SHOWN]
+        for change in found.changed[:_SHOWN]
     ]
     more = len(found.changed) - _SHOWN
     yield Section(
         title="Other results",
         table=TableBlock(
-            heads=["Submission", "Problem", "Model", "Before", "After", "Points", "Why"],
+            heads=["Submission", "Problem", "Model", "In A", "In B", "Points", "Why"],
             rows=changed,
             align="lllllrl",
         ),

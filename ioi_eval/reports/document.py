@@ -24,7 +24,7 @@ from ioi_eval.store.rows import bounded
 if TYPE_CHECKING:
     import jinja2
 
-_MAX_INLINE = 300  # characters
+_MAX_CELL = 300  # characters of a cell or a heading in Markdown
 _BINARY = 1e-9  # what adding binary fractions leaves
 _MAX_PADDED = 60  # a longer cell does not widen its column
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~&$#]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.")
@@ -59,18 +59,22 @@ def harmless(text: str, kept: str) -> str:
 
 
 def inline(value: Any) -> Markdown:
-    """A value as a piece of a line: of a paragraph, a heading or a table."""
+    """Return a value as Markdown on one line, with all its text: of a paragraph or a list."""
     if isinstance(value, Markdown):
         return value
-    text = bounded(visible(str(value)), _MAX_INLINE)
-    return Markdown(_SPECIAL.sub(lambda found: "\\" + found.group(), text))
+    return Markdown(_SPECIAL.sub(lambda found: "\\" + found.group(), visible(str(value))))
 
 
-def block(text: str) -> Markdown:
+def cell(value: Any) -> Markdown:
+    """Return a value as Markdown for a cell or a heading, which are cut at 300 characters."""
+    return inline(value if isinstance(value, Markdown) else bounded(visible(str(value)), _MAX_CELL))
+
+
+def block(text: str, language: str = "sh") -> Markdown:
     """Lines to be copied, in a fence that they cannot close."""
     shown = "\n".join(visible(line) for line in text.split("\n"))
     fence = fence_for(shown)
-    return Markdown(f"{fence}sh\n{shown}\n{fence}")
+    return Markdown(f"{fence}{language}\n{shown}\n{fence}")
 
 
 def fence_for(text: str) -> str:
@@ -80,7 +84,7 @@ def fence_for(text: str) -> str:
 
 def table(heads: Sequence[Any], rows: Iterable[Sequence[Any]], align: str) -> Markdown:
     """A table that can be read in its source too. `align` has `l` or `r` for each column."""
-    cells = [[inline(cell) for cell in row] for row in (heads, *rows)]
+    cells = [[cell(value) for value in row] for row in (heads, *rows)]
     widths = [max(3, *(min(_MAX_PADDED, len(row[n])) for row in cells)) for n in range(len(heads))]
     rules = [
         ("-" * (width - 1)) + (":" if side == "r" else "-") for width, side in zip(widths, align, strict=True)
@@ -212,6 +216,7 @@ class CodeLines(Value):
 
     lines: Sequence[str]
     sentence: str = ""
+    language: str = "sh"  # of the block in Markdown
 
 
 class Drawn(Protocol):
@@ -315,6 +320,7 @@ def _markdown_template() -> jinja2.Template:
     source = importlib.resources.files("ioi_eval.reports").joinpath("report.md.j2").read_text("utf-8")
     helpers = {
         "block": block,
+        "heading": cell,
         "table": table,
         "paragraphs": lambda text: Markdown("\n\n".join(map(inline, text))),
         "hashes": lambda level: Markdown("#" * level),

@@ -24,7 +24,7 @@ from ioi_eval.reports.records import Group, ProblemSummary
 from ioi_eval.rules.selection import Budget
 
 if TYPE_CHECKING:
-    from ioi_eval.reports.sections import Entry
+    from ioi_eval.reports.headline import Entry
 
 _MAX_SUBTASKS = 80  # lines of one grid; of more the problems' own pages have them
 _MAX_GROUPS = 20

@@ -33,6 +33,8 @@ from ioi_eval.reports.document import (
     share,
     submission_page,
 )
+from ioi_eval.reports.headline import for_a_paper
+from ioi_eval.reports.headline import section as headline_section
 from ioi_eval.reports.pages import (
     LONGEST_LIST,
     Counted,
@@ -115,6 +117,7 @@ def document(
         search=f"{FOLDER}/{ALL}" if 0 < run.scored <= LONGEST_LIST else "",
         sections=[
             *(validation_sections(validation) if validation is not None else ()),
+            *([headline_section(sections.entries(run))] if run.scored and validation is None else []),
             *_overview(run, apart=apart, pages=pages),
             *(
                 part
@@ -123,6 +126,7 @@ def document(
                 for part in _model(model, f"{FOLDER}/", alone=alone, opened=opened)
             ),
             *_failures(run),
+            *([for_a_paper(run.headline, run.settings)] if run.scored and validation is None else []),
             *_about(run.settings),
         ],
     )

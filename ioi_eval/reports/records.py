@@ -52,7 +52,20 @@ class ReportOptions(Value):
     contests: Contests | None = None  # None: those that come with the package
 
 
-VERSION = 1
+VERSION = 2
+
+
+class Measure(StrEnum):
+    """The number of a run that counts."""
+
+    PASS_AT_1 = "pass@1"
+    POINTS = "points"
+    SOLVED = "solved"
+
+    @property
+    def noun(self) -> str:
+        """Return what a sentence calls a problem's value."""
+        return {"pass@1": "pass@1", "points": "the share of points", "solved": "solved problems"}[self.value]
 
 
 class ProblemSummary(Value):
@@ -78,6 +91,7 @@ class ProblemSummary(Value):
     ] = {}  # points by how many submissions may be handed in; with subtasks only
     handed_in: int = 0  # of the limited number
     pass_at: tuple[PassAtK, ...] = ()
+    pass_at_1: float | None = None  # whatever `k` the report shows; None: nothing scored, or a contest
 
     @property
     def mean_score(self) -> float | None:
@@ -161,12 +175,36 @@ class ModelSummary(Value):
     pass_curve: tuple[PassAtK, ...] = ()  # every problem and subtask has k scored submissions
     share_low: float | None = None  # the 95 % interval of `share`; None: one problem has none
     share_high: float | None = None
+    pass_at_1: PassAtK | None = None  # whatever `k` the report shows; None: nothing scored, or a contest
     standing: PeopleStanding | None = None  # None: the benchmark brings no results of people
 
     @property
     def share(self) -> float | None:
         """Return the share of the points; without subtasks the mean score."""
         return self.points / self.max_points if self.max_points else self.mean_score
+
+
+class HeadlineRow(Value):
+    """A model's headline. `value`, `low` and `high`: pass@1 in [0, 1], points, or a number of problems."""
+
+    model: str
+    rank: int  # 1, and 1 for each model that is better beyond the interval of the difference
+    value: float | None  # None: nothing was scored
+    low: float | None  # the 95 % interval; None: one problem has none
+    high: float | None
+    limited: float | None  # points with a limited number of submissions per problem
+    problems: int  # of which something was scored
+    scored: int  # submissions
+
+
+class Headline(Value):
+    """The number that counts, of each model; the best model first."""
+
+    measure: Measure
+    of: float | None = None  # points, or problems; None: pass@1
+    submission_limit: int | None = None  # of `limited`
+    sentence: str = ""  # whether the first two models differ; empty: there is one model
+    models: tuple[HeadlineRow, ...] = ()
 
 
 class Failures(Value):
@@ -207,7 +245,8 @@ class Summary(Value, kw_only=True):
     unscored: int
     problems: int
     verdicts: Mapping[str, int]
-    models: tuple[ModelSummary, ...]  # most points first
+    models: tuple[ModelSummary, ...]  # the best headline first
+    headline: Headline
     failures: tuple[Failures, ...]  # most frequent first, at most a hundred reasons
     warnings: tuple[str, ...] = ()  # to be read before any number
     repeated: int = 0  # of the scored, those that have the result of an equal program

@@ -27,25 +27,16 @@ from ioi_eval.reports.document import (
     share,
     visible,
 )
+from ioi_eval.reports.headline import NO_NAME, RANK, Entry, measure_of, ranks, value_of
 from ioi_eval.reports.plots import apart
-from ioi_eval.reports.records import Group, ModelSummary, ProblemSummary, Summary
+from ioi_eval.reports.records import Group, Measure, ProblemSummary, Summary
 from ioi_eval.rules.metrics import PassAtK
-from ioi_eval.rules.scoring import Mode
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.rows import as_number, bounded
 
 _LONG = 40  # rows
 _EASY_TO_HARD = ("introductory", "easy", "interview", "medium", "competition", "hard")
 _KINDS = {"difficulty": "Difficulty", "tag": "Tag", "year": "Year"}
-
-
-class Entry(Value):
-    """A model in a comparison, under its name there."""
-
-    name: str
-    model: ModelSummary
-    limit: int  # submissions per problem, where their number is limited
-    mode: Mode
 
 
 def entries(run: Summary, prefix: str = "") -> list[Entry]:
@@ -56,7 +47,7 @@ def entries(run: Summary, prefix: str = "") -> list[Entry]:
 
 
 def model_name(model: str) -> str:
-    return model or "(no name)"
+    return model or NO_NAME
 
 
 # --- models ------------------------------------------------------------------------------------------
@@ -389,14 +380,23 @@ def by_problem(of: Sequence[Entry], *, linked: bool = False, opened: bool = True
     )
 
 
+_OF_PROBLEM = {
+    Measure.PASS_AT_1: "pass@1, the share of a model's submissions that get full marks",
+    Measure.POINTS: "the share of its points that all of a model's submissions earn together",
+    Measure.SOLVED: "100 if it is solved",
+}
+_HEADS = {Measure.PASS_AT_1: "pass@1", Measure.POINTS: "Mean share", Measure.SOLVED: "Share solved"}
+
+
 def board(of: Sequence[Entry], *, linked: bool = False) -> Section:
     """All of them by problems, to be sorted, grouped and compared in a browser."""
+    value = _OF_PROBLEM[measure_of(entry.model for entry in of)]
     return Section(
         title="Board",
         anchor="board",
         text=[
-            "The share of each problem's points, in percent; without subtasks the best share of tests. Mean: "
-            "of the row, without problems of which nothing was scored."
+            f"Of each problem {value}, in percent. The mean is "
+            f"over the problems of which anything was scored. {RANK}"
             + (" A click on a cell opens its submissions." if linked else "")
         ],
         board=Board.of(of, linked=linked),
@@ -503,9 +503,10 @@ _MAX_NAME = 200  # characters
 
 
 class BoardRow(Value):
-    """A model's shares of points by problem, in [0, 1]; None: nothing was scored."""
+    """A model's values by problem, in [0, 1]; None: nothing was scored."""
 
     name: str
+    rank: int
     shares: tuple[float | None, ...]
     full: tuple[bool, ...]  # whether the problem is solved: rounded points may be less than all
 
@@ -524,6 +525,7 @@ class Board(Value):
 
     problems: tuple[str, ...]
     rows: tuple[BoardRow, ...]
+    measure: Measure
     data: Mapping[str, Any]  # for board.js, of models and problems in this order
     linked: bool  # pages of problems lie beside it
 
@@ -533,26 +535,32 @@ class Board(Value):
         names = sorted({problem.problem_id for problem in every if problem.scored})
         there = {entry.name: {each.problem_id: each for each in entry.model.problems} for entry in entries}
         lines = {entry.name: [there[entry.name].get(name) for name in names] for entry in entries}
+        measure = measure_of(entry.model for entry in entries)
         found = list[tuple[BoardRow, Entry]]()
-        for entry in entries:
+        for entry, rank in zip(entries, ranks(entries, measure), strict=True):
             own = lines[entry.name]
-            shares = tuple(None if each is None else figures.earned(each) for each in own)
+            shares = tuple(None if each is None else value_of(each, measure, entry.mode) for each in own)
             full = tuple(each is not None and each.is_solved(entry.mode) for each in own)
-            found.append((BoardRow(name=entry.name, shares=shares, full=full), entry))
+            found.append((BoardRow(name=entry.name, rank=rank, shares=shares, full=full), entry))
         found.sort(key=lambda pair: -(pair[0].mean or 0.0))
         cells = [lines[entry.name] for _, entry in found]
         problems = {name: each for own in there.values() for name, each in own.items()}
-        ks = sorted({pass_at.k for line in cells for each in line if each for pass_at in each.pass_at})
+        ks = {pass_at.k for line in cells for each in line if each for pass_at in each.pass_at}
+        others = sorted(ks - {1} if measure is Measure.PASS_AT_1 else ks)
         scores: dict[str, list[list[float | None]]] = {
             "mean score": [
                 [None if each is None else _rounded(each.mean_score) for each in line] for line in cells
             ],
-            **{f"pass@{k}": [[_pass_at(each, k) for each in line] for line in cells] for k in ks},
+            **{f"pass@{k}": [[_pass_at(each, k) for each in line] for line in cells] for k in others},
         }
         return cls(
             problems=tuple(names),
             rows=tuple(row for row, _ in found),
+            measure=measure,
             data={
+                "measure": measure.noun.removeprefix("the "),
+                "noun": measure.noun,
+                "head": _HEADS[measure],
                 "problems": [_text(name) for name in names],
                 "models": [_text(row.name) for row, _ in found],
                 "pages": [f"{FOLDER}/{problem_page(name)}" for name in names] if linked else [],
@@ -583,8 +591,9 @@ class Board(Value):
     def _pieces(self, escape: Any) -> Iterator[str]:
         data = escape(msgspec.json.encode(self.data).decode())
         yield f'<table class="cells" data-name="Board" data-board="{data}">\n<thead><tr>'
-        yield '<th scope="col">Model</th><th scope="col" class="number">Mean</th>'
-        yield '<th scope="col" class="number">Solved</th>'
+        yield '<th scope="col">Model</th>'
+        for head in ("Rank", _HEADS[self.measure], "Solved"):
+            yield f'<th scope="col" class="number">{head}</th>'
         for name in self.problems:
             text = escape(_text(name))
             if self.linked:
@@ -596,7 +605,7 @@ class Board(Value):
             name, mean = escape(whole), NOTHING if row.mean is None else f"{100 * row.mean:.1f}"
             cut = f' data-short="{escape(short)}"' if short != whole else ""
             yield f'<tr data-of="{name}"><th scope="row" title="{name}"{cut}>{name}</th>'
-            yield f"<td>{mean}</td><td>{row.solved}</td>"
+            yield f"<td>{row.rank}</td><td>{mean}</td><td>{row.solved}</td>"
             for part in row.shares:
                 if part is None:
                     yield f"<td>{NOTHING}</td>"

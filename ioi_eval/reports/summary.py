@@ -24,6 +24,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.document import counted
+from ioi_eval.reports.headline import best_first, headline
 from ioi_eval.reports.people import award, known_contests, problems_of, standing
 from ioi_eval.reports.records import (
     BudgetAward,
@@ -329,7 +330,7 @@ class Account:
         ks, trials = self._options.ks, self._trials(problems)
         fewest = min((trial.scored for trial in trials), default=0)  # beyond it there is no number
         steps = () if self._told else (step for step in _STEPS if step <= fewest)
-        passes = pass_at(trials, {*ks, *steps})
+        passes = pass_at([] if self._told else trials, {1, *ks, *steps})
         low, high = _sure(problems, means=not self._told)
         return ModelSummary(
             model=self._model,
@@ -353,6 +354,7 @@ class Account:
             pass_curve=tuple(found for found in passes if found.value is not None),
             share_low=low,
             share_high=high,
+            pass_at_1=next((found for found in passes if found.k == 1 and found.value is not None), None),
         )
 
     def _steps(self, worths: Mapping[str, float]) -> Iterator[Step]:
@@ -371,6 +373,7 @@ class Account:
     # --- a problem ---
 
     def _problem(self, name: str, tally: Tally, worth: float | None, traits: Traits) -> ProblemSummary:
+        [first] = pass_at([] if self._told else tally.trials(name), [1])
         points = (
             {budget: self._worth(tally.pool.chosen(budget)) for budget in Budget} if worth is not None else {}
         )
@@ -393,6 +396,7 @@ class Account:
             budgets=points,
             handed_in=len(tally.pool.chosen(Budget.LIMITED)) if points else 0,
             pass_at=pass_at(tally.trials(name), self._options.ks),
+            pass_at_1=first.value,
         )
 
     def _worth(self, chosen: Sequence[Attempt]) -> float:
@@ -652,6 +656,7 @@ class Pass:
             problems=len(self._problems(tallies)),
             verdicts=worst_first(model.verdicts for model in models),
             models=models,
+            headline=headline(models, self._options.mode, self._options.submissions),
             failures=_failures(self._failures.values()),
             warnings=tuple(warnings),
             repeated=counts.repeated,
@@ -706,7 +711,7 @@ class Pass:
             own = {name: tallies.get((model, name)) or self._new_tally() for name in problems}
             account = Account(model, own, self._options, source, told=self._scores.is_contest)
             models.append(account.summary(worths, traits))
-        return tuple(sorted(models, key=lambda model: (-model.points, -model.problems_solved, model.model)))
+        return best_first(models)
 
 
 def _missing_shards(shard: str) -> str:

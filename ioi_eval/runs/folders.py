@@ -23,7 +23,7 @@ from ioi_eval.reports import (
     write_comparison,
     write_reports,
 )
-from ioi_eval.reports.comparison import Differences, differences
+from ioi_eval.reports.comparison import Differences, differences, paired
 from ioi_eval.reports.pages import OnProgress
 from ioi_eval.reports.summary import structured, traits_of
 from ioi_eval.runs.events import (
@@ -102,7 +102,10 @@ report_sync = synchronous(report)
 
 def _compared(summaries: Mapping[Path, Summary], out: Path) -> Reported:
     folders, runs = list(summaries), tuple(named(summaries))
-    differ = differences(*folders) if len(folders) == 2 else None
+    differ = None
+    if len(folders) == 2:
+        pairs = paired(*summaries.values())
+        differ = differences(folders[0], folders[1], pairs)
     page = folders[0] / "report.html" if len(folders) == 1 else write_comparison(runs, out, differ)
     of = {str(path): found for path, found in summaries.items()}
     return Reported(summaries=of, runs=runs, page=str(page), differences=differ)

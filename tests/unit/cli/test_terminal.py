@@ -12,8 +12,10 @@ from ioi_eval.cli import console
 from ioi_eval.cli.scores import _Screen, show_comparison, show_scores
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, ProblemSummary, Summary
+from ioi_eval.reports.headline import headline
 from ioi_eval.reports.records import Settings
 from ioi_eval.rules.metrics import PassAtK
+from ioi_eval.rules.scoring import Mode
 
 pytestmark = pytest.mark.once
 
@@ -79,6 +81,7 @@ def summary(models: int, problems: int) -> Summary:
         problems=problems,
         verdicts=found[0].verdicts,
         models=found,
+        headline=headline(found, Mode.MAX_SUBTASK, 50),
         failures=(),
         settings=Settings(),
     )
@@ -125,7 +128,9 @@ def test_scores_fit_and_are_whole(capsys: pytest.CaptureFixture[str], width: int
     assert matches(said, f"{run}-{width or 'piped'}")
     lines = said.splitlines()
     assert len(lines) <= 40 and fits(lines, width)
-    assert lines[1].startswith("model") and "pass@1" in said
+    assert "pass@1" in said
+    last = said.rpartition("\n\n")[2].splitlines()
+    assert last[0] == "Headline: points" and last[1].startswith("model")
     for one in RUNS[run].models:
         (row,) = (line for line in lines if is_of(line, one.model) and f" {one.points:g} " in line)
         assert width or row.startswith(one.model)
@@ -134,7 +139,8 @@ def test_scores_fit_and_are_whole(capsys: pytest.CaptureFixture[str], width: int
 def test_many_points_are_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     many = msgspec.structs.replace(summary(1, 1).models[0], points=1_234_567.891, max_points=2_000_000)
     show_scores(msgspec.structs.replace(summary(1, 1), models=(many,)))
-    assert capsys.readouterr().out.splitlines()[2].split()[1:3] == ["1234567.89", "2000000"]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[lines.index("Headline: points") + 2].split()[1:4] == ["1234567.89", "\N{EN DASH}", "2000000"]
 
 
 def test_a_comparison_fits(capsys: pytest.CaptureFixture[str], width: int | None) -> None:

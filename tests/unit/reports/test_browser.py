@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
 import re
 from collections.abc import Iterable
-from itertools import pairwise, product
-from operator import mul
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -25,7 +25,9 @@ from test_html_page import HOSTILE
 from ioi_eval.models import Verdict
 from ioi_eval.reports import named, summary, write_comparison, write_reports
 from ioi_eval.reports.document import ALL, problem_page, visible
-from ioi_eval.rules.metrics import interval
+from ioi_eval.reports.headline import sentence
+from ioi_eval.reports.records import Measure
+from ioi_eval.rules.paired import Ranking, difference
 from ioi_eval.runs import report_sync
 
 pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.usefixtures("nothing_went_wrong")]
@@ -48,7 +50,7 @@ def test_a_cell_opens_a_problem_and_that_a_submission(folder: Path, browser: Any
     assert browser.title.startswith("Submission sum-0-0")
     assert find(browser, ".code .cp").value_of_css_property("color") != "rgb(0, 0, 0)"
     browser.get((folder / "report.html").as_uri())
-    find(browser, ".cells tbody td.g10").click()
+    find(browser, ".cells tbody td[class^=g]").click()
     assert browser.title.startswith("Problem ") and "#m-" in browser.current_url
 
 
@@ -84,7 +86,7 @@ def test_the_board_sorts_chooses_and_compares(folder: Path, browser: Any) -> Non
     browser.get("about:blank")
     browser.get(address)
     assert hidden(browser) == [data["models"][0]]
-    assert find(browser, ".answer strong").text.startswith("There is no difference: ")
+    assert find(browser, ".answer strong").text.startswith("There is no difference in ")
 
 
 def test_a_mean_is_rounded_alike_in_all_columns_that_are_chosen(recorded_run: Path, browser: Any) -> None:
@@ -93,28 +95,39 @@ def test_a_mean_is_rounded_alike_in_all_columns_that_are_chosen(recorded_run: Pa
     for chosen in ("", "#board;by=difficulty"):
         browser.get("about:blank")
         browser.get(address + chosen)
-        cells = browser.find_elements("css selector", ".cells tbody td:nth-child(2)")
+        cells = browser.find_elements("css selector", ".cells tbody td:nth-child(3)")
         shown.append([cell.text for cell in cells])
     assert shown[0] == shown[1] and "91.2" in shown[0]
 
 
-def test_two_models_are_compared_as_runs_are(recorded_run: Path, browser: Any) -> None:
-    browser.get((recorded_run / "report.html").as_uri())
-    scores = json.loads(find(browser, "table[data-board]").get_attribute("data-board"))["scores"][
-        "mean score"
-    ]
-    low, high = interval([b - a for a, b in zip(*scores[:2], strict=True)])
-    assert low is not None and high is not None
-    find(browser, ".tools .act").click()
-    rows = browser.find_elements("css selector", ".answer tbody tr")
-    [cells] = [row.find_elements("css selector", "td") for row in rows if row.text.startswith("mean score")]
-    said = [float(one.replace(MINUS, "-")) / 100 for one in cells[3].text.split(" to ")]
-    assert said == pytest.approx([low, high], abs=0.05)
-    differences = [b - a for a, b in zip(*scores[:2], strict=True)]
-    sums = [sum(map(mul, signs, differences)) for signs in product((1, -1), repeat=len(differences))]
-    rare = sum(abs(one) >= abs(sum(differences)) - 1e-9 for one in sums) < 0.05 * len(sums)
-    words = "The difference is real" if rare and (low > 0 or high < 0) else "No difference is shown"
-    assert find(browser, ".answer strong").text.startswith(words)
+def test_board_compares_models_as_runs_are_compared(browser: Any, folder: Path) -> None:
+    """The same words and numbers, whatever the differences are."""
+    dice = random.Random(7)
+    cases = [[0.0] * 9, [0.25] * 6, [0.0004] * 20, [-1.0]]
+    for number in (0, 2, 5, 6, 7, 11, 12, 13, 40, 33, 320):
+        for size in (0.05, 0.3):
+            cases.append(
+                [round(max(-1, min(1, dice.gauss(size * dice.random(), size))), 4) for _ in range(number)]
+            )
+    browser.get((folder / "report.html").as_uri())
+    said = browser.execute_script(
+        "return arguments[0].map((values) => sentence('A', 'B', 'pass@1', difference(values)))", cases
+    )
+    expected = [sentence("A", "B", Measure.PASS_AT_1, difference(values)) for values in cases]
+    assert said == expected
+    begins = {each.partition(":")[0].partition(" in ")[0] for each in said}
+    assert {"The difference is real", "No difference is shown", "There is no difference"} <= begins
+
+
+def test_board_ranks_models_as_tables_do(browser: Any, folder: Path) -> None:
+    dice = random.Random(5)
+    for problems in (5, 8, 30):
+        models = [
+            [None if dice.random() < 0.1 else min(1, dice.random() + model / 10) for _ in range(problems)]
+            for model in range(8)
+        ]
+        browser.get((folder / "report.html").as_uri())
+        assert browser.execute_script("return ranksOf(arguments[0])", models) == Ranking(models).ranks()
 
 
 def compared_models(browser: Any, folder: Path, solved: list[str], lost: str = "") -> str:
@@ -137,7 +150,8 @@ def test_few_problems_show_no_difference(tmp_path: Path, browser: Any, problems:
     """Five differences of one sign come by chance more often than once in twenty times."""
     answer = compared_models(browser, tmp_path / "run", [f"p{place}" for place in range(problems)])
     assert answer.startswith(words)
-    assert ("too few" in answer) == (problems == 5)
+    assert ("fewer than 6 problems" in answer) == (problems == 5)
+    assert "heron minus otter is \u2212100.0 percentage points" in answer
 
 
 def test_pass_at_k_of_two_models_is_of_the_same_problems_for_every_k(tmp_path: Path, browser: Any) -> None:
@@ -165,9 +179,9 @@ def test_the_board_is_walked_with_arrows_and_its_names_stay(folder: Path, browse
     browser.set_window_size(400, 900)
     browser.get((folder / "report.html").as_uri())
     reach(browser, ".board > .scroll")
-    press(browser, DOWN, RIGHT, RIGHT)
+    press(browser, DOWN, RIGHT, RIGHT, RIGHT)
     focused = "const one = document.activeElement; return [one.tagName, one.cellIndex, one.title !== '']"
-    assert browser.execute_script(focused) == ["TD", 3, True]
+    assert browser.execute_script(focused) == ["TD", 4, True]
     left = "return document.querySelector('.cells tbody th').getBoundingClientRect().left"
     before = browser.execute_script(left)
     browser.execute_script("document.querySelector('.board > .scroll').scrollLeft = 60")
@@ -201,7 +215,7 @@ class Sorted:
 
     def sort(self, place: int) -> list[str]:
         """By a problem: what should come out."""
-        self.browser.find_elements("css selector", ".cells thead button")[3 + place].click()
+        self.browser.find_elements("css selector", ".cells thead button")[4 + place].click()
         models = self.data["models"]
         return sorted(models, key=lambda name: -self.data["shares"][models.index(name)][place])
 
@@ -346,7 +360,7 @@ def test_columns_that_nobody_sees_yet_come_later(named_alike: Path, browser: Any
         return rows.map((row) => [...row.cells].map((one) => one.textContent));
     """
     made = browser.execute_script(texts)
-    assert len(made[0]) == 3 + 60
+    assert len(made[0]) == 4 + 60
     choose = """
         const list = document.querySelector("#board .tools select");
         for (const kind of ["difficulty", ""]) {
@@ -355,17 +369,17 @@ def test_columns_that_nobody_sees_yet_come_later(named_alike: Path, browser: Any
         }
         return document.querySelector(".cells tbody tr").cells.length;
     """
-    assert browser.execute_script(choose) == 3 + 50
+    assert browser.execute_script(choose) == 4 + 50
     if finished == "by itself":
         browser.execute_async_script(
             "const done = arguments[0], row = document.querySelector('.cells tbody tr');"
-            "const wait = () => (row.cells.length === 63 ? done() : setTimeout(wait, 10)); wait();"
+            "const wait = () => (row.cells.length === 64 ? done() : setTimeout(wait, 10)); wait();"
         )
         assert browser.execute_script(texts) == made
     else:
         browser.execute_script(choose)
         table = csv.reader(io.StringIO(saved(browser, "#board .save:not(.models .save)")))
-        assert [len(row) for row in table] == [63] * 3
+        assert [len(row) for row in table] == [64] * 3
 
 
 def test_wide_tables_and_figures_are_whole_on_paper(named_alike: Path, browser: Any) -> None:
@@ -406,10 +420,10 @@ def test_changes_of_ranks_sort_as_numbers(tmp_path: Path, browser: Any) -> None:
     for name, models in (("before", "abcd"), ("after", "dbac")):
         rows = []
         for solved, model in enumerate(reversed(models), 1):
-            for number in range(4):
+            for number in range(24):
                 of = problem(f"p{number}")
                 one = submission(f"{model}-{number}", problem_id=of.id, row={"model": model})
-                wrong = {} if number < solved else {"1-a": Verdict.WA}
+                wrong = {} if number < 6 * solved else {"1-a": Verdict.WA}
                 rows.append(result_row(one, of, result(one, wrong, problem=of)))
         folders.append(write_run(tmp_path / name, rows))
     report_sync(folders, out=tmp_path)
@@ -484,10 +498,10 @@ def test_tables_are_saved_for_papers(folder: Path, browser: Any) -> None:
     browser.get((folder / "report.html").as_uri())
     table = "section:not(#board) .scroll + .tools"
     text = saved(browser, f"{table} button:nth-of-type(1)")
-    assert next(csv.reader(io.StringIO(text)))[:2] == ["Model", "Points"]
-    assert saved(browser, f"{table} button:nth-of-type(2)").startswith("| Model | Points | of |")
+    assert next(csv.reader(io.StringIO(text)))[:2] == ["Model", "Rank"]
+    assert saved(browser, f"{table} button:nth-of-type(2)").startswith("| Model | Rank |")
     latex = saved(browser, f"{table} button:nth-of-type(3)")
-    assert latex.startswith("\\begin{tabular}{lrrllrrr}\n\\toprule\n") and latex.count("\\\\\n") == 4
+    assert latex.startswith("\\begin{tabular}{lrrrrr}\n\\toprule\n") and latex.count("\\\\\n") == 4
     assert "100.0 \\%" in latex and not re.search(r"(?<!\\)%", latex)
 
 

@@ -14,7 +14,7 @@ from support.runs import Fingerprint, Mode, failure_row, result_row
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ComparedRun, ReportOptions, comparison, named, summary, write_comparison
-from ioi_eval.reports.comparison import ranks
+from ioi_eval.reports.comparison import changed_ranks
 from ioi_eval.reports.document import Document, Section
 from ioi_eval.runs import report_sync
 
@@ -74,28 +74,39 @@ def test_models_by_runs_and_difficulty_by_models(tmp_path: Path) -> None:
     assert section(page, "Runs").items == []
 
 
+def ranked(folder: Path, solved: dict[str, int], problems: int = 7) -> Path:
+    """Models, and how many of the problems each solves."""
+    rows = []
+    for model, number in solved.items():
+        for place in range(problems):
+            of = problem(f"p{place}", subtasks=False)
+            sent = submission(f"{model}-{place}", problem_id=of.id, row={"model": model})
+            rows.append(result_row(sent, of, result(sent, {} if place < number else WRONG, problem=of)))
+    return write_run(folder, rows)
+
+
 def test_ranks_of_models_in_both_runs(tmp_path: Path) -> None:
     folders = [
-        run(tmp_path / "old", {"m1": True, "m2": False, "m0": False}),
-        run(tmp_path / "new", {"m1": False, "m2": True}),
+        ranked(tmp_path / "old", {"m1": 7, "m2": 0, "m0": 0}),
+        ranked(tmp_path / "new", {"m1": 0, "m2": 7}),
     ]
-    found = ranks(*(summary(folder) for folder in folders))
+    found = changed_ranks(*(summary(folder) for folder in folders))
     assert found is not None
     assert cells(found)[1:] == [["m2", "2", "1", "up 1"], ["m1", "1", "2", "down 1"]]
-    assert ranks(summary(folders[0]), summary(run(tmp_path / "other", {"m0": True}))) is None
+    assert changed_ranks(summary(folders[0]), summary(ranked(tmp_path / "other", {"m0": 1}))) is None
     page = report_sync(folders, out=tmp_path / "out").page
-    assert {"Differences", "Difference by problem", "Ranks"} <= set(
+    assert {"Differences", "A minus B by problem", "Ranks"} <= set(
         re.findall("<h2>(.*?)</h2>", Path(page).read_text())
     )
 
 
-def test_models_of_equal_points_share_a_rank(tmp_path: Path) -> None:
-    """The order of names is no rank: nobody rises by it."""
-    before = run(tmp_path / "old", {"m1": True, "m2": True, "m3": True})
-    after = run(tmp_path / "new", {"m1": False, "m2": True, "m3": True})
-    found = ranks(summary(before), summary(after))
+def test_models_that_are_not_better_beyond_the_interval_share_a_rank(tmp_path: Path) -> None:
+    """Five more of seven problems may be chance, six are not."""
+    before = ranked(tmp_path / "old", {"m1": 7, "m2": 7, "m3": 7})
+    after = ranked(tmp_path / "new", {"m1": 0, "m2": 5, "m3": 6})
+    found = changed_ranks(summary(before), summary(after))
     assert found is not None
-    assert cells(found)[1:] == [["m2", "1", "1", "0"], ["m3", "1", "1", "0"], ["m1", "1", "3", "down 2"]]
+    assert cells(found)[1:] == [["m3", "1", "1", "0"], ["m2", "1", "1", "0"], ["m1", "1", "2", "down 1"]]
 
 
 def test_no_run_is_no_comparison(tmp_path: Path) -> None:

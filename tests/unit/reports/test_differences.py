@@ -12,7 +12,9 @@ from run_samples import SUM, problem, result, submission, write_run
 from support.runs import Fingerprint, result_row
 
 from ioi_eval.models import Problem, Verdict
+from ioi_eval.reports import Summary, summary
 from ioi_eval.reports.comparison import Differences, differences, paired, paired_sections, sentence
+from ioi_eval.reports.records import Measure
 from ioi_eval.runs import report_sync
 
 pytestmark = pytest.mark.once
@@ -43,7 +45,7 @@ def test_equal_runs(tmp_path: Path) -> None:
     found = compared(tmp_path, both, both)
     assert (found.shared, found.changed, found.only_before, found.only_after) == (2, (), 0, 0)
     assert sentence(found) == "The same result for all 2 submissions of both runs"
-    assert found.models[0].mean == 0
+    assert found.models[0].difference.mean == 0
 
 
 def test_what_changed_and_why(tmp_path: Path) -> None:
@@ -62,40 +64,42 @@ def test_what_changed_and_why(tmp_path: Path) -> None:
     assert (changed["a"].points_before, changed["a"].points_after) == (100, 50.5)
     assert changed["b"].why == ("test 1-a: WA -> AC",) and changed["plain-a"].points_after == 1
     (model,) = found.models
-    assert (model.submissions, model.better, model.worse) == (3, 2, 1)
-    of_sum, of_plain = ((0.505 - 1) + (0.505 - 0)) / 2, 1 - 3 / 4
-    assert model.mean == pytest.approx((of_sum + of_plain) / 2) and model.low is not None
+    assert (model.submissions, model.a_better, model.b_better) == (3, 1, 2)
+    of_sum, of_plain = ((1 - 0.505) + (0 - 0.505)) / 2, 3 / 4 - 1
+    assert model.difference.mean == pytest.approx((of_sum + of_plain) / 2)
     assert found.confusion[Verdict.AC] == {Verdict.TLE: 1}
 
 
 def test_models_are_paired_problem_by_problem(tmp_path: Path) -> None:
     before: Judged = {"a": {}, "b": {"1-a": Verdict.WA}, "plain-a": {}}
     after: Judged = {"a": {"3-a": Verdict.TLE}, "b": {"1-a": Verdict.WA}, "plain-new": {"1-a": Verdict.WA}}
-    [pair] = compared(tmp_path, before, after).paired
-    plain, total = pair.problems
-    assert (plain.problem, plain.before, plain.after, plain.low) == ("plain", 1, 0.75, None)
-    assert (total.before, total.after) == (0.5, 0.2525)
-    assert total.low == pytest.approx(-0.495) and total.high == 0
-    assert (pair.wins, pair.losses) == (0, 2)
-    assert pair.mean == pytest.approx(-(0.25 + 0.2475) / 2)
-    assert (pair.low, pair.high) == (pytest.approx(-0.25), pytest.approx(-0.2475))
+    [pair] = paired(summary(run(tmp_path / "a", before)), summary(run(tmp_path / "b", after)))
+    assert [(one.problem, one.a, one.b) for one in pair.problems] == [("plain", 1, 0), ("sum", 0.5, 0)]
+    found = pair.difference
+    assert (pair.measure, found.mean, found.low, found.number) == (Measure.PASS_AT_1, 0.75, None, 2)
+    assert pair.sentence == (
+        "m: No difference is shown in pass@1: fewer than 6 problems cannot show one. A minus B is +75.0 "
+        "percentage points, over 2 problems."
+    )
 
 
-def test_a_problem_has_an_interval_only_over_the_submissions_of_both_runs() -> None:
-    won = {"m": {"p": [0.0, 0.5]}}
-    [same] = paired({"m": {"p": [0.5, 0.5]}}, {"m": {"p": [0.5, 1.0]}}, won)
-    [more] = paired({"m": {"p": [0.5, 0.5]}}, {"m": {"p": [0.5, 1.0, 0.0]}}, won)
-    assert same.problems[0].low == 0 and (more.problems[0].low, more.problems[0].high) == (None, None)
+def test_problems_with_subtasks_are_compared_by_points(tmp_path: Path) -> None:
+    folders = [run(tmp_path / name, {"a": wrong}) for name, wrong in (("a", {}), ("b", {"3-a": Verdict.TLE}))]
+    [pair] = paired(*map(summary, folders))
+    assert (pair.measure, pair.difference.mean) == (Measure.POINTS, pytest.approx(0.495))
 
 
-def test_two_models_are_paired_where_each_run_has_one() -> None:
-    def scores(**models: list[float]) -> dict[str, dict[str, list[float]]]:
-        return {name: {"p": values} for name, values in models.items()}
+def test_two_models_are_paired_where_each_run_has_one(tmp_path: Path) -> None:
+    def of(name: str, *models: str) -> Summary:
+        sent = [submission(f"{model}-1", row={"model": model}) for model in models]
+        return summary(write_run(tmp_path / name, [result_row(one, SUM, result(one)) for one in sent]))
 
-    [pair] = paired(scores(old=[0.5]), scores(new=[0.75, 1.0]), {})
-    assert (pair.name, pair.mean, pair.low) == ("old -> new", 0.375, None)
-    assert [one.name for one in paired(scores(a=[0], b=[0]), scores(b=[0], c=[0]), {})] == ["b"]
-    assert paired(scores(a=[0], b=[0]), scores(c=[0]), {}) == ()
+    old, new = of("old", "old"), of("new", "new")
+    [pair] = paired(old, new)
+    assert (pair.names, pair.name, pair.difference.mean) == (("old", "new"), "old and new", 0)
+    both, others = of("both", "a", "b"), of("others", "b", "c")
+    assert [one.name for one in paired(both, others)] == ["b"]
+    assert paired(both, new) == ()
     assert list(paired_sections([])) == []
 
 

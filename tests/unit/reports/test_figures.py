@@ -19,6 +19,7 @@ from support.runs import ReportOptions, result_row, summary
 from ioi_eval.models import Verdict
 from ioi_eval.reports import figures, sections
 from ioi_eval.reports.document import STYLE, Figure, asset
+from ioi_eval.reports.headline import Entry
 from ioi_eval.reports.plots import (
     SERIES,
     Axis,
@@ -58,7 +59,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def of(tmp_path: Path) -> list[sections.Entry]:
+def of(tmp_path: Path) -> list[Entry]:
     return sections.entries(summary(write_run(tmp_path / "run", rows()), ReportOptions(submissions=3)))
 
 
@@ -67,7 +68,7 @@ def numbers(drawn: list[Figure]) -> list[list[str]]:
     return list(csv.reader(io.StringIO(figure.numbers)))
 
 
-def test_the_curve_ends_where_the_limited_number_does(of: list[sections.Entry]) -> None:
+def test_the_curve_ends_where_the_limited_number_does(of: list[Entry]) -> None:
     for one in of:
         assert [step.submissions for step in one.model.steps] == [1, 2, 3]
         assert one.model.steps[-1].points == one.model.budgets[Budget.LIMITED]
@@ -79,7 +80,7 @@ def test_the_curve_ends_where_the_limited_number_does(of: list[sections.Entry]) 
     assert "the rule: 3" in figure.drawing and figure.drawing.count('curve"') == 2
 
 
-def test_a_curve_of_pass_at_k_is_over_the_same_problems_throughout(of: list[sections.Entry]) -> None:
+def test_a_curve_of_pass_at_k_is_over_the_same_problems_throughout(of: list[Entry]) -> None:
     up = next(one.model for one in of if one.name == "up")
     assert [found.k for found in up.pass_curve] == [1], "of the other problem there is one submission"
     [down] = [one.model for one in of if one.name == "down"]
@@ -90,12 +91,12 @@ def test_a_curve_of_pass_at_k_is_over_the_same_problems_throughout(of: list[sect
     ]
 
 
-def test_grids_have_the_shares_of_the_tables(of: list[sections.Entry]) -> None:
+def test_grids_have_the_shares_of_the_tables(of: list[Entry]) -> None:
     board = sections.Board.of(of, linked=True)
     assert board.problems == ("other", "sum")
     assert [(row.name, row.shares, row.solved) for row in board.rows] == [
-        ("down", (None, 1.0), 1),
-        ("up", (0.75, 1.0), 1),
+        ("down", (None, 0.5), 1),
+        ("up", (0.0, 0.25), 1),
     ]
     assert board.data["groups"]["tag"] == [[""], [""]], "the table by tag has such problems, too"
     assert len(re.findall(r'<a href="report/problem-[0-9a-f]{16}\.html"', board.html())) == 2
@@ -120,7 +121,7 @@ def test_the_board_counts_what_is_solved_as_all_tables_do(
     assert board.data["solved"] == [(True,)]
 
 
-def test_bars_and_stacks(of: list[sections.Entry]) -> None:
+def test_bars_and_stacks(of: list[Entry]) -> None:
     counts = numbers(figures.verdicts(of, [Verdict.AC, Verdict.WA, Verdict.TLE]))
     assert counts == [["model", "AC", "WA", "TLE"], ["down", "1", "1", "0"], ["up", "1", "3", "1"]]
     [section] = [one for one in sections.groups(of) if one.title == "By difficulty"]
@@ -197,7 +198,7 @@ def test_more_than_eight_curves_have_a_field_each() -> None:
     assert len(fields(drawn(200))) == 60, "a figure has an end; its numbers have all"
 
 
-def test_a_model_has_one_colour_in_all_figures(of: list[sections.Entry]) -> None:
+def test_a_model_has_one_colour_in_all_figures(of: list[Entry]) -> None:
     """Also where a figure leaves others out."""
     first, second = of
     without = msgspec.structs.replace(

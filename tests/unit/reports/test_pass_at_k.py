@@ -115,7 +115,9 @@ def never_fall(columns: Iterable[Sequence[str | float]]) -> int:
     """Return how many numbers there were. A dash is never followed by a number."""
     seen = 0
     for column in columns:
-        shown = [re.fullmatch(r"(\d+\.\d) %.*", cell) if isinstance(cell, str) else None for cell in column]
+        shown = [
+            re.fullmatch(r"(\d+\.\d)( %.*)?", cell) if isinstance(cell, str) else None for cell in column
+        ]
         cells = [float(found[1]) if found else cell for found, cell in zip(shown, column, strict=True)]
         values = [cell for cell in cells if isinstance(cell, float)]
         assert values == sorted(values), column

@@ -18,7 +18,21 @@ from ioi_eval.benchmarks import DumpOptions
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import document, markdown, summary
-from ioi_eval.reports.document import NOTHING, Markdown, bar, block, inline, number, share, table, visible
+from ioi_eval.reports.document import (
+    NOTHING,
+    CodeLines,
+    Document,
+    Markdown,
+    Section,
+    bar,
+    block,
+    cell,
+    inline,
+    number,
+    share,
+    table,
+    visible,
+)
 from ioi_eval.reports.page import USUAL
 
 pytestmark = pytest.mark.once
@@ -96,8 +110,24 @@ def test_links_are_not_made() -> None:
     assert inline("snake_case 1-a sum.cpp: a:b") == "snake_case 1-a sum.cpp: a:b"
 
 
-def test_long_text_is_cut() -> None:
-    assert len(inline("x" * 5000)) == 300
+def test_cells_and_headings_are_cut_at_300_characters() -> None:
+    assert len(cell("x" * 5000)) == 300
+    found = markdown(Document(title="x" * 5000, sections=[Section(title="x" * 5000)]))
+    assert {len(line.lstrip("# ")) for line in found.splitlines() if line} == {300}
+
+
+def test_paragraphs_notes_and_items_of_a_report_are_whole_sentences() -> None:
+    said = f"It says {'so much ' * 100}and ends."
+    section = Section(
+        title="s",
+        lead=said,
+        text=[said],
+        items=[said],
+        notes=[said],
+        lines=[CodeLines(lines=["x"], sentence=said)],
+    )
+    found = markdown(Document(title="t", lead=said, text=[said, said], sections=[section]))
+    assert found.count(said) == 8
 
 
 @given(st.text(st.sampled_from("`\n a~")))
@@ -154,7 +184,12 @@ def page_of_two_models(folder: Path) -> str:
 
 def test_the_page_of_two_models(tmp_path: Path) -> None:
     text = page_of_two_models(tmp_path / "run")
-    models, budgets, passes, by_problem, verdicts, *_ = tables = cells(text)
+    headline, models, budgets, passes, by_problem, verdicts, *_ = tables = cells(text)
+    assert headline == [
+        ["Model", "Rank", "pass@1", "95 % interval", "Problems", "Submissions", "Unscored"],
+        ["m1", "1", "50.0 %", "0.0 % to 100.0 %", "2", "2", "0"],
+        ["m2", "1", "0.0 %", "0.0 % to 0.0 %", "2", "2", "1"],
+    ]
     assert models[1:] == [
         ["m1", "100", "100", "████████████ 100.0 %", "1 of 2 problems", "2", "100.0 %", "0"],
         ["m2", "50.5", "100", "██████░░░░░░ 50.5 %", "0 of 2 problems", "3", "100.0 %", "1 (33.3 %)"],
@@ -181,9 +216,9 @@ def test_the_page_of_two_models(tmp_path: Path) -> None:
         ["m2", "0", "1", "1", "1"],
         ["All", "1", "1", "2", "1"],
     ]
-    assert ["", "03-all", "0", "49.5", "TLE", NOTHING] in tables[8]
-    assert ["1", "sum", NOTHING, "it broke", "Mend it", "f"] in tables[9]
-    assert ["Engine", "embedded"] in tables[10] and ["Compiled with", "g++ 12 (2 submissions)"] in tables[10]
+    assert ["", "03-all", "0", "49.5", "TLE", NOTHING] in tables[9]
+    assert ["1", "sum", NOTHING, "it broke", "Mend it", "f"] in tables[10]
+    assert ["Engine", "embedded"] in tables[11] and ["Compiled with", "g++ 12 (2 submissions)"] in tables[11]
     assert "**1 submission could not be judged.**" in text
     assert "```sh\nioi-eval score x\n```" in text
 
@@ -194,12 +229,14 @@ def test_the_page_of_one_model_without_a_name(tmp_path: Path) -> None:
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert headings == [
         "# Scores of 1 submission",
+        "## Headline: points",
         "## Total",
         "## Points by the number of submissions",
         "## pass@k",
         "## Verdicts",
         "## Problems",
         "### Best of each subtask",
+        "## Copy for a paper",
         "## Settings",
         "## How to get the same again",
     ]

@@ -1,0 +1,308 @@
+"""The number that counts: pass@1, or points under the contest's rule if every problem has subtasks.
+
+Every table, page and sentence that leads with one number takes it from here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from ioi_eval.model.values import Value
+from ioi_eval.reports.document import (
+    NOTHING,
+    CodeLines,
+    Section,
+    TableBlock,
+    counted,
+    number,
+    share,
+    visible,
+)
+from ioi_eval.reports.records import Headline, HeadlineRow, Measure, ModelSummary, ProblemSummary, Settings
+from ioi_eval.rules.paired import FEWEST, Difference, Ranking, difference
+from ioi_eval.rules.scoring import Mode
+from ioi_eval.rules.selection import Budget
+
+NO_NAME = "(no name)"
+_MAX_COMPILERS = 3
+MINUS = "\N{MINUS SIGN}"
+
+
+def measure_of(models: Iterable[ModelSummary]) -> Measure:
+    """Return what counts for all of these models."""
+    problems = [problem for model in models for problem in model.problems if problem.scored]
+    if problems and all(problem.max_points is not None for problem in problems):
+        return Measure.POINTS
+    # A participant who sees the verdicts has no pass@1.
+    told = bool(problems) and all(problem.pass_at_1 is None for problem in problems)
+    return Measure.SOLVED if told else Measure.PASS_AT_1
+
+
+def value_of(problem: ProblemSummary, measure: Measure, mode: Mode) -> float | None:
+    """Return what a model has of a problem, in [0, 1]; None if nothing was scored."""
+    if not problem.scored:
+        return None
+    match measure:
+        case Measure.PASS_AT_1:
+            return problem.pass_at_1
+        case Measure.SOLVED:
+            return float(problem.is_solved(mode))
+        case Measure.POINTS:
+            return (problem.points or 0.0) / problem.max_points if problem.max_points else None
+
+
+def values_by_problem(model: ModelSummary, measure: Measure, mode: Mode) -> dict[str, float]:
+    """Return what a model has of each problem of which something was scored."""
+    values = ((problem.problem_id, value_of(problem, measure, mode)) for problem in model.problems)
+    return {name: value for name, value in values if value is not None}
+
+
+def compared(a: Mapping[str, float], b: Mapping[str, float]) -> Difference:
+    """Return A minus B over the problems of which both have a value."""
+    return difference([a[name] - b[name] for name in sorted(a.keys() & b.keys())])
+
+
+class Entry(Value):
+    """A model in a table of models, under its name there."""
+
+    name: str
+    model: ModelSummary
+    limit: int  # submissions per problem, where their number is limited
+    mode: Mode
+
+
+def ranks(of: Sequence[Entry], measure: Measure) -> list[int]:
+    """Return each model's rank: 1, and 1 for each model that is better beyond the interval."""
+    columns = [values_by_problem(entry.model, measure, entry.mode) for entry in of]
+    names = sorted({name for column in columns for name in column})
+    return Ranking([[column.get(name) for name in names] for column in columns]).ranks()
+
+
+def best_first(models: Iterable[ModelSummary]) -> tuple[ModelSummary, ...]:
+    """Return the models in the order of their headlines."""
+    models = tuple(models)
+    measure = measure_of(models)
+
+    def place(model: ModelSummary) -> tuple[float, float, int, str]:
+        value = _bounds(model, measure)[0]
+        return -1.0 if value is None else -value, -model.points, -model.problems_solved, model.model
+
+    return tuple(sorted(models, key=place))
+
+
+def headline(models: Sequence[ModelSummary], mode: Mode, limit: int) -> Headline:
+    """Return the headline of a run. `models`: the best first."""
+    measure = measure_of(models)
+    of = [Entry(name=model.model or NO_NAME, model=model, limit=limit, mode=mode) for model in models]
+    wholes = {
+        Measure.PASS_AT_1: None,
+        Measure.POINTS: max((model.max_points for model in models), default=0.0),
+        Measure.SOLVED: float(max((len(model.problems) for model in models), default=0)),
+    }
+    return Headline(
+        measure=measure,
+        of=wholes[measure],
+        submission_limit=limit if measure is Measure.POINTS else None,
+        sentence=_first_two(of, measure),
+        models=tuple(_row(entry, rank, measure) for entry, rank in zip(of, ranks(of, measure), strict=True)),
+    )
+
+
+def _first_two(of: Sequence[Entry], measure: Measure) -> str:
+    if len(of) < 2:
+        return ""
+    first, second = (values_by_problem(entry.model, measure, entry.mode) for entry in of[:2])
+    return sentence(of[0].name, of[1].name, measure, compared(first, second))
+
+
+def _row(entry: Entry, rank: int, measure: Measure) -> HeadlineRow:
+    model = entry.model
+    value, low, high = _bounds(model, measure)
+    return HeadlineRow(
+        model=model.model,
+        rank=rank,
+        value=value,
+        low=low,
+        high=high,
+        limited=model.budgets.get(Budget.LIMITED) if measure is Measure.POINTS else None,
+        problems=sum(problem.scored > 0 for problem in model.problems),
+        scored=model.scored,
+    )
+
+
+def _bounds(model: ModelSummary, measure: Measure) -> tuple[float | None, float | None, float | None]:
+    """Return a model's headline and its 95 % interval."""
+    if not model.scored:
+        return None, None, None
+    match measure:
+        case Measure.PASS_AT_1:
+            found = model.pass_at_1
+            return (found.value, found.low, found.high) if found is not None else (None, None, None)
+        case Measure.SOLVED:
+            return float(model.problems_solved), None, None
+        case Measure.POINTS:
+            low, high = (
+                None if share is None else share * model.max_points
+                for share in (model.share_low, model.share_high)
+            )
+            return model.points, low, high
+
+
+# --- shown -------------------------------------------------------------------------------------------
+
+
+RANK = "A model's rank is 1, and 1 more for each model that is better beyond the 95 % interval of A minus B."
+_MEANT = {
+    Measure.PASS_AT_1: "The probability that one submission gets full marks, a mean over problems.",
+    Measure.POINTS: "The points of all submissions under the contest's rule, and those of a limited number.",
+    Measure.SOLVED: "The problems that are solved.",
+}
+
+
+def section(of: Sequence[Entry], *, brief: bool = False) -> Section:
+    """Return the table of headlines. Brief: for a terminal, where numbers are their own meter."""
+    measure = measure_of(entry.model for entry in of)
+    several = len(of) > 1
+    limits = " or ".join(f"{limit:,}" for limit in sorted({entry.limit for entry in of}))
+    with_points = measure is Measure.POINTS
+    unscored = any(entry.model.unscored for entry in of)
+    heads = [
+        "Model",
+        *(["Rank"] if several else []),
+        *(["All", f"Best of {limits}", "of"] if with_points else []),
+        *([measure.value.capitalize() if measure is Measure.SOLVED else "pass@1"] if not with_points else []),
+        "95 % interval",
+        "Solved" if brief else "Problems",
+        "Submissions",
+        *(["Unscored"] if unscored else []),
+    ]
+    rows = []
+    of = sorted(of, key=lambda entry: -(_bounds(entry.model, measure)[0] or 0.0))
+    for entry, rank in zip(of, ranks(of, measure), strict=True):
+        row = _row(entry, rank, measure)
+        shown = percent if measure is Measure.PASS_AT_1 else number
+        rows.append(
+            [
+                entry.name,
+                *([str(rank)] if several else []),
+                shown(row.value),
+                *([number(row.limited), number(entry.model.max_points)] if with_points else []),
+                NOTHING if row.low is None else f"{shown(row.low)} to {shown(row.high)}",
+                f"{entry.model.problems_solved:,} of {len(entry.model.problems):,}"
+                if brief
+                else f"{row.problems:,}",
+                f"{row.scored:,}",
+                *([f"{entry.model.unscored:,}"] if unscored else []),
+            ]
+        )
+    said = _first_two(of, measure)
+    return Section(
+        title=f"Headline: {measure.value}",
+        text=[] if brief else [f"{_MEANT[measure]}{f' {RANK}' if several else ''}"],
+        table=TableBlock(heads=heads, rows=rows),
+        notes=[said] if said else [],
+    )
+
+
+def for_a_paper(run: Headline, settings: Settings) -> Section:
+    """Return a row of LaTeX and a sentence for each model, to be copied."""
+    made_by = ", ".join([f"{name} {version}" for name, version in sorted(settings.versions.items())])
+    judges = "; ".join([made_by or "ioi-eval", *list(settings.compilers)[:_MAX_COMPILERS]])
+    unit = r" (\%)" if run.measure is Measure.PASS_AT_1 else "" if run.of is None else f" of {number(run.of)}"
+    limited = f" & with {run.submission_limit} submissions" if run.submission_limit else ""
+    head = f"% model & {run.measure}{unit}{limited} & 95 \\% interval & problems & submissions"
+    return Section(
+        title="Copy for a paper",
+        folded=counted(len(run.models), "model"),
+        lines=[
+            CodeLines(
+                sentence="A row of LaTeX for each model:",
+                lines=[f"{head} \\\\", *(_latex(row, run) for row in run.models)],
+                language="latex",
+            ),
+            CodeLines(
+                sentence="A sentence for each model:",
+                lines=[_in_words(row, run, judges) for row in run.models],
+                language="text",
+            ),
+        ],
+    )
+
+
+_TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+
+
+def _latex(row: HeadlineRow, run: Headline) -> str:
+    shown = percent if run.measure is Measure.PASS_AT_1 else number
+    name = re.sub(
+        r"[\\~^&%$#_{}]", lambda found: _TEX.get(found[0], "\\" + found[0]), visible(row.model or NO_NAME)
+    )
+    if name.startswith(("[", "*")):  # which the end of the line before would take for its own
+        name = "{}" + name
+    numbers = [
+        shown(row.value),
+        *([number(row.limited)] if run.submission_limit else []),
+        NOTHING if row.low is None else f"{shown(row.low)}--{shown(row.high)}",
+        str(row.problems),
+        str(row.scored),
+    ]
+    cells = (text.replace(" %", "").replace(NOTHING, "--") for text in numbers)
+    return " & ".join([name, *cells]) + r" \\"
+
+
+def _in_words(row: HeadlineRow, run: Headline, judges: str) -> str:
+    shown = percent if run.measure is Measure.PASS_AT_1 else number
+    sure = f"95 % interval {shown(row.low)} to {shown(row.high)} by a bootstrap over problems, "
+    sure = "" if row.low is None else sure
+    size = f"{counted(row.problems, 'problem')}, {counted(row.scored, 'submission')}"
+    name = visible(row.model or NO_NAME)
+    match run.measure:
+        case Measure.PASS_AT_1:
+            what = f"a pass@1 of {shown(row.value)} ({sure}n = {size}, k = 1)"
+        case Measure.POINTS:
+            some = f"{number(row.limited)} with the best of {run.submission_limit} for each problem"
+            points = f"{number(row.value)} of {number(run.of)} points with all submissions"
+            what = f"{points}, {some} ({sure}n = {size})"
+        case Measure.SOLVED:
+            what = f"{number(row.value)} of {number(run.of)} problems solved (n = {size})"
+    return f"{name} has {what}, judged by {judges}."
+
+
+def percent(value: float | None) -> str:
+    return share(value, 1)
+
+
+def sentence(a: str, b: str, measure: Measure, found: Difference) -> str:
+    """Say whether A and B differ, with the interval of A minus B by which that is decided."""
+    if found.mean is None:
+        return f"No problem has scored submissions of both {a} and {b}."
+    over = counted(found.number, "problem")
+    if found.is_zero and found.number > 1:
+        return f"There is no difference in {measure.noun}: {a} and {b} have the same for each of {over}."
+    size = f"{a} minus {b} is {signed(found.mean)} percentage points"
+    if found.number == 1:
+        return f"One problem says nothing about others. {size}."
+    if found.low is None or found.high is None:
+        few = f"fewer than {FEWEST} problems cannot show one"
+        return f"No difference is shown in {measure.noun}: {few}. {size}, over {over}."
+    interval = f"(95 % interval {signed(found.low)} to {signed(found.high)}, over {over})"
+    if not found.sign:
+        return f"No difference is shown in {measure.noun}: chance alone explains it. {size} {interval}."
+    better, worse = (a, b) if found.sign > 0 else (b, a)
+    return f"The difference is real: {better} is better than {worse} in {measure.noun}. {size} {interval}."
+
+
+def signed(value: float) -> str:
+    """Return a share in percent with its sign, +5.7; without one for what rounds to 0.0."""
+    text = f"{abs(100 * round(value, 9)):.1f}"
+    return text if text == "0.0" else f"{MINUS if value < 0 else '+'}{text}"
+
+
+def between(found: Difference) -> str:
+    """Return a difference with its interval: +5.7 (+1.1 to +10.3)."""
+    if found.mean is None:
+        return ""
+    if found.low is None or found.high is None:
+        return signed(found.mean)
+    return f"{signed(found.mean)} ({signed(found.low)} to {signed(found.high)})"

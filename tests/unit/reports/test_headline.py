@@ -1,0 +1,130 @@
+"""The number that counts: which it is, where it stands, and what is said of two models."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_samples import SUM, problem, result, submission, write_run
+from support.runs import result_row
+
+from ioi_eval.models import Verdict
+from ioi_eval.reports import Summary, write_reports
+from ioi_eval.reports.headline import MINUS, sentence
+from ioi_eval.reports.records import Measure
+from ioi_eval.rules.paired import difference
+
+pytestmark = pytest.mark.once
+
+WRONG = {"1-a": Verdict.WA}
+DIFFERENCES = st.lists(st.integers(-10_000, 10_000).map(lambda share: share / 10_000), max_size=30)
+
+
+@given(DIFFERENCES)
+def test_sentence_agrees_with_the_interval_that_it_names(values: list[float]) -> None:
+    said = sentence("otter", "heron", Measure.PASS_AT_1, difference(values))
+    numbers = [float(number.replace(MINUS, "-")) for number in re.findall(rf"[+{MINUS}]?\d+\.\d", said)]
+    is_real = said.startswith("The difference is real")
+    if "95 % interval" not in said:
+        assert not is_real and (len(values) < 6 or not any(values))
+        return
+    mean, low, high = numbers
+    assert low <= mean <= high
+    assert is_real == (low > 0 or high < 0)
+    assert ("otter is better than heron" in said) == (low > 0)
+    assert ("heron is better than otter" in said) == (high < 0)
+    assert f"otter minus heron is {'+' if mean > 0 else MINUS if mean < 0 else ''}{abs(mean)}" in said
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], "No problem has scored submissions of both A and B."),
+        ([0.5], "One problem says nothing about others. A minus B is +50.0 percentage points."),
+        ([0.0] * 7, "There is no difference in pass@1: A and B have the same for each of 7 problems."),
+        (
+            [-0.5] * 5,
+            "No difference is shown in pass@1: fewer than 6 problems cannot show one. "
+            f"A minus B is {MINUS}50.0 percentage points, over 5 problems.",
+        ),
+        (
+            [-0.5] * 6,
+            f"The difference is real: B is better than A in pass@1. A minus B is {MINUS}50.0 percentage "
+            f"points (95 % interval {MINUS}50.0 to {MINUS}50.0, over 6 problems).",
+        ),
+        (
+            [0.5, -0.5] * 3,
+            "No difference is shown in pass@1: chance alone explains it. A minus B is 0.0 percentage points "
+            f"(95 % interval {MINUS}50.0 to +50.0, over 6 problems).",
+        ),
+    ],
+)
+def test_sentence_of_a_difference(values: list[float], expected: str) -> None:
+    assert sentence("A", "B", Measure.PASS_AT_1, difference(values)) == expected
+
+
+def written(folder: Path, *, subtasks: bool, wrong: dict[str, int]) -> Summary:
+    """Models with six submissions for each of seven problems, and how many of these are wrong."""
+    rows = []
+    for place in range(7):
+        of = problem(f"p{place}", subtasks=subtasks)
+        for model, number in wrong.items():
+            for attempt in range(6):
+                sent = submission(f"{model}-{place}-{attempt}", problem_id=of.id, row={"model": model})
+                rows.append(result_row(sent, of, result(sent, WRONG if attempt < number else {}, problem=of)))
+    return write_reports(write_run(folder, rows))
+
+
+def test_problems_without_subtasks_are_headed_by_pass_at_1_and_not_by_the_best_of_all(tmp_path: Path) -> None:
+    found = written(tmp_path, subtasks=False, wrong={"heron": 5, "otter": 3}).headline
+    assert (found.measure, found.of, found.submission_limit) == (Measure.PASS_AT_1, None, None)
+    assert [(row.model, row.rank, row.value, row.problems, row.scored) for row in found.models] == [
+        ("otter", 1, 0.5, 7, 42),
+        ("heron", 2, pytest.approx(1 / 6), 7, 42),
+    ]
+    assert json.loads((tmp_path / "summary.json").read_text())["headline"]["measure"] == "pass@1"
+    report = (tmp_path / "report.md").read_text()
+    assert report.split("\n")[2] == "## Headline: pass@1"
+    assert "| otter |    1 | 50.0 % | 50.0 % to 50.0 % |        7 |          42 |" in report
+    assert "The difference is real: otter is better than heron in pass@1." in report
+    page = (tmp_path / "report.html").read_text()
+    [mean] = re.findall(r'<tr data-of="otter">.*?</th><td>1</td><td>(.*?)</td>', page)
+    assert mean == "50.0", "the board shows pass@1, although each problem is solved by one of six"
+
+
+def test_problems_with_subtasks_are_headed_by_points_of_all_and_of_the_best_50(tmp_path: Path) -> None:
+    found = written(tmp_path, subtasks=True, wrong={"heron": 6, "otter": 5}).headline
+    assert (found.measure, found.of, found.submission_limit) == (Measure.POINTS, 700, 50)
+    assert [(row.model, row.value, row.limited) for row in found.models] == [
+        ("otter", 700, 700),
+        ("heron", 0, 0),
+    ]
+    assert "| Model | Rank | All | Best of 50 |  of |" in (tmp_path / "report.md").read_text()
+
+
+def test_headline_is_pass_at_1_whatever_k_is_asked_for(tmp_path: Path) -> None:
+    from ioi_eval.reports import ReportOptions, summary
+
+    written(tmp_path, subtasks=False, wrong={"otter": 3})
+    assert summary(tmp_path, ReportOptions(ks=(5,))).headline.models[0].value == 0.5
+
+
+def test_rows_for_a_paper_have_everything_that_a_reader_asks_for(tmp_path: Path) -> None:
+    of = problem("p", subtasks=False)
+    sent = [submission(f"{place}", problem_id="p", row={"model": "[a_b]"}) for place in range(2)]
+    write_reports(write_run(tmp_path, [result_row(one, of, result(one, problem=of)) for one in sent]))
+    report = (tmp_path / "report.md").read_text()
+    assert "```latex\n% model & pass@1 (\\%) & 95 \\% interval & problems & submissions \\\\\n" in report
+    assert "\n{}[a\\_b] & 100.0 & -- & 1 & 2 \\\\\n" in report
+    said = "[a_b] has a pass@1 of 100.0 % (n = 1 problem, 2 submissions, k = 1), judged by "
+    assert f"\n{said}" in report
+
+
+def test_a_submission_of_a_problem_with_subtasks_counts_with_its_points(tmp_path: Path) -> None:
+    one = submission("a")
+    found = write_reports(write_run(tmp_path, [result_row(one, SUM, result(one, {"3-a": Verdict.WA}))]))
+    assert (found.headline.models[0].value, found.headline.sentence) == (50.5, "")
