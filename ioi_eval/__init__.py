@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         TestResult,
         Verdict,
     )
-    from ioi_eval.problems import load_problems
     from ioi_eval.reports import Results
     from ioi_eval.runs import (
         report,
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
         validate_sync,
     )
     from ioi_eval.runs.scorer import Scorer, score_sync
+    from ioi_eval.runs.sources import load_problems
     from ioi_eval.store import Store, private_folder
 
 __all__ = [
@@ -106,7 +106,7 @@ _PLACES = {
     "Transport": "engines",
     "Verdict": "model.values",
     "discovery": "engines.piston.discovery",
-    "load_problems": "problems",
+    "load_problems": "runs.sources",
     "private_folder": "store",
     "report": "runs",
     "report_sync": "runs",

@@ -18,15 +18,15 @@ from ioi_eval.model.languages import Language
 from ioi_eval.model.languages import find as find_language
 from ioi_eval.model.lazy import shown_in
 from ioi_eval.model.nesting import shallow
+from ioi_eval.model.values import STATUS_ORDER, worst
 from ioi_eval.rules.assertions import Asserted
 from ioi_eval.rules.extraction import extract, repair
 from ioi_eval.rules.json_tests import Case, Cases, read_call, read_cases, with_cases
 from ioi_eval.rules.languages import choose_language
 from ioi_eval.rules.metrics import pass_at_k
 from ioi_eval.rules.row_tests import PUBLIC_AND_PRIVATE, read_tests, with_tests
-from ioi_eval.rules.scoring import PassRate, is_solved, pass_rate, submission_status
+from ioi_eval.rules.scoring import PassRate, pass_rate
 from ioi_eval.rules.selection import SUBMISSIONS, Attempt, Budget
-from ioi_eval.rules.verdicts import STATUS_ORDER, worst
 
 if TYPE_CHECKING:
     from ioi_eval.judge.sharing import Sharing
@@ -60,7 +60,6 @@ __all__ = [
     "choose_language",
     "extract",
     "find_language",
-    "is_solved",
     "json_value",
     "pass_at_k",
     "pass_rate",
@@ -69,7 +68,6 @@ __all__ = [
     "read_tests",
     "repair",
     "shallow",
-    "submission_status",
     "summarise",
     "with_cases",
     "with_tests",

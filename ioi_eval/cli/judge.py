@@ -33,7 +33,6 @@ from ioi_eval.model.values import Problem, Submission, SubmissionResult, TaskTyp
 from ioi_eval.problems import Problems
 from ioi_eval.reports.document import visible
 from ioi_eval.rules.expectations import max_points
-from ioi_eval.rules.scoring import is_solved, submission_status
 from ioi_eval.runs import BenchmarkOptions, Timing
 from ioi_eval.runs.engine import servers_found, watch
 from ioi_eval.runs.events import EngineStarting, EngineStopped, Event, OnEvent
@@ -117,7 +116,7 @@ def judge(
             console.show_json(_described(problem, result, spoken))
         else:
             _show(problem, result, spoken)
-    if not is_solved(result):
+    if not result.solved:
         raise typer.Exit(_NOT_FULL)
 
 
@@ -208,8 +207,8 @@ def _described(problem: Problem, result: SubmissionResult, language: str) -> dic
         "compiler": result.compiler,
         "compiles": result.compiles,
         "compile_output": result.compile_output,
-        "verdict": submission_status(result),
-        "solved": is_solved(result),
+        "verdict": result.verdict,
+        "solved": result.solved,
         "points": result.points,
         "of": max_points(problem),
         "subtasks": [
@@ -236,7 +235,7 @@ def _described(problem: Problem, result: SubmissionResult, language: str) -> dic
 
 def _show(problem: Problem, result: SubmissionResult, language: str) -> None:
     compiler = f" ({result.compiler})" if result.compiler else ""
-    worth = f"{submission_status(result)}, {result.points:g} of {max_points(problem):g} points"
+    worth = f"{result.verdict}, {result.points:g} of {max_points(problem):g} points"
     console.show_wrapped(f"{problem.id}, {language}{compiler}: {worth}")
     if not result.compiles:
         console.show("\nThe compiler says:")

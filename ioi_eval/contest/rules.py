@@ -29,7 +29,7 @@ from ioi_eval.model.values import (
 from ioi_eval.reports.document import fence_for, visible
 from ioi_eval.rules.expectations import max_points
 from ioi_eval.rules.languages import admitted
-from ioi_eval.rules.scoring import Mode, submission_status
+from ioi_eval.rules.scoring import Mode
 from ioi_eval.rules.selection import SUBMISSIONS, bare
 
 OWN = "own input"
@@ -284,7 +284,7 @@ class Worth(Value):
             parts.append(Part(subtask=part.subtask, points=points, of=of, verdict=first))
         return cls(
             result=bare(result),
-            verdict=submission_status(result),
+            verdict=result.verdict,
             parts=tuple(parts),
             compiler=compiler,
             slowest=max((test.cpu_time or 0.0 for test in result.tests), default=None),

@@ -36,7 +36,6 @@ from ioi_eval.scoring import (
     choose_language,
     extract,
     find_language,
-    is_solved,
     json_value,
     pass_rate,
     shallow,
@@ -207,7 +206,7 @@ def _share(problem: Problem, result: SubmissionResult, target: str | None) -> fl
     for subtask in result.subtasks:
         if subtask.subtask == target:
             return subtask.exact_score
-    if is_solved(result):
+    if result.solved:
         return 1.0
     if problem.subtasks:
         most = sum(subtask.points for subtask in problem.subtasks)

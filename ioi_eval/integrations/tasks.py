@@ -29,7 +29,6 @@ from ioi_eval.scoring import (
     extract,
     find_language,
     json_value,
-    submission_status,
 )
 
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ def most_points(result: SubmissionResult) -> float:
 
 def share(result: SubmissionResult) -> float:
     """In [0, 1]; exactly 1 for full marks, whatever adding up leaves, and less for anything else."""
-    if submission_status(result) is Verdict.AC:
+    if result.verdict is Verdict.AC:
         return 1.0
     most = most_points(result)
     return min(result.points / most, math.nextafter(1.0, 0.0)) if most else 0.0
@@ -210,7 +209,7 @@ def share(result: SubmissionResult) -> float:
 
 def metadata_of(problem: Problem, result: SubmissionResult, **more: Any) -> dict[str, Any]:
     """Points, subtasks and verdicts, as JSON has them; `more` says what the result does not know."""
-    status = submission_status(result)
+    status = result.verdict
     columns = {
         **of_problem(problem),
         "verdict": status,
@@ -254,7 +253,7 @@ def _labelled(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
 
 def explanation_of(result: SubmissionResult) -> str:
     """Markdown: the verdict and the points, each subtask, the first test that was not passed."""
-    status, most = submission_status(result), most_points(result)
+    status, most = result.verdict, most_points(result)
     if result.subtasks:
         rows = (
             f"| {part.subtask} | {part.weighted_score:.6g} | {part.points:.6g} | {part.status} |"

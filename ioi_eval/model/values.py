@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -348,6 +349,46 @@ class Problem(Value):
     attachments: tuple[NamedBlob, ...] = ()  # what the package hands to contestants, by its own names
     unusable: str = ""  # why nothing can be said of its submissions: they are judge failures
 
+    @classmethod
+    def of(
+        cls,
+        tests: Iterable[tuple[str | bytes, str | bytes]],
+        *,
+        id: str = "problem",
+        limits: Limits | None = None,
+        **fields: Any,
+    ) -> Self:
+        """Return a problem whose tests are pairs of an input and the expected output.
+
+            problem = Problem.of(tests=[("1 2", "3"), ("20 30", "50")])
+
+        Args:
+            tests: the pairs. The tests are named by their numbers, from "1".
+            id: what submissions name as their `problem_id`.
+            limits: of each test; by default 2 s of CPU time and 256 MiB.
+            fields: any other field of a problem, such as `checker`.
+
+        Raises:
+            InputError: if a test is not a pair of texts or bytes.
+        """
+        if isinstance(tests, str | bytes | Mapping):
+            raise _no_pairs(f"tests is {type(tests).__name__}")
+        made = list[Test]()
+        for number, pair in enumerate(tests, start=1):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise _no_pairs(f"test {number} is {pair!r:.40}")
+            if not all(isinstance(text, str | bytes) for text in pair):
+                raise _no_pairs(f"test {number} holds {' and '.join(type(text).__name__ for text in pair)}")
+            made.append(Test(name=str(number), input=Blob.of(pair[0]), answer=Blob.of(pair[1])))
+        if not made:
+            raise _no_pairs("there is no test")
+        return cls(id=id, limits=limits or Limits.contest(2.0, 256 << 20), tests=tuple(made), **fields)
+
+
+def _no_pairs(what: str) -> InputError:
+    remedy = 'Give pairs of an input and the expected output, as [("1 2", "3")]'
+    return InputError(what, where="Problem.of", field="tests", remedy=remedy)
+
 
 # --- submissions and results -------------------------------------------------------------------------
 
@@ -396,6 +437,25 @@ class Verdict(StrEnum):
     RE = "RE"
     CE = "CE"
     SKIPPED = "SKIPPED"
+
+
+STATUS_ORDER: tuple[Verdict, ...] = (
+    Verdict.CE,
+    Verdict.RE,
+    Verdict.WA,
+    Verdict.OLE,
+    Verdict.MLE,
+    Verdict.TLE,
+    Verdict.PA,
+    Verdict.AC,
+    Verdict.SKIPPED,
+)
+"""Worst first, as published result sets have it; OLE, which they do not know, stands beside MLE."""
+
+
+def worst(statuses: Iterable[Verdict]) -> Verdict:
+    """Return the worst of several statuses; SKIPPED only if there is nothing else."""
+    return min(statuses, key=STATUS_ORDER.index, default=Verdict.SKIPPED)
 
 
 class Reason(StrEnum):
@@ -451,6 +511,35 @@ class SubmissionResult(Value):
     confinement: Mapping[str, Any] = {}
     program_sha256: str = ""  # equal for programs that must get the same result; empty: nobody asked
     repeats: str = ""  # the key of an equal submission that was judged for this one, too
+
+    @property
+    def max_points(self) -> float:
+        """Return the points that full marks are worth: those of all subtasks, or 1 without subtasks."""
+        return math.fsum(part.points for part in self.subtasks) if self.subtasks else 1.0
+
+    @property
+    def solved(self) -> bool:
+        """Return True if the submission has full points; without subtasks, if it passes every test.
+
+        The format's own scoring decides, not a sample that is worth nothing or has raw scores. If no subtask
+        is worth points, all of them must have full marks.
+        """
+        if not self.compiles:
+            return False
+        if self.subtasks:
+            counting = [part for part in self.subtasks if part.points] or self.subtasks
+            return all(part.exact_score >= 1 for part in counting)
+        return bool(self.tests) and all(test.status is Verdict.AC for test in self.tests)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict: CE, AC if the submission is solved, else the worst of its subtasks or tests."""
+        if not self.compiles:
+            return Verdict.CE
+        if self.solved:
+            return Verdict.AC
+        found = worst(part.status for part in self.subtasks or self.tests)
+        return Verdict.PA if found is Verdict.AC else found
 
 
 class ServerState(Value):

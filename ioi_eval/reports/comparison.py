@@ -33,7 +33,6 @@ from ioi_eval.reports.records import Group, Measure, ModelSummary, Summary, writ
 from ioi_eval.reports.sections import model_name
 from ioi_eval.reports.summary import check_run, worst_first
 from ioi_eval.rules.paired import Difference, difference
-from ioi_eval.rules.scoring import submission_status
 from ioi_eval.store.files import make_folder
 from ioi_eval.store.folder import changes, read_results
 from ioi_eval.store.rows import PLACE, model_of
@@ -509,7 +508,7 @@ def _same(row: Mapping[str, Any], run: str) -> tuple[str, str]:
 def _outcome(result: SubmissionResult) -> JudgedRow:
     worth = math.fsum(part.points for part in result.subtasks) if result.subtasks else 1.0
     return JudgedRow(
-        verdict=submission_status(result),
+        verdict=result.verdict,
         points=result.points,
         share=result.points / worth if worth else 0.0,
         compiler=result.compiler,

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ioi_eval.model.values import SubmissionResult, Value, Verdict
+from ioi_eval.model.values import STATUS_ORDER, SubmissionResult, Value, Verdict
 from ioi_eval.reports.document import (
     ALL,
     EQUAL,
@@ -51,8 +51,7 @@ from ioi_eval.reports.records import VALIDATION, PagesOf, ReportOptions, Summary
 from ioi_eval.reports.statements import DrawnStatement
 from ioi_eval.reports.submissions import MAX_FEEDBACK, AttemptIndex, first_failed, limits, submission_document
 from ioi_eval.reports.summary import uses_of
-from ioi_eval.rules.scoring import ending, submission_status
-from ioi_eval.rules.verdicts import STATUS_ORDER
+from ioi_eval.rules.scoring import ending
 from ioi_eval.store.files import draft_of, read_value, refused
 from ioi_eval.store.folder import (
     CONTEST,
@@ -443,7 +442,7 @@ class Tests(msgspec.Struct):
     times: Counter[tuple[int, bool]] = msgspec.field(default_factory=Counter)
 
     def add(self, result: SubmissionResult, model: str, task: Task | None) -> None:
-        solved = submission_status(result) is Verdict.AC
+        solved = result.verdict is Verdict.AC
         self.judged[model] += 1
         self.solved[model] += solved
         for what, steps in uses_of(result, task) if task else ():

@@ -37,7 +37,7 @@ from ioi_eval.reports.document import (
     visible,
 )
 from ioi_eval.rules.extraction import extract, extraction_of
-from ioi_eval.rules.scoring import ending, reason, submission_status
+from ioi_eval.rules.scoring import ending, reason
 from ioi_eval.store.rows import MAX_OUTPUT, PASSED, bounded, model_of
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _worth(result: SubmissionResult) -> float:
 
 
 def _facts(row: Mapping[str, Any], result: SubmissionResult, task: Task | None, opened: Opened) -> Section:
-    same = opened.link(result.repeats, submission_status(result)) if result.repeats else NOTHING
+    same = opened.link(result.repeats, result.verdict) if result.repeats else NOTHING
     others = Link(text="earlier and later ones of this model for this problem", href=_attempts(row, result))
     equal = f"{problem_page(result.problem_id)}#{EQUAL}"
     rows: list[list[Cell]] = [

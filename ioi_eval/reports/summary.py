@@ -44,7 +44,7 @@ from ioi_eval.reports.scoreboard import Entrant, Scores
 from ioi_eval.rules import scoring
 from ioi_eval.rules.json_tests import list_in
 from ioi_eval.rules.metrics import Trials, interval, mean, pass_at
-from ioi_eval.rules.scoring import BestSubtask, ending, pass_rate, submission_status
+from ioi_eval.rules.scoring import BestSubtask, ending, pass_rate
 from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, aim
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.files import is_torn
@@ -191,7 +191,7 @@ class Tally(msgspec.Struct):
 
     def add(self, candidate: Attempt) -> None:
         result = candidate.result
-        status = submission_status(result)
+        status = result.verdict
         self.scored += 1
         self.compiled += result.compiles
         self.solved += status is Verdict.AC

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ioi_eval.model.values import SubmissionResult, TestResult, Value
 from ioi_eval.reports.records import ReportOptions, Summary
 from ioi_eval.reports.summary import check_run, summary
-from ioi_eval.rules.scoring import submission_status
 from ioi_eval.store.files import draft_of, refused
 from ioi_eval.store.folder import read_failures, read_results
 from ioi_eval.store.rows import TEST_COLUMNS, model_of
@@ -70,11 +69,11 @@ class Results:
         failures, rows = read_failures(self.folder), list[dict[str, Any]]()
         for _, row, result in read_results(self.folder):
             failures.pop(row["key"], None)
-            found = {"judged": True, "status": submission_status(result).value, "points": result.points}
+            found = {"judged": True, "verdict": result.verdict.value, "points": result.points}
             rows.append({**_flat(row), **_whose(row), **found})
-        unjudged = {"judged": False, "status": None, "points": None}
+        unjudged = {"judged": False, "verdict": None, "points": None}
         rows += [{**_flat(row), **_whose(row), **unjudged} for row in failures.values()]
-        return _frame(rows, (*_WHOSE, "judged", "status", "points"))
+        return _frame(rows, (*_WHOSE, "judged", "verdict", "points"))
 
     def subtasks_frame(self) -> pandas.DataFrame:
         """A row for each submission and subtask; only of those that were judged."""

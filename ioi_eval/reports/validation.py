@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from ioi_eval.model.errors import JudgeFailure
-from ioi_eval.model.values import Problem, SubmissionResult, TestResult, Verdict
+from ioi_eval.model.values import STATUS_ORDER, Problem, SubmissionResult, TestResult, Verdict, worst
 from ioi_eval.reports.document import NOTHING, CodeLines, Section, TableBlock, counted, number, visible
 from ioi_eval.reports.records import Check, SolutionCheck, SubtaskCheck, Unjudged, Validation
-from ioi_eval.rules import verdicts
 from ioi_eval.rules.expectations import (
     Expectation,
     ExpectedScore,
@@ -22,8 +21,6 @@ from ioi_eval.rules.expectations import (
     met,
     score_class,
 )
-from ioi_eval.rules.scoring import is_solved, submission_status
-from ioi_eval.rules.verdicts import STATUS_ORDER
 from ioi_eval.store.folder import MeasuredLimit
 from ioi_eval.store.rows import bounded
 
@@ -90,7 +87,7 @@ def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, in
     for word, check in checks:
         row = found.setdefault(word, {})
         row[check.status] = row.get(check.status, 0) + 1
-    best_first = verdicts.STATUS_ORDER[::-1]
+    best_first = STATUS_ORDER[::-1]
     return {
         word: {status: found[word][status] for status in best_first if status in found[word]}
         for word in sorted(found)
@@ -114,7 +111,7 @@ def compared(case: KeyedExpectation, problem: Problem, result: SubmissionResult)
         problem=case.problem,
         solution=case.solution,
         expected=case.expected,
-        status=submission_status(result),
+        status=result.verdict,
         compiles=result.compiles,
         compile_output="" if result.compiles else bounded(result.compile_output, _MAX_COMPILE_OUTPUT),
         points=result.points,
@@ -140,7 +137,7 @@ def _points_share(problem: Problem, result: SubmissionResult) -> float:
 
     Without subtasks a submission is accepted or it is not: 1 or 0.
     """
-    if is_solved(result):
+    if result.solved:
         return 1.0
     most = max_points(problem) if result.subtasks else 0.0
     return min(result.points / most, math.nextafter(1.0, 0.0)) if most else 0.0
@@ -199,7 +196,7 @@ def _check(subtask: str, expected: str, inside: Sequence[TestResult], *, score: 
     return Check(
         subtask=subtask,
         expected=expected,
-        status=verdicts.worst(test.status for test in inside),
+        status=worst(test.status for test in inside),
         score=score,
         agrees=agrees,
         tests=len(inside),

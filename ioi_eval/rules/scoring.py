@@ -28,6 +28,7 @@ from ioi_eval.model.values import (
     TestResult,
     Value,
     Verdict,
+    worst,
 )
 from ioi_eval.rules import grading, plan, verdicts
 
@@ -67,7 +68,7 @@ def subtask_result(
     That 0 must not be a guess: where a missing test could still change the score, it is a JudgeFailure.
     """
     results = tuple(tests.get(name) or verdicts.skipped(name) for name in dict.fromkeys(subtask.tests))
-    status = verdicts.worst(result.status for result in results)
+    status = worst(result.status for result in results)
     if subtask.grading is not None:  # a tree finds out itself what is missing
         exact = grading.share(subtask.grading, {result.test_name: result for result in results}, graded)
         if exact >= 1:  # where it has all its points, no test was wrong that counts
@@ -154,26 +155,6 @@ def submission_result(
     )
 
 
-def is_solved(result: SubmissionResult) -> bool:
-    """Return True if a submission has full points; without subtasks, if it passes every test.
-
-    The format's own scoring decides: not a sample that is worth nothing, or whose validator gives raw scores.
-    """
-    if result.subtasks:
-        return result.compiles and all(part.exact_score >= 1 for part in worth_points(result.subtasks))
-    return result.compiles and pass_rate(result).resolved
-
-
-def submission_status(result: SubmissionResult) -> Verdict:
-    """Return a submission's verdict: CE, AC if it is solved, else the worst of its subtasks or tests."""
-    if not result.compiles:
-        return Verdict.CE
-    if is_solved(result):
-        return Verdict.AC
-    worst = verdicts.worst(part.status for part in result.subtasks or result.tests)
-    return Verdict.PA if worst is Verdict.AC else worst
-
-
 def reason(result: SubmissionResult) -> Reason | None:
     """Return why nothing ran; None where something did."""
     if result.compiles:
@@ -184,7 +165,7 @@ def reason(result: SubmissionResult) -> Reason | None:
 
 def ending(result: SubmissionResult) -> str:
     """Return the word that reports count a submission by: its verdict, unless there was no program."""
-    return Reason.NO_PROGRAM if reason(result) is Reason.NO_PROGRAM else submission_status(result)
+    return Reason.NO_PROGRAM if reason(result) is Reason.NO_PROGRAM else result.verdict
 
 
 class PassRate(Value):

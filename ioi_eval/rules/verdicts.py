@@ -7,7 +7,7 @@ or does not say enough, a `JudgeFailure` is raised: never a score of 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -17,21 +17,8 @@ from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import OWN_LIMITS, Ended, JobResult, Stage, StageStatus
 from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.protocol import Line
-from ioi_eval.model.values import RAW_POINTS, Limits, Reason, TestResult, Value, Verdict
+from ioi_eval.model.values import RAW_POINTS, STATUS_ORDER, Limits, Reason, TestResult, Value, Verdict
 from ioi_eval.rules.limits import BUILD_IDLE
-
-STATUS_ORDER: tuple[Verdict, ...] = (
-    Verdict.CE,
-    Verdict.RE,
-    Verdict.WA,
-    Verdict.OLE,
-    Verdict.MLE,
-    Verdict.TLE,
-    Verdict.PA,
-    Verdict.AC,
-    Verdict.SKIPPED,
-)
-"""Worst first, as published result sets have it; OLE, which they do not know, stands beside MLE."""
 
 ENDINGS: tuple[str, ...] = (Reason.NO_PROGRAM, *STATUS_ORDER)
 """The words that reports count submissions by, worst first."""
@@ -81,11 +68,6 @@ _CLASSIC_TEXTS: tuple[tuple[str, Verdict], ...] = (
     ("Time limit exceeded", Verdict.TLE),
     ("Output isn't correct", Verdict.WA),
 )
-
-
-def worst(statuses: Iterable[Verdict]) -> Verdict:
-    """The worst of several statuses. SKIPPED only if there is nothing else."""
-    return min(statuses, key=STATUS_ORDER.index, default=Verdict.SKIPPED)
 
 
 def of_score(score: float) -> Verdict:

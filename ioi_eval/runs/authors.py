@@ -30,6 +30,7 @@ from ioi_eval.generate import (
     name_of,
 )
 from ioi_eval.generate.agents import Access
+from ioi_eval.generate.functions import Function, FunctionAuthor, function_name
 from ioi_eval.judge import Judge
 from ioi_eval.judge.needs import refuse_language
 from ioi_eval.model.errors import InputError, JudgeFailure
@@ -42,7 +43,7 @@ from ioi_eval.problems import Problems
 from ioi_eval.reports import Summary, write_reports
 from ioi_eval.rules.extraction import extract, why_no_program
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
-from ioi_eval.rules.scoring import is_solved, pass_rate
+from ioi_eval.rules.scoring import pass_rate
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import OnEvent, RunSummary, ignore
 from ioi_eval.runs.score import run_name
@@ -54,6 +55,7 @@ from ioi_eval.store.folder import read_failures, read_rows
 from ioi_eval.store.rows import result_of
 
 INSTANCES = "instances.jsonl"
+AnyAuthor = ModelOptions | AgentOptions | Function
 
 
 class Asking(Value):
@@ -83,7 +85,7 @@ class GeneratedRun(Value):
 
 async def run(
     problems: Source,
-    author: ModelOptions | AgentOptions,
+    author: AnyAuthor,
     *,
     out: str | Path | None = None,
     key: str = "",
@@ -96,15 +98,19 @@ async def run(
     store: Store | None = None,
     on_event: OnEvent = ignore,
 ) -> GeneratedRun:
-    """Ask a model or an agent for programs, and score them as they come; called again, go on.
+    """Ask a model, an agent or a function for programs, and score them as they come; called again, go on.
 
         made = await run("apps", ModelOptions(name="otter", base_url="http://127.0.0.1:8000/v1"))
-        print(made.summary.models[0].mean_score, made.unwritten)
+        print(made.summary.headline.models[0].value, made.unwritten)
+
+    A function takes a prompt and returns the reply; it may be `async`. Its name is the model's, so that a run
+    goes on only with a function of the same name.
 
     `key` is the model's secret. `rejudge` judges programs again that are there, `options.fresh` asks for
     them again, too. Raises InputError before anything is asked. Cancelled, it leaves whole programs and
     results.
     """
+    _check_author(author)
     folder = out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(author_name(author))}"
     setup = RunSetup.of(folder, engine, options, store, on_event)
     call = _Call(problems, author, Secret(key), budget, asking or Asking(), setup)
@@ -137,7 +143,7 @@ class _Call(NamedTuple):
     """A call of `run`."""
 
     source: Source
-    author: ModelOptions | AgentOptions
+    author: AnyAuthor
     key: Secret
     budget: BudgetOptions | None
     asking: Asking
@@ -287,21 +293,36 @@ async def refuse_lacking(
             raise InputError(f"nobody is asked for a program: {error}", where=f"problem {problem.id}")
 
 
-def author_name(author: ModelOptions | AgentOptions) -> str:
-    return name_of(author.command) if isinstance(author, AgentOptions) else author.name
+def _check_author(author: object) -> None:
+    if isinstance(author, ModelOptions | AgentOptions) or (callable(author) and not isinstance(author, type)):
+        return
+    what = author.__name__ if isinstance(author, type) else f"a value of type {type(author).__name__}"
+    raise InputError(
+        f"{what} is no author",
+        field="author",
+        remedy="Give ModelOptions(...), AgentOptions(...), or a function from a prompt to a reply",
+    )
 
 
-def settings_of(author: ModelOptions | AgentOptions) -> dict[str, Any]:
+def author_name(author: AnyAuthor) -> str:
+    if isinstance(author, AgentOptions):
+        return name_of(author.command)
+    return author.name if isinstance(author, ModelOptions) else function_name(author)
+
+
+def settings_of(author: AnyAuthor) -> dict[str, Any]:
     """Return the settings that decide what is written, but for the prompts. No key is among them."""
     if isinstance(author, AgentOptions):
         return {"command": author.command, "timeout_seconds": author.timeout}
+    if not isinstance(author, ModelOptions):
+        return {}
     own = {"system": author.system, **msgspec.structs.asdict(author.sampling)}
     return {name: value for name, value in own.items() if value not in (None, "", {})}
 
 
 @contextlib.asynccontextmanager
 async def opened_author(
-    author: ModelOptions | AgentOptions,
+    author: AnyAuthor,
     folder: Path,
     budget: Spending,
     key: Secret,
@@ -311,6 +332,9 @@ async def opened_author(
     if isinstance(author, AgentOptions):
         own = author.folder or str((folder / "agents").absolute())
         yield Agent(msgspec.structs.replace(author, folder=own), access)
+        return
+    if not isinstance(author, ModelOptions):
+        yield FunctionAuthor(author)
         return
     from ioi_eval.generate.chat import ChatModel  # loads what talks to servers: as much as all the rest
 
@@ -395,7 +419,7 @@ def _instances(
         if ask.key in results:
             result = result_of(results[ask.key])
             points = {"points": result.points} if result.subtasks else {}
-            yield {**name, **pass_rate(result).columns, "resolved": is_solved(result), **points}
+            yield {**name, **pass_rate(result).columns, "resolved": result.solved, **points}
         else:
             failure = failures.get(ask.key, {}).get("reason")
             yield {**name, "resolved": None, "error": str(failure or unwritten.get(ask.key, "not judged"))}

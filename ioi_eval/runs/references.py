@@ -25,7 +25,6 @@ from ioi_eval.model.values import Problem, Solution, Submission, Value, Verdict
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports.document import counted
 from ioi_eval.rules.calibration import with_time_factor
-from ioi_eval.rules.scoring import submission_status
 from ioi_eval.rules.verdicts import lacks_library
 from ioi_eval.runs.events import Event, ReferencesStarted
 from ioi_eval.runs.runner import Judging, judge_all
@@ -326,7 +325,7 @@ class _Memory:
         found = self._known[row["key"]] = Reference(
             solution="",  # nameless: equal solutions share it
             language="",
-            status=submission_status(result),
+            status=result.verdict,
             passed=sum(test.status is Verdict.AC for test in result.tests),
             total=len(result.tests),
             test=missed.test_name if missed and result.compiles else "",

@@ -372,7 +372,7 @@ class _Run:
             SubmissionJudged(
                 key=own.key,
                 problem_id=own.problem_id,
-                status=scoring.submission_status(own),
+                status=own.verdict,
                 points=own.points,
                 verdicts=verdicts,
                 tests=ran,

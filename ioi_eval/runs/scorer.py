@@ -55,6 +55,9 @@ class Scorer:
         builds: BuildOptions | None = None,
         trusted: Engine | Transport | None = None,
     ) -> None:
+        if isinstance(engine, str | Path):
+            remedy = "Give PistonEngine(discovery(...)), EmbeddedEngine(...), or nothing for this machine"
+            raise InputError(f"engine must be an engine, not {str(engine)!r}", field="engine", remedy=remedy)
         self._engine, self._store, self._options, self._builds = engine, store, options, builds
         self._trusted = trusted
         self._open = AsyncExitStack()
@@ -120,8 +123,18 @@ class Scorer:
             return await judge.judge(problem, submission)
 
 
+def check_kind(value: object, kind: type, field: str, remedy: str) -> None:
+    """Raise InputError if an argument is not of the kind that is expected."""
+    if not isinstance(value, kind):
+        said = f"{field} must be a {kind.__name__}, not {type(value).__name__}"
+        raise InputError(said, field=field, remedy=remedy)
+
+
 def _refuse_another_problem(problem: Problem, submission: Submission) -> None:
-    """Raise InputError if the submission names another problem, or another year of it."""
+    """Raise InputError for anything but a problem and a submission of it."""
+    of_problem = 'Give load_problems(...)["id"], or Problem.of(tests=[("1 2", "3")])'
+    check_kind(problem, Problem, "problem", of_problem)
+    check_kind(submission, Submission, "submission", "Give Submission(key=..., problem_id=..., code=...)")
     names = {problem.id, f"{problem.id}@{problem.year or 'none'}"}
     is_other_year = None not in (problem.year, submission.year) and problem.year != submission.year
     if submission.problem_id in names and not is_other_year:

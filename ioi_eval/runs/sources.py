@@ -23,7 +23,8 @@ from ioi_eval.benchmarks.loaded import SUFFIX, benchmark_in, sampled
 from ioi_eval.benchmarks.row_files import column_names, read_rows
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
-from ioi_eval.problems import Package, Problems, check_problems, load_problems
+from ioi_eval.problems import Package, Problems, check_problems
+from ioi_eval.problems import load_problems as load_packages
 from ioi_eval.reports.document import counted
 from ioi_eval.store import Store
 
@@ -82,7 +83,7 @@ def open_source(
     if benchmark is None:
         _check_unused(options)
         cache, change = store.root / "packages", options.limited
-        return load_problems(
+        return load_packages(
             source,
             cache=cache,
             only=options.problems,
@@ -93,6 +94,34 @@ def open_source(
     if Path(source).suffix.lower() in _FILES:
         options = msgspec.structs.replace(options, dataset=source)
     return load(benchmark, options, cache=store.root / "benchmarks", only=mentioned())
+
+
+def load_problems(
+    source: Source,
+    choice: BenchmarkOptions | None = None,
+    *,
+    only: Collection[str] = frozenset(),
+    cache: str | Path | None = None,
+) -> Problems:
+    """Return the problems of whatever `score --problems` takes. Raise InputError for anything else.
+
+        problems = load_problems("examples/problems")
+        some = load_problems("apps", BenchmarkOptions(first=10))
+
+    Args:
+        source: packages (a folder or zip, or a folder of these), the name of a benchmark, a file of its rows,
+            a benchmark of your own (`.py`, `.toml`), or loaded problems.
+        choice: which problems of a benchmark, and their limits.
+        only: ids; empty means all.
+        cache: a folder for what is fetched or extracted, by default the private folder.
+    """
+    options = choice or BenchmarkOptions()
+    options = msgspec.structs.replace(options, problems=options.problems | frozenset(only))
+    if isinstance(source, Problems):
+        with opened(source, options, Store.private()) as problems:
+            return problems
+    check_kind(source)
+    return open_source(str(source), options, Store.private() if cache is None else Store(Path(cache)))
 
 
 def check_source(source: str, options: BenchmarkOptions, store: Store) -> tuple[Package, ...]:

@@ -136,7 +136,7 @@ def _row(
     target = next(
         (subtask for subtask in result.subtasks if subtask.subtask == submission.target_subtask), None
     )
-    verdict = scoring.submission_status(result)
+    verdict = result.verdict
     beginning = {
         **own,
         "key": submission.key,

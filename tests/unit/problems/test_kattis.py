@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from kattis_files import FILES, HEADER, VALIDATOR, without, write
 from package_files import only_error, read, sound, zipped
 
-from ioi_eval import load_problems
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge.recipes import linked_grader
 from ioi_eval.model.languages import find
 from ioi_eval.models import CheckerKind, Limits, TaskType
+from ioi_eval.problems import load_problems
 from ioi_eval.problems.kattis import Kattis
 from ioi_eval.rules.languages import admitted
 

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 from package_files import NO_CHECKER, Write, zipped
 
-from ioi_eval import Store, load_problems
+from ioi_eval import Store
 from ioi_eval.errors import InputError
 from ioi_eval.model.fields import Faults
 from ioi_eval.models import Blob, Problem, Solution, Test
-from ioi_eval.problems import Problems, check_problems, fingerprint
+from ioi_eval.problems import Problems, check_problems, fingerprint, load_problems
 from ioi_eval.problems.package import files_below, read_mapping
 
 pytestmark = pytest.mark.once

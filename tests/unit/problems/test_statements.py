@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from support.command_line import write_package
 
-from ioi_eval import load_problems
-from ioi_eval.problems import check_problems, fingerprint
+from ioi_eval.problems import check_problems, fingerprint, load_problems
 from ioi_eval.problems.statements import statement_of
 from ioi_eval.store.resources import examples
 

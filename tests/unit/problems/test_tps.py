@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from package_files import only_error, read, sound
 from support.datasets import check_problems
 
-from ioi_eval import load_problems
 from ioi_eval.models import CheckerKind, TaskType
+from ioi_eval.problems import load_problems
 from ioi_eval.problems.tps import Tps
 
 pytestmark = pytest.mark.once

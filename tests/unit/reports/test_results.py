@@ -40,7 +40,7 @@ def test_a_row_for_each_submission(some: Results) -> None:
     frame = some.to_frame().set_index("key")
     assert list(frame.index) == ["a", "b", "c"], "what was judged since is there once"
     assert list(frame["judged"]) == [True, True, False]
-    assert list(frame["status"].dropna()) == ["PA", "TLE"]
+    assert list(frame["verdict"].dropna()) == ["PA", "TLE"]
     assert frame.loc["a", "points"] == pytest.approx(50.5 + 49.5 / 3)
     assert frame.loc["b", "points"] == 0.75
     assert frame.loc["c", "reason"] == "why"

@@ -276,7 +276,7 @@ def test_what_does_not_compile_is_ce_everywhere(
     assert {test.status for test in made.tests} == {Verdict.CE}
     assert {test.feedback for test in made.tests} == {feedback}
     assert [(part.status, part.weighted_score) for part in made.subtasks] == [(Verdict.CE, 0)]
-    assert scoring.submission_status(made) is Verdict.CE
+    assert made.verdict is Verdict.CE
     assert (scoring.reason(made), scoring.ending(made)) == (reason, ending)
 
 
@@ -295,7 +295,7 @@ def test_the_evidence_is_passed_on() -> None:
 )
 def test_status_of_a_submission(kind: ScoreType, scores: dict[str, float], status: str) -> None:
     made = scoring.submission_result(problem(subtask(kind)), submission(), results(**scores))
-    assert scoring.submission_status(made) == status
+    assert made.verdict == status
 
 
 STATUSES = st.sampled_from([Verdict.WA, Verdict.TLE, Verdict.MLE, Verdict.OLE, Verdict.RE])

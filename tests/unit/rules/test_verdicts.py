@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.plans import VERSION, Line, decode_lines
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.model.values import RAW_POINTS
+from ioi_eval.model.values import RAW_POINTS, STATUS_ORDER, worst
 from ioi_eval.models import JobResult, Limits, Stage, StageStatus, TestResult, Verdict
 from ioi_eval.rules import verdicts
 
@@ -31,11 +31,11 @@ def line(**fields: Any) -> Line:
 
 
 def test_status_order_is_the_classic_one_with_output_limit_beside_memory_limit() -> None:
-    assert " ".join(verdicts.STATUS_ORDER) == "CE RE WA OLE MLE TLE PA AC SKIPPED"
+    assert " ".join(STATUS_ORDER) == "CE RE WA OLE MLE TLE PA AC SKIPPED"
 
 
 def test_every_verdict_has_its_place() -> None:
-    assert sorted(verdicts.STATUS_ORDER) == sorted(Verdict)
+    assert sorted(STATUS_ORDER) == sorted(Verdict)
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,11 @@ def test_every_verdict_has_its_place() -> None:
     [*itertools.combinations(["CE", "RE", "WA", "OLE", "MLE", "TLE", "PA", "AC", "SKIPPED"], 2)],
 )
 def test_worst_of_two(worse: str, better: str) -> None:
-    assert verdicts.worst([Verdict(better), Verdict(worse)]) is Verdict(worse)
+    assert worst([Verdict(better), Verdict(worse)]) is Verdict(worse)
 
 
 def test_worst_of_nothing_is_skipped() -> None:
-    assert verdicts.worst([]) is Verdict.SKIPPED
+    assert worst([]) is Verdict.SKIPPED
 
 
 # --- the proctor's lines -----------------------------------------------------------------------------

@@ -1,0 +1,42 @@
+"""Functions as authors: each takes a prompt and returns the reply."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+
+from ioi_eval.generate.asks import Ask, Text
+from ioi_eval.model.errors import InputError
+
+Function = Callable[[str], str | Awaitable[str]]
+
+
+class FunctionAuthor:
+    """An author that is a function. One that is not `async` runs in a thread, several at a time."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+
+    @property
+    def name(self) -> str:
+        return function_name(self._function)
+
+    async def write(self, ask: Ask) -> Text:
+        """Return the function's reply. Raises InputError if the reply is not a string."""
+        reply = await asyncio.to_thread(self._function, ask.prompt)
+        if inspect.isawaitable(reply):
+            reply = await reply
+        if not isinstance(reply, str):
+            raise InputError(
+                f"the function {self.name} returned {type(reply).__name__}, not a string",
+                field="author",
+                remedy="Return the reply, a string with the program",
+            )
+        return Text(generation=reply)
+
+
+def function_name(function: Function) -> str:
+    """Return a function's name, or `function` if it has none."""
+    name = getattr(function, "__name__", type(function).__name__)
+    return name if name.isidentifier() else "function"

@@ -1,0 +1,135 @@
+"""The public names as programs use them, without an engine of their own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_samples import SUM, problem, result, submission
+
+from ioi_eval import InputError, Problem, Scorer, Store, Submission, Verdict, load_problems, run_sync
+from ioi_eval.runs import BenchmarkOptions
+from ioi_eval.store.resources import examples
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.once
+
+
+def test_problem_of_pairs_has_a_test_for_each() -> None:
+    made = Problem.of(tests=[("1 2", "3"), (b"20 30", "50")], id="sum", difficulty="easy")
+    assert [(test.name, test.input.read()) for test in made.tests] == [("1", b"1 2"), ("2", b"20 30")]
+    assert (made.id, made.limits.cpu_time, made.difficulty) == ("sum", 2.0, "easy")
+
+
+async def test_problem_of_pairs_is_judged() -> None:
+    made = Problem.of(tests=[("1 2", "3"), ("20 30", "50")])
+    async with Scorer(FakeEngine({0: 1.0, 1: 0.0})) as scorer:
+        found = await scorer.score(made, Submission(key="1", problem_id=made.id, code="any"))
+    assert (found.verdict, found.solved, found.points, found.max_points) == (Verdict.WA, False, 0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("tests", "said"),
+    [
+        ("1 2", "tests is str"),
+        ({"1 2": "3"}, "tests is dict"),
+        (["1 2"], "test 1 is '1 2'"),
+        ([("1 2", "3"), ("1", "2", "3")], "test 2 is ('1', '2', '3')"),
+        ([(1, "3")], "test 1 holds int and str"),
+        ([], "there is no test"),
+    ],
+)
+def test_tests_that_are_no_pairs_are_named(tests: Any, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Problem.of(tests=tests)
+    assert said in str(caught.value) and '[("1 2", "3")]' in str(caught.value)
+
+
+def test_result_of_subtasks_has_verdict_and_points_of_all() -> None:
+    right, wrong = (result(submission("a"), tests) for tests in ({}, {"3-a": Verdict.TLE}))
+    assert (right.verdict, right.solved, right.points, right.max_points) == (Verdict.AC, True, 100, 100)
+    assert (wrong.verdict, wrong.solved, wrong.max_points) == (Verdict.TLE, False, 100)
+    plain = problem("plain", subtasks=False)
+    assert result(submission("a", problem_id="plain"), {}, problem=plain).max_points == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("lanterns", submission("a")), "problem must be a Problem, not str"),
+        ((SUM, "int main() {}"), "submission must be a Submission, not str"),
+        ((SUM, None), "submission must be a Submission, not NoneType"),
+    ],
+)
+async def test_wrong_arguments_of_score_are_named(arguments: Any, said: str) -> None:
+    async with Scorer(FakeEngine({})) as scorer:
+        with pytest.raises(InputError, match=said):
+            await scorer.score(*arguments)
+
+
+def test_address_as_an_engine_is_named() -> None:
+    engine: Any = "http://127.0.0.1:2000"
+    with pytest.raises(InputError, match=r"engine must be an engine, not 'http://127.0.0.1:2000'.*discovery"):
+        Scorer(engine)
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    place = tmp_path / "apps.jsonl"
+    tests = {"inputs": ["1 2\n"], "outputs": ["3\n"]}
+    row = {"question": "Add.", "input_output": json.dumps(tests), "difficulty": "interview"}
+    place.write_text("".join(json.dumps({"solutions": "", "starter_code": "", **row}) + "\n" for _ in "ab"))
+    return place
+
+
+def test_problems_are_loaded_from_whatever_score_takes(tmp_path: Path, rows: Path) -> None:
+    packages = load_problems(examples() / "problems", only={"lanterns"}, cache=tmp_path / "cache")
+    assert list(packages) == ["lanterns"]
+    assert load_problems(packages) is packages
+    of_rows = load_problems(str(rows), BenchmarkOptions(first=1), cache=tmp_path / "cache")
+    assert [each.difficulty for each in of_rows.values()] == ["interview"]
+    with pytest.raises(InputError, match="no folder or file 'appz', and no benchmark of that name"):
+        load_problems("appz")
+
+
+@pytest.mark.parametrize("source", [None, 3, {"a": SUM}])
+def test_what_is_no_source_of_problems_is_named(source: Any) -> None:
+    with pytest.raises(InputError, match=f"{type(source).__name__} is no source of problems"):
+        load_problems(source)
+
+
+def adder(prompt: str) -> str:
+    assert "Add." in prompt
+    return "So:\n```python\nprint(sum(map(int, input().split())))\n```"
+
+
+async def later(prompt: str) -> str:
+    return adder(prompt)
+
+
+@pytest.mark.parametrize("author", [adder, later, lambda prompt: adder(prompt)])
+def test_function_is_asked_for_a_program_for_each_problem(tmp_path: Path, rows: Path, author: Any) -> None:
+    store, out = Store(tmp_path / "store"), tmp_path / "run"
+    choice = BenchmarkOptions(packages=())
+    made = run_sync(rows, author, out=out, choice=choice, engine=FakeEngine({0: 1.0}), store=store)
+    [model] = made.summary.headline.models
+    assert (model.model, model.value) == ({"<lambda>": "function"}.get(author.__name__, author.__name__), 1.0)
+
+
+def test_function_that_returns_no_string_is_named(tmp_path: Path, rows: Path) -> None:
+    author: Any = dict
+    with pytest.raises(InputError, match="dict is no author"):
+        run_sync(rows, author, out=tmp_path / "run")
+    wrong: Any = len
+    choice = BenchmarkOptions(packages=())
+    with pytest.raises(InputError, match="the function len returned int, not a string"):
+        run_sync(rows, wrong, out=tmp_path / "run", choice=choice, engine=FakeEngine({0: 1.0}))
+
+
+@pytest.mark.parametrize("author", ["otter", None, 3])
+def test_what_is_no_author_is_named(tmp_path: Path, rows: Path, author: Any) -> None:
+    with pytest.raises(InputError, match=r"is no author. Give ModelOptions\(...\), Agent"):
+        run_sync(rows, author, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
