@@ -59,7 +59,7 @@ from ioi_eval.rules.expectations import right_solution
 from ioi_eval.rules.grading import NOTHING_GRADED, Graded
 from ioi_eval.rules.limits import is_open, settled
 from ioi_eval.rules.plan import PlannedTest, is_by_file, refuse_impossible, share
-from ioi_eval.rules.scoring import submission_result, submission_status
+from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import counted, not_submitted, not_tried, rescaled, test_result
 from ioi_eval.store.memory import Bounded
 
@@ -352,7 +352,7 @@ class _Judging:
 def _logged(result: SubmissionResult) -> SubmissionResult:
     """Return the result after its verdict was logged."""
     if _log.isEnabledFor(logging.DEBUG):
-        log_step(_log, "result: %s, %g points", submission_status(result), result.points)
+        log_step(_log, "result: %s, %g points", result.verdict, result.points)
     return result
 
 
