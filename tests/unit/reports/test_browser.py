@@ -502,7 +502,7 @@ def test_tables_are_saved_for_papers(folder: Path, browser: Any) -> None:
     assert saved(browser, f"{table} button:nth-of-type(2)").startswith("| Model | Rank |")
     latex = saved(browser, f"{table} button:nth-of-type(3)")
     assert latex.startswith("\\begin{tabular}{lrrrrr}\n\\toprule\n") and latex.count("\\\\\n") == 4
-    assert "100.0 \\%" in latex and not re.search(r"(?<!\\)%", latex)
+    assert "33.3 \\%" in latex and not re.search(r"(?<!\\)%", latex)
 
 
 NAMES = (
