@@ -238,8 +238,9 @@ def show_table(
     *,
     right: Collection[str] = frozenset(),
     spare: Sequence[str] = (),
+    width: int | None = None,
 ) -> None:
-    for line in table_lines(heads, rows, right=right, spare=spare):
+    for line in table_lines(heads, rows, right=right, spare=spare, width=width):
         show(line)
 
 
@@ -249,13 +250,16 @@ def table_lines(
     *,
     right: Collection[str] = frozenset(),
     spare: Sequence[str] = (),
+    width: int | None = None,
 ) -> Iterator[str]:
     """A table without a frame, so that it survives being pasted into a mail. An empty row is an empty line.
 
     Numbers are never cut: on a narrow terminal texts are folded between words, those of the first column
     last, and then columns of `spare` are left out, the first named first. Piped, all is whole.
+    `width`: columns that the table never exceeds, also piped.
     """
-    table, most, fewer = [list(heads), *map(list, rows)], line_width(), list(spare)
+    most = line_width() if width is None else min(width, line_width())
+    table, fewer = [list(heads), *map(list, rows)], list(spare)
     while _taken(wide := _widths(table, right, most)) > most and fewer:
         if (name := fewer.pop(0)) in table[0]:
             column = table[0].index(name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -29,7 +30,14 @@ from ioi_eval.engines.contract import Condition
 from ioi_eval.engines.embedded.proctor import proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import CALLER
-from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.reports import (
+    COMPILER,
+    EndpointReport,
+    differences,
+    limits_in_short,
+    remedies,
+)
+from ioi_eval.engines.piston.uses import IN_SHORT, ServerRole, ServerUse, packages_of, uses
 from ioi_eval.engines.registry import EngineChoice, ray_engine
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.values import Value
@@ -42,6 +50,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """
   ioi-eval doctor
   ioi-eval doctor --engine http://localhost:2000         a line for each thing that a server needs
+  ioi-eval doctor --engine http://a:2000,http://b:2000   a table: each server, and what it is used for
   ioi-eval doctor --engine slurm --json
   ioi-eval doctor --engine ray
   ioi-eval doctor --problems examples/problems           what these problems need and lack
@@ -49,14 +58,17 @@ _EXAMPLES = """
 _AT_ONCE = 64  # servers that are looked at
 _MARKS = {True: "ok", None: "note", False: "MISSING"}
 _MARK = 8  # columns
+_TABLE = 80  # columns of the table of servers
+_LONGEST = 23  # characters of an address in the table
+_HEADS = ("server", "version", "packages", "compilers", "limits", "used for")
 
 
 class _Answer(Value):
     ok: bool
     conditions: list[Condition]
 
-    def groups(self) -> Iterator[tuple[str, Sequence[Condition]]]:
-        yield "", self.conditions
+    def show(self) -> None:
+        _show(self.conditions)
 
     @property
     def conclusion(self) -> str:
@@ -103,12 +115,7 @@ def doctor(
     if as_json:
         console.show_json({**msgspec.to_builtins(found), "problems": needed} if problems else found)
     else:
-        for title, findings in found.groups():
-            if title:
-                console.show_wrapped(title, "", "  ")
-            _show(findings)
-            if title:
-                console.show("")
+        found.show()
         console.show(found.conclusion)
         if needed:
             console.show("")
@@ -136,21 +143,61 @@ class ClusterFindings(Value):
     ok: bool
     good: tuple[str, ...]  # where submissions can be judged
     servers: tuple[EndpointReport, ...]
+    uses: tuple[ServerUse, ...] = ()  # of those that can be reached, as a run would use them
     together: tuple[Condition, ...] = ()
 
-    def alike(self) -> Iterator[tuple[list[str], tuple[Condition, ...]]]:
-        """Servers of which the same is to be said, and what it is."""
-        groups = dict[str, tuple[list[str], tuple[Condition, ...]]]()
-        for report in self.servers:
-            key = repr(report.findings).replace(report.url, "")
-            groups.setdefault(key, ([], report.findings))[0].append(report.url)
-        yield from groups.values()
-
-    def groups(self) -> Iterator[tuple[str, Sequence[Condition]]]:
-        for urls, findings in self.alike():
-            yield urls[0] if len(urls) == 1 else f"{len(urls)} servers alike: {', '.join(urls)}", findings
+    def show(self) -> None:
+        if len(self.servers) == 1:
+            _show(self.servers[0].findings)
+        else:
+            self._show_table()
         if self.together:
-            yield "Together", self.together
+            console.show("")
+            _show(self.together)
+        console.show("")
+
+    def _show_table(self) -> None:
+        """Show a row for each server, and below what makes them better."""
+        names = {report.url: report.url for report in self.servers}
+        if max(map(len, names)) > _LONGEST:
+            names = {url: str(number) for number, url in enumerate(names, 1)}
+            for url, number in names.items():
+                console.show(f"{number}  {url}")
+            console.show("")
+        rows = [(names[report.url], *self._row(report)) for report in self.servers]
+        console.show_table(_HEADS, rows, width=_TABLE)
+        better = dict[tuple[str, ...], list[str]]()
+        for report in self.servers:
+            lines = tuple(map(console.as_called, remedies(report)))
+            if not report.reachable:
+                lines = (report.reason, *lines)
+            better.setdefault(lines, []).append(report.url)
+        for lines, urls in better.items():
+            if lines:
+                console.show("")
+                console.show_wrapped(", ".join(urls), "", "  ")
+                for line in lines:
+                    console.show_wrapped(line, "  -> ", "     ")
+
+    def _row(self, report: EndpointReport) -> tuple[str, ...]:
+        if not report.reachable:
+            return ("-", "-", "-", "-", "nothing: not reachable")
+        return (
+            re.sub(r"^Piston v", "", report.server) or "unknown",
+            packages_of(report.runtimes),
+            _compilers(report),
+            limits_in_short(report),
+            self._use(report),
+        )
+
+    def _use(self, report: EndpointReport) -> str:
+        use = next(each for each in self.uses if each.url == report.url)
+        if use.use is ServerRole.NONE:
+            return f"nothing: {use.reason}"
+        lacking = [line.name for line in report.findings if line.ok is False]
+        if report.url in self.good:
+            return IN_SHORT[use.use] + (f", but no {' or '.join(lacking)}" if lacking else "")
+        return f"nothing before it has: {', '.join(lacking)}"
 
     @property
     def conclusion(self) -> str:
@@ -160,6 +207,15 @@ class ClusterFindings(Value):
         if not number:
             return f"Submissions cannot be judged on any of {of} servers yet."
         return f"Submissions can be judged on {'all' if number == of else f'{number} of'} {of} servers."
+
+
+def _compilers(report: EndpointReport) -> str:
+    """Return the C++ compiler of a server and the number of its other tools."""
+    if not report.architecture:
+        return "not known"
+    found = report.toolchains.get("g++")
+    others = len(report.toolchains.keys() - {"g++", "gcc"})
+    return (f"g++ {found.version}" if found else "no g++") + (f", {others} others" if others else "")
 
 
 async def _look(choice: EngineChoice) -> ClusterFindings:
@@ -198,16 +254,19 @@ async def _packed_proctor() -> bytes | None:
         return await asyncio.to_thread(gzip.compress, binary.content)
 
 
-def summed_up(reports: list[EndpointReport]) -> ClusterFindings:
-    from ioi_eval.engines.piston.reports import differences
-    from ioi_eval.engines.piston.uses import uses
-
+def summed_up(reports: Sequence[EndpointReport]) -> ClusterFindings:
     there = [report for report in reports if report.reachable]
-    left_out = uses(there).not_used
-    good = tuple(report.url for report in there if report.url not in left_out and _all_there(report.findings))
-    together = [Condition(name=url, ok=None, detail=f"gets no jobs: {why}") for url, why in left_out.items()]
+    found = uses(there)
+    used = [report for report in there if report.url not in found.not_used]
+    ok = any(_all_there(report.findings) for report in used)
+    # Where one can judge, one without a compiler gets what the other has compiled.
+    good = [
+        report.url
+        for report in used
+        if ok and all(line.ok is not False or line.name == COMPILER for line in report.findings)
+    ]
     return ClusterFindings(
-        ok=bool(good), good=good, servers=tuple(reports), together=(*together, *differences(there))
+        ok=ok, good=tuple(good), servers=tuple(reports), uses=found.servers, together=differences(used)
     )
 
 
@@ -221,11 +280,13 @@ class _Nodes(Value):
     left_out: Mapping[str, str]
     together: tuple[Condition, ...] = ()
 
-    def groups(self) -> Iterator[tuple[str, Sequence[Condition]]]:
-        yield from self.nodes.items()
+    def show(self) -> None:
         together = [Condition(name=name, ok=None, detail=why) for name, why in self.left_out.items()]
-        if together or self.together:
-            yield "Together", [*together, *self.together]
+        together += self.together
+        for title, findings in {**self.nodes, **({"Together": together} if together else {})}.items():
+            console.show_wrapped(title, "", "  ")
+            _show(findings)
+            console.show("")
 
     @property
     def conclusion(self) -> str:

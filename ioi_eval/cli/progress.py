@@ -192,12 +192,14 @@ def crowded(event: Overloaded) -> str:
 
 def news(found: ServersFound) -> Iterator[str]:
     """Yield a line about each fact that a user should know of an engine's servers."""
-    servers, jobs = counted(found.servers, "server"), counted(found.slots, "job")
+    servers, jobs = counted(found.servers, "server"), f"{counted(found.slots, 'job')} at a time"
+    if found.cores:
+        jobs += f" on {found.cores} cores (--per-endpoint N gives each server N jobs)"
     if found.uses:
         away = f", {len(found.unreachable)} cannot be reached" if found.unreachable else ""
-        yield f"{servers}: {found.uses}{away}; {jobs} at a time, {found.jobs}"
+        yield f"{servers}: {found.uses}{away}; {jobs}, {found.jobs}"
     else:
-        yield f"{found.used} of {servers}, {jobs} at a time"
+        yield f"{found.used} of {servers}, {jobs}"
     yield from _some(found.unreachable)
     yield from _some([f"{url} is left out: {reason}" for url, reason in found.left_out.items()])
     for difference in found.differences:

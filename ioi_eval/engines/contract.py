@@ -442,6 +442,7 @@ class Servers(Value):
     standings: tuple[ServerState, ...] = ()  # of those that ever got jobs
     uses: str = ""  # how many of each kind are used, and for what; empty: all are alike
     jobs: str = ""  # how tests are judged there: many a job, or one; empty: many
+    cores: int = 0  # of all that are used, if they are more than the jobs that these get by default
 
     def now(self) -> tuple[ServerState, ...]:
         """Return how each server does, by address: those that never got jobs, too."""

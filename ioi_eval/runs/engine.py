@@ -50,6 +50,7 @@ def servers_found(engine: Engine | Transport) -> ServersFound | None:
         differences=servers.differences,
         uses=servers.uses,
         jobs=servers.jobs,
+        cores=servers.cores,
     )
 
 

@@ -146,6 +146,7 @@ class ServersFound(Value):
     differences: tuple[Condition, ...]
     uses: str = ""  # how many of each kind are used, and for what; empty: all are alike
     jobs: str = ""  # how tests are judged there; empty: many a job
+    cores: int = 0  # of all that are used, if they are more than the jobs that these get by default
 
     @property
     def settings(self) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -487,7 +487,14 @@ class PistonEngine(ClusterEngine["_Servers"]):
             standings=tuple(endpoint.standing for endpoint in self.endpoints),
             uses="" if found is None else found.line,
             jobs="" if found is None else found.use,
+            cores=self._cores(used),
         )
+
+    def _cores(self, used: Sequence[EndpointReport]) -> int:
+        """Return the cores of the servers, if some idle because nobody gave a number of jobs."""
+        wanted = self._wanted.per_endpoint or self._wanted.total
+        idle = any(report.idle_cores for report in used)
+        return sum(report.slots or report.cores or 1 for report in used) if idle and not wanted else 0
 
     async def execute(self, job: Job) -> JobResult:
         result: JobResult = await self._executed(job, None)

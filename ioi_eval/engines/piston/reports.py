@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -73,6 +74,11 @@ class EndpointReport(Value):
         return WORKER in self.server
 
     @property
+    def idle_cores(self) -> int:
+        """Return the cores that get no job where nobody says how many jobs it is to have at a time."""
+        return (self.cores or 1) - 1 if self.slots is None else 0
+
+    @property
     def is_strict(self) -> bool:
         """Return True if its limits are known and count passing time, as all servers' but ours do."""
         return self.max_run_time is not None and not self.is_ours
@@ -84,6 +90,9 @@ class EndpointReport(Value):
 COMPILER = "C++ compiler"
 """The name of a finding."""
 _CONTEST_STANDARD = "gnu++20"
+_GATEWAY, _BOXES, _ONLY = "gateway", "boxes", "only up to "
+_OF_KERNELS = "not in force"  # as conditions.py says it
+_SET = re.compile(r"Set (PISTON_\w+=\S+) on the server")
 _RECEIVES = (
     "Set PISTON_REQUEST_BODY_LIMIT=512mb on the server; 3.1.1 and older have the limit in src/index.js: "
     'body_parser.json({limit: "512mb"}), and the same for urlencoded, which piston/official/start does'
@@ -184,7 +193,7 @@ def _boxes(report: EndpointReport) -> Iterator[Condition]:
     if report.is_ours or report.isolates is None:
         return
     yield Condition(
-        name="boxes",
+        name=_BOXES,
         ok=None,
         detail=_ISOLATE if report.isolates else _NO_BOXES,
         remedy="Jobs of many tests bring a box of their own; classic jobs and their compilers have only this",
@@ -192,7 +201,10 @@ def _boxes(report: EndpointReport) -> Iterator[Condition]:
 
 
 def _runtimes(report: EndpointReport) -> Condition:
-    install = "Install the package ioi_eval (piston/README.md), or the stock package bash"
+    install = (
+        "Install the package ioi_eval: run `ioi-eval package DIR` on its folder of packages and restart it."
+        " Or install the stock package bash (docs/piston.md)"
+    )
     if "ioi_eval" in report.runtimes or "bash" in report.runtimes:
         used = "ioi_eval" if "ioi_eval" in report.runtimes else "bash"
         return Condition(name="runtime", ok=True, detail=f"{used}, for jobs of many tests")
@@ -207,7 +219,10 @@ def _runtimes(report: EndpointReport) -> Condition:
 def _limits(report: EndpointReport) -> Iterator[Condition]:
     for want in _WANTS:
         limit = getattr(report, want.field)
-        if limit is None or limit >= want.enough:
+        if limit is None and not _is_tried(report, want.field):
+            detail = "not known: its packages start no script that could try"
+            yield Condition(name=want.name, ok=None, detail=detail)
+        elif limit is None or limit >= want.enough:
             detail = "no limit was met" if limit is None else f"up to {_amount(limit, want.unit)}"
             yield Condition(name=want.name, ok=True, detail=detail)
         else:
@@ -215,18 +230,52 @@ def _limits(report: EndpointReport) -> Iterator[Condition]:
             bad = limit < (
                 _BUILD if want.field == "max_run_memory" and report.runtime == "bash" else want.least
             )
-            detail = f"only up to {_amount(limit, want.unit)}"
+            detail = f"{_ONLY}{_amount(limit, want.unit)}"
             own = f"Start the worker with {want.option}" if report.is_ours and want.option else ""
             yield Condition(
                 name=want.name, ok=False if bad else None, detail=detail, remedy=own or want.remedy
             )
 
 
+def _is_tried(report: EndpointReport, field: str) -> bool:
+    """Return True if the probe tried to find out a limit: requests try some, others take a script."""
+    if field == "max_body":
+        return True
+    return bool(report.runtime) if field in ASKED_BY else report.runtime in SHELLS
+
+
+def limits_in_short(report: EndpointReport) -> str:
+    """Return which limits of a server are too low or low, for a cell of a table."""
+    names = {_GATEWAY, *(want.name for want in _WANTS)}
+    lines = [line for line in report.findings if line.name in names]
+    low = [line for line in lines if line.ok is None and line.remedy]
+    parts = {"too low": [line for line in lines if line.ok is False], "low": low}
+    words = (
+        f"{degree}: {', '.join(f'{line.name} {line.detail.removeprefix(_ONLY)}' for line in those)}"
+        for degree, those in parts.items()
+        if those
+    )
+    return "; ".join(words) or ("enough" if all(line.ok for line in lines) else "enough as far as known")
+
+
+def remedies(report: EndpointReport) -> tuple[str, ...]:
+    """Return what would make a server better. Variables that it lacks are in one line."""
+    found = [
+        line.remedy for line in report.findings if line.remedy and line.name not in (_BOXES, _OF_KERNELS)
+    ]
+    variables = [match for text in found if (match := _SET.fullmatch(text))]
+    merged = [f"Set {' '.join(match[1] for match in variables)} on the server, and restart it"]
+    others = [text for text in found if not _SET.fullmatch(text)]
+    if report.idle_cores:
+        others.append(f"Give per_endpoint=N: it has {report.cores} cores, and one job at a time without that")
+    return tuple(dict.fromkeys([*(merged if variables else ()), *others]))
+
+
 def _between(report: EndpointReport) -> Iterator[Condition]:
     """Report a gateway's own limit. To workers go fewer tests at a time, and what recurs goes alone."""
     if report.max_passed is not None:
         yield Condition(
-            name="gateway",
+            name=_GATEWAY,
             ok=None if report.is_ours or report.max_passed >= _LEAST_BODY else False,
             detail=f"lets through requests of up to {_amount(report.max_passed, 'bytes')} only",
             remedy="Raise its limit (client_max_body_size of nginx) to 512mb",

@@ -36,7 +36,8 @@ PACKAGES = (
 )
 """The packages that jobs can use, the most useful first."""
 
-_JOBS = {ServerRole.BATCHES: "many tests a job", ServerRole.CLASSIC: "classic jobs"}
+IN_SHORT = {ServerRole.BATCHES: "many tests a job", ServerRole.CLASSIC: "classic jobs"}
+"""What a server is used for, in a few words."""
 _ASKED: dict[JobShape, tuple[ServerRole, ...]] = {
     "auto": (ServerRole.BATCHES, ServerRole.CLASSIC),
     "batched": (ServerRole.BATCHES,),
@@ -155,7 +156,7 @@ def _handicap(report: EndpointReport, use: ServerRole, used: Mapping[str, Server
 
 def _reason(report: EndpointReport, use: ServerRole) -> str:
     if not _starts(report, use):
-        return f"it has {packages_of(report.runtimes)}, and others take {_JOBS[use]}"
+        return f"it has {packages_of(report.runtimes)}, and others take {IN_SHORT[use]}"
     return "; ".join(_too_low(report))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import msgspec
 import pytest
 from support.command_line import (
     BROKEN,
@@ -31,6 +32,8 @@ from support.stub_server import StubServer, page
 from ioi_eval import EmbeddedEngine, PistonEngine, Store
 from ioi_eval.cli.doctor import summed_up
 from ioi_eval.cli.options import EngineOptions
+from ioi_eval.engines.piston.reports import COMPILER, findings
+from ioi_eval.engines.piston.uses import ServerRole
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain
@@ -137,9 +140,10 @@ def test_servers_are_told_apart_by_what_is_said_of_them() -> None:
     found = summed_up([*reports, away])
     assert found.ok
     assert found.good == ("http://a:2000", "http://b:2000", "http://d:2000")
-    assert next(urls for urls, _ in found.alike()) == ["http://a:2000", "http://b:2000", "http://d:2000"]
-    unused, line = found.together
-    assert (unused.name, unused.detail) == ("http://c:2000", "gets no jobs: output of http://c:2000")
+    assert {use.url: use.reason for use in found.uses if use.reason} == {
+        "http://c:2000": "output of http://c:2000"
+    }
+    [line] = found.together
     assert line.name == "g++ differs"
     assert not summed_up([away]).ok
     assert not summed_up([reports[2], away]).ok
@@ -152,7 +156,45 @@ def test_a_server_of_another_kind_gets_no_jobs() -> None:
     )
     found = summed_up([report("a"), report("b"), arm])
     assert found.good == ("http://a:2000", "http://b:2000")
-    assert any("gets no jobs" in line.detail and line.name == arm.url for line in found.together)
+    assert [use.url for use in found.uses if use.use is ServerRole.NONE] == [arm.url]
+
+
+LOW = {"max_run_time": 3000, "max_output": 1024, "max_run_cpu_time": 60_000}
+
+
+@pytest.mark.parametrize("domain", ["", ".cluster.example.org"])
+def test_doctor_shows_a_row_for_each_of_several_servers(
+    domain: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fields: dict[str, dict[str, Any]] = {
+        "good": {"runtime": "ioi_eval", "cores": 8, "server": "Piston v3.1.1", "max_output": 64 << 20},
+        "low": {"runtime": "ioi_eval", "server": "Piston v3.1.0", **LOW},
+        "cms": {"runtimes": ("cms_ioi",), "runtime": "cms_ioi", "architecture": "", "toolchains": {}},
+        "away": {"reachable": False, "reason": "nobody is there"},
+    }
+    probed = [msgspec.structs.replace(report(f"{name}{domain}"), **more) for name, more in fields.items()]
+    found = summed_up([msgspec.structs.replace(each, findings=findings(each)) for each in probed])
+    found.show()
+    shown = capsys.readouterr().out
+    text = " ".join(shown.split())
+    table = shown[shown.index("server  ") : shown.index("\n\n", shown.index("server  "))]
+    assert max(map(len, table.splitlines())) <= 80
+    assert all(f"http://{name}{domain}:2000" in shown for name in fields)
+    for words in ("3.1.1", "3.1.0", "too low:", "cms_ioi only", "not known", "nothing: not reachable"):
+        assert words in text
+    assert "Set PISTON_RUN_TIMEOUT=600000 PISTON_OUTPUT_MAX_SIZE=67108864 on the server, and" in text
+    assert (
+        "`ioi-eval package DIR`" in text
+        and "Give --per-endpoint N: it has 8 cores" in text
+        and "nobody is there" in text
+    )
+
+
+def test_doctor_uses_the_server_without_a_compiler_that_a_run_uses() -> None:
+    compiler = Condition(name=COMPILER, ok=False, detail="no g++")
+    lacking = msgspec.structs.replace(report("b"), findings=(compiler,), toolchains={})
+    assert summed_up([report("a"), lacking]).good == ("http://a:2000", "http://b:2000")
+    assert not summed_up([lacking]).ok
 
 
 # --- a real one --------------------------------------------------------------------------------------
@@ -230,9 +272,9 @@ def test_the_doctor_looks_at_servers(cli: CommandLine, address: str) -> None:
     done = cli("doctor", "--engine", f"{address},{nobody}")
     assert done.returncode == 0, done.stdout
     assert "Submissions can be judged on 1 of 2 servers." in done.stdout
-    assert "C++ compiler" in done.stdout
+    assert "g++ " in done.stdout
     assert "Check that the server runs" in done.stdout
-    (line,) = (line for line in done.stdout.splitlines() if line.startswith("MISSING reachable "))
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith(f"  -> {nobody}"))
     assert "cannot be reached" in line and line.endswith(")")  # whole, so that grep finds it
     told = cli("doctor", "--engine", nobody, "--json")
     assert told.returncode == 2

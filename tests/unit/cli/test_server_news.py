@@ -6,7 +6,9 @@ import pytest
 from support.clocks import Clock
 
 from ioi_eval.cli.progress import ServerNews
+from ioi_eval.cli.progress import news as lines_about
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged
+from ioi_eval.runs import ServersFound
 
 pytestmark = pytest.mark.once
 
@@ -88,3 +90,14 @@ def test_at_the_end_all_is_told_at_once() -> None:
     news = ServerNews(Clock())
     news.add(changed("a", Change.GONE))
     assert len(list(news.lines(at_once=True))) == 1
+
+
+@pytest.mark.parametrize(
+    ("cores", "words"), [(0, ""), (16, " on 16 cores (--per-endpoint N gives each server N jobs)")]
+)
+def test_cores_that_idle_are_named_in_the_first_line(cores: int, words: str) -> None:
+    found = ServersFound(
+        servers=2, used=2, slots=2, unreachable=(), left_out={}, differences=(), uses="2 with bash",
+        jobs="many tests a job", cores=cores,
+    )  # fmt: skip
+    assert [*lines_about(found)] == [f"2 servers: 2 with bash; 2 jobs at a time{words}, many tests a job"]

@@ -494,8 +494,25 @@ def test_without_a_shell_nothing_is_said_of_the_inside() -> None:
     ],
 )
 def test_limits_in_words(limit: int | None, ok: bool | None, words: str) -> None:
-    found_ok, detail, remedy = lines_of(max_output=limit)["output"]
+    found_ok, detail, remedy = lines_of(max_output=limit, runtime="bash")["output"]
     assert (found_ok, detail) == (ok, words) and bool(remedy) == (ok is not True)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "known"),
+    [
+        ("bash", {"run time", "memory", "request body", "output", "processes", "open files", "file size"}),
+        ("cms_ioi", {"run time", "memory", "request body"}),
+        ("", {"request body"}),
+    ],
+)
+def test_limit_that_the_probe_could_not_try_is_not_known(runtime: str, known: set[str]) -> None:
+    names = {"run time", "memory", "request body", "output", "processes", "open files", "file size"}
+    lines = lines_of(runtime=runtime, runtimes=(runtime,))
+    assert {name for name in names if lines[name][1] == "no limit was met"} == known
+    assert {lines[name][:2] for name in names - known} <= {
+        (None, "not known: its packages start no script that could try")
+    }
 
 
 @pytest.mark.parametrize(("limit", "ok"), [(1 << 20, False), (3 << 20, False), (4 << 20, None)])
