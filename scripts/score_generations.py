@@ -3,6 +3,9 @@
 
     scripts/score_generations.py DUMP... --problems PACKAGES [--out DIR] [--limit N]
     scripts/score_generations.py DUMP... --problems ioi|codeforces|apps|livecodebench|code_contests
+    scripts/score_generations.py DUMP... --problems PACKAGES --engine http://a:2000,http://b:2000
+
+Jobs run on the servers of --engine or PISTON_ENDPOINTS, else on this machine.
 
 The same call again judges only what has no result yet. Exit code 0: everything is scored; 2: bad input;
 3: some submissions could not be judged, and are in no number.
@@ -12,15 +15,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from pathlib import Path
 
 from ioi_eval import InputError, Results, score_dump
-from ioi_eval.runs import BenchmarkOptions, Event, Selection, SubmissionFailed, SubmissionJudged
+from ioi_eval.errors import EngineUnavailable
+from ioi_eval.runs import BenchmarkOptions, EngineChoice, Event, Selection, SubmissionFailed, SubmissionJudged
 from ioi_eval.sources import read_packages
 
 
 async def main(arguments: argparse.Namespace) -> int:
+    engine = EngineChoice.meant(arguments.engine, os.environ, per_endpoint=arguments.per_endpoint)
+    print(f"Judged on: {engine.text}")
+
     # Load, score, report: results go into the folder one by one, so a run that is killed goes on from there.
     scored = await score_dump(
         arguments.dumps,
@@ -28,6 +36,7 @@ async def main(arguments: argparse.Namespace) -> int:
         out=arguments.out,
         choice=BenchmarkOptions(data_dir=arguments.data_dir, packages=arguments.packages),
         selection=Selection(limit=arguments.limit),
+        engine=engine,
         on_event=tell,
     )
 
@@ -62,8 +71,10 @@ if __name__ == "__main__":
     parser.add_argument("--packages", type=read_packages, metavar="NAMES", help="Python packages, or none")
     parser.add_argument("--data-dir", default="", metavar="DIR", help="copies of a benchmark's datasets")
     parser.add_argument("--out", type=Path, default=Path("runs/generations"), metavar="DIR")
+    parser.add_argument("--engine", metavar="ENGINE", help="servers or embedded; default: PISTON_ENDPOINTS")
+    parser.add_argument("--per-endpoint", type=int, metavar="N", help="jobs at a time on each server")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N submissions")
     try:
         sys.exit(asyncio.run(main(parser.parse_args())))
-    except InputError as error:
+    except (InputError, EngineUnavailable) as error:
         parser.exit(2, f"error: {error}\n")

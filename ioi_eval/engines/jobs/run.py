@@ -18,6 +18,7 @@ import msgspec
 
 from ioi_eval.engines import Transport
 from ioi_eval.engines.contract import (
+    OWN,
     Answers,
     ArtifactsLost,
     Batch,
@@ -444,7 +445,9 @@ def _named(sources: Iterable[Blob]) -> list[str]:
 
 def brings_scripts(profile: Profile, runtime: str) -> bool:
     """Return True if a job in this runtime has to bring its own `compile` and `run`."""
-    return bool(profile.bare) and (runtime in profile.bare or runtime not in profile.runtimes)
+    if runtime in profile.runtimes:
+        return runtime in profile.bare
+    return bool(profile.bare) or OWN in profile.runtimes
 
 
 class Made(Value):

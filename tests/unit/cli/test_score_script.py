@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -78,3 +79,16 @@ def test_bad_input_is_one_line(cli: CommandLine, problems: Path) -> None:
     done = script(cli, dump, "--problems", problems, "--out", "run")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert done.stderr.startswith(f"error: {dump}, line 1: ")
+
+
+@pytest.mark.parametrize("named", ["option", "environment"])
+def test_script_judges_on_the_servers_that_are_named(cli: CommandLine, problems: Path, named: str) -> None:
+    """Nobody is there: judged on this machine, the row would have points."""
+    dump, nobody = write_dump(cli.folder / "d.jsonl", [row("a", RIGHT)]), "http://127.0.0.1:1"
+    words = (dump, "--problems", problems, "--out", "run")
+    if named == "option":
+        done = script(cli, *words, "--engine", nobody)
+    else:
+        done = script(replace(cli, environment={"PISTON_ENDPOINTS": nobody}), *words)
+    assert (done.returncode, f"{nobody} cannot be reached" in done.stderr) == (2, True), done.stderr
+    assert f"Judged on: {nobody}" in done.stdout

@@ -349,12 +349,31 @@ async def test_a_client_over_an_engine_of_ours() -> None:
 
 
 async def test_a_clusters_package_brings_its_own_scripts_and_cpu_time_is_asked_for() -> None:
-    engine = Recorded(bare=(), max_run_cpu_time=3000)
+    engine = Recorded(bare=(), max_run_cpu_time=3000, runtimes=("cms_ioi",))
     await run_submission(EngineClient(engine), PROBLEM, "1", "int x;", "y")
     (job,) = engine.jobs
     assert "compile" not in {file.name for file in job.files} and job.run_cpu_time == 3000
     with pytest.raises(JudgeFailure, match="PISTON_RUN_CPU_TIME"):
         await run_submission(EngineClient(engine), PROBLEM | {"time_limit": 4}, "1", "int x;", "y")
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "runtime", "is_brought"),
+    [
+        (("ioi_eval", "bash"), "ioi_eval", True),
+        (("cms", "cms_ioi"), "cms_ioi", False),
+        (("ioi_eval", "cms_ioi"), "cms_ioi", False),
+        (("python",), "cms_ioi", False),
+    ],
+)
+async def test_job_brings_its_scripts_to_a_server_that_only_starts_them(
+    runtimes: tuple[str, ...], runtime: str, is_brought: bool
+) -> None:
+    engine = Recorded(bare=(), runtimes=runtimes)
+    await run_submission(EngineClient(engine), PROBLEM, "1", "int x;", "y")
+    (job,) = engine.jobs
+    assert job.runtime == runtime
+    assert ({"compile", "run"} <= {file.name for file in job.files}) is is_brought
 
 
 @pytest.mark.usefixtures("no_waiting")
