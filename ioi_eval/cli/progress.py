@@ -63,6 +63,7 @@ class RunProgress:
         self._begin = self._said = time.monotonic()
         self._bar: tqdm[None] | None = None
         self._ticking: asyncio.Task[None] | None = None
+        self._judges_here = True  # jobs run on this machine
         self._servers = ServerNews()
 
     def __enter__(self) -> Self:
@@ -123,6 +124,7 @@ class RunProgress:
             case RowsUnderstood():
                 self._tell(f"Rows: {event.rows}")
             case ServersFound():
+                self._judges_here = False
                 for line in news(event):
                     self._tell(line)
             case JudgedAgain():
@@ -131,7 +133,7 @@ class RunProgress:
             case LimitMeasured():
                 self._tell(measured(event.limit))
             case Overloaded():
-                self._tell(crowded(event))
+                self._tell(crowded(event, "This machine is" if self._judges_here else "The servers are"))
             case ReferencesStarted():
                 problems = counted(event.problems, "problem")
                 self._tell(f"Judging up to {event.most} own solutions of {problems}")
@@ -183,9 +185,9 @@ class RunProgress:
                 self._bar.refresh()
 
 
-def crowded(event: Overloaded) -> str:
+def crowded(event: Overloaded, machine: str = "This machine is") -> str:
     return (
-        f"This machine is overloaded (programs ran {event.computed:.0f} s and waited {event.waited:.0f} s). "
+        f"{machine} overloaded (programs ran {event.computed:.0f} s and waited {event.waited:.0f} s). "
         "Verdicts are unaffected; the run is slower."
     )
 

@@ -251,3 +251,4 @@ def package(
         console.show(str(publish(folder, url, compiler=compiler, headers=standards)))
     else:
         console.show(str(install(folder, compiler=compiler, headers=standards)))
+        console.tell("Servers read this folder when they start: restart those that run already.")

@@ -47,7 +47,7 @@ class EngineChoice(Value):
     ] = EMBEDDED
     slots: Annotated[
         Slots,  # None: this process's cores here; on servers, all they have
-        Said(name="workers", unset="one per core here"),
+        Said(name="workers", unset="one per core here; on servers, as many jobs as they take"),
     ] = None
     per_endpoint: Annotated[
         Count | None,

@@ -6,6 +6,7 @@ Each is a `Discovery`. A look that fails raises InputError or EngineUnavailable.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import re
 import socket
 from collections.abc import Iterable
@@ -59,9 +60,19 @@ def endpoint_url(text: str) -> str:
     if port == 0:  # which means any free one where a server listens
         raise _not_an_address(text)
     _refuse_secrets(parts)
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    host = _in_brackets(parts.hostname or "", text)
     path = parts.path.rstrip("/").removesuffix(_API).rstrip("/")
     return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{path}"
+
+
+def _in_brackets(host: str, text: str) -> str:
+    """Return a host as addresses have it: one of IPv6 in brackets and in its shortest form."""
+    if ":" not in host:
+        return host
+    try:
+        return f"[{ipaddress.IPv6Address(host)}]"
+    except ValueError:
+        raise _not_an_address(text) from None
 
 
 def endpoint_urls(text: str) -> frozenset[str]:
@@ -87,7 +98,9 @@ def _refuse_secrets(parts: SplitResult) -> None:
 def _not_an_address(text: str) -> InputError:
     """Hide the words before an @, which may be a password."""
     *hidden, shown = text.strip().rsplit("@", maxsplit=1)
-    return InputError(f"{'***@' * bool(hidden) + shown!r} is not the address of a server", remedy=_URLS)
+    is_ipv6 = shown.count(":") > 1 + ("://" in shown)
+    remedy = f"{_URLS}. An address of IPv6 goes into brackets: http://[::1]:{PORT}" if is_ipv6 else _URLS
+    return InputError(f"{'***@' * bool(hidden) + shown!r} is not the address of a server", remedy=remedy)
 
 
 # --- discoveries -------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from http import HTTPStatus
 from time import monotonic
 from typing import Annotated, Any
 
@@ -33,6 +34,7 @@ from ioi_eval.engines.jobs.piston_api import (
 from ioi_eval.engines.piston.reports import (
     ASKED_BY,
     MOVED,
+    NEEDS_TLS,
     NO_PISTON,
     RUNS_NOTHING,
     RUNTIMES,
@@ -230,8 +232,11 @@ async def glance(wire: Wire, url: str, time: float) -> EndpointReport:
     """Report that a server is there, its runtimes, and a worker's identity; nothing more."""
     try:
         answer = await wire.ask("GET", url, _LIST, time)
+        if answer.status == HTTPStatus.BAD_REQUEST and url.startswith("http:") and b"HTTPS" in answer.body:
+            return EndpointReport(url=url, reachable=False, reason=f"{url} {NEEDS_TLS}")
         if 300 <= answer.status < 400 and answer.moved:
-            return EndpointReport(url=url, reachable=False, reason=f"{url} {MOVED} {answer.moved!a}")
+            place = answer.moved.removesuffix(_LIST)
+            return EndpointReport(url=url, reachable=False, reason=f"{url} {MOVED} {place!a}")
         runtimes = decode_runtimes(answer.status, answer.body)
     except ForeignReply as error:
         return EndpointReport(url=url, reachable=False, reason=f"{url} {NO_PISTON} ({error})")

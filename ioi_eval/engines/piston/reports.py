@@ -13,7 +13,7 @@ import msgspec
 from ioi_eval.engines.cluster import differing, offers_of
 from ioi_eval.engines.contract import BASH, OWN, Change, Condition, Profile, least
 from ioi_eval.engines.jobs.piston_api import limit_in
-from ioi_eval.engines.piston.sending import WORKER, Identity
+from ioi_eval.engines.piston.sending import NO_HTTP, NO_TLS, UNKNOWN_HOST, WORKER, Identity
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.values import Value
 
@@ -28,7 +28,8 @@ TURNED = "became another server"
 _ANOTHER = "is another server than before"  # as ServerReplaced says it
 """Reasons why a server is left alone, of which nobody knows what it lacks, if anything."""
 
-_HUNG_UP = "ServerDisconnectedError"  # as servers of https do, without a word
+NEEDS_TLS = "serves https alone"
+_HUNG_UP = ("ServerDisconnectedError", "ClientOSError", NO_HTTP)  # as servers of https answer to http
 _FOREIGN = "does not answer to"  # as server/options.py says it, with what to do
 
 
@@ -171,7 +172,13 @@ def _unreachable(reason: str) -> Condition:
     remedy = "Check that the server runs and that this machine reaches it"
     if _FOREIGN in reason or "HTTP 504" in reason:  # which says what to do
         remedy = ""
-    elif reason.startswith("http://") and _HUNG_UP in reason:
+    elif NEEDS_TLS in reason:
+        remedy = "Write https://"
+    elif NO_TLS in reason:
+        remedy = "Write http://, or have something before it that serves https"
+    elif UNKNOWN_HOST in reason:
+        remedy = "Check how it is spelled, and that this machine's name server knows it"
+    elif reason.startswith("http://") and any(words in reason for words in _HUNG_UP):
         remedy += "; if it serves https alone, write https://"
     elif "HTTP 401" in reason or "HTTP 403" in reason:
         remedy = _TOKEN

@@ -220,6 +220,9 @@ _NONE: Mapping[str, str] = {}
 _LONGEST_IDENTITY, _LONGEST_PLACE = 100, 300  # characters of a header
 _OUT_OF_DATE = "Give the server one that is valid now, or set this machine's clock"
 _OTHER_NAME = "Address the server by a name that is in it"
+UNKNOWN_HOST, NO_TLS, NO_HTTP = "no address is known for", "it serves no https", "does not speak HTTP"
+"""Reasons why a server cannot be asked."""
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # OpenSSL's reasons for an answer in plain text
 _REMEDIES = {9: _OUT_OF_DATE, 10: _OUT_OF_DATE, 62: _OTHER_NAME, 64: _OTHER_NAME}  # by OpenSSL's numbers
 
 
@@ -390,8 +393,11 @@ class Wire:
             code = getattr(error.certificate_error, "verify_code", 0)
             remedy = _REMEDIES.get(code, "Name the file of its authority in SSL_CERT_FILE")
             raise NoAnswer(f"{_server(address)} cannot be reached: {reason}. {remedy}") from error
+        except aiohttp.ClientConnectorDNSError as error:
+            raise NoAnswer(f"{_server(address)} cannot be reached: {UNKNOWN_HOST} {error.host!r}") from error
         except aiohttp.ClientConnectorSSLError as error:
-            reason = f"{error.os_error}. Write http:// if it serves no https"
+            why = getattr(error.os_error, "reason", None) or str(error.os_error)
+            reason = f"{NO_TLS} ({why})" if why in _NOT_TLS else f"{why}. Write http:// if it serves no https"
             raise NoAnswer(f"{_server(address)} cannot be reached: {reason}") from error
         except aiohttp.ClientConnectorError as error:
             raise NoAnswer(f"{_server(address)} cannot be reached: {error.os_error or error}") from error
@@ -402,7 +408,7 @@ class Wire:
         except TimeoutError as error:
             raise LateAnswer(f"{_server(address)} {LATE} in {time:.3g} s") from error
         except aiohttp.ClientResponseError:
-            raise ForeignReply(f"{_server(address)} does not speak HTTP") from None
+            raise ForeignReply(f"{_server(address)} {NO_HTTP}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             reason = self._tokens.out_of(f"{type(error).__name__}: {error}")
             raise BrokenReply(

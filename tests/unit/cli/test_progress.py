@@ -18,6 +18,7 @@ from ioi_eval.runs.events import (
     RunReported,
     RunStarted,
     RunSummary,
+    ServersFound,
     SubmissionFailed,
     SubmissionJudged,
 )
@@ -111,3 +112,12 @@ def test_a_report_counts_rows_and_pages(several: bool, monkeypatch: pytest.Monke
         counts(RunReported(folder="runs/a", submissions=3000, written=True))
     said = ["runs/a: 3,000 submissions read, reports written"] if several else []
     assert terminal.lines() == [*said, ""]
+
+
+def test_overload_is_said_of_the_servers_where_jobs_run(capsys: pytest.CaptureFixture[str]) -> None:
+    found = ServersFound(servers=1, used=1, slots=1, unreachable=(), left_out={}, differences=())
+    with RunProgress(quiet=False) as progress:
+        progress(found)
+        progress(BUSY)
+    told = capsys.readouterr().err
+    assert "The servers are overloaded" in told and "This machine" not in told

@@ -32,6 +32,9 @@ pytestmark = pytest.mark.alike
         ("http://node7", "http://node7"),
         ("https://judge.example.org/piston/api/v2", "https://judge.example.org/piston"),
         ("http://[::1]:2000", "http://[::1]:2000"),
+        ("[0:0:0:0:0:0:0:1]:2000", "http://[::1]:2000"),
+        ("http://[2001:DB8::0:7]/piston", "http://[2001:db8::7]/piston"),
+        ("http://[fe80::1%eth0]:2000", "http://[fe80::1%eth0]:2000"),
         ("10.0.0.7", "http://10.0.0.7:2000"),
         ("gpu_node-3:2000", "http://gpu_node-3:2000"),
     ],
@@ -59,6 +62,12 @@ def test_an_address_has_one_form(written: str, meant: str) -> None:
 )
 def test_what_is_no_address_is_said(written: str) -> None:
     with pytest.raises(InputError, match="is not the address of a server"):
+        endpoint_url(written)
+
+
+@pytest.mark.parametrize("written", ["::1", "2001:db8::1", "http://2001:db8::1", "http://fe80::1:2000"])
+def test_ipv6_address_without_brackets_is_shown_how_to_write_it(written: str) -> None:
+    with pytest.raises(InputError, match="brackets"):
         endpoint_url(written)
 
 

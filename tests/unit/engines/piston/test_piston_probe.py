@@ -418,6 +418,44 @@ async def test_where_a_server_sends_its_callers_is_told_and_not_asked() -> None:
         assert line.remedy.startswith("Name that server") and there.asked == 0
 
 
+@pytest.mark.parametrize(
+    ("answer", "remedy"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 52\r\n\r\n"
+         b"The plain HTTP request was sent to HTTPS port, sorry", "Write https://"),
+        (b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n", "Write https://"),
+        (b"\x15\x03\x01\x00\x02\x02\x46", "https://"),
+        (b"", "https://"),
+    ],
+    ids=["nginx", "go", "alert", "silence"],
+)  # fmt: skip
+async def test_plain_http_to_a_port_of_https_names_the_remedy(answer: bytes, remedy: str) -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1") as server:
+        [line] = (await probed("http://127.0.0.1:{1}".format(*server.sockets[0].getsockname()))).findings
+    assert line.ok is False and remedy in line.remedy
+
+
+async def test_https_to_a_port_of_plain_http_names_the_remedy() -> None:
+    async with Loopback() as server:
+        [line] = (await probed(server.url.replace("http:", "https:"))).findings
+    assert "it serves no https" in line.detail and line.remedy.startswith("Write http://")
+
+
+async def test_name_that_does_not_resolve_is_called_that() -> None:
+    [line] = (await probed("http://no-such-host.invalid:2000")).findings
+    assert "no address is known for 'no-such-host.invalid'" in line.detail and "spelled" in line.remedy
+
+
+async def test_redirect_names_an_address_that_can_be_given() -> None:
+    async with Loopback() as there, Loopback(moved=f"{there.url}/api/v2/runtimes") as server:
+        assert (await probed(server.url)).reason == f"{server.url} sends its callers to '{there.url}'"
+
+
 async def cut_off(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
     assert request.transport is not None
     request.transport.abort()
