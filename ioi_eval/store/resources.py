@@ -6,9 +6,11 @@ And what other installed packages add to it, by entry points, and the memory of 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ioi_eval.model.errors import InputError, IoiEvalError
@@ -16,7 +18,12 @@ from ioi_eval.model.values import Blob, NamedBlob
 from ioi_eval.store.compiling import BINARIES, SOURCES, digest_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
-_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_UNIFIED, _MEMORY = "version 2", "version 1"
+# Of each version of control groups, the places of its root and the file of a limit.
+_GROUPS = {
+    _UNIFIED: (("sys/fs/cgroup", "sys/fs/cgroup/unified"), "memory.max"),
+    _MEMORY: (("sys/fs/cgroup/memory",), "memory.limit_in_bytes"),
+}
 
 
 @cache
@@ -89,8 +96,34 @@ def installed(group: str) -> dict[str, Any]:
     return found
 
 
-def machine_memory() -> int:
-    """Bytes that this machine has, or that a container gives us of them."""
-    texts = (Path(group).read_text() for group in _GROUPS if Path(group).is_file())
-    limits = (int(text) for text in texts if text.strip().isdecimal())
-    return min([os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), *limits])
+def machine_memory(root: Path = Path("/")) -> int:
+    """Return the bytes of memory that this machine has, or that our control groups give us of them.
+
+    `root`: the folder of `proc` and `sys`.
+    """
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min([whole, *_limits_of_groups(root)])
+
+
+def _limits_of_groups(root: Path) -> Iterator[int]:
+    """Yield the limits of this process's own groups and of all groups above them, of both versions."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        lines = []
+    places = dict.fromkeys(_GROUPS, "/")  # a container may not see its group under the path it is told
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            places[_UNIFIED] = path
+        elif "memory" in controllers.split(","):
+            places[_MEMORY] = path
+    for kind, path in places.items():
+        tops, name = _GROUPS[kind]
+        group = PurePosixPath(path.lstrip("/"))
+        for top in tops:
+            for each in (group, *group.parents):
+                with suppress(OSError):
+                    text = (root / top / each / name).read_text()
+                    if text.strip().isdecimal():
+                        yield int(text)

@@ -18,7 +18,7 @@ from missing import lacks
 from support.servers import EndpointReport, findings
 
 from ioi_eval import Store, discovery
-from ioi_eval.cli import loaded
+from ioi_eval.cli import console, loaded
 from ioi_eval.engines.piston.discovery import PORT
 from ioi_eval.server.log import Metrics
 
@@ -271,6 +271,49 @@ def test_a_client_reaches_the_workers_and_keeps_its_run() -> None:
     discovery(container["args"][-1])
 
 
+_SIZES = {"Gi": 1 << 30, "Mi": 1 << 20}
+
+
+def _bytes(text: str) -> int:
+    return int(text[:-2]) * _SIZES[text[-2:]]
+
+
+@pytest.mark.parametrize("file", ["base/worker.yaml", "client/job.yaml"])
+def test_pod_asks_for_the_disk_of_its_volumes(file: str) -> None:
+    every = yaml.safe_load_all((KUBERNETES / file).read_text())
+    [pod] = [each["spec"]["template"]["spec"] for each in every if each["kind"] in ("Deployment", "Job")]
+    volumes = (each["emptyDir"] for each in pod["volumes"] if "emptyDir" in each)
+    on_disk = sum(_bytes(each["sizeLimit"]) for each in volumes if each.get("medium") != "Memory")
+    [resources] = [each["resources"] for each in pod["containers"]]
+    for part in ("requests", "limits"):
+        assert _bytes(resources[part]["ephemeral-storage"]) >= on_disk
+
+
+def test_client_is_not_tried_again_after_an_exit_code_that_stays() -> None:
+    [job] = [each for each in yaml.safe_load_all((KUBERNETES / "client" / "job.yaml").read_text())
+             if each["kind"] == "Job"]  # fmt: skip
+    [failed] = [
+        rule["onExitCodes"]
+        for rule in job["spec"]["podFailurePolicy"]["rules"]
+        if rule["action"] == "FailJob"
+    ]
+    assert (failed["operator"], failed["values"]) == ("In", [console.BAD_INPUT, console.SUSPICIOUS])
+    pod = job["spec"]["template"]["spec"]
+    assert failed["containerName"] in {each["name"] for each in pod["containers"]}
+    assert pod["restartPolicy"] == "Never"  # the policy is refused with another one
+
+
+def test_probes_ask_by_https_where_workers_have_a_certificate() -> None:
+    pod = rendered("tls")["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    probes = ("startupProbe", "readinessProbe", "livenessProbe")
+    assert {container[name]["httpGet"]["scheme"] for name in probes} == {"HTTPS"}
+    options = {word.partition("=")[0]: word.partition("=")[2] for word in container["args"]}
+    [mount] = [each["mountPath"] for each in container["volumeMounts"] if each["name"] == "tls"]
+    assert (options["--tls-cert"], options["--tls-key"]) == (f"{mount}/tls.crt", f"{mount}/tls.key")
+    assert {"--tls-cert", "--tls-key"} <= {option for each in loaded("worker").params for option in each.opts}
+
+
 def test_the_operator_gets_the_same_alerts_about_the_job_that_it_scrapes() -> None:
     rules = yaml.safe_load((KUBERNETES / "many" / "prometheusrule.yaml").read_text())
     alerts = yaml.safe_load((PISTON / "monitoring" / "alerts.yaml").read_text())
@@ -301,7 +344,7 @@ def rendered(overlay: str, folder: Path = KUBERNETES) -> dict[str, Any]:
 
 @pytest.mark.sample("1.34|base-1.25")
 @pytest.mark.parametrize("of", ["1.25", "1.30", "1.34"])
-@pytest.mark.parametrize("overlay", ["base", "many", "client"])
+@pytest.mark.parametrize("overlay", ["base", "many", "tls", "client"])
 def test_kubernetes_knows_every_field_of_what_is_sent(overlay: str, of: str) -> None:
     own = [each for each in rendered(overlay).values() if not each["apiVersion"].startswith(_OPERATOR)]
     assert len(own) > 1

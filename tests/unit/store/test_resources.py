@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from ioi_eval.errors import IoiEvalError
 from ioi_eval.store import resources
+from ioi_eval.store.resources import machine_memory
 
 
 def package(root: Path) -> Path:
@@ -37,3 +39,37 @@ def test_the_examples_of_another_installed_project_are_not_ours(tmp_path: Path) 
     (tmp_path / "examples").mkdir()
     with pytest.raises(IoiEvalError, match="examples is missing"):
         resources._folder("examples", package(tmp_path))
+
+
+GIB = 1 << 30
+SLURM = "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n"
+MEMORY = "9:name=systemd:/x\n4:cpu,memory:/slurm/uid_0/job_7/step_0\n0::/\n"
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "expected"),
+    [
+        (SLURM, {"system.slice/slurmstepd.scope/job_7/memory.max": "2147483648\n"}, 2 * GIB),
+        (SLURM, {"system.slice/slurmstepd.scope/job_7/step_0/memory.max": f"{GIB}\n",
+                 "system.slice/slurmstepd.scope/job_7/memory.max": "max\n", "memory.max": f"{3 * GIB}"}, GIB),
+        (SLURM, {"unified/system.slice/slurmstepd.scope/job_7/memory.max": f"{GIB}"}, GIB),
+        (MEMORY, {"memory/slurm/uid_0/job_7/memory.limit_in_bytes": f"{GIB}",
+                  "memory/memory.limit_in_bytes": "9223372036854771712"}, GIB),
+        ("4:memory:/docker/abc\n", {"memory/memory.limit_in_bytes": f"{GIB}"}, GIB),
+        ("0::/\n", {"memory.max": f"{GIB}"}, GIB),
+        ("", {"memory.max": f"{GIB}"}, GIB),
+        ("0::/job_8\n", {"job_7/memory.max": f"{GIB}"}, None),
+        ("0::/\n", {"memory.max": "max"}, None),
+    ],
+)  # fmt: skip
+def test_memory_is_that_of_the_processs_own_group(
+    tmp_path: Path, groups: str, files: dict[str, str], expected: int | None
+) -> None:
+    for name, text in {
+        "proc/self/cgroup": groups,
+        **{f"sys/fs/cgroup/{n}": t for n, t in files.items()},
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert machine_memory(tmp_path) == min(whole, expected or whole)
