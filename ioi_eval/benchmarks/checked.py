@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -18,21 +16,12 @@ from ioi_eval.benchmarks.benchmark import (
     Keep,
     Unusable,
     header_folders,
-    statement_of,
-    written,
 )
-from ioi_eval.benchmarks.hub import file_of_hub
-from ioi_eval.benchmarks.row_files import read_columns
-from ioi_eval.benchmarks.tables import Row, Table, Tables, TableSource, one_file
-from ioi_eval.model.errors import InputError
+from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Solution, Test
 from ioi_eval.problems import Package
-from ioi_eval.problems.archive import extracted
-from ioi_eval.problems.dmoj import Dmoj
-from ioi_eval.problems.lightcp import LightCp
-from ioi_eval.problems.package import TESTLIB_REMEDY, is_plain, with_testlib
+from ioi_eval.problems.package import TESTLIB_REMEDY, with_testlib
 from ioi_eval.rules.json_tests import NO_CASES, CasesError
-from ioi_eval.store import Store
 
 _MB = 1 << 20
 _STANDARD = "gnu++17"
@@ -171,125 +160,3 @@ class AetherCode(Checked):
 
     def candidate(self, row: Row) -> Candidate:
         return replace(super().candidate(row), year=row.whole("year", 0) or None)
-
-
-# --- LiveCodeBench Pro: contests since October 2024, a zip of tests and a checker for each problem ---
-
-
-TESTS = "QAQAQAQAQ/LiveCodeBench-Pro-Testcase"
-NO_TESTS = "the dataset has no tests of it"
-
-
-class LiveCodeBenchPro(Benchmark):
-    name: ClassVar = "livecodebench_pro"
-    about: ClassVar = "problems of contests since October 2024, with checkers and interactors"
-    ids: ClassVar = r"[0-9]{4}[A-Z][0-9]?"
-    dataset: ClassVar = "QAQAQAQAQ/LiveCodeBench-Pro"
-    split: ClassVar = "quater_2024_10_12+quater_2025_1_3+quater_2025_4_6+quater_2025_7_9"
-    columns: ClassVar = ("problem_id", "problem_title", "difficulty", "platform", "problem_statement")
-    named = ColumnNames(id="problem_id", difficulty="difficulty", tags=("platform",))
-    uses_testlib: ClassVar = True
-    version: ClassVar[int] = 2
-
-    def candidates(self, main: Table) -> Iterator[Candidate]:
-        """A problem may be of several quarters."""
-        return (self.candidate(main[rows[0]]) for rows in main.groups(self.named.id).values())
-
-    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
-        return f"{tables.main.fingerprint} {tables.stamp(TESTS, f'{candidate.id}.zip')}"
-
-    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
-        row = tables.main[candidate.rows[0]]
-        archive = _archive(f"{candidate.id}.zip", options)
-        with TemporaryDirectory(prefix="ioi-eval-") as place:  # nothing of the problem stays there
-            folder = extracted(archive, Store(Path(place))).folder
-            package = LightCp(*header_folders(options)).read_package(folder, str(archive))
-            problem = of_package(package, keep)
-        return replace(
-            problem,
-            id=candidate.id,
-            name=row.text("problem_title", candidate.id),
-            difficulty=candidate.difficulty,
-            tags=candidate.tags,
-            statement=statement_of(row.text("problem_statement", "")),
-        )
-
-
-def _archive(name: str, options: BenchmarkOptions) -> Path:
-    if not options.data_dir:
-        found = file_of_hub(TESTS, name)
-        if found is None:
-            raise Unusable(NO_TESTS)
-        return found
-    try:
-        return one_file(Path(options.data_dir), TableSource(dataset=TESTS, path=name))[0]
-    except InputError as error:
-        raise Unusable(NO_TESTS) from error
-
-
-# --- OJBench: problems of NOI and ICPC, each a package of DMOJ's judge in a copy of the authors' dataset ---
-
-LEFT_OUT = "its own judge leaves it out"
-_SKIPPED = frozenset({"nwerc2023_H", "swerc2023_L", "loj-3897"})
-_TIME, _MEMORY = 10.0, 1 << 30  # seconds and bytes, of its judge: the same for all problems
-_ROWS, _FOLDER = "prompts/full.jsonl", "folder"
-_NOI = "NOI"
-_WHAT_TO_WRITE = "### Format: "  # of the prompt: what differs by language begins here
-
-
-class OJBench(Benchmark):
-    name: ClassVar = "ojbench"
-    about: ClassVar = "232 problems of NOI and ICPC, with checkers and interactors"
-    ids: ClassVar = r"loj-[0-9]+|[ns]werc20[0-9]{2}_[A-Z]"
-    dataset: ClassVar = "He-Ren/OJBench_testdata"
-    version: ClassVar[int] = 2
-    split: ClassVar = "train"
-    columns: ClassVar = ("id", "prompt", "dataset", "language", "difficulty", _FOLDER)
-    named = ColumnNames(difficulty="difficulty", tags=("dataset",))
-
-    def rows(self, data_dir: str, cache: Path) -> Path:
-        """Write a row for each problem, with the place of its package; the file has one for each language."""
-        found = sorted(Path(data_dir).rglob(_ROWS)) if data_dir else []
-        if not found:
-            remedy = f"Clone the dataset {self.dataset} with Git LFS and name its folder with data_dir=FOLDER"
-            raise InputError(f"there is no {_ROWS}", where=data_dir or self.name, remedy=remedy)
-        root = found[0].absolute().parents[1]
-        problems: dict[str, dict[str, Any]] = {}
-        for row in read_columns(found[0], self.columns):
-            name, part = str(row.get("id")), str(row.get("dataset"))
-            name = f"loj-{name}" if name.isdecimal() else name  # numbers are those of LibreOJ
-            if not (is_plain(name) and is_plain(part)):
-                what = f"{part!r} and {name!r} are no names of folders"
-                raise InputError(what, where=str(found[0]), remedy="Fetch it again")
-            problems.setdefault(name, {**row, "id": name, _FOLDER: str(root / part / name)})
-        return written(problems.values(), self.name, cache)
-
-    def candidate(self, row: Row) -> Candidate:
-        found = super().candidate(row)
-        alias = found.id.removeprefix("loj-") if found.tags == (_NOI,) else ""
-        return replace(found, alias=alias, unusable=LEFT_OUT if found.id in _SKIPPED else "")
-
-    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
-        folder = Path(tables.main[candidate.rows[0]].text(_FOLDER))
-        files = ((path, path.stat()) for path in sorted(folder.rglob("*")))
-        return " ".join(
-            (tables.main.fingerprint, *(f"{path} {of.st_size} {of.st_mtime_ns}" for path, of in files))
-        )
-
-    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
-        """All cases must be right, whatever points the package gives them, as its judge has it."""
-        row = tables.main[candidate.rows[0]]
-        folder = row.text(_FOLDER)
-        problem = of_package(Dmoj().read_package(Path(folder), folder), keep)
-        limits = problem.limits
-        wall = _TIME * (limits.wall_time or 0) / (limits.cpu_time or 1)  # DMOJ's multiple of the time
-        return replace(
-            problem,
-            id=candidate.id,
-            subtasks=(),
-            limits=replace(limits, cpu_time=_TIME, wall_time=wall, memory=_MEMORY),
-            difficulty=candidate.difficulty,
-            tags=candidate.tags,
-            cpp_standard="c++17",
-            statement=statement_of(row.text("prompt").partition(_WHAT_TO_WRITE)[0]),
-        )

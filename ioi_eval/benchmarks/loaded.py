@@ -28,7 +28,7 @@ from ioi_eval.benchmarks.benchmark import (
     read_day,
     written,
 )
-from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus, LiveCodeBenchPro, OJBench
+from ioi_eval.benchmarks.checked import AetherCode, CodeContestsPlus
 from ioi_eval.benchmarks.codeforces import CodeContests, Codeforces
 from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark
 from ioi_eval.benchmarks.evalplus import EvalPlus, HumanEvalPlus, MbppPlus
@@ -41,16 +41,15 @@ from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskT
 from ioi_eval.problems import Problems
 from ioi_eval.problems.collection import NOT_SELECTED, LeftOut
 from ioi_eval.store import Store
-from ioi_eval.store.resources import installed
+from ioi_eval.store.registries import Registry, find_registered, registered
 from ioi_eval.store.rows import as_label
 from ioi_eval.store.tasks import People
 
 _T = TypeVar("_T")
 
 Test = Callable[[Candidate], bool]
-# A new benchmark is one file with a `Benchmark`, and one entry: in the table here, or in the entry point
-# group of any installed package. docs/extending.md shows one.
-GROUP = "ioi_eval.benchmarks"
+# A new benchmark is one file with a `Benchmark`, and an entry in the registry of benchmarks, as
+# docs/extending.md shows.
 BENCHMARKS: tuple[Benchmark, ...] = (
     Ioi(),
     Codeforces(),
@@ -61,19 +60,17 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     MbppPlus(),
     EvalPlus(),
     Taco(),
-    LiveCodeBenchPro(),
     CodeContestsPlus(),
     AetherCode(),
     Usaco(),
     LiveOIBench(),
-    OJBench(),
     *map(ListedBenchmark, ENTRIES),
 )
 
 
 def benchmarks() -> tuple[Benchmark, ...]:
-    """Return the benchmarks of the package and of other installed packages, each an instance."""
-    return (*BENCHMARKS, *(each() for each in installed(GROUP).values()))
+    """Return the benchmarks of the core, of its plugins and of other packages, each an instance."""
+    return (*BENCHMARKS, *(each() for each in registered(Registry.BENCHMARKS).values()))
 
 
 def find_benchmark(name: str) -> Benchmark:
@@ -82,6 +79,7 @@ def find_benchmark(name: str) -> Benchmark:
     for benchmark in benchmarks():
         if benchmark.name == plain:
             return benchmark
+    find_registered(Registry.BENCHMARKS, plain)  # InputError if it belongs to a plugin that was removed
     names = tuple(benchmark.name for benchmark in benchmarks())
     raise InputError(f"unknown benchmark {name!r}", remedy=nearest(plain, names))
 

@@ -1,7 +1,7 @@
 """The one place that decides on engine, interpreter, number of workers, and the builder of checkers.
 
-A new engine is a function from an `EngineSetup` to an `Engine` or a `Transport`, and one entry: in the table
-here, or in the entry point group `ioi_eval.engines` of any installed package. docs/extending.md shows one.
+A new engine is a function from an `EngineSetup` to an `Engine` or a `Transport`, and an entry in the registry
+of engines. docs/extending.md shows one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
@@ -23,12 +22,12 @@ from ioi_eval.model.options import Count, Interpreter, JobShape, Said, Slots
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.store import Store
+from ioi_eval.store.registries import Registry, find_registered, registered_names
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston import PistonEngine
     from ioi_eval.engines.ray import RayEngine
 
-GROUP = "ioi_eval.engines"
 EMBEDDED, RAY, E2B = "embedded", "ray", "e2b"
 
 
@@ -180,9 +179,8 @@ Factory = Callable[[EngineSetup], Engine | Transport]
 def find_engine(text: str) -> Factory:
     """Return what makes the engine that is meant. Raises InputError where none can be."""
     name = text.partition(":")[0]
-    installed = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if name in installed:
-        factory: Factory = installed[name].load()
+    factory: Factory | None = find_registered(Registry.ENGINES, name)
+    if factory is not None:
         return factory
     if text in _BUILT_IN:
         return _BUILT_IN[text]
@@ -195,6 +193,7 @@ def find_engine(text: str) -> Factory:
         return ray_engine
     from ioi_eval.engines.piston.discovery import KUBERNETES, SLURM, discovery
 
+    installed = registered_names(Registry.ENGINES)
     meant = near(name.lower(), (*installed, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
     if meant and text != SLURM and re.fullmatch(r"[\w-]+", text):
         remedy = f"Did you mean {meant[0]!r}? A host of that name is http://{text}:PORT"
@@ -203,7 +202,7 @@ def find_engine(text: str) -> Factory:
         discovery(text)
     except InputError as error:
         built_in = (EMBEDDED, RAY, SLURM, f"{KUBERNETES}SERVICE", "@FILE", f"{E2B}:TEMPLATE")
-        names = ", ".join([*sorted(installed), *built_in])
+        names = ", ".join([*installed, *built_in])
         raise error.but(remedy=f"{error.remedy}; or {names}") from None
     return piston_engine
 

@@ -90,6 +90,7 @@ DIFF, COMPARATOR = _OUTPUT_EVALS = ("diff", "comparator")
 class Cms(DeclaredFormat):
     name = "CMS"
     header = "problem.json"
+    rank = 80
     id_field = "code"
     memory_unit, memory_unit_name = 1, "bytes"
     folders = ("checker", "graders", "solutions", "subtasks", "tests")

@@ -19,19 +19,16 @@ from ioi_eval.model.languages import find
 from ioi_eval.model.values import Problem, Solution
 from ioi_eval.problems.archive import ArchiveLimits, extracted, open_cache
 from ioi_eval.problems.cms import Cms
-from ioi_eval.problems.dmoj import Dmoj
 from ioi_eval.problems.hydro import Hydro
-from ioi_eval.problems.italy import Italy
 from ioi_eval.problems.kattis import Kattis
-from ioi_eval.problems.lightcp import LightCp
+from ioi_eval.problems.missing import MISSING
 from ioi_eval.problems.package import ARCHIVES, Package, PackageFormat
-from ioi_eval.problems.polygon import Polygon
 from ioi_eval.problems.python_programs import unrunnable, without_broken_graders
 from ioi_eval.problems.statements import attachments_of, document_of, statement_of
 from ioi_eval.problems.tps import Tps
 from ioi_eval.store import private_folder
 from ioi_eval.store.files import MAY_READ, closed_folders, readable
-from ioi_eval.store.resources import installed
+from ioi_eval.store.registries import Registry, registered
 
 NOT_SELECTED = "not selected"
 
@@ -135,14 +132,12 @@ def fingerprint(problems: Mapping[str, Problem]) -> dict[str, str]:
 
 # --- formats ----------------------------------------------------------------------------------------
 
-GROUP = "ioi_eval.formats"
-
 
 class Format(Protocol):
     """A reader of packages of one format: a module or an object. `where` is the package's name in messages.
 
-    A new one is a module with these functions, and one entry: in the table below, or in the entry point group
-    of any installed package. docs/extending.md shows one.
+    A new one is a module with these functions, and an entry in the registry of formats. docs/extending.md
+    shows one.
     """
 
     def looks_like_package(self, folder: Path) -> bool: ...
@@ -153,16 +148,20 @@ class Format(Protocol):
     def read_package(self, folder: Path, where: str) -> Package: ...
 
 
-# The first that fits: a package for the preparation system also has what the contest system's has.
-_BUILT_IN: tuple[PackageFormat, ...] = (
-    *(Hydro(), Kattis(), Polygon(), Italy(), LightCp(), Dmoj(), Tps(), Cms()),
-)
-
-
 @once
 def formats() -> tuple[Format, ...]:
-    """Return all formats. Installed ones come first: their packages may look like others in part."""
-    return (*installed(GROUP).values(), *_BUILT_IN)
+    """Return all formats: the first that fits a folder reads it.
+
+    Formats of other packages come first: their packages may look like ours in part. A package for the
+    preparation system (TPS) also has what one for the contest system (CMS) has.
+    """
+    found = registered(Registry.FORMATS)
+    missing = (stand_in for plugin, stand_in in MISSING.items() if plugin not in found)
+    return tuple(sorted((*found.values(), Hydro(), Kattis(), Tps(), Cms(), *missing), key=_rank))
+
+
+def _rank(found: Format) -> int:
+    return found.rank if isinstance(found, PackageFormat) else 0
 
 
 def format_of(folder: Path) -> Format | None:
@@ -323,7 +322,9 @@ def _of_other_formats(found: Format, folder: Path) -> Iterator[str]:
     """Yield what is to be told where a package is one of several formats, which may differ in points."""
     if not isinstance(found, PackageFormat):
         return
-    for other in _BUILT_IN:
+    for other in formats():
+        if not isinstance(other, PackageFormat):
+            continue
         there = other.header != found.header and (folder / other.header).exists()
         if there and other.looks_like_package(folder):
             also = f"{other.header} of {other.name}, which is there as well"

@@ -13,6 +13,7 @@ _TESTS = "testdata"
 class Hydro(PackageFormat):
     name = "Hydro"
     header = "problem.yaml"
+    rank = 10
 
     def looks_like_package(self, folder: Path) -> bool:
         """Return True for a problem.yaml beside testdata/; the ICPC's format has data/ there."""

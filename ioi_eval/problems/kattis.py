@@ -106,6 +106,7 @@ class Validators(NamedTuple):
 class Kattis(DeclaredFormat):
     name = "Kattis"
     header = "problem.yaml"
+    rank = 20
     folders = ("data", "graders", "include", "output_validator", "output_validators", "submissions")
 
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:

@@ -90,6 +90,7 @@ class PackageFormat(ABC):
 
     name: ClassVar[str]
     header: ClassVar[str]  # the file that every package has
+    rank: ClassVar[int]  # position among all formats: of those that fit a folder, the lowest one reads it
 
     def looks_like_package(self, folder: Path) -> bool:
         return (folder / self.header).is_file()

@@ -63,6 +63,7 @@ _NO_CHECKER = frozenset({TaskType.COMMUNICATION})
 class Tps(DeclaredFormat):
     name = "TPS"
     header = "problem.json"
+    rank = 70
     id_field = "name"
     memory_unit_name = "MB"
     folders = ("checker", "grader", "solution", "tests")

@@ -27,6 +27,7 @@ from ioi_eval.problems import Package, Problems, check_problems
 from ioi_eval.problems import load_problems as load_packages
 from ioi_eval.reports.document import counted
 from ioi_eval.store import Store
+from ioi_eval.store.registries import MissingPlugin
 
 _FILES = frozenset({".parquet", ".jsonl", ".json", ".csv"})
 
@@ -180,6 +181,8 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
         return None
     try:
         return find_benchmark(source)
+    except MissingPlugin:
+        raise
     except InputError as error:
         names = tuple(benchmark.name for benchmark in benchmarks())
         raise InputError(

@@ -1,6 +1,6 @@
 """The package's own data: inside it when it is installed, beside it in a checkout.
 
-And what other installed packages add to it, by entry points, and the memory of the machine.
+And the memory of the machine.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from ioi_eval.model.errors import InputError, IoiEvalError
+from ioi_eval.model.errors import IoiEvalError
 from ioi_eval.model.values import Blob, NamedBlob
 from ioi_eval.store.compiling import BINARIES, SOURCES, digest_of
 
@@ -78,22 +76,6 @@ def _folder(name: str, package: Path) -> Path:
     if beside.is_dir() and (package.parent / "pyproject.toml").is_file():
         return beside
     raise IoiEvalError(f"the installation is not whole: {installed} is missing. Install the package again")
-
-
-def installed(group: str) -> dict[str, Any]:
-    """Load a group of entry points of all installed packages, by name. InputError if one is broken."""
-    found = {}
-    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
-        try:
-            found[entry.name] = entry.load()
-        except (ImportError, AttributeError) as error:
-            owner = entry.dist.name if entry.dist else "an installed package"
-            raise InputError(
-                f"{entry.name!r} ({group}) cannot be loaded ({error})",
-                where=owner,
-                remedy="Mend that package or uninstall it",
-            ) from error
-    return found
 
 
 def machine_memory(root: Path = Path("/")) -> int:

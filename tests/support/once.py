@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines import conditions, registry
+from ioi_eval.engines import conditions
 from ioi_eval.engines.embedded import engine, proctor
 from ioi_eval.engines.embedded.toolchains import find_python, toolchains
 from ioi_eval.engines.environment import CALLER
 from ioi_eval.model.job import Toolchain
-from ioi_eval.store import resources
+from ioi_eval.store import registries, resources
 
 Built = Callable[[Path, Callable[[Path], object]], Path]
 
@@ -31,8 +31,7 @@ def ask_once(put: Callable[[object, str, object], None] = setattr, *, told: byte
         _asked.know(told)
     for module in (engine, conditions):
         put(module, "toolchains", toolchains_once)
-    for module in (registry, resources):
-        put(module, "entry_points", entry_points_once)
+    put(registries, "entry_points", entry_points_once)
     for name in ("proctor_sources", "sources_digest"):
         put(proctor, name, _once_of_the_checkout(getattr(proctor, name)))
 

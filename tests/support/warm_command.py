@@ -236,9 +236,10 @@ def _become(
 def _ask_once(told: bytes) -> None:
     """Do before the first call what is done once; this file is a script, beside which the other lies."""
     once, resources = import_module("once"), import_module("ioi_eval.store.resources")
+    registries = import_module("ioi_eval.store.registries")
     once.ask_once(told=told)
-    for group in ("benchmarks", "engines", "formats"):
-        once.entry_points_once(group=f"ioi_eval.{group}")
+    for registry in registries.Registry:
+        once.entry_points_once(group=registry.value)
     resources.code_digest(resources.PACKAGE)
     proctor, graders = import_module("ioi_eval.engines.embedded.proctor"), resources.graders()
     proctor.sources_digest(graders)

@@ -81,8 +81,23 @@ def layer_offences(module: str, tree: ast.AST) -> Iterator[str]:
 
 
 def allowed(module: str, target: str) -> bool:
+    if within(target, ["plugins"]) and not within(module, ["plugins"]):
+        return False
     same_folder = module.split(".")[0] == target.split(".")[0]
     return same_folder or level(target) < level(module)
+
+
+def plugin_offences(module: str, tree: ast.AST) -> Iterator[str]:
+    """A plugin may import another plugin's package, not the modules inside it."""
+    if not within(module, ["plugins"]):
+        return
+    own = ".".join(module.split(".")[:2])
+    for line, name in imported(tree):
+        target = (inner(name) or "").split(".")
+        other = ".".join(target[:2])
+        modules = [*(PACKAGE / other.replace(".", "/")).glob("*")]
+        if target[0] == "plugins" and other != own and target[2:3] and target[2] in {m.stem for m in modules}:
+            yield f"line {line}: {module} may not import {name}, from inside another plugin"
 
 
 def engine_offences(module: str, tree: ast.AST) -> Iterator[str]:
@@ -194,6 +209,7 @@ def dotted(node: ast.AST) -> str:
 
 RULES = [
     layer_offences,
+    plugin_offences,
     engine_offences,
     kind_offences,
     package_offences,
@@ -223,6 +239,9 @@ def test_module_keeps_the_rules(path: Path) -> None:
         ("rules.scoring", "from ioi_eval.models import Test"),
         ("reports", "from ioi_eval.benchmarks import open_dump"),
         ("judge", "from . import classic"),
+        ("cli.score", "from ioi_eval.plugins.dmoj.packages import Dmoj"),
+        ("__main__", "def later():\n    import ioi_eval.plugins.dmoj"),
+        ("plugins.italy.packages", "from ioi_eval.plugins.dmoj.packages import Dmoj"),
         ("judge.judge", "from ioi_eval.engines.jobs.engine import JobEngine"),
         ("judge.classic", "from ioi_eval.engines import Engine"),
         ("runs.work", "if isinstance(engine, Cluster):\n    pass"),
@@ -257,6 +276,7 @@ def test_rules_see_offences(module: str, source: str) -> None:
         ("model.languages", "COMMAND = ['rustc', '--edition=2021']"),
         ("engines.registry", "if isinstance(engine, EmbeddedEngine):\n    pass"),
         (SURFACE, "from ioi_eval.judge import Scorer"),
+        ("plugins.italy.packages", "from ioi_eval.plugins.italy import other\nimport ioi_eval.plugins.dmoj"),
     ],
 )
 def test_rules_let_through_what_is_right(module: str, source: str) -> None:

@@ -13,7 +13,7 @@ from support.runs import submission_result
 
 from ioi_eval.model.fields import Faults
 from ioi_eval.models import CheckerKind, ScoreType, Submission, TaskType, TestResult, Verdict
-from ioi_eval.problems.dmoj import Dmoj
+from ioi_eval.plugins.dmoj.packages import Dmoj
 from ioi_eval.store.resources import graders
 
 pytestmark = pytest.mark.once

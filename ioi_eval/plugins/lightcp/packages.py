@@ -41,6 +41,7 @@ class LightCp(DeclaredFormat):
 
     name = "LightCPVerifier"
     header = "config.yaml"
+    rank = 50
 
     def __init__(self, *headers: Path) -> None:
         self._headers = headers
@@ -190,3 +191,6 @@ def _tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
         if not missing:
             yield test_of(name, paths[0], paths[1])
     note_unused(folder, _TESTS, used, faults)
+
+
+FORMAT = LightCp()

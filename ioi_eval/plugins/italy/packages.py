@@ -77,6 +77,7 @@ _KEYS = (
 class Italy(DeclaredFormat):
     name = "italy_yaml"
     header = "task.yaml"
+    rank = 40
     id_field = "name"
     folders = ("check", "cor", "gen", "input", "output", "sol")
 
@@ -347,3 +348,6 @@ def _solutions(folder: Path, task: TaskType, options: TaskOptions) -> Iterator[S
         if is_source and path.stem not in _COMPILED_WITH:
             is_right = path.stem in _SOLUTIONS and not options.output_tests
             yield solution(path, name=path.name, expected="correct" if is_right else "")
+
+
+FORMAT = Italy()

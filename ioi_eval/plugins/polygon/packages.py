@@ -81,6 +81,7 @@ _WHOLE, _NO_GROUP = "all", "no-group"
 class Polygon(PackageFormat):
     name = "Polygon"
     header = _HEADER
+    rank = 30
 
     def package_id(self, folder: Path, where: str) -> str | None:
         root = _parsed(folder, Faults(""))
@@ -521,3 +522,6 @@ def _words(test: Element) -> tuple[str, ...]:
         return tuple(shlex.split(test.get("cmd", "")))
     except ValueError:  # an open quotation mark: no generator is called so
         return (test.get("cmd", ""),)
+
+
+FORMAT = Polygon()

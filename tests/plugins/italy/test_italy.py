@@ -12,7 +12,7 @@ from package_files import only_error, read, sound
 
 from ioi_eval.model.fields import Faults
 from ioi_eval.models import CheckerKind, ScoreType, TaskType
-from ioi_eval.problems.italy import Italy
+from ioi_eval.plugins.italy.packages import Italy
 
 pytestmark = pytest.mark.once
 

@@ -77,6 +77,7 @@ _REFUSED = MappingProxyType(
 class Dmoj(DeclaredFormat):
     name = "DMOJ"
     header = "init.yml"
+    rank = 60
     memory_unit, memory_unit_name = 1 << 10, "KiB"
 
     def problem(self, folder: Path, where: str, header: Fields, faults: Faults) -> Problem:
@@ -868,3 +869,6 @@ def _rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[Word
     if rule == "required" and (scope or "AC" in codes):
         return
     yield WordOfTests(subtask=scope, word=" ".join((rule, *words)), tests=tests)
+
+
+FORMAT = Dmoj()

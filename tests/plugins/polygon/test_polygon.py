@@ -9,8 +9,8 @@ import pytest
 from package_files import only_error, read, sound, zipped
 
 from ioi_eval.models import CheckerKind, Submission, TaskType, TestResult, Verdict
+from ioi_eval.plugins.polygon.packages import Polygon
 from ioi_eval.problems.collection import load_problems
-from ioi_eval.problems.polygon import Polygon
 from ioi_eval.rules import scoring
 
 pytestmark = pytest.mark.once

@@ -1,0 +1,1 @@
+"""Packages of DMOJ's judge, and OJBench, whose problems are such packages."""

@@ -1,0 +1,1 @@
+"""Packages in CMS's italy_yaml format."""

@@ -1,0 +1,1 @@
+"""Packages of LightCPVerifier, and LiveCodeBench Pro, whose problems are such packages."""

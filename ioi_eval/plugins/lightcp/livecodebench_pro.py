@@ -1,0 +1,79 @@
+"""LiveCodeBench Pro: contests since October 2024, a zip of tests and a checker for each problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from ioi_eval.benchmarks.benchmark import (
+    Benchmark,
+    BenchmarkOptions,
+    Candidate,
+    ColumnNames,
+    Keep,
+    Unusable,
+    header_folders,
+    statement_of,
+)
+from ioi_eval.benchmarks.checked import of_package
+from ioi_eval.benchmarks.hub import file_of_hub
+from ioi_eval.benchmarks.tables import Table, Tables, TableSource, one_file
+from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Problem
+from ioi_eval.plugins.lightcp.packages import LightCp
+from ioi_eval.problems.archive import extracted
+from ioi_eval.store import Store
+
+TESTS = "QAQAQAQAQ/LiveCodeBench-Pro-Testcase"
+NO_TESTS = "the dataset has no tests of it"
+
+
+class LiveCodeBenchPro(Benchmark):
+    name: ClassVar = "livecodebench_pro"
+    about: ClassVar = "problems of contests since October 2024, with checkers and interactors"
+    ids: ClassVar = r"[0-9]{4}[A-Z][0-9]?"
+    dataset: ClassVar = "QAQAQAQAQ/LiveCodeBench-Pro"
+    split: ClassVar = "quater_2024_10_12+quater_2025_1_3+quater_2025_4_6+quater_2025_7_9"
+    columns: ClassVar = ("problem_id", "problem_title", "difficulty", "platform", "problem_statement")
+    named = ColumnNames(id="problem_id", difficulty="difficulty", tags=("platform",))
+    uses_testlib: ClassVar = True
+    version: ClassVar[int] = 2
+
+    def candidates(self, main: Table) -> Iterator[Candidate]:
+        """A problem may be of several quarters."""
+        return (self.candidate(main[rows[0]]) for rows in main.groups(self.named.id).values())
+
+    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
+        return f"{tables.main.fingerprint} {tables.stamp(TESTS, f'{candidate.id}.zip')}"
+
+    def problem(self, candidate: Candidate, tables: Tables, keep: Keep, options: BenchmarkOptions) -> Problem:
+        row = tables.main[candidate.rows[0]]
+        archive = _archive(f"{candidate.id}.zip", options)
+        with TemporaryDirectory(prefix="ioi-eval-") as place:  # nothing of the problem stays there
+            folder = extracted(archive, Store(Path(place))).folder
+            package = LightCp(*header_folders(options)).read_package(folder, str(archive))
+            problem = of_package(package, keep)
+        return replace(
+            problem,
+            id=candidate.id,
+            name=row.text("problem_title", candidate.id),
+            difficulty=candidate.difficulty,
+            tags=candidate.tags,
+            statement=statement_of(row.text("problem_statement", "")),
+        )
+
+
+def _archive(name: str, options: BenchmarkOptions) -> Path:
+    if not options.data_dir:
+        found = file_of_hub(TESTS, name)
+        if found is None:
+            raise Unusable(NO_TESTS)
+        return found
+    try:
+        return one_file(Path(options.data_dir), TableSource(dataset=TESTS, path=name))[0]
+    except InputError as error:
+        raise Unusable(NO_TESTS) from error

@@ -1,0 +1,42 @@
+"""Formats of plugins that were removed: their packages are recognised, and refused by the plugin's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from ioi_eval.model.fields import Faults
+from ioi_eval.problems.package import PackageFormat, named_by_place
+from ioi_eval.store.registries import needs_plugin
+
+
+class MissingFormat(PackageFormat):
+    """The packages that have a header and one of some other paths, if there are any."""
+
+    rank = 65  # as the formats it stands for: after Kattis, before TPS and CMS
+
+    def __init__(self, plugin: str, name: str, header: str, *paths: str) -> None:
+        self._plugin, self._paths = plugin, paths
+        vars(self).update(name=name, header=header)
+
+    def looks_like_package(self, folder: Path) -> bool:
+        has_path = not self._paths or any((folder / path).exists() for path in self._paths)
+        return has_path and super().looks_like_package(folder)
+
+    def package_id(self, folder: Path, where: str) -> str:
+        return named_by_place(folder, where)
+
+    def read(self, folder: Path, where: str, faults: Faults) -> None:
+        error = needs_plugin(f"{self.name} packages need", self._plugin)
+        faults.add(error.problem, self.header, remedy=error.remedy)
+
+
+MISSING: Mapping[str, MissingFormat] = MappingProxyType(
+    {
+        "polygon": MissingFormat("polygon", "Polygon", "problem.xml"),
+        "italy": MissingFormat("italy", "italy_yaml", "task.yaml", "gen/GEN", "input"),
+        "lightcp": MissingFormat("lightcp", "LightCPVerifier", "config.yaml", "testdata"),
+        "dmoj": MissingFormat("dmoj", "DMOJ", "init.yml"),
+    }
+)

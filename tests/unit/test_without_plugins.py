@@ -1,0 +1,96 @@
+"""The core without `ioi_eval/plugins`: its commands run, and what is asked of a plugin names that plugin."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from building import built_once
+
+pytestmark = pytest.mark.once
+
+ROOT = Path(__file__).parents[2]
+
+
+def copy_core(folder: Path) -> Path:
+    folder.mkdir()
+    leave_out = shutil.ignore_patterns("plugins", "__pycache__", "_data")
+    shutil.copytree(ROOT / "ioi_eval", folder / "ioi_eval", ignore=leave_out)
+    for name in ("graders", "examples", "piston", "pyproject.toml"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def core(shared: Path) -> Path:
+    """A checkout without plugins. The plugins' entry points stay: they are of the installed distribution."""
+    return built_once(shared / "core", copy_core)
+
+
+class Command:
+    """`ioi-eval` of a checkout without plugins."""
+
+    def __init__(self, core: Path, cache: Path) -> None:
+        self._core, self._cache = core, cache
+
+    def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(self._core), "IOI_EVAL_CACHE": str(self._cache)}
+        argv = [sys.executable, "-P", "-m", "ioi_eval", *map(str, arguments)]
+        done = subprocess.run(argv, cwd=self._core, env=environment, capture_output=True, text=True)
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+
+@pytest.fixture
+def command(core: Path, shared_cache: Path) -> Command:
+    return Command(core, shared_cache)
+
+
+def test_core_scores_examples_and_writes_their_report_without_plugins(
+    command: Command, tmp_path: Path
+) -> None:
+    examples, out = ROOT / "examples", tmp_path / "run"
+    dump, problems = examples / "generations.jsonl", examples / "problems"
+    done = command("score", dump, "--problems", problems, "--out", out, "--limit", "6", "--quiet", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["scored"] == 6, done.stderr
+    assert (out / "report.html").read_text().endswith("</html>\n")
+    again = command("report", out)
+    assert again.returncode == 0, again.stderr
+
+
+def test_core_validates_and_checks_the_machine_without_plugins(command: Command, tmp_path: Path) -> None:
+    done = command("validate", ROOT / "examples" / "problems" / "lanterns")
+    assert done.returncode == 0, done.stderr + done.stdout
+    checked = command("doctor")
+    assert "came with" in checked.stdout or "proctor" in checked.stdout, checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("package", "words"),
+    [
+        ("attic", "DMOJ packages need the plugin dmoj"),
+        ("halves", "Polygon packages need the plugin polygon"),
+        ("gradini", "italy_yaml packages need the plugin italy"),
+        ("powers", "LightCPVerifier packages need the plugin lightcp"),
+    ],
+)
+def test_package_of_a_removed_plugin_is_refused_by_its_name(
+    command: Command, package: str, words: str
+) -> None:
+    done = command("problems", ROOT / "tests" / "packages" / package)
+    assert done.returncode == 2 and words in done.stderr, done.stderr
+    assert f"plugins/{words.rpartition(' ')[2]}" in done.stderr
+
+
+@pytest.mark.parametrize(("benchmark", "plugin"), [("ojbench", "dmoj"), ("livecodebench-pro", "lightcp")])
+def test_benchmark_of_a_removed_plugin_is_refused_by_its_name(
+    command: Command, benchmark: str, plugin: str
+) -> None:
+    done = command("problems", benchmark)
+    name = benchmark.replace("-", "_")
+    assert done.returncode == 2 and f"{name} needs the plugin {plugin}" in done.stderr, done.stderr
