@@ -38,7 +38,7 @@ from ioi_eval.engines.piston.reports import (
     remedies,
 )
 from ioi_eval.engines.piston.uses import IN_SHORT, ServerRole, ServerUse, packages_of, uses
-from ioi_eval.engines.registry import EngineChoice, ray_engine
+from ioi_eval.engines.registry import EngineChoice, open_nodes
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.values import Value
 from ioi_eval.runs.needs import needs_sync
@@ -296,8 +296,7 @@ class _Nodes(Value):
 
 async def _looked_at(choice: EngineChoice) -> _Nodes:
     """Raises EngineUnavailable where no node can be used."""
-    choice.check()
-    async with ray_engine(choice) as engine:
+    async with open_nodes(choice, open_store()) as engine:
         nodes = await engine.conditions()
         return _Nodes(
             ok=any(map(_all_there, nodes.values())),

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, cast
 
 import msgspec
 
-from ioi_eval.engines.contract import Engine, Transport
+from ioi_eval.engines.contract import Condition, Engine, Transport
 from ioi_eval.engines.environment import CALLER, ENDPOINTS, PER_ENDPOINT, PYTHON, TOKEN, Launch, read_number
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import near
@@ -26,7 +26,6 @@ from ioi_eval.store.registries import Registry, find_registered, registered_name
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston import PistonEngine
-    from ioi_eval.engines.ray import RayEngine
 
 EMBEDDED, RAY, E2B = "embedded", "ray", "e2b"
 
@@ -173,6 +172,27 @@ def _fields(choice: EngineChoice) -> dict[str, Any]:
     return {name: getattr(choice, name) for name in EngineChoice.__struct_fields__}
 
 
+class NodesEngine(Protocol):
+    """An engine on the nodes of a cluster, such as Ray's, which says what each of them can do."""
+
+    slots: int
+    left_out: Mapping[str, str]  # nodes that are not used, and why
+    differences: Sequence[Condition]  # between nodes
+
+    async def conditions(self) -> Mapping[str, Sequence[Condition]]: ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *error: object) -> None: ...
+
+
+def open_nodes(choice: EngineChoice, store: Store) -> NodesEngine:
+    """Make the engine of a choice that is `on_ray`."""
+    choice.check()
+    return cast(NodesEngine, find_engine(choice.text)(EngineSetup(store=store, **_fields(choice))))
+
+
+# May have a method `check(text)`, which raises InputError for a text that the engine cannot be made of.
 Factory = Callable[[EngineSetup], Engine | Transport]
 
 
@@ -181,20 +201,15 @@ def find_engine(text: str) -> Factory:
     name = text.partition(":")[0]
     factory: Factory | None = find_registered(Registry.ENGINES, name)
     if factory is not None:
+        if check := getattr(factory, "check", None):
+            check(text)
         return factory
     if text in _BUILT_IN:
         return _BUILT_IN[text]
-    if name == E2B:
-        return _e2b
-    if name == RAY:
-        from ioi_eval.engines.ray.cluster import check_address
-
-        check_address(text)
-        return ray_engine
     from ioi_eval.engines.piston.discovery import KUBERNETES, SLURM, discovery
 
-    installed = registered_names(Registry.ENGINES)
-    meant = near(name.lower(), (*installed, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
+    others = [name for name in registered_names(Registry.ENGINES) if name not in (RAY, E2B)]
+    meant = near(name.lower(), (*others, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
     if meant and text != SLURM and re.fullmatch(r"[\w-]+", text):
         remedy = f"Did you mean {meant[0]!r}? A host of that name is http://{text}:PORT"
         raise InputError(f"there is no engine {text!r}", remedy=remedy)
@@ -202,7 +217,7 @@ def find_engine(text: str) -> Factory:
         discovery(text)
     except InputError as error:
         built_in = (EMBEDDED, RAY, SLURM, f"{KUBERNETES}SERVICE", "@FILE", f"{E2B}:TEMPLATE")
-        names = ", ".join([*installed, *built_in])
+        names = ", ".join([*others, *built_in])
         raise error.but(remedy=f"{error.remedy}; or {names}") from None
     return piston_engine
 
@@ -232,31 +247,6 @@ def piston_engine(setup: EngineChoice) -> PistonEngine:
         token=setup.token,
         same_compiler=setup.same_compiler,
         job=setup.job,
-    )
-
-
-def _e2b(setup: EngineChoice) -> PistonEngine:
-    from ioi_eval.engines.rented import E2b, rented
-
-    return rented(
-        setup.text,
-        E2b(),
-        per_endpoint=setup.per_endpoint,
-        total=setup.slots,
-        same_compiler=setup.same_compiler,
-    )
-
-
-def ray_engine(setup: EngineChoice) -> RayEngine:
-    """Make the engine of a cluster of Ray."""
-    from ioi_eval.engines.ray import RayEngine
-
-    return RayEngine(
-        "" if setup.text == RAY else setup.text,
-        slots=setup.slots,
-        cpus_per_slot=setup.cpus_per_slot,
-        same_compiler=setup.same_compiler,
-        allow_unconfined=setup.allow_unconfined,
     )
 
 

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from support.command_line import CommandLine
 
-sys.path.extend(str(Path(__file__).parents[1] / one) for one in ("unit", "unit/problems", "unit/benchmarks"))
+sys.path.extend(
+    str(Path(__file__).parents[1] / "unit" / name)
+    for name in ("", "problems", "benchmarks", "engines", "engines/piston", "server", "contest")
+)
 
 from package_files import Write  # only now can they be found
 from testlib_files import write_header

@@ -31,7 +31,7 @@ _LOADED = (
     "anyio._backends._asyncio",  # of httpx, as httpcore, when it first connects
     "encodings.utf_8_sig",
     "ioi_eval.engines.piston",
-    "ioi_eval.engines.ray.engine",
+    "ioi_eval.plugins.ray.engine",
     "ioi_eval.generate.chat",
     "ioi_eval.runs.score",
     "httpcore",

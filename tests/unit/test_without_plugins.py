@@ -94,3 +94,12 @@ def test_benchmark_of_a_removed_plugin_is_refused_by_its_name(
     done = command("problems", benchmark)
     name = benchmark.replace("-", "_")
     assert done.returncode == 2 and f"{name} needs the plugin {plugin}" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(("engine", "plugin"), [("ray", "ray"), ("e2b:judge", "rented")])
+def test_engine_of_a_removed_plugin_is_refused_by_its_name(
+    command: Command, engine: str, plugin: str
+) -> None:
+    done = command("doctor", "--engine", engine)
+    name = engine.partition(":")[0]
+    assert done.returncode == 2 and f"{name} needs the plugin {plugin}" in done.stderr, done.stderr

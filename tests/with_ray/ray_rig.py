@@ -23,8 +23,8 @@ from ray._private.services import wait_for_node  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems  # noqa: E402
-from ioi_eval.engines.ray.engine import NodePatience  # noqa: E402
 from ioi_eval.models import Problem, Submission, SubmissionResult  # noqa: E402
+from ioi_eval.plugins.ray.engine import NodePatience  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATIENT = NodePatience(look=0.3, opening=240.0, others=120.0, drought=240.0)

@@ -18,8 +18,8 @@ import pytest
 from ray_rig import EXAMPLES, PATIENT, PATIENTLY, ROOM, Expected, Rig, command, new_rig, told, until
 
 from ioi_eval import Scorer, Store
-from ioi_eval.engines.ray import RayEngine
 from ioi_eval.models import Problem, Submission
+from ioi_eval.plugins.ray import RayEngine
 
 pytest_plugins = ["ray_rig"]
 

@@ -18,10 +18,10 @@ ray = pytest.importorskip("ray", reason="Ray is not installed")
 from ray_rig import PATIENT, Expected, Rig, judged, until  # noqa: E402
 
 from ioi_eval import Scorer, Store  # noqa: E402
-from ioi_eval.engines.ray import RayEngine, cluster  # noqa: E402
-from ioi_eval.engines.ray.engine import NodePatience, order_call  # noqa: E402
 from ioi_eval.integrations.verl import compute_score  # noqa: E402
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, Submission, Test  # noqa: E402
+from ioi_eval.plugins.ray import RayEngine, cluster  # noqa: E402
+from ioi_eval.plugins.ray.engine import NodePatience, order_call  # noqa: E402
 
 pytest_plugins = ["ray_rig"]
 
@@ -124,7 +124,7 @@ async def test_contents_go_to_a_node_once(
         return real_call(actor, kind, order)
 
     monkeypatch.setattr(cluster, "put", count_put)
-    monkeypatch.setattr("ioi_eval.engines.ray.engine.order_call", count_call)
+    monkeypatch.setattr("ioi_eval.plugins.ray.engine.order_call", count_call)
     big = tmp_path / "big"
     big.write_bytes(b"7\n" * (1 << 20))
     problem = Problem(

@@ -22,7 +22,7 @@ LARGE = {"aiohttp", "datasets", "httpx", "jinja2", "numpy", "pandas", "pyarrow",
 ENTRIES = {"open_r1", "trl", "verl", "eval_protocol", "lm_eval", "inspect_ai", "verifiers"}
 READING = {"benchmarks", "problems"}  # problems, and the names of benchmarks
 JUDGING = {"engines.embedded", "judge", "integrations.runtime", "integrations.rewards"}
-OTHERS = {"cli", "engines.piston", "engines.ray", "generate", "reports", "runs.work", "server"}
+OTHERS = {"cli", "engines.piston", "plugins.ray", "generate", "reports", "runs.work", "server"}
 
 
 def imported_by(name: str) -> str:

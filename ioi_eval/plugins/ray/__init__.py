@@ -1,5 +1,5 @@
 """Jobs on the nodes of a Ray cluster: one actor with the embedded engine on each."""
 
-from ioi_eval.engines.ray.engine import RayEngine
+from ioi_eval.plugins.ray.engine import RayEngine
 
 __all__ = ["RayEngine"]

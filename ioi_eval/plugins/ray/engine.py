@@ -34,9 +34,12 @@ from ioi_eval.engines.contract import (
     Rejected,
     Servers,
 )
-from ioi_eval.engines.ray import cluster
-from ioi_eval.engines.ray.cluster import Call, NodeLost, Seen, order_call
-from ioi_eval.engines.ray.node import (
+from ioi_eval.model.errors import EngineError, EngineUnavailable, IoiEvalError, JudgeFailure
+from ioi_eval.model.retry import CONTENTS, LOST_PROGRAM, NODE, RAY_ADDRESS, SERVER
+from ioi_eval.model.values import Blob, Value
+from ioi_eval.plugins.ray import cluster
+from ioi_eval.plugins.ray.cluster import Call, NodeLost, Seen, order_call
+from ioi_eval.plugins.ray.node import (
     SMALL,
     VERSION,
     About,
@@ -47,9 +50,6 @@ from ioi_eval.engines.ray.node import (
     NodeError,
     pack,
 )
-from ioi_eval.model.errors import EngineError, EngineUnavailable, IoiEvalError, JudgeFailure
-from ioi_eval.model.retry import CONTENTS, LOST_PROGRAM, NODE, RAY_ADDRESS, SERVER
-from ioi_eval.model.values import Blob, Value
 from ioi_eval.store.memory import Bounded, Shared
 
 # --- the nodes that take part: found, started, joined by an actor each, sent orders, and let go ----------

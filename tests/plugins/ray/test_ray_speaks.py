@@ -14,12 +14,12 @@ from support.clocks import Ahead
 from support.waits import until
 
 from ioi_eval.engines.contract import Answers, Change, JobsWait, Profile, ServerChanged, ServerEvent
-from ioi_eval.engines.ray import cluster
-from ioi_eval.engines.ray.cluster import Seen
-from ioi_eval.engines.ray.engine import NodeOrder, NodePatience, RayEngine
-from ioi_eval.engines.ray.node import VERSION, About, Lacking, NodeCall
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Blob
+from ioi_eval.plugins.ray import cluster
+from ioi_eval.plugins.ray.cluster import Seen
+from ioi_eval.plugins.ray.engine import NodeOrder, NodePatience, RayEngine
+from ioi_eval.plugins.ray.node import VERSION, About, Lacking, NodeCall
 
 pytestmark = pytest.mark.once
 
@@ -63,7 +63,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
         monkeypatch.setattr(cluster, name, does)
     monkeypatch.setattr(cluster, "connect", lambda address: False)
     monkeypatch.setattr(cluster, "kill", lambda actor: None)
-    monkeypatch.setattr("ioi_eval.engines.ray.engine.Call", fake.call)
+    monkeypatch.setattr("ioi_eval.plugins.ray.engine.Call", fake.call)
     return fake
 
 
@@ -125,7 +125,7 @@ async def test_a_node_is_sent_again_what_it_has_no_more(
         sent.append(order)
         return SimpleNamespace(answer=answer, references=[])
 
-    monkeypatch.setattr("ioi_eval.engines.ray.engine.order_call", order_call)
+    monkeypatch.setattr("ioi_eval.plugins.ray.engine.order_call", order_call)
     call = NodeCall(rest=b"", needed=(source.sha256,))
     order = NodeOrder(kind="judge", call=call, needed={source.sha256: source}, made_for=())
     for _ in range(2):

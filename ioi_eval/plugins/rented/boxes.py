@@ -20,6 +20,7 @@ from ioi_eval.engines.piston import PistonEngine
 from ioi_eval.engines.piston.discovery import Fixed
 from ioi_eval.engines.piston.probe import glance
 from ioi_eval.engines.piston.sending import Wire
+from ioi_eval.engines.registry import EngineSetup
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.retry import RENTED_SERVER
 from ioi_eval.model.secret import Secret
@@ -193,3 +194,14 @@ async def _asked(call: Any) -> Any:
         return await call
     except (SandboxException, AuthenticationException, ServiceBusyException, OSError) as error:
         raise EngineUnavailable(f"E2B: {error}") from error
+
+
+def open_e2b(setup: EngineSetup) -> RentedEngine:
+    """Make the engine of `e2b:TEMPLATE`."""
+    return rented(
+        setup.text,
+        E2b(),
+        per_endpoint=setup.per_endpoint,
+        total=setup.slots,
+        same_compiler=setup.same_compiler,
+    )

@@ -12,9 +12,9 @@ import pytest
 from piston_loopback import PROFILE, QUICK, Loopback, fine, job
 
 from ioi_eval import Store
-from ioi_eval.engines import rented
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.errors import EngineUnavailable, InputError
+from ioi_eval.plugins.rented import boxes as rented
 
 
 class SandboxException(Exception):
@@ -116,7 +116,7 @@ async def test_who_gives_up_while_boxes_start_leaves_none(
     assert [box.killed for box in sdk.made] == [1, 1]
 
 
-PAGE = Path(__file__).parents[4] / "docs" / "rented.md"
+PAGE = Path(__file__).parents[3] / "docs" / "rented.md"
 
 
 async def test_the_page_s_provider() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ioi_eval.engines.cluster import Endpoint, Pool, State
-from ioi_eval.engines.ray.cluster import Seen
-from ioi_eval.engines.ray.node import NodeError, pack, unpack
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
 from ioi_eval.models import Blob, Test
+from ioi_eval.plugins.ray.cluster import Seen
+from ioi_eval.plugins.ray.node import NodeError, pack, unpack
 from ioi_eval.store.contents import Depot
 
 pytestmark = pytest.mark.alike

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ioi_eval.engines.cluster import NoAnswer
-from ioi_eval.engines.ray.node import Node, NodeCall
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.retry import RAY_ADDRESS, RAY_CLIENT
 from ioi_eval.model.values import Value
+from ioi_eval.plugins.ray.node import Node, NodeCall
 
 RESOURCE = "ioi_eval"
 """Nodes that declare it are the only ones used where any does; one of it is one slot."""
