@@ -22,6 +22,13 @@ class Draining(EngineOverloaded):
         super().__init__("this server drains: it ends after the jobs that run, and takes no more")
 
 
+class TooLate(EngineOverloaded):
+    """The work of a request goes on, but its client would hang up first and is asked to come again."""
+
+    def __init__(self) -> None:
+        super().__init__(f"no answer yet: ask again within {AWAY:g} s, this request keeps its place")
+
+
 class RequestQueue:
     """The requests of a worker: those that have a slot, and a bounded number of others.
 

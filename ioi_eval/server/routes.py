@@ -1,4 +1,4 @@
-"""Routes, statuses and messages as Piston has them, SandboxFusion's, and our own: /healthz and /metrics."""
+"""Routes, statuses and messages as Piston has them, our own (/healthz, /metrics), and those of plugins."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from http import HTTPStatus
 from itertools import chain
+from typing import NamedTuple, Protocol
 
 import msgspec
 from aiohttp import ClientPayloadError, web
@@ -27,8 +28,8 @@ from ioi_eval.server.jobs import FailedInside, Jobs, NamedTokens, PackagedEngine
 from ioi_eval.server.log import CONTENT_TYPE, Fullness, Metrics, Tell
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.prepared import SharedBuilds
-from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue
-from ioi_eval.server.sandbox_fusion import PATIENCE, SandboxFusion, TooLate
+from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, TooLate
+from ioi_eval.store.registries import Registry, registered
 
 # --- what a server answers ---------------------------------------------------------------------------
 
@@ -37,7 +38,6 @@ _log = logging.getLogger(__name__)
 HELLO = "Piston v3.1.1 (ioi-eval worker)"  # whose API it is, and who speaks it
 _API = "/api/v2"
 _CONTENTS = f"{_API}/contents/"
-_SANDBOX = frozenset({"/run_code", "/submit"})  # SandboxFusion's
 _OPEN = frozenset({"/", "/healthz"})  # without a token: they say that somebody is there, and how much of them
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 _SOON = {"Retry-After": "1"}
@@ -47,6 +47,30 @@ _STALLED = 60.0  # seconds in which a client takes nothing of a large reply
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+Answer = Callable[[bytes, QueueEntry], Awaitable[bytes]]  # from a request's body to the reply's, both JSON
+
+
+class WorkerParts(NamedTuple):
+    """What routes of a plugin are made of: the worker's engine, its jobs, the builds that requests share."""
+
+    engine: PackagedEngine
+    jobs: Jobs
+    builds: SharedBuilds
+
+
+class PluginRoutes(Protocol):
+    """Routes of a plugin. Its entry in the registry of routes makes them of `WorkerParts`."""
+
+    patience: float  # maximum seconds that a request waits for a place in the queue; after that it gets 504
+
+    @property
+    def posts(self) -> Mapping[str, Answer]:
+        """What answers POST requests, by path."""
+
+    async def close(self) -> None:
+        """End what goes on without a request."""
 
 
 class Routes:
@@ -64,14 +88,19 @@ class Routes:
         builds: SharedBuilds,
         tell: Tell,
     ) -> None:
-        self._sandbox = SandboxFusion(engine, jobs, builds)
+        parts = WorkerParts(engine, jobs, builds)
+        self._of_plugins: list[PluginRoutes] = [make(parts) for make in registered(Registry.ROUTES).values()]
+        self._plugin_paths = frozenset(chain.from_iterable(one.posts for one in self._of_plugins))
+        self._builds = builds
         self._engine, self._options, self._tokens = engine, options, tokens
         self._queue, self._jobs, self._metrics = queue, jobs, metrics
         self._contents, self._fullness = contents, Fullness(tell)
 
     async def close(self) -> None:
         """End what goes on without a request."""
-        await self._sandbox.close()
+        for routes in self._of_plugins:
+            await routes.close()
+        await self._builds.close()
 
     def application(self, identity: str) -> web.Application:
         """Return the application. `identity`: what every reply tells of this worker."""
@@ -96,10 +125,14 @@ class Routes:
                 web.post(f"{_API}/packages", self._install),
                 web.delete(f"{_API}/packages", self._uninstall),
                 web.post(f"{_API}/execute", self._execute),
-                web.post("/run_code", partial(self._programs, self._sandbox.run_code)),
-                web.post("/submit", partial(self._programs, self._sandbox.submit)),
             ]
         )
+        for routes in self._of_plugins:
+            answers = routes.posts.items()
+            posts = (
+                web.post(path, partial(self._of_plugin, answer, routes.patience)) for path, answer in answers
+            )
+            application.add_routes(posts)
         if self._contents.room:
             path = f"{_CONTENTS}{{sha256:{piston.HASH.pattern}}}"
             application.add_routes(
@@ -123,7 +156,7 @@ class Routes:
                     wants = "this worker wants its token: Authorization: Bearer TOKEN"
                     raise piston.RefusedRequest(wrong if given else wants, status=401)
             api = request.path.startswith(_API) and not request.path.startswith(_CONTENTS)
-            takes_json = api or request.path in _SANDBOX
+            takes_json = api or request.path in self._plugin_paths
             if takes_json and request.method not in _WITHOUT_BODY:
                 piston.check_content_type(request.headers.get("Content-Type"))
             return await handler(request)
@@ -133,8 +166,8 @@ class Routes:
             self._metrics.refusals[refused.status] += 1
             return _json(refused.body, status=refused.status)
         except EngineOverloaded as busy:
-            # SandboxFusion's clients come again after 504 alone.
-            late = request.path in _SANDBOX
+            # Clients of SandboxFusion come again after 504 alone.
+            late = request.path in self._plugin_paths
             status = HTTPStatus.GATEWAY_TIMEOUT if late else HTTPStatus.SERVICE_UNAVAILABLE
             self._metrics.refusals[status] += 1
             if not isinstance(busy, Draining | TooLate):
@@ -190,10 +223,8 @@ class Routes:
             minimal = all(request.headers.get(name) == value for name, value in piston.MINIMAL.items())
             return await self._sent(request, piston.pieces_of(result, minimal=minimal))
 
-    async def _programs(
-        self, answer: Callable[[bytes, QueueEntry], Awaitable[bytes]], request: web.Request
-    ) -> web.StreamResponse:
-        async with self._queue.enter_within(PATIENCE, self._token_name(request)) as entry:
+    async def _of_plugin(self, answer: Answer, patience: float, request: web.Request) -> web.StreamResponse:
+        async with self._queue.enter_within(patience, self._token_name(request)) as entry:
             self._fullness.taken()
             reply = await answer(await self._body(request, entry), entry)
             return await self._sent(request, iter((reply,)))

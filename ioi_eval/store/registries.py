@@ -28,6 +28,7 @@ class Registry(StrEnum):
     FORMATS = "ioi_eval.formats"  # a module or an object with the three functions of a package format
     BENCHMARKS = "ioi_eval.benchmarks"  # a class derived from Benchmark
     ENGINES = "ioi_eval.engines"  # a function from an EngineSetup to an Engine or a Transport
+    ROUTES = "ioi_eval.routes"  # a function from a worker's WorkerParts to its PluginRoutes
 
 
 def registered(registry: Registry) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import hashlib
 import shlex
 import signal
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,15 +23,15 @@ import msgspec
 from ioi_eval.engines.contract import artifact_key
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
-from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.model.job import Job, JobFile, JobResult, Stage, StageStatus
 from ioi_eval.model.languages import Language, find
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.extraction import extract
-from ioi_eval.server.jobs import FailedInside, Jobs, PackagedEngine
-from ioi_eval.server.prepared import KeptBuild, SharedBuilds
-from ioi_eval.server.queue import AWAY, QueueEntry
+from ioi_eval.server.jobs import FailedInside
+from ioi_eval.server.prepared import KeptBuild
+from ioi_eval.server.queue import AWAY, QueueEntry, TooLate
+from ioi_eval.server.routes import Answer, WorkerParts
 from ioi_eval.store.memory import Bounded
 from ioi_eval.store.resources import graders
 
@@ -126,13 +126,6 @@ class SubmitReply(msgspec.Struct):
 _ANSWERS = 64 << 20  # bytes of answers whose clients are away, which hold no slot
 
 
-class TooLate(EngineOverloaded):
-    """A request that is not answered yet, whose client would hang up."""
-
-    def __init__(self) -> None:
-        super().__init__(f"no answer yet: ask again within {AWAY:g} s, this request keeps its place")
-
-
 @dataclass(eq=False)
 class _Work:
     task: asyncio.Task[bytes]
@@ -219,13 +212,19 @@ class Unanswered:
 class SandboxFusion:
     """SandboxFusion's API on a worker."""
 
-    def __init__(self, engine: PackagedEngine, jobs: Jobs, builds: SharedBuilds) -> None:
-        self._engine, self._jobs, self._builds, self._unanswered = engine, jobs, builds, Unanswered()
+    patience = PATIENCE
+
+    def __init__(self, worker: WorkerParts) -> None:
+        self._engine, self._jobs, self._builds = worker
+        self._unanswered = Unanswered()
+
+    @property
+    def posts(self) -> Mapping[str, Answer]:
+        return {"/run_code": self.run_code, "/submit": self.submit}
 
     async def close(self) -> None:
         """End what clients that are away may come again for."""
         await self._unanswered.close()
-        await self._builds.close()
 
     async def run_code(self, body: bytes, entry: QueueEntry) -> bytes:
         """Run a program. Raises TooLate just before its client would hang up: it comes again."""

@@ -8,9 +8,9 @@ import itertools
 import pytest
 from support.waits import until
 
-from ioi_eval.server import sandbox_fusion as unanswered
-from ioi_eval.server.queue import RequestQueue
-from ioi_eval.server.sandbox_fusion import TooLate, Unanswered
+from ioi_eval.plugins.sandbox_fusion import programs as unanswered
+from ioi_eval.plugins.sandbox_fusion.programs import Unanswered
+from ioi_eval.server.queue import RequestQueue, TooLate
 
 pytestmark = pytest.mark.once
 

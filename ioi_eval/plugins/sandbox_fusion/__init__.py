@@ -1,0 +1,1 @@
+"""SandboxFusion's API on a worker: /run_code and /submit."""
