@@ -129,8 +129,9 @@ class Pool(Generic[E]):
     A slot is handed over by whoever gives one back, so nobody is woken in vain, however many wait. When a job
     has waited for `patience` seconds and no endpoint that fits it worked, all such jobs get EngineUnavailable
     together, and so does at once each later one, until an endpoint is usable again: one drought is waited for
-    once. Its clock stands still while a fitting endpoint works. It begins anew with the next healthy
-    endpoint: one on trial, which answers and may fail every job, changes nothing.
+    once. It also ends the jobs on endpoints that are out. Its clock stands still while a fitting endpoint
+    works. It begins anew with the next healthy endpoint: one on trial, which answers and may fail every job,
+    changes nothing.
     """
 
     def __init__(self, *, total: int | None, patience: float, tell: OnServer = ignore) -> None:
@@ -145,6 +146,8 @@ class Pool(Generic[E]):
         self._dry: asyncio.TimerHandle | None = None
         self._dry_since = self._dry_for = 0.0  # since when the clock runs, and the seconds before that
         self._refusal = ""  # what everybody is told who asks
+        self.on_drought: Callable[[str], None] = lambda reason: None
+        """Hears why a drought ended, after those who waited: jobs on endpoints that are out end, too."""
         self.known = dict[str, E]()  # all that ever were here, by their addresses
         self.busy = 0
 
@@ -284,8 +287,8 @@ class Pool(Generic[E]):
         return not any(map(wish.fits, self._working))
 
     def _watch_for_drought(self) -> None:
-        """Let the clock run or stand still, as it should now."""
-        is_dry = bool(self._stranded)
+        """Let the clock run or stand still, as it should now: also for jobs on endpoints that are out."""
+        is_dry = bool(self._stranded) or bool(self.busy and not self._working and not self._refusal)
         if is_dry == (self._dry is not None):
             return
         loop = asyncio.get_running_loop()
@@ -307,6 +310,7 @@ class Pool(Generic[E]):
         if not self._working:
             self._refusal = reason  # whoever asks while nothing works need not wait
         self._fail([*self._stranded], EngineUnavailable(reason))
+        self.on_drought(reason)
 
     def _fail(self, waiting: Iterable[asyncio.Future[E]], error: Exception) -> None:
         for answer in waiting:

@@ -536,6 +536,7 @@ class _Servers(Members[HttpEndpoint]):
         self._wire, self._discovery, self._wanted, self._patience = wire, discovery, wanted, patience
         self._sender = Sender(wire, patience)
         self._sendings = dict[_Sending, None]()
+        self.pool.on_drought = self._give_up
         self._prober = _Glances(wire, patience.health) if wanted.profile else Prober(wire)
         self._begun_with: Profile | None = None  # where all compilers are to stay the same
         self.uses: Uses | None = None  # of those that were found at first; None: the caller knows them
@@ -675,6 +676,8 @@ class _Servers(Members[HttpEndpoint]):
             finally:
                 del self._sendings[sending]
         except TimeoutError:
+            if sending.given_up:
+                raise NoAnswer(f"{endpoint.url} {LATE}; {sending.given_up}") from None
             if endpoint.usable:
                 late = f"{endpoint.url} {LATE} to a job that another server did meanwhile"
                 self.failed(endpoint, LateAnswer(late))
@@ -706,6 +709,14 @@ class _Servers(Members[HttpEndpoint]):
             if self._sender.wants(endpoint, ahead):
                 self.spawn(self._sender.make(endpoint, ahead, report.identity))
         return msgspec.structs.replace(result, toolchains=report.toolchains)
+
+    def _give_up(self, reason: str) -> None:
+        """End the jobs on servers that are out, after a drought, if no other server could do them."""
+        for sending in self._sendings:
+            others = any(self.fits(each, sending.job) for each in self.pool.usable)
+            if not sending.endpoint.usable and sending.beside is None and not others:
+                sending.given_up = reason
+                sending.alone.reschedule(now())
 
     def _send_beside(self) -> None:
         """Try late jobs on free slots of other servers. The first good answer is the job's."""
@@ -775,6 +786,7 @@ class _Sending:
     alone: asyncio.Timeout = field(default_factory=partial(asyncio.timeout, None))  # until the other answers
     beside: asyncio.Task[None] | None = None
     answer: Any = None
+    given_up: str = ""  # why nobody waits for an answer any more
 
     def is_late(self, patience: Patience) -> bool:
         """Return True for a job alone on a server that is out, or that exceeds all limits of the job."""

@@ -114,6 +114,26 @@ async def test_nothing_usable_for_too_long() -> None:
 # --- an end when nothing works -----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("jobs", [1, 3])
+async def test_drought_also_ends_the_job_on_a_server_that_hangs(jobs: int) -> None:
+    """The job may take a quarter of an hour; the server is silent from its beginning on."""
+    async with (
+        Loopback(silence) as server,
+        engine_on(server, patience=USUAL, per_endpoint=1) as engine,
+    ):
+        clock, seconds = Ahead(), 0
+        tasks = [asyncio.create_task(engine.execute(job(run_timeout=900_000))) for _ in range(jobs)]
+        await until(lambda: bool(server.executed), every=0.001)
+        server.runtimes_status = 503
+        while not all(task.done() for task in tasks):
+            await clock.turn(1.0)
+            await asyncio.sleep(0.001)
+            seconds += 1
+            assert seconds < USUAL.silence * 2 + USUAL.drought + USUAL.longest_rest
+        assert pool_of(engine).busy == 0
+    assert all("no server has been usable for 300 s" in str(task.exception()) for task in tasks)
+
+
 async def test_servers_that_only_say_that_they_are_there_end_all_jobs() -> None:
     """Their health is good, every job fails: sixteen jobs are given up together when the drought ends."""
     told = list[ServerEvent]()
