@@ -41,7 +41,6 @@ from ioi_eval.engines.jobs.run import (
     without_lines,
 )
 from ioi_eval.engines.locks import SharedExclusiveLock
-from ioi_eval.model.digests import room_of
 from ioi_eval.model.doing import logged_work
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult
@@ -50,11 +49,9 @@ from ioi_eval.model.retry import ALONE, LOST_PROGRAM, NO_LINE
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.limits import milliseconds
 from ioi_eval.store import Store
-from ioi_eval.store.memory import Bounded
 
 _log = logging.getLogger(__name__)
 _OTHERS_FIRST = 600.0  # maximum time for which a test that stalled lets other jobs go first, in seconds
-_FITTINGS = 256  # problems under way at the same time, and more
 
 
 class Paths:
@@ -122,8 +119,6 @@ class JobEngine:
         )
         self.builds = Builds(transport, self._carrier, store, builds)
         self._lock = SharedExclusiveLock()
-        # By problem, options and profile, which they hold, so that no other one gets the number of any.
-        self._fittings = Bounded[Fitting](_FITTINGS)
         self._open = AsyncExitStack()
 
     @property
@@ -199,11 +194,8 @@ class JobEngine:
 
     async def _ran(self, batch: Batch) -> tuple[JobTests, Ended]:
         """Execute a job with as many of the batch's tests as the transport takes."""
-        profile, problem, options = await self.transport.profile(), batch.problem, batch.options
-        key = f"{id(problem)} {id(options)} {id(profile)}"
-        if (fitting := self._fittings.get(key)) is None:
-            fitting = Fitting(problem, options, profile, self.packing.weight)
-            self._fittings.keep(key, fitting, room_of(problem))
+        profile = await self.transport.profile()
+        fitting = Fitting(batch.problem, batch.options, profile, self.packing.weight)
         chosen = fitting.frame.job_tests(await fitting.first(batch), secrets.token_hex(16))
         job = fitting.fits(self._carrier.job(batch, chosen, profile))
         with logged_work(_log, "tests", (planned.test.name for planned in chosen.tests.values())):

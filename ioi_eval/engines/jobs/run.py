@@ -68,7 +68,7 @@ _HANDED = "handed"  # of a test's files the one that is the submission's
 
 
 class Frame:
-    """The part that is the same in all jobs of a problem, whichever submission they run: worked out once."""
+    """The part of a job's plan that the problem and the options decide, whichever submission is run."""
 
     def __init__(self, problem: Problem, options: JudgeOptions, crowded_time: float | None = None) -> None:
         """`crowded_time`: the limit of CPU time on a crowded machine, if there is another one."""
