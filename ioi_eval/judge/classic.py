@@ -14,11 +14,10 @@ import msgspec
 
 from ioi_eval.engines.contract import CLASSIC, OWN, Engine, Executor, Profile, executor_of, least
 from ioi_eval.judge import codeforces
-from ioi_eval.judge.programs import checker_name
+from ioi_eval.judge.programs import Terms, checker_name
 from ioi_eval.model.errors import InputError, JudgeFailure, MachineAtFault, ungrouped
 from ioi_eval.model.job import Ended, Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.languages import Language, find
-from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import (
     Blob,
     CheckerKind,
@@ -31,7 +30,7 @@ from ioi_eval.model.values import (
     TestResult,
     Verdict,
 )
-from ioi_eval.rules.plan import PlannedTest, live, share
+from ioi_eval.rules.plan import PlannedTest, share
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import (
     Ending,
@@ -238,10 +237,9 @@ def takes(problem: Problem, submission: Submission, profile: Profile) -> bool:
     return packages or find(submission.language).command == "g++"
 
 
-async def judge_one_by_one(
-    engine: Engine, problem: Problem, submission: Submission, options: JudgeOptions
-) -> SubmissionResult:
+async def judge_one_by_one(engine: Engine, terms: Terms, submission: Submission) -> SubmissionResult:
     """Judge a submission with code. JudgeFailure where classic jobs cannot."""
+    problem = terms.given
     if submission.files:
         raise JudgeFailure("a classic job holds one source, and this submission has several", remedy=_REMEDY)
     if (
@@ -256,7 +254,7 @@ async def judge_one_by_one(
     executor = executor_of(engine)
     if executor is None:
         raise JudgeFailure(f"engine {profile.name} takes no classic jobs", phase="preparing", remedy=_REMEDY)
-    run = _Run(executor, problem, submission, options, profile)
+    run = _Run(executor, terms, submission, profile)
     await run.to_the_end()
     refused = next((result for result in run.results.values() if result.status is Verdict.CE), None)
     return submission_result(
@@ -271,16 +269,9 @@ async def judge_one_by_one(
 
 
 class _Run:
-    def __init__(
-        self,
-        engine: Executor,
-        problem: Problem,
-        submission: Submission,
-        options: JudgeOptions,
-        profile: Profile,
-    ) -> None:
-        self._engine, self._problem, self._submission = engine, problem, submission
-        self._options, self._profile = options, profile
+    def __init__(self, engine: Executor, terms: Terms, submission: Submission, profile: Profile) -> None:
+        self._engine, self._terms, self._problem = engine, terms, terms.given
+        self._submission, self._profile = submission, profile
         self.contract = self._contract()
         self.results: dict[str, TestResult] = {}
 
@@ -312,8 +303,7 @@ class _Run:
     async def to_the_end(self) -> None:
         """Test by test at first: most submissions that fail do so soon."""
         at_once = 1
-        wanted = {"all_tests": self._options.all_tests, "in_order": self._options.in_order}
-        while todo := live(self._problem, self.results, **wanted):
+        while todo := self._terms.schedule.live(self.results):
             with ungrouped(JudgeFailure):
                 async with asyncio.TaskGroup() as group:
                     tasks = [group.create_task(self._judged(planned)) for planned in todo[:at_once]]

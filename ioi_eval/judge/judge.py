@@ -32,12 +32,19 @@ from ioi_eval.judge.needs import (
     lacks,
     refuse_edited,
     refuse_interpreter,
-    refuse_language,
     refuse_promises,
 )
-from ioi_eval.judge.programs import Artifacts, ProblemPrograms, Terms, checker_name, is_empty, made, runs_code
+from ioi_eval.judge.programs import (
+    Artifacts,
+    PreparedProblem,
+    ProblemPrograms,
+    Terms,
+    checker_name,
+    is_empty,
+    made,
+    runs_code,
+)
 from ioi_eval.judge.sharing import Sharing, program_identity
-from ioi_eval.model.digests import room_of
 from ioi_eval.model.doing import TESTS, log_step, step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
 from ioi_eval.model.languages import Language, find
@@ -58,13 +65,11 @@ from ioi_eval.model.values import (
 from ioi_eval.rules.expectations import right_solution
 from ioi_eval.rules.grading import NOTHING_GRADED, Graded
 from ioi_eval.rules.limits import is_open, settled
-from ioi_eval.rules.plan import PlannedTest, is_by_file, refuse_impossible, share
+from ioi_eval.rules.plan import PlannedTest, is_by_file, share
 from ioi_eval.rules.scoring import submission_result
 from ioi_eval.rules.verdicts import counted, not_submitted, not_tried, rescaled, test_result
-from ioi_eval.store.memory import Bounded
 
 _BUILD = "build"
-_KNOWN = 256  # problems, each in one language
 _log = logging.getLogger(__name__)
 
 
@@ -82,13 +87,9 @@ class Judge:
         sharing: Sharing | None = None,
         *,
         trusts: bool = False,
-        known: Bounded[Terms] | None = None,
     ) -> None:
-        """`known`: of a judge with the same options, what it has worked out of problems."""
         self._engine, self._artifacts, self._sharing = engine, artifacts, sharing
         self._options, self._trusts = options or JudgeOptions(), trusts
-        # By problem, which they hold, so that no other one gets its number.
-        self._known = Bounded[Terms](_KNOWN) if known is None else known
 
     @property
     def slots(self) -> int:
@@ -103,8 +104,7 @@ class Judge:
         """
         sharing, trusts = changes.pop("sharing", self._sharing), changes.pop("trusts", self._trusts)
         options = replace(self._options, **changes)
-        known = self._known if options == self._options else None
-        return Judge(self._engine, self._artifacts, options, sharing, trusts=trusts, known=known)
+        return Judge(self._engine, self._artifacts, options, sharing, trusts=trusts)
 
     async def keep_promises(self, packages: Collection[str], languages: Collection[str]) -> None:
         """Raise InputError where submissions in these languages may count on packages that are missing."""
@@ -117,10 +117,9 @@ class Judge:
 
     async def prepare(self, problem: Problem) -> None:
         """Build what all submissions need. Raises for a problem that cannot be judged."""
-        if not problem.unusable:
-            refuse_impossible(problem)
+        prepared = self._artifacts.prepared(problem)
         if not await self._is_classic(None):
-            await self._artifacts.of_problem(problem)
+            await self._artifacts.of_problem(prepared)
 
     async def lacks(
         self, problem: Problem, language: Language | None, code: str = ""
@@ -139,7 +138,7 @@ class Judge:
         """Return what the submission is worth. JudgeFailure where that cannot be said."""
         if problem.unusable:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
-        refuse_impossible(problem)
+        prepared = self._artifacts.prepared(problem)
         log_step(_log, "queued: problem %s in %s", problem.id, submission.language)
         if not isinstance(submission.code, str | None):  # a frame's NaN, bytes, a path
             what = f"a program is a text, not {type(submission.code).__name__}"
@@ -159,26 +158,21 @@ class Judge:
                 checker=checker_name(problem),
             )
             return _logged(result)
-        key = f"{id(problem)} {submission.language if runs else ''}"
-        if (terms := self._known.get(key)) is None:
-            language = find(submission.language, where=problem.source or problem.id) if runs else None
-            if language is not None:
-                refuse_language(problem, language)
-            terms = Terms(problem, language, self._options)
-            self._known.keep(key, terms, room_of(problem))
-        if terms.language is not None and not self._trusts:
-            refuse_interpreter(terms.language, await self._engine.profile())
+        language = find(submission.language, where=problem.source or problem.id) if runs else None
+        terms = prepared.terms(language, self._options)
+        if language is not None and not self._trusts:
+            refuse_interpreter(language, await self._engine.profile())
         if runs and self._trusts and not submission.files:
-            for error in await self.lacks(problem, terms.language, submission.code or ""):
+            for error in await self.lacks(problem, language, submission.code or ""):
                 raise error
-        if await self._is_classic(terms.language):
+        if await self._is_classic(language):
             with step(TESTS):
-                result = await judge_one_by_one(self._engine, problem, submission, self._options)
+                result = await judge_one_by_one(self._engine, terms, submission)
                 refuse_edited(problem, {test.test_name for test in result.tests})
                 return _logged(result)
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
             try:
-                return _logged(await self._built_and_judged(terms, submission))
+                return _logged(await self._built_and_judged(prepared, terms, submission))
             except ToolchainGone as error:  # begun anew with what is there now: no mixed results
                 TOOLCHAIN.log(_log, error, attempt)
         used_up = TOOLCHAIN.used_up(TOOLCHAIN.max_attempts)
@@ -201,10 +195,12 @@ class Judge:
             return False
         return not profile.toolchains.keys() >= {*language.tools}
 
-    async def _built_and_judged(self, terms: Terms, submission: Submission) -> SubmissionResult:
+    async def _built_and_judged(
+        self, prepared: PreparedProblem, terms: Terms, submission: Submission
+    ) -> SubmissionResult:
         engine, problem = self._engine, terms.given
         if terms.language is None:
-            ours = await self._artifacts.of_problem(problem)
+            ours = await self._artifacts.of_problem(prepared)
             program = terms.program(submission, None, ours)
             # The tests that ask for a program, for a submission that has only files.
             named = (test.name for test in problem.tests if not is_by_file(problem, test.name))
@@ -213,8 +209,8 @@ class Judge:
         with ExitStack() as held:
             turn = None if self._sharing is None else held.enter_context(self._sharing.turn(problem.id))
             programs, built = await asyncio.gather(
-                self._artifacts.of_problem(problem),
-                self._artifacts.submission(problem, submission),
+                self._artifacts.of_problem(prepared),
+                self._artifacts.submission(prepared, submission),
                 return_exceptions=True,
             )
             ours = made(programs)  # a broken checker is told before anything else
@@ -226,11 +222,11 @@ class Judge:
                 return _with_build(result, submission, built)
             program = terms.program(submission, built, ours)
             judges = ours.manager is not None or ours.checker is not None
-            partner = Partner(self._artifacts, problem, ours, self._options) if judges else None
+            partner = Partner(self._artifacts, prepared, ours, self._options) if judges else None
             judging = _Judging(engine, terms, submission, program, ours, partner)
             if turn is None or self._sharing is None:
                 return _with_build(await judging.result(), submission, built)
-            identity = program_identity(terms.problem, program, built)
+            identity = program_identity(terms.digest, program, built)
             result = await self._sharing.once(turn, identity, judging.result)
             return _with_build(replace(result, program_sha256=identity), submission, built)
 
@@ -389,9 +385,9 @@ class Partner:
     """The first solution of the package that must be right, built when a manager or a checker fails."""
 
     def __init__(
-        self, artifacts: Artifacts, problem: Problem, ours: ProblemPrograms, options: JudgeOptions
+        self, artifacts: Artifacts, prepared: PreparedProblem, ours: ProblemPrograms, options: JudgeOptions
     ) -> None:
-        self._artifacts, self._problem, self._ours, self._options = artifacts, problem, ours, options
+        self._artifacts, self._prepared, self._ours, self._options = artifacts, prepared, ours, options
 
     async def tried(self, engine: Engine, batch: Batch, answers: Answers) -> Answers:
         """Return the answers, with 0 points where the submission is to blame for a failure.
@@ -413,10 +409,10 @@ class Partner:
 
     async def _instead_of(self, batch: Batch) -> Batch | None:
         """The batch with that solution in the submission's place; None where there is none that compiles."""
-        problem = self._problem
+        problem = self._prepared.problem
         if (solution := right_solution(problem)) is None:
             return None
-        terms = Terms(problem, find(solution.language), self._options)
+        terms = self._prepared.terms(find(solution.language), self._options)
         own = Submission(
             key=solution.name,
             problem_id=problem.id,
@@ -424,7 +420,7 @@ class Partner:
             language=solution.language,
             files=solution.files,
         )
-        built = await self._artifacts.submission(problem, own)
+        built = await self._artifacts.submission(self._prepared, own)
         if not isinstance(built, Built):
             return None
         honest = terms.program(own, built, self._ours)

@@ -27,7 +27,6 @@ def refuse_language(problem: Problem, language: Language) -> None:
         raise InputError(
             f"problem {problem.id!r} has no tests", where=where, remedy="Add them to the problem"
         )
-    refuse_impossible(problem)
     if problem.task_type is TaskType.FUNCTION:
         if not problem.options.function:
             raise InputError("the problem does not say which function", where=where)
@@ -83,9 +82,8 @@ def lacks(
         yield JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
         return
     try:
-        if language is None:
-            refuse_impossible(problem)
-        else:
+        refuse_impossible(problem)
+        if language is not None:
             refuse_language(problem, language)
             tool, *_ = [here.tool(tool, f"a submission in {language.name}") for tool in language.tools]
             if language.syntax == "python":

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from ioi_eval.engines.contract import Built, Engine, Profile, Program, Recipe, Rejected
-from ioi_eval.judge.needs import has_scripts, is_script, refuse_script, trusted_programs
+from ioi_eval.judge.needs import has_scripts, is_script, refuse_language, refuse_script, trusted_programs
 from ioi_eval.judge.recipes import (
     CHECKER,
     GRADER,
@@ -23,7 +23,7 @@ from ioi_eval.judge.recipes import (
     scripts_recipe,
     trusted_recipe,
 )
-from ioi_eval.model.digests import room_of
+from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.doing import BUILD, step
 from ioi_eval.model.errors import (
     CheckerBroken,
@@ -50,9 +50,9 @@ from ioi_eval.model.values import (
     Value,
 )
 from ioi_eval.rules.limits import manager_limits, plan_limits, processes_of, stretched
-from ioi_eval.rules.plan import Schedule
+from ioi_eval.rules.plan import Schedule, refuse_impossible
 from ioi_eval.rules.verdicts import Company
-from ioi_eval.store.memory import Bounded
+from ioi_eval.store.memory import MOST_PROBLEMS, Bounded, room_of
 from ioi_eval.store.resources import graders, proctor_sources
 
 T = TypeVar("T")
@@ -150,7 +150,52 @@ class _OwnProgram:
             self.ready = Trusted(file=file, argv=(kind,))
 
 
-_PREPARED = 256  # problems in a language, and programs of problems
+class PreparedProblem:
+    """A problem, and what is worked out once for all submissions to it. InputError where none can be judged.
+
+    It holds how the problem's own programs and its submissions are built, and the terms of judging in each
+    language. What nobody asked for is not made.
+    """
+
+    def __init__(self, problem: Problem, limits: BuildLimits) -> None:
+        if not problem.unusable:
+            refuse_impossible(problem)
+        self.problem, self._limits = problem, limits
+        self._made: dict[Hashable, Any] = {}
+
+    def own_program(self, kind: str) -> _OwnProgram:
+        """Return one of the problem's own programs, before it is built."""
+        return self._once(("program", kind), lambda: _OwnProgram(self.problem, kind, self._limits))
+
+    def sources(self, language: Language) -> Sources:
+        """Return the builds of submissions in a language. JobRejected where no compiler can be given them."""
+
+        def make() -> Sources:
+            name = language.helper
+            helpers = [NamedBlob(name=name, content=Blob.of_file(graders() / name))] if name else []
+            return Sources(self.problem, language, self._limits, helpers)
+
+        return self._once(("sources", language.name, language.standard), make)
+
+    def terms(self, language: Language | None, options: JudgeOptions) -> Terms:
+        """Return the terms of judging in a language; None is for submissions of files alone.
+
+        Raises for a language in which no program can be judged on the problem.
+        """
+
+        def make() -> Terms:
+            if language is not None:
+                refuse_language(self.problem, language)
+            return Terms(self.problem, language, options)
+
+        named = language and (language.name, language.standard)
+        return self._once(("terms", named, options), make)
+
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
 
 
 class Artifacts:
@@ -168,10 +213,21 @@ class Artifacts:
         self._proctor: Blob | None = None  # where the builder has one
         self._chosen_for: Profile | None = None
         self._proctor_recipe: Recipe | None = None
-        # By problem, which they hold, so that no other one gets its number.
-        self._own, self._sources = Bounded[_OwnProgram](_PREPARED), Bounded[Sources](_PREPARED)
+        self._prepared = Bounded[PreparedProblem](MOST_PROBLEMS)
 
-    async def of_problem(self, problem: Problem) -> ProblemPrograms:
+    def prepared(self, problem: Problem) -> PreparedProblem:
+        """Return what is worked out once for a problem, if it is the last one of its name.
+
+        Each problem is equal to itself alone: to compare contents would take longer than most of the work.
+        """
+        name = f"{problem.id} {problem.year}"
+        prepared = self._prepared.get(name)
+        if prepared is None or prepared.problem is not problem:
+            prepared = PreparedProblem(problem, self._limits)
+            self._prepared.keep(name, prepared, room_of(problem))
+        return prepared
+
+    async def of_problem(self, problem: PreparedProblem) -> ProblemPrograms:
         """Build everything that does not depend on a submission, side by side. Raises `ProgramBroken`."""
         with step(BUILD):
             proctor, checker, manager, grader = await asyncio.gather(
@@ -197,15 +253,12 @@ class Artifacts:
             raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
         return built.artifact
 
-    async def trusted(self, problem: Problem, kind: str) -> Trusted | None:
+    async def trusted(self, problem: PreparedProblem, kind: str) -> Trusted | None:
         """Return a program of the problem's own, ready to run; None where it needs none of that kind.
 
         The engine is asked each time, for it knows whether what it built is still there.
         """
-        key = f"{id(problem)} {kind}"
-        if (own := self._own.get(key)) is None:
-            own = _OwnProgram(problem, kind, self._limits)
-            self._own.keep(key, own, room_of(problem))
+        own = problem.own_program(kind)
         if own.program is None:
             return None
         if own.is_script:
@@ -214,21 +267,15 @@ class Artifacts:
             return own.ready
         built = await (await self.builder()).build(own.recipe)
         if isinstance(built, Rejected):
-            raise _broken(problem, own.program, kind, built)
+            raise _broken(problem.problem, own.program, kind, built)
         file = msgspec.structs.replace(own.ready.file, content=built.artifact)
         return Trusted(file=file, argv=own.ready.argv)
 
-    async def submission(self, problem: Problem, submission: Submission) -> Built | Rejected:
+    async def submission(self, problem: PreparedProblem, submission: Submission) -> Built | Rejected:
         """Build a submission; sources that no compiler can be given are rejected."""
-        key = f"{id(problem)} {submission.language}"
+        language = find(submission.language, where=problem.problem.source or problem.problem.id)
         try:
-            if (sources := self._sources.get(key)) is None:
-                language = find(submission.language, where=problem.source or problem.id)
-                helper = language.helper
-                helpers = [NamedBlob(name=helper, content=Blob.of_file(graders() / helper))] if helper else []
-                sources = Sources(problem, language, self._limits, helpers)
-                self._sources.keep(key, sources, room_of(problem))
-            recipe = sources.recipe(submission)
+            recipe = problem.sources(language).recipe(submission)
         except JobRejected as refused:
             return Rejected(log=str(refused))
         with step(BUILD):
@@ -298,6 +345,11 @@ class Terms:
     def schedule(self) -> Schedule:
         """The tests. InputError where the problem names one that it does not have."""
         return Schedule(self.problem, all_tests=self.options.all_tests, in_order=self.options.in_order)
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the problem, with the language's limits."""
+        return problem_digest(self.problem)
 
     def program(self, submission: Submission, built: Built | None, ours: ProblemPrograms) -> Program:
         """Return everything that judging the submission takes."""

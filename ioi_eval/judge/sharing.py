@@ -10,21 +10,21 @@ from contextlib import contextmanager
 import msgspec
 
 from ioi_eval.engines.contract import Built, Program
-from ioi_eval.model.digests import digest, problem_digest
-from ioi_eval.model.values import Problem, SubmissionResult
+from ioi_eval.model.digests import digest
+from ioi_eval.model.values import SubmissionResult
 from ioi_eval.store.rows import PROGRAM_RULE
 
 Finding = Callable[[str], SubmissionResult | None]
 
 
-def program_identity(problem: Problem, program: Program, built: Built) -> str:
+def program_identity(problem_sha256: str, program: Program, built: Built) -> str:
     """Equal for programs that must get the same result: the bytes that run, what runs them, tests and limits.
 
     Nothing is normalised, because a program may see all that it is made of.
     """
     files = tuple((file.name, file.content.sha256) for file in program.files)
     runs = msgspec.structs.replace(program, files=())
-    return PROGRAM_RULE + digest((problem_digest(problem), runs, files, built.compiler))
+    return PROGRAM_RULE + digest((problem_sha256, runs, files, built.compiler))
 
 
 def repeating(result: SubmissionResult) -> SubmissionResult:

@@ -7,7 +7,8 @@ all settled need not run; what does run gives exactly the scores of a full run.
 
 The judge goes round this loop (the proctor follows the same rule within a job):
 
-    while todo := live(problem, results):
+    schedule = Schedule(problem)
+    while todo := schedule.live(results):
         for planned, result in run(todo[:max_tests]):
             results |= share(planned, result)
 """
@@ -20,7 +21,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from ioi_eval.model.digests import for_recent
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.protocol import PlanGroup
 from ioi_eval.model.values import (
@@ -104,15 +104,7 @@ def needs_answers(task: TaskType, checker: Checker) -> bool:
 
 
 def refuse_impossible(problem: Problem) -> None:
-    """Raise InputError for what would make tidy numbers of nothing. No package has it; Python can make it.
-
-    A problem that passed is not looked through again.
-    """
-    _look_through(problem)
-
-
-@for_recent  # asked for before each submission
-def _look_through(problem: Problem) -> None:
+    """Raise InputError for what would make tidy numbers of nothing. No package has it; Python can make it."""
     where = problem.source or problem.id
     _refuse_types(problem, where)
     for part in (problem.options, problem.checker, *problem.subtasks, *problem.tests):
@@ -178,11 +170,9 @@ def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[Planne
                     remedy="Add the test or take its name out of the subtask",
                 )
             waiting[name].append(index)
-    by_name = problem.task_type in _ANSWERED_BY_NAME
     twins: dict[object, list[Test]] = {}
     for test in problem.tests:
-        content = (test.input.sha256, test.answer and test.answer.sha256, test.full, test.arguments)
-        twins.setdefault(test.name if by_name else content, []).append(test)
+        twins.setdefault(_decided_by(problem, test), []).append(test)
     found = ((same, tuple(dict.fromkeys(test.name for test in same))) for same in twins.values())
     planned = (
         PlannedTest(
@@ -193,6 +183,13 @@ def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[Planne
         for same, names in found
     )
     return tuple(test for test in planned if test.groups or all_tests or not problem.subtasks)
+
+
+def _decided_by(problem: Problem, test: Test) -> object:
+    """Return what decides a test's outcome: equal for twins."""
+    if problem.task_type in _ANSWERED_BY_NAME:
+        return test.name
+    return test.input.sha256, test.answer and test.answer.sha256, test.full, test.arguments
 
 
 class Schedule:
@@ -245,18 +242,6 @@ class Schedule:
         return order(self._problem, left, as_given=self._as_given)
 
 
-@for_recent  # asked for after each job of each submission
-def _scheduled(problem: Problem, all_tests: bool, in_order: bool) -> Schedule:
-    return Schedule(problem, all_tests=all_tests, in_order=in_order)
-
-
-def live(
-    problem: Problem, results: Mapping[str, TestResult], *, all_tests: bool = False, in_order: bool = False
-) -> tuple[PlannedTest, ...]:
-    """The tests that can still change a reported score: see `Schedule.live`."""
-    return _scheduled(problem, all_tests, in_order).live(results)
-
-
 def outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> TestResult | None:
     """The result of a test or of any of its twins; None if it did not run."""
     found = (results[name] for name in planned.names if name in results)
@@ -295,11 +280,16 @@ def share(planned: PlannedTest, result: TestResult) -> dict[str, TestResult]:
 
 def spread(problem: Problem, results: Mapping[str, TestResult]) -> dict[str, TestResult]:
     """The results that there are, with those of twins filled in, in the problem's order."""
-    shared = dict[str, TestResult]()
-    for planned in _scheduled(problem, True, True).tests:
-        if (found := outcome(planned, results)) is not None:
-            shared.update(share(planned, found))
-    return {test.name: shared[test.name] for test in problem.tests if test.name in shared}
+    contents = {test.name: _decided_by(problem, test) for test in problem.tests}
+    found = dict[object, TestResult]()
+    for name, content in contents.items():
+        if name in results and results[name].status is not Verdict.SKIPPED:
+            found.setdefault(content, results[name])
+    return {
+        name: msgspec.structs.replace(found[content], test_name=name)
+        for name, content in contents.items()
+        if content in found
+    }
 
 
 # --- which tests a group has -------------------------------------------------------------------------

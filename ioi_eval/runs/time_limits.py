@@ -25,6 +25,7 @@ from ioi_eval.store.folder import (
     with_forks,
     with_limit,
 )
+from ioi_eval.store.memory import MOST_PROBLEMS, Bounded, room_of
 
 _LONGEST = 60.0  # seconds of CPU that a solution may take on a test while it is measured
 _MOST_FORKS = 15  # processes beside the first one while a solution is measured
@@ -56,11 +57,26 @@ class TimeLimits:
         self._tell = on_measured or (lambda key, found: None)
         self._failed: dict[str, JudgeFailure] = {}
         self._locks: dict[str, asyncio.Lock] = {}
+        # By name: problems, and what they are with their limits.
+        self._limited = Bounded[tuple[Problem, Problem]](MOST_PROBLEMS)
 
     async def limited(self, problem: Problem) -> Problem:
-        """The problem with its time limit. JudgeFailure where its solutions do not give one."""
+        """Return the problem with its time limit: the same one for the same problem, as long as it is kept.
+
+        JudgeFailure where its solutions do not give a limit.
+        """
+        if not is_measured(problem) and self._factor == 1:
+            return problem
+        name = f"{problem.id} {problem.year}"
+        kept = self._limited.get(name)
+        if kept is None or kept[0] is not problem:
+            kept = problem, await self._with_limits(problem)
+            self._limited.keep(name, kept, room_of(problem))
+        return kept[1]
+
+    async def _with_limits(self, problem: Problem) -> Problem:
         if not is_measured(problem):
-            return problem if self._factor == 1 else with_time_factor(problem, self._factor)
+            return with_time_factor(problem, self._factor)
         key = identity(problem)
         async with self._locks.setdefault(key, asyncio.Lock()):
             if (failure := self._failed.get(key)) is not None:

@@ -16,12 +16,16 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.values import Problem
 from ioi_eval.store.contents import Store
 from ioi_eval.store.files import replace
 
 T = TypeVar("T")
 _RECORD = "record.msgpack"
 _LONGEST_NOTE = 4096  # bytes: tens of thousands of them are in memory
+MOST_PROBLEMS = 256  # that a table of problems holds, of usual size
+_PART = 256 << 10  # bytes of a problem of usual size
+_PER_TEST = 1 << 10  # bytes of a test without its contents, and of its places in schedules
 _FIRST = (
     Lock()
 )  # two threads that decode a Struct for the first time can meet what msgspec knows of it half made
@@ -153,6 +157,16 @@ class Bounded(Generic[T]):
 
     def clear(self) -> None:
         self.forget(tuple(self._values))
+
+
+def room_of(problem: Problem) -> int:
+    """Return as how many problems of usual size a problem counts in a table of at most `MOST_PROBLEMS`.
+
+    Contents that lie in files take no memory.
+    """
+    blobs = (blob for test in problem.tests for blob in (test.input, test.answer) if blob is not None)
+    held = sum(len(blob.data) for blob in blobs if blob.data is not None)
+    return 1 + (held + _PER_TEST * len(problem.tests)) // _PART
 
 
 @dataclass

@@ -208,7 +208,9 @@ async def test_a_build_leaves_its_files_in_the_store_alone(store: Store, base: P
         artifacts_on(engine, Store(tmp_path)) as artifacts,
     ):
         for sent, kind in ((code, Built), ("no program", Rejected)):
-            assert isinstance(await artifacts.submission(plain_problem(), submitted(sent)), kind)
+            assert isinstance(
+                await artifacts.submission(artifacts.prepared(plain_problem()), submitted(sent)), kind
+            )
         assert found(base, "kept") and not found(base, "kept/*")
 
 

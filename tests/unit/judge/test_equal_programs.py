@@ -22,6 +22,7 @@ from ioi_eval import Scorer, Store
 from ioi_eval.engines.fake import FakeTest, Outcome
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.judge.sharing import Sharing, program_identity
+from ioi_eval.model.digests import problem_digest
 from ioi_eval.models import Blob, Limits, Problem, Submission, SubmissionResult, Test
 from ioi_eval.testing import Broken, FakeEngine
 
@@ -57,7 +58,8 @@ def test_the_same_bytes_of_another_compiler_are_another_program() -> None:
         files=(),
     )
     built = [Built(artifact=Blob.of("classes"), compiler=f"java {number}") for number in (17, 17, 21)]
-    first, same, other = (program_identity(problem(), program, each) for each in built)
+    digest = problem_digest(problem())
+    first, same, other = (program_identity(digest, program, each) for each in built)
     assert first == same != other
 
 

@@ -29,7 +29,7 @@ from ioi_eval.models import (
     TaskType,
     Test,
 )
-from ioi_eval.rules.plan import live
+from ioi_eval.rules.plan import Schedule
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.once
@@ -59,7 +59,7 @@ def large(number: int, size: int) -> Problem:
 
 
 def batch_of(problem: Problem, program: Program = PROGRAM) -> Batch:
-    return Batch(problem=problem, program=program, tests=live(problem, {}))
+    return Batch(problem=problem, program=program, tests=Schedule(problem).first)
 
 
 def job_of(problem: Problem, profile: Profile, program: Program = PROGRAM) -> Job:

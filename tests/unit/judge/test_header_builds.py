@@ -41,7 +41,7 @@ def uses(engine: FakeEngine, name: str) -> list[bool]:
 
 async def build_some(artifacts: Artifacts, sources: Iterable[str]) -> None:
     for source in sources:
-        await artifacts.submission(plain_problem(), submitted(source))
+        await artifacts.submission(artifacts.prepared(plain_problem()), submitted(source))
         await until(lambda: not artifacts.engine.builds.busy, every=0.001)
 
 
@@ -99,7 +99,7 @@ async def test_header_in_the_making_ends_with_the_artifacts(tmp_path: Path) -> N
     engine = FakeEngine()
     async with opened(tmp_path, engine, BuildOptions()) as artifacts:
         engine.delay = 0.01
-        task = asyncio.create_task(artifacts.submission(plain_problem(), submitted()))
+        task = asyncio.create_task(artifacts.submission(artifacts.prepared(plain_problem()), submitted()))
         await until(lambda: "header" in kinds(engine), every=0.001)
         engine.delay = 30
         await task
@@ -134,7 +134,7 @@ async def test_a_grader_is_compiled_alone_from_the_second_submission_on(tmp_path
     engine, task = FakeEngine(), graded_problem()
     async with opened(tmp_path, engine, BuildOptions()) as artifacts:
         for index in range(4):
-            await artifacts.submission(task, submitted(f"int n{index};\n"))
+            await artifacts.submission(artifacts.prepared(task), submitted(f"int n{index};\n"))
     assert kinds(engine) == ["submission", OBJECT, "submission", "submission", "submission"]
     assert uses(engine, OBJECT) == [False, True, True, True]
 
@@ -143,7 +143,10 @@ async def test_those_that_come_at_once_wait_for_the_graders_object(tmp_path: Pat
     engine, task = FakeEngine(), graded_problem()
     engine.delay = 0.01
     async with opened(tmp_path, engine, BuildOptions()) as artifacts:
-        work = (artifacts.submission(task, submitted(f"int n{index};\n")) for index in range(6))
+        work = (
+            artifacts.submission(artifacts.prepared(task), submitted(f"int n{index};\n"))
+            for index in range(6)
+        )
         await asyncio.gather(*work)
     assert kinds(engine).count(OBJECT) == 1
     assert uses(engine, OBJECT).count(False) == 1

@@ -20,7 +20,7 @@ from ioi_eval.models import (
     TaskOptions,
     Test,
 )
-from ioi_eval.rules.plan import live
+from ioi_eval.rules.plan import Schedule
 
 pytestmark = pytest.mark.once
 
@@ -41,7 +41,7 @@ def job_of(
     program: Program = PROGRAM,
 ) -> Job:
     options = options or JudgeOptions()
-    tests = live(problem, {}, all_tests=options.all_tests)
+    tests = Schedule(problem, all_tests=options.all_tests).first
     batch = Batch(problem=problem, program=program, tests=tests, options=options)
     return run_job(batch, Frame(problem, options).job_tests(tests, "f00"), profile or fake_profile())
 

@@ -310,12 +310,12 @@ async def test_a_precompiled_header_changes_nothing_but_the_time(
     source = f"#include <{beginning}>\n" + ADD
     async with EmbeddedEngine(store=store) as engine:
         async with artifacts_on(engine, Store(tmp_path / "plain"), BuildOptions(precompile=False)) as plain:
-            without = await plain.submission(summing(), submission(source))
+            without = await plain.submission(plain.prepared(summing()), submission(source))
         async with artifacts_on(engine, Store(tmp_path / "quick"), BuildOptions()) as quick:
             for number in range(2):
-                await quick.submission(summing(), submission(f"{source}// {number}\n"))
+                await quick.submission(quick.prepared(summing()), submission(f"{source}// {number}\n"))
                 await until(lambda: not quick.engine.builds.busy, every=0.001)
-            build = await quick.submission(summing(), submission(source))
+            build = await quick.submission(quick.prepared(summing()), submission(source))
     assert isinstance(without, Built) and isinstance(build, Built)
     assert build.artifact.sha256 == without.artifact.sha256
 

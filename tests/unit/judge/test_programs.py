@@ -61,7 +61,7 @@ def refusing(word: str) -> Callable[[str], str | None]:
 async def test_a_build_job_is_sources_and_a_script_and_no_test(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
-        built = await artifacts.submission(graded_problem(), submitted("code"))
+        built = await artifacts.submission(artifacts.prepared(graded_problem()), submitted("code"))
     (job,) = engine.jobs
     assert isinstance(built, Built)
     assert [file.name for file in job.files] == [
@@ -90,12 +90,15 @@ async def test_who_builds_is_chosen_again_when_the_servers_change(tmp_path: Path
 async def test_the_same_source_is_built_once_over_callers_and_processes(tmp_path: Path) -> None:
     engine = FakeEngine(delay=0.01)
     async with opened(tmp_path, engine) as artifacts:
-        builds = [artifacts.submission(plain_problem(), submitted(key=str(key))) for key in range(5)]
+        builds = [
+            artifacts.submission(artifacts.prepared(plain_problem()), submitted(key=str(key)))
+            for key in range(5)
+        ]
         blobs = {made_of(built) for built in await asyncio.gather(*builds)}
     assert (len(engine.builds), len(blobs)) == (1, 1)
     later = FakeEngine()
     async with opened(tmp_path, later) as artifacts:
-        again = await artifacts.submission(plain_problem(), submitted())
+        again = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
     assert (later.builds, {made_of(again)}) == ([], blobs)
     assert made_of(again).read().decode() == HELLO
     assert again.compiler == "g++ 1.0"
@@ -118,7 +121,10 @@ async def test_sources_that_differ_in_what_may_be_a_comment_are_each_built(
 ) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
-        made = {made_of(await artifacts.submission(plain_problem(), submitted(text))) for text in pair}
+        made = {
+            made_of(await artifacts.submission(artifacts.prepared(plain_problem()), submitted(text)))
+            for text in pair
+        }
     assert (len(engine.builds), len(made)) == (2, 2)
 
 
@@ -127,7 +133,9 @@ async def test_a_small_store_takes_programs_that_people_write(tmp_path: Path) ->
     store = Store(tmp_path / "store", limit=10)
     async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
         for source in (HELLO, HELLO + ";", HELLO):
-            assert isinstance(await artifacts.submission(plain_problem(), submitted(source)), Built)
+            assert isinstance(
+                await artifacts.submission(artifacts.prepared(plain_problem()), submitted(source)), Built
+            )
 
 
 async def test_a_program_that_would_push_others_out_of_the_store_is_refused(
@@ -136,8 +144,11 @@ async def test_a_program_that_would_push_others_out_of_the_store_is_refused(
     monkeypatch.setattr(contents, "_TAKEN", 0)
     store = Store(tmp_path / "store", limit=16 * len(HELLO))
     async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
-        taken = await artifacts.submission(plain_problem(), submitted())
-        large = [await artifacts.submission(plain_problem(), submitted(HELLO + ";")) for _ in range(2)]
+        taken = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        large = [
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted(HELLO + ";"))
+            for _ in range(2)
+        ]
     assert isinstance(taken, Built)
     assert isinstance(large[0], Rejected) and large == large[:1] * 2
     words = f"The program has {len(HELLO) + 1} bytes, and {len(HELLO)} are the most that is taken."
@@ -148,8 +159,8 @@ async def test_a_program_that_would_push_others_out_of_the_store_is_refused(
 async def test_an_error_in_the_source_is_remembered_with_its_words(tmp_path: Path) -> None:
     engine = FakeEngine(compile_errors=refusing("bad"))
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.submission(plain_problem(), submitted("bad"))
-        second = await artifacts.submission(plain_problem(), submitted("bad"))
+        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("bad"))
+        second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("bad"))
     assert first == second
     assert isinstance(first, Rejected) and first.log == "x.cpp:1: error: bad"
     assert len(engine.builds) == 1
@@ -165,12 +176,12 @@ async def test_a_build_that_a_limit_cut_short_is_remembered_for_the_same_limits(
     store = Store(tmp_path / "store")
     engine = FakeEngine(faults=[Stage(signal="SIGKILL", status=status, message=message)])
     async with engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
-        first = await artifacts.submission(plain_problem(), submitted())
-        second = await artifacts.submission(plain_problem(), submitted())
+        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
         assert isinstance(first, Rejected) and first == second and len(engine.builds) == 1
         assert "The compiler was stopped" in first.log
         larger = Artifacts(artifacts.engine, BuildLimits(memory=4 << 30))
-        assert isinstance(await larger.submission(plain_problem(), submitted()), Built)
+        assert isinstance(await larger.submission(larger.prepared(plain_problem()), submitted()), Built)
 
 
 STOPPED = Stage(signal="SIGKILL", status=StageStatus.TO, message=HARD_STOP)
@@ -183,15 +194,15 @@ async def test_a_compiler_that_something_else_ended_builds_once_more_beside_othe
 ) -> None:
     engine = FakeEngine(faults=[ended])
     async with opened(tmp_path, engine) as artifacts:
-        assert isinstance(await artifacts.submission(plain_problem(), submitted()), Built)
+        assert isinstance(await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), Built)
     assert [job.exclusive for job in engine.builds] == [False, False]
 
 
 async def test_a_compiler_that_gets_to_the_hard_stop_twice_has_refused(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[STOPPED, STOPPED])
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.submission(plain_problem(), submitted())
-        second = await artifacts.submission(plain_problem(), submitted())
+        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
     assert (type(first), type(second)) == (Rejected, Built)
     assert first.log == "The compiler was stopped: it took too long."
 
@@ -200,8 +211,8 @@ async def test_a_compiler_that_idles_twice_has_refused_and_it_is_remembered(tmp_
     idled = Stage(signal="SIGKILL", status=StageStatus.TO, message=IDLED)
     engine = FakeEngine(faults=[idled, idled])
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.submission(plain_problem(), submitted())
-        second = await artifacts.submission(plain_problem(), submitted())
+        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
     assert isinstance(first, Rejected) and first == second
     assert first.log == "The compiler was stopped: it did nothing for 3 s."
     assert [job.exclusive for job in engine.builds] == [False, False]
@@ -211,7 +222,7 @@ async def test_a_compiler_that_the_machine_killed_twice_is_no_verdict(tmp_path: 
     engine = FakeEngine(faults=[KILLED, KILLED])
     async with opened(tmp_path, engine) as artifacts:
         with pytest.raises(JudgeFailure, match="killed or stopped twice while it built a submission"):
-            await artifacts.submission(plain_problem(), submitted())
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
 
 
 CRASH = Stage(stdout="internal compiler error: Segmentation fault", code=4, status=StageStatus.RE)
@@ -220,7 +231,7 @@ CRASH = Stage(stdout="internal compiler error: Segmentation fault", code=4, stat
 async def test_a_crash_of_the_compiler_buys_a_second_build(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[CRASH])
     async with opened(tmp_path, engine) as artifacts:
-        assert isinstance(await artifacts.submission(plain_problem(), submitted()), Built)
+        assert isinstance(await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), Built)
     assert len(engine.builds) == 2
 
 
@@ -230,15 +241,17 @@ async def test_a_code_by_which_a_compiler_refuses_buys_none(tmp_path: Path) -> N
     refused = Stage(stdout="./sum.go:1: undefined: x", code=2, status=StageStatus.RE)
     engine = FakeEngine(profile=profile, faults=[refused])
     async with opened(tmp_path, engine) as artifacts:
-        assert isinstance(await artifacts.submission(plain_problem(), submitted("x", "go")), Rejected)
+        assert isinstance(
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("x", "go")), Rejected
+        )
     assert len(engine.builds) == 1
 
 
 async def test_a_source_that_crashes_the_compiler_twice_does_not_compile(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[CRASH, CRASH])
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.submission(plain_problem(), submitted())
-        second = await artifacts.submission(plain_problem(), submitted())
+        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
     assert isinstance(first, Rejected) and second == first, "copies of it cost no build"
     assert "internal compiler error" in first.log and len(engine.builds) == 2
 
@@ -248,8 +261,8 @@ async def test_a_compiler_that_lacked_room_twice_is_not_remembered(tmp_path: Pat
     short = msgspec.structs.replace(CRASH, stdout=f"g++: fatal error: {words}", code=1)
     engine = FakeEngine(faults=[short, short])
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.submission(plain_problem(), submitted())
-        second = await artifacts.submission(plain_problem(), submitted())
+        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
     assert (type(first), type(second)) == (Rejected, Built)
     assert [job.exclusive for job in engine.builds] == [False] * 3
 
@@ -258,7 +271,7 @@ async def test_a_machine_that_cannot_build_the_control_is_at_fault(tmp_path: Pat
     stage = Stage(stderr="cc1plus: No space left on device", code=90, status=StageStatus.RE)
     async with opened(tmp_path, FakeEngine(faults=[stage])) as artifacts:
         with pytest.raises(JudgeFailure, match=r"g\+\+ 1\.0 cannot build an empty program.*No space.*doctor"):
-            await artifacts.submission(plain_problem(), submitted())
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
 
 
 FAULTY = Stage(stderr="compile: .ioi-eval-code: Permission denied", code=90, status=StageStatus.RE)
@@ -275,7 +288,7 @@ async def test_a_source_that_runs_while_it_is_built_is_at_fault_where_an_empty_o
     for number, (code, more) in enumerate([(TEMPLATE, []), (TEMPLATE, [FAULTY]), ("main = print 1\n", [])]):
         engine = FakeEngine(profile=profile, faults=[*stages, *more])
         async with opened(tmp_path / str(number), engine) as artifacts:
-            build = artifacts.submission(plain_problem(), submitted(code, "haskell"))
+            build = artifacts.submission(artifacts.prepared(plain_problem()), submitted(code, "haskell"))
             if number:
                 with pytest.raises(JudgeFailure):
                     await build
@@ -290,7 +303,7 @@ async def test_no_compiler_is_a_judge_failure_with_a_remedy(tmp_path: Path) -> N
     without_compiler = msgspec.structs.replace(fake_profile(), toolchains={})
     async with opened(tmp_path, FakeEngine(profile=without_compiler)) as artifacts:
         with pytest.raises(JudgeFailure, match=r"no g\+\+.*Install g\+\+"):
-            await artifacts.submission(plain_problem(), submitted())
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
 
 
 @pytest.mark.parametrize(
@@ -300,18 +313,18 @@ async def test_no_compiler_is_a_judge_failure_with_a_remedy(tmp_path: Path) -> N
 async def test_a_passing_fault_is_tried_again_and_then_a_judge_failure(tmp_path: Path, fault: Fault) -> None:
     engine = FakeEngine(faults=[fault, fault, fault])
     async with opened(tmp_path, engine) as artifacts:
-        assert isinstance(await artifacts.submission(plain_problem(), submitted()), Built)
+        assert isinstance(await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), Built)
     assert len(engine.jobs) == 4
     async with opened(tmp_path / "other", FakeEngine(faults=[fault] * 4)) as artifacts:
         with pytest.raises(JudgeFailure, match="compiling"):
-            await artifacts.submission(plain_problem(), submitted())
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
 
 
 async def test_a_rejected_job_is_not_tried_again(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[JobRejected("too many files")])
     async with opened(tmp_path, engine) as artifacts:
         with pytest.raises(JudgeFailure, match="too many files"):
-            await artifacts.submission(plain_problem(), submitted())
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
     assert len(engine.jobs) == 1
 
 
@@ -322,7 +335,7 @@ async def test_a_checker_that_does_not_compile_is_bad_input(tmp_path: Path) -> N
     engine = FakeEngine(compile_errors=refusing("oops"))
     async with opened(tmp_path, engine) as artifacts:
         with pytest.raises(CheckerBroken) as caught:
-            await artifacts.of_problem(checked_problem("oops"))
+            await artifacts.of_problem(artifacts.prepared(checked_problem("oops")))
     message = str(caught.value)
     assert message.startswith(
         "problems/sum: the checker checker/checker.cpp does not compile: x.cpp:1: error"
@@ -335,8 +348,8 @@ async def test_a_checker_that_does_not_compile_is_bad_input(tmp_path: Path) -> N
 async def test_a_checker_is_built_once(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
-        await artifacts.of_problem(checked_problem())
-        first = await artifacts.trusted(checked_problem(), CHECKER)
+        await artifacts.of_problem(artifacts.prepared(checked_problem()))
+        first = await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
     assert first is not None
     assert len(engine.builds) == 1
     assert engine.builds[0].files[-1].name == "checker/checker.cpp"
@@ -359,7 +372,7 @@ class Meeting(FakeEngine):
 async def test_what_a_problem_needs_is_built_side_by_side(tmp_path: Path) -> None:
     engine = Meeting(msgspec.structs.replace(fake_profile(), proctor=None))
     async with opened(tmp_path, engine) as artifacts:
-        await artifacts.of_problem(checked_problem())
+        await artifacts.of_problem(artifacts.prepared(checked_problem()))
     assert len(engine.builds) == 2
 
 
@@ -375,14 +388,19 @@ async def test_the_first_submission_is_built_beside_the_checker(tmp_path: Path) 
 async def test_comparisons_that_are_built_in_need_no_build(tmp_path: Path, kind: CheckerKind) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
-        assert await artifacts.trusted(plain_problem(checker=Checker(kind=kind)), CHECKER) is None
+        assert (
+            await artifacts.trusted(artifacts.prepared(plain_problem(checker=Checker(kind=kind))), CHECKER)
+            is None
+        )
     assert engine.jobs == []
 
 
 async def test_a_checker_without_a_source_is_bad_input(tmp_path: Path) -> None:
     async with opened(tmp_path, FakeEngine()) as artifacts:
         with pytest.raises(InputError, match="no source of its checker"):
-            await artifacts.trusted(plain_problem(checker=Checker(kind=CheckerKind.CMS)), CHECKER)
+            await artifacts.trusted(
+                artifacts.prepared(plain_problem(checker=Checker(kind=CheckerKind.CMS))), CHECKER
+            )
 
 
 async def test_an_engine_without_a_proctor_builds_it_from_all_its_sources(tmp_path: Path) -> None:
@@ -428,7 +446,7 @@ async def test_what_the_engine_hands_over_is_removed(tmp_path: Path) -> None:
             return result
 
     async with opened(tmp_path, Watched()) as artifacts:
-        await artifacts.submission(plain_problem(), submitted())
+        await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
         assert not still_there(handed[0])
     assert len(handed) == 1
 
@@ -436,24 +454,24 @@ async def test_what_the_engine_hands_over_is_removed(tmp_path: Path) -> None:
 async def test_a_cancelled_build_leaves_no_job_and_can_be_asked_for_again(tmp_path: Path) -> None:
     engine = FakeEngine(delay=30)
     async with opened(tmp_path, engine) as artifacts:
-        task = asyncio.create_task(artifacts.submission(plain_problem(), submitted()))
+        task = asyncio.create_task(artifacts.submission(artifacts.prepared(plain_problem()), submitted()))
         await engine.started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert engine.running == 0
         engine.delay = 0
-        assert isinstance(await artifacts.submission(plain_problem(), submitted()), Built)
+        assert isinstance(await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), Built)
 
 
 async def test_an_artifact_that_was_damaged_on_disk_is_built_again(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
-        built = await artifacts.submission(plain_problem(), submitted())
+        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
         path = made_of(built).path
         assert path is not None
         os.truncate(path, 3)
-        again = await artifacts.submission(plain_problem(), submitted())
+        again = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
     assert made_of(again).read().decode() == HELLO
     assert len(engine.builds) == 2
 
@@ -461,20 +479,20 @@ async def test_an_artifact_that_was_damaged_on_disk_is_built_again(tmp_path: Pat
 async def test_an_artifact_in_use_outlives_an_eviction(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with engine, artifacts_on(engine, Store(tmp_path / "store", limit=48)) as artifacts:
-        first = await artifacts.submission(plain_problem(), submitted("one"))
-        await artifacts.submission(plain_problem(), submitted("two"))
+        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("one"))
+        await artifacts.submission(artifacts.prepared(plain_problem()), submitted("two"))
         assert made_of(first).read() == b"one"
 
 
 async def test_a_checker_that_was_evicted_is_built_again_for_the_same_problem(tmp_path: Path) -> None:
     engine, asked = FakeEngine(), checked_problem()
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.trusted(asked, CHECKER)
-        found = await artifacts.trusted(asked, CHECKER)
+        first = await artifacts.trusted(artifacts.prepared(asked), CHECKER)
+        found = await artifacts.trusted(artifacts.prepared(asked), CHECKER)
         assert first is not None and found == first and len(engine.jobs) == 1
         assert first.file.content.path is not None
         shutil.rmtree(Path(first.file.content.path).parents[1])
-        again = await artifacts.trusted(asked, CHECKER)
+        again = await artifacts.trusted(artifacts.prepared(asked), CHECKER)
     assert again is not None and again.file.content.read() and len(engine.jobs) == 2
 
 

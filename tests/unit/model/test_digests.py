@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from typing import Any
 
 import numpy
 import pytest
 
-from ioi_eval.model import digests
-from ioi_eval.model.digests import for_recent, problem_digest
+from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, Limits, Problem, Subtask, TaskOptions, Test
 
@@ -29,43 +25,6 @@ def test_runs_of_older_versions_know_the_problem() -> None:
     """Where this fails a field is new: name it in digests.py, else every older run is judged again."""
     known = "2d1009b76eb2588400f4aef29cf25e348fd226d3680cc6e2de542e8edbba5681"
     assert problem_digest(SUM) == known
-
-
-def large(number: int) -> Problem:
-    return Problem(
-        **{**_fields(SUM), "tests": (Test(name="1", input=Blob.of(b"%d" % number * (4 << 20)), answer=None),)}
-    )
-
-
-def test_of_large_problems_few_are_remembered() -> None:
-    """A trainer's rows hold their tests in memory, and hardly one comes again. Small ones are remembered."""
-    asked = list[Problem]()
-
-    @for_recent
-    def number_of(problem: Problem) -> int:
-        asked.append(problem)
-        return len(asked)
-
-    small = [Problem(id=f"{n}") for n in range(200)]
-    assert [number_of(problem) for problem in small] == [number_of(problem) for problem in small]
-    few = [large(n) for n in range(30)]
-    assert [number_of(problem) for problem in few] == [*range(201, 231)]
-    assert (number_of(few[-1]), number_of(few[0])) == (230, 231)
-    assert number_of(small[0]) == 232, "the oldest have gone"
-
-
-def test_a_fork_in_the_middle_leaves_the_child_able_to_remember(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trainer forks while a thread of it looks something up, and the child has no such thread."""
-    held = threading.Lock()
-    monkeypatch.setattr(digests, "Lock", lambda: held)
-    remembered = for_recent(lambda problem: problem.id)
-    monkeypatch.setattr(digests, "Lock", threading.Lock)
-    with held:
-        if not (child := os.fork()):
-            signal.alarm(20)  # ends a child that waits for ever
-            os._exit(remembered(SUM) != SUM.id)
-    assert os.waitpid(child, 0)[1] == 0
-    assert remembered(SUM) == SUM.id
 
 
 def test_a_younger_field_counts_when_it_says_something() -> None:

@@ -15,7 +15,7 @@ from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.models import Blob, Problem, Submission, Test, TestResult, Verdict
 from ioi_eval.problems.kattis import DataGroup, groups_of, read_acceptance, read_scoring
 from ioi_eval.rules import verdicts as v
-from ioi_eval.rules.plan import live
+from ioi_eval.rules.plan import Schedule
 
 pytestmark = pytest.mark.once
 
@@ -135,7 +135,8 @@ def test_stopping_early_changes_nothing(data: dict[str, Any], draw: st.DataObjec
     problem = problem_of(data, scoring=True)
     _, judged = results(problem, draw)
     ran: dict[str, TestResult] = {}
-    while todo := live(problem, ran):
+    schedule = Schedule(problem)
+    while todo := schedule.live(ran):
         name = todo[0].test.name
         ran[name] = judged[name]
     full = submission_result(problem, SUBMISSION, judged)

@@ -74,7 +74,7 @@ class Proctor:
     def judge(self) -> dict[str, TestResult]:
         """Jobs, one after the other, until nothing is left that matters."""
         found: dict[str, TestResult] = {}
-        while todo := plan.live(self.case.problem, found, all_tests=self.all_tests):
+        while todo := plan.Schedule(self.case.problem, all_tests=self.all_tests).live(found):
             before = len(self.ran)
             for planned, result in self.job(todo[: self.case.max_tests]):
                 found |= plan.share(planned, result)
@@ -146,8 +146,8 @@ def test_statuses_of_an_early_stop_are_sane(case: Case) -> None:
 @given(cases(), st.sets(st.sampled_from(NAMES)))
 def test_every_test_is_live_or_settled_or_has_a_result(case: Case, ran: set[str]) -> None:
     found = {name: result for name, result in case.full_run().items() if name in ran}
-    todo = plan.live(case.problem, found)
-    assert todo == plan.live(case.problem, dict(reversed(found.items())))
+    todo = plan.Schedule(case.problem).live(found)
+    assert todo == plan.Schedule(case.problem).live(dict(reversed(found.items())))
     waiting = {name for planned in todo for name in planned.names}
     known = plan.spread(case.problem, found)
     assert not waiting & set(known)

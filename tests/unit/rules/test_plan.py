@@ -119,10 +119,10 @@ def test_where_files_answer_tests_equal_contents_are_not_equal_tests(kind: TaskT
 
 def test_a_test_of_no_subtask_counts_only_with_all_tests() -> None:
     asked = make_problem("ab", make_subtask("b"))
-    assert names(plan.distinct_tests(asked)) == names(plan.live(asked, {})) == "b"
+    assert names(plan.distinct_tests(asked)) == names(plan.Schedule(asked).live({})) == "b"
     assert (
         names(plan.distinct_tests(asked, all_tests=True))
-        == names(plan.live(asked, {}, all_tests=True))
+        == names(plan.Schedule(asked, all_tests=True).live({}))
         == "ab"
     )
 
@@ -161,7 +161,7 @@ def test_groups_that_fit_no_tests(selectors: list[plan.Selector]) -> None:
 
 
 def planned_order(*tests: Test, subtasks: Iterable[Subtask]) -> str:
-    return names(plan.live(Problem(id="p", tests=tests, subtasks=tuple(subtasks)), {}))
+    return names(plan.Schedule(Problem(id="p", tests=tests, subtasks=tuple(subtasks))).live({}))
 
 
 def test_small_tests_come_first() -> None:
@@ -204,9 +204,9 @@ def test_equal_tests_keep_the_problems_order() -> None:
 def test_all_tests_and_those_in_order_keep_the_problems_order() -> None:
     tests = (make_test("a", size=100_000), make_test("b"))
     asked = Problem(id="p", tests=tests, subtasks=(make_subtask("ab"),))
-    assert names(plan.live(asked, {}, all_tests=True)) == "ab"
-    assert names(plan.live(asked, {}, in_order=True)) == "ab"
-    assert names(plan.live(asked, results(a=0), in_order=True)) == ""
+    assert names(plan.Schedule(asked, all_tests=True).live({})) == "ab"
+    assert names(plan.Schedule(asked, in_order=True).live({})) == "ab"
+    assert names(plan.Schedule(asked, in_order=True).live(results(a=0))) == ""
     assert names(plan.order(asked, plan.distinct_tests(asked))) == "ba"
 
 
@@ -215,13 +215,13 @@ def test_all_tests_and_those_in_order_keep_the_problems_order() -> None:
 
 def test_live_leaves_out_what_ran_and_what_is_settled() -> None:
     asked = make_problem("abcde", make_subtask("ab"), make_subtask("bcd"), make_subtask("e", SUM))
-    assert set(names(plan.live(asked, results(a=0)))) == set("bcde")
-    assert names(plan.live(asked, results(b=0))) == "e"
+    assert set(names(plan.Schedule(asked).live(results(a=0)))) == set("bcde")
+    assert names(plan.Schedule(asked).live(results(b=0))) == "e"
 
 
 def test_live_leaves_settled_groups_out_of_a_test() -> None:
     asked = make_problem("abc", make_subtask("abc"), make_subtask("bc"))
-    assert [planned.groups for planned in plan.live(asked, results(a=0))] == [(1,), (1,)]
+    assert [planned.groups for planned in plan.Schedule(asked).live(results(a=0))] == [(1,), (1,)]
 
 
 def test_a_tree_may_name_a_twin() -> None:
@@ -230,19 +230,22 @@ def test_a_tree_may_name_a_twin() -> None:
         name="tree", points=10, tests=("b", "c"), score_type=SUM, grading=Grading(parts=("b", "c"))
     )
     asked = Problem(id="p", tests=tests, subtasks=(tree,))
-    assert [(one.test.name, one.groups) for one in plan.live(asked, {})] == [("a", (0,)), ("c", (0,))]
+    assert [(one.test.name, one.groups) for one in plan.Schedule(asked).live({})] == [
+        ("a", (0,)),
+        ("c", (0,)),
+    ]
 
 
 def test_a_skipped_test_has_no_result() -> None:
     asked = make_problem("ab", make_subtask("ab"))
-    assert names(plan.live(asked, results(a=1) | {"b": verdicts.skipped("b")})) == "b"
+    assert names(plan.Schedule(asked).live(results(a=1) | {"b": verdicts.skipped("b")})) == "b"
 
 
 def test_a_result_of_any_twin_will_do() -> None:
     tests = (make_test("a", "x"), make_test("b", "x"), make_test("c"))
     asked = Problem(id="p", tests=tests, subtasks=(make_subtask("a"), make_subtask("bc")))
-    assert names(plan.live(asked, results(b=1))) == "c"
-    assert plan.live(asked, results(a=0)) == ()
+    assert names(plan.Schedule(asked).live(results(b=1))) == "c"
+    assert plan.Schedule(asked).live(results(a=0)) == ()
 
 
 def test_share_and_spread() -> None:

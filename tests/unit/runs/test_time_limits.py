@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from ioi_eval.models import Limits, Problem, Submission, SubmissionResult
@@ -37,3 +38,14 @@ async def test_a_factor_is_for_limits_that_were_not_measured_here() -> None:
     assert (await limits.limited(problem)).limits.cpu_time == 3.0
     usual = Problem(id="q", limits=Limits.contest(1.0, None))
     assert (await limits.limited(usual)).limits.cpu_time == 2.0
+
+
+@pytest.mark.parametrize("with_limit", [True, False])
+async def test_problem_asked_for_again_is_the_same_object(with_limit: bool) -> None:
+    """The judge works out much once for each problem, and tells problems apart as objects."""
+    problem = Problem(id="p", time_from_solutions=None if with_limit else 2.0)
+    limits = TimeLimits(Unasked(), {identity(problem): measured(1, 3.0)}, factor=2.0)
+    found = await limits.limited(problem)
+    assert await limits.limited(problem) is found
+    changed = msgspec.structs.replace(problem, limits=Limits.contest(1.0, 1 << 20))
+    assert (await limits.limited(changed)).limits.memory == 1 << 20

@@ -97,7 +97,7 @@ def names(job: Job) -> list[str]:
 async def test_a_build_of_two_stages(tmp_path: Path) -> None:
     server = Server(GOOD, max_compile_time=20_000, max_run_cpu_time=5000)
     async with opened(tmp_path, server) as artifacts:
-        built = await artifacts.submission(plain_problem(), submitted("code"))
+        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     assert isinstance(built, Built) and built.artifact.read() == MADE
     (job,) = server.jobs
     assert names(job)[:2] == ["compile", "run"] and job.runtime == "ioi_eval" and job.keep == ()
@@ -109,7 +109,7 @@ async def test_what_was_delivered_is_not_packed_again(tmp_path: Path) -> None:
     large = b"the same again " * 1000
     run = delivered(large)
     async with opened(tmp_path, Server(JobResult(compile=Stage(code=0), run=run))) as artifacts:
-        built = await artifacts.submission(plain_problem(), submitted("code"))
+        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
         assert isinstance(built, Built) and built.artifact.read() == large
         parcel = await artifacts.engine.packing.parcel(built.artifact)
     assert base64.b64encode(parcel.content.read()).decode() in run.stdout
@@ -122,7 +122,9 @@ def test_a_program_that_a_disk_has_changed_is_built_again(tmp_path: Path, damage
     async def built() -> tuple[Built | Rejected, int]:
         server = Server(GOOD)
         async with opened(tmp_path, server) as artifacts:
-            return await artifacts.submission(plain_problem(), submitted("code")), len(server.jobs)
+            return await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code")), len(
+                server.jobs
+            )
 
     for _ in range(2):
         found, jobs = asyncio.run(built())
@@ -137,7 +139,7 @@ async def test_a_program_that_leaves_its_tests_no_room_in_a_request_does_not_com
     made = JobResult(compile=Stage(code=0), run=delivered(noise))
     for room, kind in ((8 << 20, Built), (2 << 20, Rejected)):
         async with opened(tmp_path, Server(made, max_body=room)) as artifacts:
-            found = await artifacts.submission(plain_problem(), submitted("code"))
+            found = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
         assert isinstance(found, kind), "one store: what another server lets through is not taken over"
     assert isinstance(found, Rejected) and "of a request, and server has 1048576 for it" in found.log
 
@@ -145,7 +147,7 @@ async def test_a_program_that_leaves_its_tests_no_room_in_a_request_does_not_com
 async def test_a_build_of_one_stage(tmp_path: Path) -> None:
     server = Server(IN_ONE, runtimes=("bash",), max_run_time=60_000)
     async with opened(tmp_path, server) as artifacts:
-        built = await artifacts.submission(plain_problem(), submitted("code"))
+        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     assert isinstance(built, Built) and built.artifact.read() == MADE
     (job,) = server.jobs
     assert names(job)[:2] == ["build", "compile"] and job.runtime == "bash"
@@ -180,8 +182,8 @@ async def test_a_build_brings_the_proctor_where_the_engine_does_not_confine(
 ) -> None:
     server = unconfined(ended(made=True), runtimes=(runtime,), max_run_cpu_time=80_000)
     async with opened(tmp_path, server) as artifacts:
-        built = await artifacts.submission(plain_problem(), submitted("code"))
-        again = await artifacts.submission(plain_problem(), submitted("code"))
+        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+        again = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     assert built.artifact is not None and built.artifact.read() == MADE
     assert (
         built.confinement == again.confinement == {"v": 1, "landlock": 7, "missing": ["namespaces: refused"]}
@@ -206,7 +208,7 @@ class Slow(Server):
 async def test_processes_that_share_a_store_build_what_is_trusted_once(tmp_path: Path) -> None:
     server = Slow(GOOD)
     async with opened(tmp_path, server) as one, opened(tmp_path, server) as other:
-        checkers = (each.trusted(checked_problem(), CHECKER) for each in (one, other))
+        checkers = (each.trusted(each.prepared(checked_problem()), CHECKER) for each in (one, other))
         ours, theirs = await asyncio.gather(*checkers)
     assert ours is not None and theirs is not None
     assert ours.file.content.read() == theirs.file.content.read() == MADE
@@ -222,7 +224,7 @@ async def test_a_cache_without_room_is_no_verdict(tmp_path: Path, monkeypatch: p
         with pytest.raises(
             JudgeFailure, match=r"compiling: nothing can be kept in the cache .*No space left"
         ):
-            await artifacts.submission(plain_problem(), submitted("code"))
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE, errno.EROFS])
@@ -238,15 +240,15 @@ async def test_a_cache_in_which_no_file_can_be_made_is_no_verdict(
         monkeypatch.setattr(contents, "_opened", full)
         words = f"compiling: nothing can be kept in the cache .*{os.strerror(number)}"
         with pytest.raises(JudgeFailure, match=words):
-            await artifacts.submission(plain_problem(), submitted("code"))
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
         with pytest.raises(JudgeFailure, match=words):
-            await artifacts.trusted(checked_problem(), CHECKER)
+            await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
 
 
 async def test_what_is_trusted_is_built_as_ever(tmp_path: Path) -> None:
     server = unconfined(IN_ONE)
     async with opened(tmp_path, server) as artifacts:
-        await artifacts.trusted(checked_problem(), CHECKER)
+        await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
     (job,) = server.jobs
     assert names(job)[:2] == ["build", "compile"]
 
@@ -267,7 +269,7 @@ async def test_how_a_box_ended_is_its_proctors_word(
     server = unconfined(ended(log="x.cpp: error\n", **report), max_run_time=10_000)
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
-            built = await artifacts.submission(plain_problem(), submitted("code"))
+            built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     assert isinstance(built, Rejected)
     assert (built.log, built.confinement["landlock"]) == (words, 7)
     once = 2 if report.get("killed") in ("wall", "hard") else 1  # below its limit of CPU time
@@ -291,7 +293,7 @@ async def test_a_box_that_failed_is_nobodys_compilation_error(
 ) -> None:
     async with opened(tmp_path, unconfined(result)) as artifacts:
         with pytest.raises(JudgeFailure, match=words):
-            await artifacts.submission(plain_problem(), submitted("code"))
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
 
 
 @pytest.mark.parametrize(
@@ -304,7 +306,7 @@ async def test_a_box_that_failed_is_nobodys_compilation_error(
 async def test_a_build_that_no_limit_of_ours_killed_is_no_verdict(tmp_path: Path, killed: JobResult) -> None:
     async with opened(tmp_path, unconfined(killed)) as artifacts:
         with pytest.raises(JudgeFailure, match="killed or stopped twice"):
-            await artifacts.submission(plain_problem(), submitted("code"))
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
 
 
 async def test_what_some_limits_refuse_others_may_take(tmp_path: Path) -> None:
@@ -314,7 +316,9 @@ async def test_what_some_limits_refuse_others_may_take(tmp_path: Path) -> None:
     for server, seconds, kind in ((refusing, 1, Rejected), (refusing, 1, Rejected), (taking, 2, Built)):
         async with opened(tmp_path, server) as artifacts:
             patient = Artifacts(artifacts.engine, BuildLimits(cpu_time=seconds))
-            assert isinstance(await patient.submission(plain_problem(), submitted("code")), kind)
+            assert isinstance(
+                await patient.submission(patient.prepared(plain_problem()), submitted("code")), kind
+            )
     assert len(refusing.jobs) == 1, "the second time it was known"
 
 
@@ -330,9 +334,9 @@ async def test_what_some_limits_refuse_others_may_take(tmp_path: Path) -> None:
 async def test_what_a_machine_lacks_may_be_installed(tmp_path: Path, words: str) -> None:
     """Toolchains are known by their own files, not by the libraries beside them."""
     async with opened(tmp_path, unconfined(ended(code=1, log=words))) as artifacts:
-        refused = await artifacts.submission(plain_problem(), submitted("code"))
+        refused = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     async with opened(tmp_path, unconfined(ended(made=True))) as artifacts:
-        built = await artifacts.submission(plain_problem(), submitted("code"))
+        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     assert isinstance(refused, Rejected) and refused.log == words
     assert isinstance(built, Built)
 
@@ -360,8 +364,8 @@ async def test_the_compiler_of_the_endpoint_that_built_is_remembered(tmp_path: P
     there = {"http://a": tools("8.3"), "http://b": tools("12.2")}
     server = Server(msgspec.structs.replace(GOOD, toolchains=there["http://b"]), offers=offers(there))
     async with opened(tmp_path, server) as artifacts:
-        built = await artifacts.submission(plain_problem(), submitted("code"))
-        again = await artifacts.submission(plain_problem(), submitted("code"))
+        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+        again = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     assert built.compiler == again.compiler == "g++ 12.2"
     (job,) = server.jobs
     assert b"g++ -pass-exit-codes" in job.files[0].content.read(), "by its name: the places differ"
@@ -379,7 +383,7 @@ async def test_a_compiler_that_cannot_build_the_control_is_at_fault(
 ) -> None:
     async with opened(tmp_path, Server(result, runtimes=runtimes)) as artifacts:
         with pytest.raises(JudgeFailure, match="cannot build an empty program"):
-            await artifacts.submission(plain_problem(), submitted("code"))
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
 
 
 @pytest.mark.parametrize(
@@ -405,7 +409,7 @@ async def test_a_build_that_a_limit_of_the_server_cut_short_is_no_compilation_er
 ) -> None:
     async with opened(tmp_path, Server(result, **profile)) as artifacts:
         with pytest.raises(JudgeFailure, match=variable):
-            await artifacts.submission(plain_problem(), submitted("code"))
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
 
 
 @pytest.mark.parametrize(
@@ -418,7 +422,7 @@ async def test_a_build_that_our_limit_cut_short_is_one_and_is_not_remembered(
     server = Server(result, runtimes=runtimes, max_compile_time=60_000, max_run_time=900_000)
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
-            built = await artifacts.submission(plain_problem(), submitted("code"))
+            built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
             assert isinstance(built, Rejected)
     assert len(server.jobs) == 4, "each was tried twice"
 
@@ -428,7 +432,7 @@ async def test_damage_is_tried_again_and_then_a_judge_failure(tmp_path: Path) ->
     server = Server(JobResult(compile=Stage(code=0), run=half))
     async with opened(tmp_path, server) as artifacts:
         with pytest.raises(JudgeFailure, match="arrived damaged"):
-            await artifacts.submission(plain_problem(), submitted("code"))
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     assert len(server.jobs) == 4
 
 
@@ -447,10 +451,10 @@ async def test_a_program_that_no_server_lets_through_is_its_sources_fault(tmp_pa
     server = Server(JobResult(compile=Stage(code=0), run=run))
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
-            built = await artifacts.submission(plain_problem(), submitted("code"))
+            built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
             assert isinstance(built, Rejected) and "takes 64000001 bytes" in built.log
         with pytest.raises(JudgeFailure, match="takes 64000001 bytes"):
-            await artifacts.trusted(checked_problem(), CHECKER)
+            await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
     assert len(server.jobs) == 3
 
 
@@ -458,7 +462,7 @@ async def test_what_a_failed_compile_stage_printed_is_no_artifact(tmp_path: Path
     """Servers repeat its fields as those of the run stage."""
     forged = Stage(stdout=delivered().stdout, code=1, status=StageStatus.RE)
     async with opened(tmp_path, Server(JobResult(compile=forged, run=forged))) as artifacts:
-        built = await artifacts.submission(plain_problem(), submitted("code"))
+        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     assert isinstance(built, Rejected)
 
 
@@ -468,9 +472,9 @@ async def test_trusted_programs_are_built_here_for_the_same_architecture(
 ) -> None:
     client, server = FakeEngine(), Server(GOOD, architecture=architecture)
     async with client, opened(tmp_path, server, trusted=client) as artifacts:
-        checker = await artifacts.trusted(checked_problem(), CHECKER)
+        checker = await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
         proctor = await artifacts.proctor()
-        await artifacts.submission(plain_problem(), submitted("code"))
+        await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     assert checker is not None
     assert (len(client.jobs), len(server.jobs)) == ((1, 1) if here else (0, 3))
     assert (proctor == Blob.of(b"a fake proctor")) is here
@@ -479,7 +483,7 @@ async def test_trusted_programs_are_built_here_for_the_same_architecture(
 async def test_a_server_that_starts_no_scripts_is_not_said_to_lack_a_compiler(tmp_path: Path) -> None:
     async with opened(tmp_path, Server(GOOD, runtimes=("python",), toolchains={})) as artifacts:
         with pytest.raises(JudgeFailure, match="no runtime that starts a shell script") as caught:
-            await artifacts.submission(plain_problem(), submitted("code"))
+            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     assert "package `bash`" in caught.value.remedy
 
 
@@ -501,14 +505,14 @@ async def test_a_build_for_a_compiler_that_is_gone_is_made_anew(tmp_path: Path) 
     """What it makes lies under the key of the compiler that made it, and of no other."""
     server = Changing(GOOD, toolchains=tools("12"))
     async with opened(tmp_path, server) as artifacts:
-        built = await artifacts.submission(plain_problem(), submitted("code"))
+        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
         assert (built.compiler, getattr(built, "toolchain", "")) == ("g++ 13", "13")
         assert len(server.jobs) == 2
-        assert await artifacts.submission(plain_problem(), submitted("code")) == built
+        assert await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code")) == built
         assert len(server.jobs) == 2, "found"
     other = Server(msgspec.structs.replace(GOOD, toolchains=tools("12")), toolchains=tools("12"))
     async with opened(tmp_path, other) as artifacts:
-        built = await artifacts.submission(plain_problem(), submitted("code"))
+        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
     assert built.compiler == "g++ 12" and len(other.jobs) == 1, "nothing of it was found there"
 
 
@@ -519,6 +523,6 @@ async def test_what_one_of_several_compilers_built_is_found_while_that_one_is_th
         result = msgspec.structs.replace(GOOD, toolchains=list(there.values())[-1])
         server = Server(result, offers=offers(there))
         async with opened(tmp_path, server) as artifacts:
-            built = await artifacts.submission(plain_problem(), submitted("code"))
+            built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
         found.append((built.compiler, len(server.jobs)))
     assert found == [("g++ 13", 1), ("g++ 13", 0), ("g++ 12", 1)]

@@ -1,0 +1,100 @@
+"""What is worked out once for a problem, and for how many problems it is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+from judge_samples import problem, submission
+
+from ioi_eval import JudgeOptions, Scorer
+from ioi_eval.judge import programs
+from ioi_eval.judge.programs import Artifacts, PreparedProblem
+from ioi_eval.judge.sharing import Sharing
+from ioi_eval.model.languages import find
+from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, Test
+from ioi_eval.testing import FakeEngine
+
+pytestmark = pytest.mark.once
+
+
+def prepared_on(artifacts: Artifacts, problems: list[Problem]) -> list[PreparedProblem]:
+    return [artifacts.prepared(each) for each in problems]
+
+
+async def opened() -> Artifacts:
+    async with Scorer(FakeEngine()) as scorer:
+        return scorer.judge._artifacts
+
+
+async def test_problem_is_worked_out_once_for_all_submissions_in_a_language(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted = Counter[str]()
+
+    def count(name: str) -> None:
+        original = getattr(programs, name)
+
+        def counting(*given: Any, **named: Any) -> Any:
+            counted[name] += 1
+            return original(*given, **named)
+
+        monkeypatch.setattr(programs, name, counting)
+
+    once = ("refuse_impossible", "problem_digest", "Schedule", "Sources", "Terms", "refuse_language")
+    for name in (*once, "_OwnProgram"):
+        count(name)
+    source = NamedBlob(name="checker/checker.cpp", content=Blob.of("int main() {}"))
+    asked = problem(checker=Checker(kind=CheckerKind.CMS, sources=(source,)))
+    async with Scorer(FakeEngine()) as scorer:
+        await scorer.prepare(asked)
+        for number in range(3):
+            code = f"int main() {{ return {number}; }}"
+            await scorer.score(asked, submission(code, key=f"{number}"), sharing=Sharing())
+        assert counted == dict.fromkeys(once, 1) | {"_OwnProgram": 3}, "a checker, a manager and a grader"
+        await scorer.score(asked, submission("pass", language="python"), sharing=Sharing())
+    every_language = {"problem_digest", "Schedule", "Sources", "Terms", "refuse_language"}
+    assert {name for name, number in counted.items() if number == 2} == every_language
+
+
+async def test_terms_are_made_for_each_set_of_options() -> None:
+    prepared = (await opened()).prepared(problem())
+    usual = prepared.terms(None, JudgeOptions())
+    assert prepared.terms(None, JudgeOptions()) is usual
+    assert prepared.terms(None, JudgeOptions(echo=100)).options.echo == 100
+
+
+async def test_standards_of_a_language_are_built_each_in_its_own_way() -> None:
+    prepared = (await opened()).prepared(problem())
+    languages = [find(name) for name in ("c++17", "c++20", "C++17")]
+    commands = [prepared.sources(language).recipe(submission()).command for language in languages]
+    terms = [prepared.terms(language, JudgeOptions()).language for language in languages[:2]]
+    assert ["-std=gnu++17" in command for command in commands] == [True, False, True]
+    assert [language and language.standard for language in terms] == ["gnu++17", "gnu++20"]
+
+
+async def test_changed_problem_of_the_same_name_is_worked_out_anew() -> None:
+    artifacts, first = await opened(), problem()
+    changed = msgspec.structs.replace(first, name="of another year")
+    found = prepared_on(artifacts, [first, first, changed, first])
+    assert found[0] is found[1]
+    assert [each.problem for each in found[2:]] == [changed, first]
+    assert len({id(each) for each in found}) == 3
+
+
+def large(number: int) -> Problem:
+    test = Test(name="1", input=Blob.of(b"%d" % (number % 10) * (4 << 20)), answer=Blob.of(""))
+    return problem(id=f"large {number}", tests=(test,), subtasks=())
+
+
+async def test_of_large_problems_few_are_kept() -> None:
+    """A trainer's rows hold their tests in memory, and hardly one comes again. Small ones are kept."""
+    artifacts = await opened()
+    small = [problem(id=f"{number}") for number in range(200)]
+    assert prepared_on(artifacts, small) == (kept := prepared_on(artifacts, small))
+    few = [large(number) for number in range(30)]
+    first = prepared_on(artifacts, few)
+    assert artifacts.prepared(few[-1]) is first[-1] and artifacts.prepared(few[0]) is not first[0]
+    assert artifacts.prepared(small[0]) is not kept[0], "the oldest have gone"
