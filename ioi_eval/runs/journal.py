@@ -18,7 +18,7 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import as_json
-from ioi_eval.runs.done_rows import ROWS_INDEX, DoneRows, KnownResults, KnownRows, RowsSoFar
+from ioi_eval.runs.row_index import ROWS_INDEX, KnownResults, RowIndex
 from ioi_eval.store.files import Lines, Lock, cut_torn_line, lines, make_folder, replace, sweep_drafts
 from ioi_eval.store.folder import (
     CONTEST,
@@ -80,16 +80,14 @@ class Journal:
         self._old: RunInfo | None = None  # what run.json says
         self._made = False  # the folder is ours
         self._restart = False  # rows of an earlier run are to be given up
-        self._done, self._so_far = DoneRows(), RowsSoFar(folder)
         self._superseded: dict[str, int] = {}  # where each row is
         self.edited = Counter[str]()  # problems that have changed, and how many results that cost
         self.relabelled = 0  # results of problems that have another name now
         self.wrongly_shared = (
             0  # results of other programs, which the rule of an older version took for equal
         )
-        self._doubtful = False  # there are rows that may repeat another program
         self._known = KnownResults()
-        self._own: KnownRows  # of this run, which is asked after those that are taken over
+        self._done: RowIndex  # of this run, which is asked after those that are taken over
         self._compilers: Set[str] | None = None  # those there were before this call judged anything
         self._any_compiler = False
         self._failed: dict[str, tuple[int, str]] = {}  # where a key's last failure starts; its problem
@@ -133,7 +131,7 @@ class Journal:
         try:
             for other in reuse:
                 journal._known.take_over(other, journal._info.fingerprint)
-            journal._own = journal._known.file(folder / RESULTS)
+            journal._done = journal._known.file(folder / RESULTS)
             journal._read(fresh)
         except BaseException:
             journal._leave()
@@ -232,7 +230,7 @@ class Journal:
             self._read_rows(self._old.fingerprint.problems)
             self._read_failures()
             self._compare(self._old.fingerprint)
-            for key in wrongly_shared(self.folder) if self._doubtful else ():
+            for key in wrongly_shared(self.folder) if self._done.has_doubtful else ():
                 if key in self._done:
                     self.wrongly_shared += 1
                     self.supersede(key)
@@ -252,19 +250,13 @@ class Journal:
     def _read_rows(self, problems: Mapping[str, str]) -> None:
         for name in (RESULTS, EARLIER):
             cut_torn_line(self.folder / name)
-        results, start = self.folder / RESULTS, 0
-        if (index := self._so_far.find_index(problems)) is not None:
-            self._done, self._doubtful, start = DoneRows.of(index.done), index.doubtful, index.size
-            self._own.fill(index.known)
-        for offset, row in decoded(results, ResultHead, start):
-            if row.key in self._done:
+        for offset, row in decoded(self.folder / RESULTS, ResultHead, self._done.load(problems)):
+            if not self._done.add(offset, row, problems.get(row.problem_id, "")):
                 refuse_twice(self.folder, row.key)
-            self._note(row, offset, problems.get(row.problem_id, ""))
-            self._doubtful |= row.is_doubtful
-        self._so_far.read()
+        self._done.read_on()
         earlier = self._known.file(self.folder / EARLIER)
         for offset, row in decoded(self.folder / EARLIER, ResultHead):
-            earlier.note(offset, row, row.problem_sha256)
+            earlier.know(offset, row, row.problem_sha256)
 
     def _read_failures(self) -> None:
         cut_torn_line(self.folder / FAILURES)
@@ -348,7 +340,6 @@ class Journal:
 
     def _forget_rows(self) -> None:
         """Know nothing of rows that were moved or removed."""
-        self._done, self._so_far = DoneRows(), RowsSoFar(self.folder)
         self._known.forget(self.folder)
 
     def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
@@ -364,16 +355,15 @@ class Journal:
             self._know(confinements)
             self._write_info(replacing=False)
         offset = results.append(line := as_json(short))
-        self._so_far.add(line)
+        self._done.wrote(line)
         if self._failed.pop(row["key"], None) is not None:
             self._stale += 1
-        self._note(head, offset, self._hash(head.problem_id))
-        self._write_index(ends=False)
+        self._done.add(offset, head, self._hash(head.problem_id))
+        self._save_index(ends=False)
 
-    def _write_index(self, *, ends: bool) -> None:
-        if self._so_far.wants_index(ends=ends) and not self._superseded:
-            problems = self._info.fingerprint.problems
-            self._so_far.write_index(problems, self._doubtful, self._done.kept, self._own.kept)
+    def _save_index(self, *, ends: bool) -> None:
+        if not self._superseded:
+            self._done.save(self._info.fingerprint.problems, ends=ends)
 
     def _check_compiler(self, compiler: str) -> None:
         """Raise InputError for a result that another version made: times of two are not comparable."""
@@ -398,10 +388,6 @@ class Journal:
         every = {**self._info.confinements, **confinements}
         self._info = msgspec.structs.replace(self._info, confinements=every)
         self._known.confinements |= every
-
-    def _note(self, row: ResultHead, offset: int, problem: str) -> None:
-        self._done.add(row, offset)
-        self._own.note(offset, row, problem)
 
     def _writers(self) -> tuple[Lines, Lines]:
         if self._opened is None:
@@ -473,7 +459,7 @@ class Journal:
             for writer in self._opened or ():
                 writer.close()
             if self._opened is not None:
-                self._write_index(ends=True)
+                self._save_index(ends=True)
             if self._stale and not self._restart:
                 current = {offset for offset, _ in self._failed.values()}
                 failures = lines(self.folder / FAILURES)

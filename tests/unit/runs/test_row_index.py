@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from journal_rows import MADE_OF, keys, row
 
 from ioi_eval.errors import InputError
-from ioi_eval.runs import done_rows
 from ioi_eval.runs import journal as journal_module
-from ioi_eval.runs.done_rows import ROWS_INDEX, DoneRows
+from ioi_eval.runs import row_index
 from ioi_eval.runs.journal import Journal
+from ioi_eval.runs.row_index import ROWS_INDEX, RowIndex
 from ioi_eval.store.folder import Fingerprint, ResultHead, decoded
 
 
@@ -33,9 +33,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             yield place, head
 
     monkeypatch.setattr(journal_module, "decoded", reading)
-    monkeypatch.setattr(done_rows, "_LEAST", 1)
-    monkeypatch.setattr(done_rows, "_STEP", 1)
-    monkeypatch.setattr(done_rows, "_GROWTH", 1)
+    monkeypatch.setattr(row_index, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(row_index, "_STEP_BYTES", 1)
+    monkeypatch.setattr(row_index, "_GROWTH", 1)
     return found
 
 
@@ -146,7 +146,7 @@ def test_what_the_index_does_not_hold_for_is_read(
             info["fingerprint"]["problems"]["sum"] = "e" * 64
             (folder / "run.json").write_text(json.dumps(info))
         case "code":
-            monkeypatch.setattr(done_rows, "code_digest", lambda: "of another checkout")
+            monkeypatch.setattr(row_index, "code_digest", lambda: "of another checkout")
     results.write_bytes(b"".join(lines))
     if change in ("another byte", "another problem"):
         with Journal.open(folder, MADE_OF) as journal:
@@ -239,10 +239,19 @@ def test_any_history_reads_as_one_without_an_index(
     journal.close()
 
 
-def test_a_row_that_counts_again_is_counted_once() -> None:
-    rows = DoneRows()
-    for key in "ab":
-        rows.add(ResultHead(key=key, problem_id="p"), 0)
+def test_a_row_that_was_dropped_may_count_again(folder: Path) -> None:
+    rows = RowIndex(folder / "results.jsonl")
+    for offset, key in enumerate("ab"):
+        rows.add(offset, ResultHead(key=key, problem_id="p", submission_sha256=key), "")
     assert (rows.drop("a"), len(rows), "a" in rows, [*rows]) == (0, 1, False, ["b"])
-    rows.add(ResultHead(key="a", problem_id="q"), 9)
-    assert (len(rows), rows.offset("a"), rows.problem("a"), [*rows]) == (2, 9, "q", ["a", "b"])
+    assert rows.find("a", "") == 0, "what was judged stays known"
+    assert rows.add(9, ResultHead(key="a", problem_id="q"), "")
+    assert (len(rows), rows.offset("a"), rows.problem("a"), [*rows]) == (2, 9, "q", ["b", "a"])
+    assert (rows.keys_of({"q"}), rows.problems) == (["a"], {"p", "q"})
+
+
+def test_a_key_that_is_there_twice_is_added_once(folder: Path) -> None:
+    rows = RowIndex(folder / "results.jsonl")
+    assert rows.add(0, ResultHead(key="\ud800", problem_id="p"), "")
+    assert not rows.add(5, ResultHead(key="\ud800", problem_id="q"), "")
+    assert ([*rows], rows.offset("\ud800"), rows.problems) == (["\ud800"], 0, {"p"})

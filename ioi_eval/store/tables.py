@@ -1,0 +1,167 @@
+"""SQLite tables of what was read from large files; memory holds a few pages of them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sqlite3
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping
+from io import FileIO
+from pathlib import Path
+from typing import Any, Self
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.store.files import replace
+
+_HASH_BYTES = hashlib.sha256().digest_size
+_PIECE_BYTES = 1 << 20
+_OPTIONS = """
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+PRAGMA cache_size = -2000;
+BEGIN;
+"""
+_FACTS = "CREATE TABLE facts (content BLOB NOT NULL);"
+
+
+class Tables:
+    """Tables in a temporary file, which no other process sees and which is gone when this one ends.
+
+    `save` leaves a copy with a hash at its end, and `saved` goes on from a copy. Nothing is lost with a copy:
+    what tables say can be read again from the file that they were made of.
+    """
+
+    def __init__(self, schema: str) -> None:
+        """`schema`: the statements that make the tables."""
+        self.facts = b""  # what `save` was given about tables that were saved
+        self._open()
+        self._execute_all(_OPTIONS + _FACTS + schema)
+
+    def _open(self) -> None:
+        try:
+            with tempfile.NamedTemporaryFile(prefix="ioi-eval-", suffix=".sqlite") as named:
+                self._connection = sqlite3.connect(named.name, isolation_level=None, check_same_thread=False)
+                self._file = FileIO(os.dup(named.fileno()), "r+")
+        except (OSError, sqlite3.Error) as error:
+            raise _refused(error) from error
+        self.close = weakref.finalize(self, _close, self._file, self._connection)
+
+    @classmethod
+    def saved(cls, path: Path) -> Self | None:
+        """Return tables as `save` left them in a file; None if there is no such file, or it is damaged."""
+        found = cls.__new__(cls)
+        try:
+            with path.open("rb") as copy:
+                found._open()
+                shutil.copyfileobj(copy, found._file)
+            end = found._file.seek(-_HASH_BYTES, os.SEEK_END)
+            digest = found._file.read()
+            found._file.truncate(end)
+        except OSError:
+            return None
+        if digest != found._digest():
+            return None
+        found._execute_all(_OPTIONS)
+        (found.facts,) = found.run("SELECT content FROM facts").fetchone()
+        return found
+
+    def run(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        """Run a statement of SQL; InputError if the temporary file cannot be read or written."""
+        try:
+            return self._connection.execute(statement, values)
+        except sqlite3.OperationalError as error:
+            raise _refused(error) from error
+
+    def _execute_all(self, statements: str) -> None:
+        try:
+            self._connection.executescript(statements)
+        except sqlite3.OperationalError as error:
+            raise _refused(error) from error
+
+    def save(self, path: Path, facts: bytes) -> None:
+        """Leave a copy of the tables in a file, with facts about them; InputError if there is no room."""
+        self.run("DELETE FROM facts")
+        self.run("INSERT INTO facts VALUES (?)", facts)
+        self.run("COMMIT")
+        try:
+            replace(path, self._pieces(), durable=False)
+        finally:
+            self.run("BEGIN")
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Yield the temporary file's content, and a hash of it."""
+        self._file.seek(0)
+        while piece := self._file.read(_PIECE_BYTES):
+            yield piece
+        yield self._digest()
+
+    def _digest(self) -> bytes:
+        self._file.seek(0)
+        return hashlib.file_digest(self._file, "sha256").digest()
+
+
+class KeyTable(Mapping[str, str]):
+    """A short text for each of many keys, in the order in which the keys came."""
+
+    def __init__(self, tables: Tables | None = None, name: str = "keys") -> None:
+        """`tables`: those that have a table of this name, as `schema` makes it."""
+        self._tables, self._name = tables or Tables(self.schema(name)), name
+        self._find = f"SELECT place, text FROM {name} WHERE key = ?"
+        self._add = f"INSERT OR IGNORE INTO {name} (key, text) VALUES (?, ?)"
+
+    @staticmethod
+    def schema(name: str) -> str:
+        columns = "place INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, text TEXT NOT NULL"
+        return f"CREATE TABLE {name} ({columns});"
+
+    def add(self, key: str, text: str) -> bool:
+        """Note the text of a key; return False, and note nothing, if the key has one."""
+        return self._tables.run(self._add, as_bytes(key), text).rowcount > 0
+
+    def place(self, key: str) -> int:
+        """Return how many keys came before a key; -1 if the key is not there."""
+        found = self._tables.run(self._find, as_bytes(key)).fetchone()
+        return -1 if found is None else int(found[0]) - 1
+
+    def __getitem__(self, key: str) -> str:
+        found = self._tables.run(self._find, as_bytes(key)).fetchone()
+        if found is None:
+            raise KeyError(key)
+        return str(found[1])
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self.place(key) >= 0
+
+    def __iter__(self) -> Iterator[str]:
+        keys = self._tables.run(f"SELECT key FROM {self._name} ORDER BY place")
+        return (as_text(key) for (key,) in keys)
+
+    def __len__(self) -> int:
+        (number,) = self._tables.run(f"SELECT count(*) FROM {self._name}").fetchone()
+        return int(number)
+
+
+def as_bytes(text: str) -> bytes:
+    """Return a text as a table holds it: SQLite's own texts cannot hold halves of surrogate pairs."""
+    return text.encode(errors="surrogatepass")
+
+
+def as_text(content: bytes) -> str:
+    return content.decode(errors="surrogatepass")
+
+
+def _close(file: FileIO, connection: sqlite3.Connection) -> None:
+    connection.close()
+    file.close()
+
+
+def _refused(error: Exception) -> InputError:
+    return InputError(
+        f"a temporary file cannot be used: {error}",
+        where=tempfile.gettempdir(),
+        remedy="Make room there, or name another folder in TMPDIR",
+    )
