@@ -22,6 +22,12 @@ def refuse_language(problem: Problem, language: Language) -> None:
 
     InputError: no program in any language can, because the problem is incomplete or contradicts itself.
     """
+    refuse_impossible(problem)
+    refuse_untaken(problem, language)
+
+
+def refuse_untaken(problem: Problem, language: Language) -> None:
+    """Do as `refuse_language` for a problem that `refuse_impossible` has let pass."""
     where = problem.source or problem.id
     if not problem.tests:
         raise InputError(
@@ -82,8 +88,9 @@ def lacks(
         yield JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
         return
     try:
-        refuse_impossible(problem)
-        if language is not None:
+        if language is None:
+            refuse_impossible(problem)
+        else:
             refuse_language(problem, language)
             tool, *_ = [here.tool(tool, f"a submission in {language.name}") for tool in language.tools]
             if language.syntax == "python":

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ioi_eval.engines.contract import Built, Engine, Profile, Program, Recipe, Rejected
-from ioi_eval.judge.needs import has_scripts, is_script, refuse_language, refuse_script, trusted_programs
+from ioi_eval.judge.needs import has_scripts, is_script, refuse_script, refuse_untaken, trusted_programs
 from ioi_eval.judge.recipes import (
     CHECKER,
     GRADER,
@@ -185,7 +185,7 @@ class PreparedProblem:
 
         def make() -> Terms:
             if language is not None:
-                refuse_language(self.problem, language)
+                refuse_untaken(self.problem, language)
             return Terms(self.problem, language, options)
 
         named = language and (language.name, language.standard)

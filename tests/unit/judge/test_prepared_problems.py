@@ -43,7 +43,7 @@ async def test_problem_is_worked_out_once_for_all_submissions_in_a_language(
 
         monkeypatch.setattr(programs, name, counting)
 
-    once = ("refuse_impossible", "problem_digest", "Schedule", "Sources", "Terms", "refuse_language")
+    once = ("refuse_impossible", "problem_digest", "Schedule", "Sources", "Terms", "refuse_untaken")
     for name in (*once, "_OwnProgram"):
         count(name)
     source = NamedBlob(name="checker/checker.cpp", content=Blob.of("int main() {}"))
@@ -55,7 +55,7 @@ async def test_problem_is_worked_out_once_for_all_submissions_in_a_language(
             await scorer.score(asked, submission(code, key=f"{number}"), sharing=Sharing())
         assert counted == dict.fromkeys(once, 1) | {"_OwnProgram": 3}, "a checker, a manager and a grader"
         await scorer.score(asked, submission("pass", language="python"), sharing=Sharing())
-    every_language = {"problem_digest", "Schedule", "Sources", "Terms", "refuse_language"}
+    every_language = {"problem_digest", "Schedule", "Sources", "Terms", "refuse_untaken"}
     assert {name for name, number in counted.items() if number == 2} == every_language
 
 
