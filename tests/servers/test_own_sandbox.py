@@ -1,0 +1,45 @@
+"""The `run_submission` of docs/open_r1.md on a real Piston that has our package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from support.pages import blocks
+
+COMPILE = "g++ -o program graders/sum.cpp\n"
+RUN = "./program < input.txt > output.txt; cmp -s output.txt correct_output.txt && echo 1; echo done >&2\n"
+SUM = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d\\n", a + b); }\n'
+FILES = {
+    "compile": COMPILE,
+    "run": RUN,
+    "graders/sum.cpp": SUM,
+    "input.txt": "1 2\n",
+    "correct_output.txt": "3\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "score", "feedback"),
+    [
+        ({"graders/sum.cpp": "int main() { return }"}, "0", "Compilation error exit code 1\n"),
+        ({"run": "python3 -c 'bytearray(1 << 50)'\n"}, "0", "Memory limit exceeded"),
+        ({}, "1\n", "done\n"),
+        ({"run": "sleep 60\n"}, "0", "Time limit exceeded"),
+        ({"run": "exit 7\n"}, "0", "Unknown error"),
+    ],
+    ids=["compile error", "memory", "output", "killed", "unknown"],
+)
+def test_server_says_what_the_page_maps(
+    real: dict[str, str], files: dict[str, str], score: str, feedback: str
+) -> None:
+    there = httpx.get(f"{real['raised']}/api/v2/runtimes").json()
+    if "ioi_eval" not in {each["language"] for each in there}:
+        pytest.skip("the server has no package ioi_eval")
+    [block] = [each for each in blocks("docs/open_r1.md") if each.run_by.endswith("test_own_sandbox.py")]
+    names: dict[str, Any] = {}
+    exec(block.code, names)
+    names["URL"] = real["raised"]
+    found = names["run_submission"]({**FILES, **files}, 5000, 1 << 29)
+    assert found[0] == score and found[1].startswith(feedback), found

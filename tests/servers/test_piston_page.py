@@ -1,0 +1,42 @@
+"""The commands of docs/piston.md on real servers, whose addresses stand in for those of the page."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from support.command_line import results
+from support.pages import ROOT, blocks
+
+ROWS = 3  # of the example's dump
+HOSTS = {"localhost": "raised", "a": "raised", "b": "old"}
+RUNS = ("runs/generations", "one", "many", "listed", "named")
+
+
+def test_commands_of_the_page_score_the_example(desk: Any, real: dict[str, str]) -> None:
+    environment = {**desk.cli.env, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+    def shell(text: str) -> str:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail"], input=text, cwd=desk.folder, env=environment, capture_output=True,
+            text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+    shell("ioi-eval examples mine")
+    dump = desk.folder / "mine" / "generations.jsonl"
+    dump.write_text("".join(dump.read_text().splitlines(keepends=True)[:ROWS]))
+    page = [block for block in blocks("docs/piston.md") if block.run_by]
+    assert page and all(ROOT / block.run_by == Path(__file__) for block in page)
+    for block in page:
+        code = re.sub(r"http://(localhost|a|b):2000", lambda found: real[HOSTS[found[1]]], block.code)
+        told = shell(code.replace("https://judge.example.org/piston", real["raised"]))
+    assert "Submissions can be judged on all 2 servers." in told and "many tests" in told
+    judged = {run: results(desk.folder / run) for run in RUNS}
+    points = [{key: row["all_subtasks_points"] for key, row in rows.items()} for rows in judged.values()]
+    assert len(points[0]) == ROWS and all(each == points[0] for each in points)
