@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,7 +97,8 @@ def test_server_for_classic_jobs_alone_is_not_used_beside_one_that_does_batches(
     shell, classic = parts
     told, folder, settings = scored(desk, *[shell.url, classic.url][::order])
     line = "1 with bash, 1 with cms_ioi only is not used"
-    assert f"2 servers: {line}; 1 job at a time, many tests a job" in told
+    first = re.search(r"2 servers: (.*); 1 job at a time on (\d+) cores \(.*\), many tests a job", told)
+    assert first and (first[1], first[2]) == (line, str(len(os.sched_getaffinity(0)))), told
     assert (settings["servers"], settings["jobs"]) == (line, "many tests a job")
     assert line in (folder / "report.md").read_text()
     assert all(row["compiler"].startswith("g++ ") for row in results(folder).values())

@@ -159,3 +159,21 @@ def test_only_where_all_are_ours_do_stages_count_as_confined() -> None:
     assert not merged([ours, other]).confines and not merged([other]).confines
     assert "workers of ours" in why_not(merged([ours]), other)
     assert why_not(merged([other]), ours) == why_not(merged([ours]), ours) == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "slots", "cores"),
+    [({}, (None, None), 16), ({}, (4, None), 12), ({}, (4, 4), 0), ({"per_endpoint": 2}, (None, None), 0)],
+)
+async def test_cores_that_get_no_job_are_counted_unless_the_user_gave_a_number(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, int], slots: tuple[int | None, ...], cores: int
+) -> None:
+    async with Loopback() as a, Loopback() as b:
+        says = dict(zip((a.url, b.url), slots, strict=True))
+
+        async def inspect(prober: object, url: str, runtimes: object = ()) -> EndpointReport:
+            return msgspec.structs.replace(report("x", tool("g++")), url=url, cores=8, slots=says[url])
+
+        monkeypatch.setattr("ioi_eval.engines.piston.probe.Prober.probe", inspect)
+        async with engine_on(a, b, profile=None, **options) as engine:
+            assert engine.servers().cores == cores
