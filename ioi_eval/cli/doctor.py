@@ -148,6 +148,7 @@ class ClusterFindings(Value):
 
     def show(self) -> None:
         if len(self.servers) == 1:
+            console.show_wrapped(self.servers[0].url, "", "  ")
             _show(self.servers[0].findings)
         else:
             self._show_table()

@@ -190,6 +190,14 @@ def test_doctor_shows_a_row_for_each_of_several_servers(
     )
 
 
+def test_doctor_shows_every_check_of_one_server_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    one = report("a", runtime="ioi_eval")
+    summed_up([msgspec.structs.replace(one, findings=findings(one))]).show()
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first == one.url
+    assert {"server", "runtime", "output", "open files"} <= {line[8:].split("  ")[0] for line in lines}
+
+
 def test_doctor_uses_the_server_without_a_compiler_that_a_run_uses() -> None:
     compiler = Condition(name=COMPILER, ok=False, detail="no g++")
     lacking = msgspec.structs.replace(report("b"), findings=(compiler,), toolchains={})
