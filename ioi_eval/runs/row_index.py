@@ -24,7 +24,7 @@ from ioi_eval.store.folder import (
 )
 from ioi_eval.store.resources import code_digest
 from ioi_eval.store.rows import result_of, whole
-from ioi_eval.store.tables import Tables, as_bytes, as_text
+from ioi_eval.store.tables import TableFile, as_bytes, as_text
 
 ROWS_INDEX = ".results.index"  # beside results.jsonl
 _LEAST_BYTES = 1 << 20  # of results.jsonl: a smaller file is read in no time
@@ -59,13 +59,13 @@ class RowIndex(Set[str]):
     def __init__(self, path: Path, shown: Path | None = None) -> None:
         """`shown`: the file's name in messages, if the file is held open by another name."""
         self.path, self.shown = path, shown or path
-        self._tables = Tables(_SCHEMA)
+        self._tables = TableFile(_SCHEMA)
         self._begin()
 
     def clear(self) -> None:
         """Know no row, as of a file that is empty."""
         self._tables.close()
-        self._tables = Tables(_SCHEMA)
+        self._tables = TableFile(_SCHEMA)
         self._begin()
 
     def close(self) -> None:
@@ -160,7 +160,7 @@ class RowIndex(Set[str]):
         `problems`: their hashes. That is 0 bytes, and no row, if the index is missing, damaged or made of
         anything else than the beginning of results.jsonl, these problems and this version of the package.
         """
-        if (tables := Tables.saved(self._index)) is None:
+        if (tables := TableFile.saved(self._index)) is None:
             return 0
         facts = msgspec.json.decode(tables.facts, type=_Facts)
         if facts.made_of != _made_of(problems):

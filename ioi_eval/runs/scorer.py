@@ -134,7 +134,7 @@ def _refuse_another_problem(problem: Problem, submission: Submission) -> None:
     """Raise InputError for anything but a problem and a submission of it."""
     of_problem = 'Give load_problems(...)["id"], or Problem.of(tests=[("1 2", "3")])'
     check_kind(problem, Problem, "problem", of_problem)
-    check_kind(submission, Submission, "submission", "Give Submission(key=..., problem_id=..., code=...)")
+    check_kind(submission, Submission, "submission", "Give a Submission with key, problem_id and code")
     names = {problem.id, f"{problem.id}@{problem.year or 'none'}"}
     is_other_year = None not in (problem.year, submission.year) and problem.year != submission.year
     if submission.problem_id in names and not is_other_year:

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +28,7 @@ BEGIN;
 _FACTS = "CREATE TABLE facts (content BLOB NOT NULL);"
 
 
-class Tables:
+class TableFile:
     """Tables in a temporary file, which no other process sees and which is gone when this one ends.
 
     `save` leaves a copy with a hash at its end, and `saved` goes on from a copy. Nothing is lost with a copy:
@@ -102,47 +102,6 @@ class Tables:
     def _digest(self) -> bytes:
         self._file.seek(0)
         return hashlib.file_digest(self._file, "sha256").digest()
-
-
-class KeyTable(Mapping[str, str]):
-    """A short text for each of many keys, in the order in which the keys came."""
-
-    def __init__(self, tables: Tables | None = None, name: str = "keys") -> None:
-        """`tables`: those that have a table of this name, as `schema` makes it."""
-        self._tables, self._name = tables or Tables(self.schema(name)), name
-        self._find = f"SELECT place, text FROM {name} WHERE key = ?"
-        self._add = f"INSERT OR IGNORE INTO {name} (key, text) VALUES (?, ?)"
-
-    @staticmethod
-    def schema(name: str) -> str:
-        columns = "place INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, text TEXT NOT NULL"
-        return f"CREATE TABLE {name} ({columns});"
-
-    def add(self, key: str, text: str) -> bool:
-        """Note the text of a key; return False, and note nothing, if the key has one."""
-        return self._tables.run(self._add, as_bytes(key), text).rowcount > 0
-
-    def place(self, key: str) -> int:
-        """Return how many keys came before a key; -1 if the key is not there."""
-        found = self._tables.run(self._find, as_bytes(key)).fetchone()
-        return -1 if found is None else int(found[0]) - 1
-
-    def __getitem__(self, key: str) -> str:
-        found = self._tables.run(self._find, as_bytes(key)).fetchone()
-        if found is None:
-            raise KeyError(key)
-        return str(found[1])
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and self.place(key) >= 0
-
-    def __iter__(self) -> Iterator[str]:
-        keys = self._tables.run(f"SELECT key FROM {self._name} ORDER BY place")
-        return (as_text(key) for (key,) in keys)
-
-    def __len__(self) -> int:
-        (number,) = self._tables.run(f"SELECT count(*) FROM {self._name}").fetchone()
-        return int(number)
 
 
 def as_bytes(text: str) -> bytes:

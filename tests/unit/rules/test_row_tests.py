@@ -6,13 +6,16 @@ import base64
 import json
 import pickle
 import zlib
+from collections.abc import Iterator
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ioi_eval.integrations.eval_protocol import evaluate_apps_solution
 from ioi_eval.integrations.open_r1 import code_reward
+from ioi_eval.integrations.runtime import close_all
 from ioi_eval.integrations.trl import reward
 from ioi_eval.integrations.verl import compute_score
 from ioi_eval.rules.assertions import Asserted
@@ -20,6 +23,15 @@ from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.rules.row_tests import read_tests
 
 pytestmark = pytest.mark.once
+
+
+@pytest.fixture(autouse=True, scope="module")
+def engines_are_closed(shared_cache: Path) -> Iterator[None]:
+    """Rewards open an engine for all calls of a process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IOI_EVAL_CACHE", str(shared_cache))
+        yield
+        close_all()
 
 
 def packed(tests: Any) -> str:

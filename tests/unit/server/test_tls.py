@@ -68,7 +68,8 @@ async def test_http_and_https_are_told_apart(engine: EmbeddedEngine, files: tupl
         mistaken = safe.url.replace("https", "http"), plain.url.replace("http", "https")
         hung_up, garbled = [await Prober(wire).probe(url) for url in mistaken]
     assert hung_up.findings[0].remedy.endswith("if it serves https alone, write https://")
-    assert garbled.reason.endswith("Write http:// if it serves no https")
+    assert garbled.reason.endswith("it serves no https (WRONG_VERSION_NUMBER)")
+    assert garbled.findings[0].remedy == "Write http://, or have something before it that serves https"
 
 
 async def test_a_certificate_that_is_not_trusted_is_said(
