@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import fields
 
-from ioi_eval.contest import Rules, Statement, as_markdown
+from ioi_eval.contest import Rules, Statement, Submitted, as_markdown
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.tasks import Asked, asked_for, fitting
 
@@ -73,6 +73,7 @@ class Episode:
         self._failure = _LastFailure()
         self._contest = self._runtime.contest(problems, made_of.rules, _ALONE, self._failure)
         self._session = self._contest.session(_ALONE)
+        self._repeats = 0
 
     @property
     def statement(self) -> Statement:
@@ -90,8 +91,8 @@ class Episode:
 
     @property
     def submissions(self) -> int:
-        """The number of submissions that were judged."""
-        return self._session.problems()[0].attempts
+        """The number of submissions that were answered, with those that repeat an earlier one."""
+        return self._session.problems()[0].attempts + self._repeats
 
     async def settle(self) -> None:
         """Wait until no call is in progress."""
@@ -162,8 +163,12 @@ class Episode:
             language: The language of the program.
             outputs: Only where the problem asks for files: their texts by the names of the tests.
         """
-        submitted = self._session.submit(self.label, code or None, language, outputs=outputs)
-        return await self._answer(submitted)
+        return await self._answer(self._submitted(code, language, outputs))
+
+    async def _submitted(self, code: str, language: str, outputs: dict[str, str] | None) -> Submitted:
+        answer = await self._session.submit(self.label, code or None, language, outputs=outputs)
+        self._repeats += answer.repeats
+        return answer
 
     async def _answer(self, work: Coroutine[Any, Any, Struct]) -> dict[str, Any]:
         return plain(await self._runtime.wait(work))
