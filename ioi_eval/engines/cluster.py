@@ -116,7 +116,7 @@ def _any(endpoint: Endpoint) -> bool:
 
 @dataclass(frozen=True)
 class _Wish(Generic[E]):
-    """What a job asks of the endpoint that gets it."""
+    """The requirements of a job for its endpoint."""
 
     avoid: Collection[E] = ()  # endpoints that get it only if no other usable one fits
     prefer: E | None = None  # the endpoint that gets it if that has a free slot

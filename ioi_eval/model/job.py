@@ -124,7 +124,7 @@ class Ended(Value):
 
 
 PRECOMPILED = ".gch"
-"""What the name of a precompiled header ends in. Where there is no room to show it, a job does without."""
+"""Suffix of a precompiled header. A job is built without the header if there is no space for it."""
 
 
 class Ahead(Value):

@@ -37,7 +37,7 @@ PACKAGES = (
 """The packages that jobs can use, the most useful first."""
 
 IN_SHORT = {ServerRole.BATCHES: "many tests a job", ServerRole.CLASSIC: "classic jobs"}
-"""What a server is used for, in a few words."""
+"""Short name of each use of a server, for tables."""
 _ASKED: dict[JobShape, tuple[ServerRole, ...]] = {
     "auto": (ServerRole.BATCHES, ServerRole.CLASSIC),
     "batched": (ServerRole.BATCHES,),
