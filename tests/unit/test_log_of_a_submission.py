@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from uuid import uuid4
 
 import pytest
 from support.servers import Fixed, ServerOptions, serve
@@ -29,12 +30,13 @@ PROBLEM = Problem(
         Test(name="02-large", input=Blob.of(HIDDEN_INPUT), answer=Blob.of(HIDDEN_ANSWER)),
     ),
 )
-SUBMISSION = Submission(
-    key="row-7",
-    problem_id="double",
-    language="python",
-    code=f"{CODE_MARK} = int(input())\nprint(2 * {CODE_MARK})",
-)
+
+
+@pytest.fixture
+def submission() -> Submission:
+    """A program that no test has built before: what is built stays in a cache that tests share."""
+    code = f"{CODE_MARK} = int(input())\nprint(2 * {CODE_MARK})  # {uuid4()}"
+    return Submission(key="row-7", problem_id="double", language="python", code=code)
 
 
 @pytest.fixture
@@ -63,12 +65,12 @@ def check_secrets(lines: list[str]) -> None:
 
 
 async def test_submission_on_this_machine_logs_each_step_in_order(
-    store: Store, story: pytest.LogCaptureFixture
+    store: Store, story: pytest.LogCaptureFixture, submission: Submission
 ) -> None:
     async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as scorer:
         for known in (False, True):
             story.clear()
-            result = await scorer.score(PROBLEM, SUBMISSION)
+            result = await scorer.score(PROBLEM, submission)
             assert result.points == 1
             lines = [line for line in story.messages if line.startswith("row-7")]
             check_order(
@@ -94,11 +96,11 @@ async def test_submission_on_this_machine_logs_each_step_in_order(
 
 
 async def test_submission_on_a_worker_logs_the_server_and_the_number_of_each_request(
-    store: Store, story: pytest.LogCaptureFixture
+    store: Store, story: pytest.LogCaptureFixture, submission: Submission
 ) -> None:
     async with on_a_worker(store) as (engine, url), Scorer(engine, store=store) as scorer:
         story.clear()
-        assert (await scorer.score(PROBLEM, SUBMISSION)).points == 1
+        assert (await scorer.score(PROBLEM, submission)).points == 1
         lines = [line for line in story.messages if line.startswith("row-7")]
     check_order(
         lines,
@@ -122,27 +124,31 @@ async def test_submission_on_a_worker_logs_the_server_and_the_number_of_each_req
 
 
 @pytest.mark.usefixtures("no_waiting")
-async def test_retried_job_names_its_rule(store: Store, story: pytest.LogCaptureFixture) -> None:
+async def test_retried_job_names_its_rule(
+    store: Store, story: pytest.LogCaptureFixture, submission: Submission
+) -> None:
     engine = FakeEngine(faults=[EngineUnavailable("it went away")])
     async with Scorer(engine, store=store) as scorer:
-        await scorer.score(PROBLEM, SUBMISSION)
+        await scorer.score(PROBLEM, submission)
     again = [line for line in story.messages if "tried again" in line]
     assert len(again) == 1 and again[0].startswith("row-7, ")
     assert again[0].endswith("(retry rule `reply`) because: EngineUnavailable: it went away")
 
 
 @pytest.mark.usefixtures("no_waiting")
-async def test_last_failure_names_the_rule_that_gave_up(store: Store) -> None:
+async def test_last_failure_names_the_rule_that_gave_up(store: Store, submission: Submission) -> None:
     engine = FakeEngine(faults=itertools.repeat(EngineUnavailable("it went away")))
     async with Scorer(engine, store=store) as scorer:
         with pytest.raises(JudgeFailure, match=r"it went away, after 4 attempts \(retry rule `reply`\)$"):
-            await scorer.score(PROBLEM, SUBMISSION)
+            await scorer.score(PROBLEM, submission)
 
 
-async def test_log_without_debug_has_no_step(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+async def test_log_without_debug_has_no_step(
+    store: Store, caplog: pytest.LogCaptureFixture, submission: Submission
+) -> None:
     caplog.set_level(logging.INFO, "ioi_eval")
     async with Scorer(FakeEngine(), store=store) as scorer:
-        await scorer.score(PROBLEM, SUBMISSION)
+        await scorer.score(PROBLEM, submission)
     assert [line for line in caplog.messages if "row-7" in line] == []
 
 
