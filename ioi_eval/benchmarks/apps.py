@@ -17,7 +17,7 @@ from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, Test
+from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, TaskOptions, Test
 from ioi_eval.problems.package import is_plain
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, broken, literal_in, read_cases, with_cases
 from ioi_eval.rules.row_tests import PUBLIC_AND_PRIVATE, with_tests
@@ -182,6 +182,7 @@ def _tests_in_files(row: Row, keep: Keep) -> Iterator[Test]:
 # The time is what the benchmark's own harness gives a test; it gives the memory no number.
 LCB_TIME_LIMIT = 6.0  # seconds
 LCB_MEMORY_LIMIT = 1 << 30  # bytes
+_LCB_DIGITS = 50_000  # of whole numbers that Python converts, as LiveCodeBench's runner sets it
 
 
 class LiveCodeBench(Benchmark):
@@ -215,4 +216,5 @@ class LiveCodeBench(Benchmark):
             lambda task: with_tests(task, tests, keep.blob),
             limits=Limits.contest(LCB_TIME_LIMIT, LCB_MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind.LINES),
+            options=TaskOptions(integer_digits=_LCB_DIGITS),
         )

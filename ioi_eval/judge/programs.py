@@ -392,6 +392,8 @@ class Terms:
         argv = language.run(memory=problem.limits.memory, online=online)
         if problem.options.line_buffered and language.syntax == "python":
             argv = (argv[0], "-u", *argv[1:])
+        if problem.options.integer_digits and language.command == "python3":
+            argv = (argv[0], f"-Xint_max_str_digits={problem.options.integer_digits}", *argv[1:])
         if problem.task_type is TaskType.FUNCTION:
             # The interpreter starts the harness, which loads the submission. A descriptor is appended.
             argv = (*argv[:-1], _HARNESS, argv[-1], problem.options.function)

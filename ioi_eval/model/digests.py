@@ -27,6 +27,7 @@ _NO_MATTER = (
 _YOUNGER = (
     "prelude",
     "online_judge",
+    "integer_digits",
     "cuts_output",
     "given",
     "line_buffered",

@@ -112,6 +112,7 @@ class TaskOptions(Value):
     # Names of submissions' files without endings; the first is the code. Empty: one file, called as the id.
     source_names: tuple[str, ...] = ()
     line_buffered: bool = False  # programs in C, C++ and Python write each line at once, as on a terminal
+    integer_digits: int = 0  # the most digits of an int that Python converts; 0: Python's own limit of 4,300
     online_judge: bool = (
         False  # ONLINE_JUDGE is defined for submissions, as at the judge that the problem is of
     )

@@ -64,6 +64,16 @@ async def test_a_method_of_solution_is_called(scorer: Scorer, tmp_path: Path) ->
     assert await statuses(scorer, problem, "def add(a, b): return [sum(a) + b]") == [V.WA, V.WA]
 
 
+@pytest.mark.parametrize(("digits", "verdict"), [(4_301, V.AC), (49_999, V.AC), (50_002, V.RE)])
+async def test_program_converts_as_many_digits_as_at_the_benchmarks_runner(
+    scorer: Scorer, tmp_path: Path, digits: int, verdict: V
+) -> None:
+    row = livecodebench("big", public_test_cases=lcb_tests(("1", "1" + "0" * (digits - 1))), private="")
+    problem = loaded(tmp_path, "livecodebench", [row])["big"]
+    program = f"print(int(str(10 ** ({digits} - 1)) * int(input())))"
+    assert await statuses(scorer, problem, program) == [verdict]
+
+
 def test_private_tests_that_are_not_packed_or_missing(tmp_path: Path) -> None:
     rows = [
         livecodebench("json", private=lcb_tests(("5 5", "10"))),
