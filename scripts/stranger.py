@@ -241,7 +241,7 @@ def tutorials(machine: Machine) -> None:
 VENV = "python3 -m venv --clear one && . one/bin/activate"
 FIRST_RESULT = """
 rm -rf first; mkdir first; cd first
-ioi-eval examples mine
+ioi-eval new mine --type examples
 ioi-eval score mine/generations.jsonl --problems mine/problems --limit 3 --out runs/mine
 cd ..
 """
@@ -251,7 +251,7 @@ if type g++ || type cc; then exit 1; fi
 ioi-eval doctor | tee doctor.txt
 grep -E '^ok +proctor +came with the package' doctor.txt
 grep -E '^ok +waiting Python +its library came with the package' doctor.txt
-rm -rf bare; ioi-eval examples bare
+rm -rf bare; ioi-eval new bare --type examples
 python - <<'END'
 import json, pathlib
 program = pathlib.Path("bare/problems/frame/solutions/correct/joined.py").read_text()

@@ -152,7 +152,7 @@ def test_wheel_scores_its_examples_without_the_checkout(tools: Path, tmp_path: P
     outside.mkdir()
     assert call(tools / "ioi-eval", "package", "packages", cwd=outside) == "packages/ioi_eval/1.0.0\n"
     assert (outside / "packages" / "ioi_eval" / "1.0.0" / "run").read_text().startswith("#!")
-    call(tools / "ioi-eval", "examples", "mine", cwd=outside)
+    call(tools / "ioi-eval", "new", "mine", "--type", "examples", cwd=outside)
     printed = call(
         *(tools / "ioi-eval", "score", "mine/generations.jsonl", "--problems", "mine/problems"),
         *("--out", "run", "--limit", str(LIMIT), "--quiet", "--json"),

@@ -949,7 +949,8 @@ def _unread_replies(columns: Mapping[str, Any]) -> Iterator[str]:
     """Yield a note of each list of replies in a row of which another column is read."""
     for name in _SEVERAL:
         if name not in OF_DATASETS and isinstance(held := columns.get(name), list) and len(held) > 1:
-            yield f"whose column `{name}` holds several replies, and is not read: name it as code_column"
+            note = f"whose column `{name}` holds several replies, and is not read"
+            yield f"{note}: name it with code_column=NAME"
 
 
 def _unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
@@ -961,7 +962,7 @@ def _unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
                 with suppress(InputError):
                     find_language(value)
                     path = f"whose column `{head}{name}`"
-                    yield f"{path} names a language, and is not read: name it as language_column"
+                    yield f"{path} names a language, and is not read: name it with language_column=NAME"
 
 
 def _id(problems: Finder, name: str) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ioi_eval.cli import console
+from ioi_eval.cli.settings import option_values
 from ioi_eval.model.errors import BadRows, InputError, IoiEvalError
 
 # What each does, as the first line of its own help.
@@ -30,7 +31,6 @@ COMMANDS = {
     "run": "Ask a model for programs and score them as they arrive.",
     "validate": "Check a package: run its reference solutions and list unexpected verdicts.",
     "contest": "Hold a contest over MCP: agents read statements, try programs, submit them.",
-    "calibrate": "Propose a time factor for this hardware from SOURCE's own solutions.",
     "report": "Write the reports of runs again, also of unfinished ones, and compare runs.",
     "view": "Show a run in a browser while it goes on: progress, verdicts, failures.",
     "export": "Write problem packages as tasks of Harbor, whose tests call `ioi-eval judge`.",
@@ -38,21 +38,18 @@ COMMANDS = {
     "worker": "Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.",
     "package": "Write the Piston package that runs jobs: scripts and matching limits.",
     "doctor": "Check this machine or servers: list what works, what fails and how to fix it.",
-    "new": "Write a starter package: tests, solutions and, if its type needs one, a grader.",
-    "init": "Write a commented configuration for `ioi-eval run`.",
-    "examples": "Copy example problems and a dump of generations to DIR.",
+    "new": "Write something to begin with: a package, the examples, or a configuration.",
 }
 # The commands on one screen: what people do first, and each in a few words.
 _OVERVIEW = {
     "Start": {
         "doctor": "Check this machine: what works, what fails, how to fix it",
-        "examples": "Copy example problems and a dump to try",
+        "new": "Write examples, a starter package or a configuration",
     },
     "Judge": {
         "score": "Score a dump of generations",
         "judge": "Judge one program and show its tests",
         "run": "Ask a model for programs and score them",
-        "init": "Write a configuration for `run`",
         "contest": "Hold a contest for agents over MCP",
     },
     "Look": {
@@ -62,17 +59,15 @@ _OVERVIEW = {
     "Problems": {
         "problems": "List the problems of a source and check them",
         "validate": "Check a package by its reference solutions",
-        "new": "Write a starter package",
         "export": "Write packages as tasks of Harbor",
     },
     "Machines": {
         "worker": "Serve jobs over Piston's HTTP API",
         "package": "Write the Piston package that runs jobs",
-        "calibrate": "Propose a time factor for this hardware",
     },
 }
 # The others are called as their command.
-_MODULES = {"init": "examples", "new": "examples", "export": "contest", "view": "worker", "package": "worker"}
+_MODULES = {"export": "contest", "view": "worker", "package": "worker"}
 # Groups of options, in the order of their help.
 _GROUPS = (
     "Arguments",
@@ -89,12 +84,11 @@ _GROUPS = (
 )
 # What most people use of commands with many options: all that `--help` shows.
 _USUAL = {
-    "score": "problems problem year difficulty limit engine workers time-factor out results dry-run",
+    "score": "problems problem year difficulty limit columns engine workers time-factor out results dry-run",
     "judge": "problems problem year language all-tests time-factor engine json",
     "run": "config problems problem difficulty limit model base-url samples command workers out",
-    "validate": "problems problem year limit engine workers time-factor out json",
+    "validate": "problems problem year limit calibrate engine workers time-factor out json",
     "contest": "problem year difficulty duration feedback port engine workers out",
-    "calibrate": "problem year difficulty engine workers out json",
     "problems": "problem year difficulty tag sample generate json",
     "report": "json open mode k pages medals out",
     "worker": "host port workers token-file tls-cert tls-key",
@@ -141,6 +135,8 @@ class Command(TyperCommand):
             _LOG_FORMAT in parameter.opts for parameter in self.params
         )
         with _complaining(in_objects=ctx.meta[_LOG_FORMAT]):
+            if not {"-h", "--help", _ALL}.intersection(args):
+                ctx.default_map = option_values(_keys(self), _all_options)
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -182,6 +178,18 @@ class Command(TyperCommand):
         if usual is not None:
             with formatter.section("More"):
                 formatter.write_text(f"ioi-eval {self.name} {_ALL}: all {len(self.params)} options")
+
+
+def _keys(command: TyperCommand) -> dict[str, str]:
+    """Return the parameters of a command's options by their keys in `ioi-eval.toml`."""
+    options = (each for each in command.params if each.param_type_name == "option")
+    return {_long(option).removeprefix("--"): str(option.name) for option in options}
+
+
+def _all_options() -> Iterator[str]:
+    """Yield the names of all commands' options. Loads all commands."""
+    for name in COMMANDS:
+        yield from _keys(loaded(name))
 
 
 def _fitted(example: str) -> str:
@@ -259,7 +267,6 @@ def loaded(name: str) -> TyperCommand:
 
 app = typer.Typer(
     cls=Commands,
-    no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": console.WIDTH},
     **_PLAIN,
 )
@@ -282,7 +289,7 @@ def _options(
     """Score programs that models wrote for olympiad problems. No Docker, no root.
 
     \b
-      ioi-eval examples mine
+      ioi-eval new mine --type examples
       ioi-eval score mine/generations.jsonl --problems mine/problems
       ioi-eval judge sol.cpp --problem lanterns --problems mine/problems
     """
@@ -313,7 +320,9 @@ def main() -> NoReturn:
     console.set_log_level("info")
     console.tell_what_is_logged()
     try:
-        app(prog_name="ioi-eval")
+        sys.exit(app(sys.argv[1:] or ["--help"], prog_name="ioi-eval", standalone_mode=False) or 0)
+    except _Unreadable as error:
+        console.complain(_unreadable(error))
     except BadRows as error:
         console.complain_of_rows(error)
     except (*_TOLD, ExceptionGroup) as error:
@@ -321,6 +330,15 @@ def main() -> NoReturn:
             raise
         console.complain(words)
     sys.exit(console.BAD_INPUT)
+
+
+def _unreadable(error: typer.BadParameter) -> str:
+    """Return a sentence about words that the command line cannot read, and the page to look at."""
+    words = error.format_message().removeprefix("Invalid value for ").replace("Value error, ", "").rstrip(".")
+    context = error.ctx
+    words = re.sub(r"^'(--[\w-]+)'", r"\1", words)
+    page = f". See {context.command_path} --help" if context is not None else ""
+    return f"{words[:1].lower()}{words[1:]}{page}"
 
 
 def _alone(error: Exception) -> Exception:

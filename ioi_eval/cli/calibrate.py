@@ -1,66 +1,43 @@
-"""`ioi-eval calibrate SOURCE`: the time factor that suits this hardware, by a source's own solutions."""
+"""`ioi-eval validate --calibrate`: the time factor that suits this hardware, by a source's solutions."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
 
 import typer
 
+from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
-from ioi_eval.cli.groups import command, within
-from ioi_eval.cli.options import Engine, Json, ProblemOptions, Quiet, Source, open_store
+from ioi_eval.cli.options import EngineOptions, OutputOptions, open_store
 from ioi_eval.cli.progress import Signals
 from ioi_eval.rules.calibration import Calibration, Distance
 from ioi_eval.runs.events import DistanceMeasured, Event
-from ioi_eval.runs.solutions import REACH
 from ioi_eval.runs.solutions import calibrate as measure
 
-_EXAMPLES = """
-  ioi-eval calibrate packages
-  ioi-eval calibrate aplusb.zip --reach 10
-"""
 _NONE_SEPARATES = 1
 _HEADS = ("problem", "solution", "meant", "of the limit", "test")
 
 
-@command(_EXAMPLES)
 def calibrate(
-    source: Source,
-    problems: ProblemOptions,
-    engine: Engine,
-    output: Quiet,
-    reach: Annotated[
-        float,
-        typer.Option(
-            min=1.1,
-            callback=within(),
-            metavar="TIMES",
-            help="End solutions at this many times the limit.",
-        ),
-    ] = REACH,
-    as_json: Json = False,
+    source: str, problems: BenchmarkOptions, engine: EngineOptions, output: OutputOptions, reach: float
 ) -> None:
-    """Propose a time factor for this hardware from SOURCE's own solutions.
+    """Measure a source's solutions and print the time factor that separates right ones from slow ones.
 
-    Right solutions must stay below the limit, and those that are meant to be too slow above it. Solutions
-    run one at a time: the machine should be quiet.
-
-    Exit code 0: a factor separates them; 1: none does; 2: bad input.
+    Leaves with exit code 1 if no factor separates them.
     """
     chosen, store = engine.choice(), open_store()
     with Signals() as signals:
 
         def tell(event: Event) -> None:
             signals(event)
-            if isinstance(event, DistanceMeasured) and not (output.quiet or as_json):
+            if isinstance(event, DistanceMeasured) and not output.silent:
                 distance = event.distance
                 console.tell(f"{distance.problem}: {distance.solution}: {_ratio(distance)} of the limit")
 
         found = asyncio.run(
             measure(source, choice=problems, reach=reach, engine=chosen, store=store, on_event=tell)
         )
-    if as_json:
+    if output.as_json:
         console.show_json(found)
     else:
         if not output.quiet:

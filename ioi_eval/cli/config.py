@@ -32,7 +32,7 @@ from ioi_eval.runs import AgentOptions, Asking, BenchmarkOptions, BudgetOptions,
 
 _BASE_URL, _MODEL = "OPENAI_BASE_URL", "OPENAI_MODEL"
 _Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
-_OURS = "`ioi-eval init` writes a file to start from"
+_OURS = "`ioi-eval new --type config` writes a file to start from"
 
 
 class Config(Value):
@@ -62,7 +62,7 @@ def _keys(prefix: str, place: str, kind: type[Value], **otherwise: str) -> dict[
 
 _RENAMED = {"sample": "sample_size", "problems": "tasks", "difficulty": "filter_difficulty"}
 _OF_MODEL = ("name", "base_url", "system", "attempts", "requests_per_minute")
-# Each key of the file, in the words of `ioi-eval init`, and its place in Config.
+# Each key of the file, in the words of `ioi-eval new --type config`, and its place in Config.
 KEYS: Mapping[str, str] = {
     **{name: name for name in ("benchmark", "timeout_seconds", "engine", "out")},
     **_keys("", "choice", BenchmarkOptions, **_RENAMED),

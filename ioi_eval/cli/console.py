@@ -33,7 +33,7 @@ FLAGS: dict[str, str] = {}  # of the fields of values that loaded commands make 
 _TYPED = {
     "rejudge=True": "--rejudge",
     "out=FOLDER": "--out folder",
-    "column=NAME": "--expected-column NAME",
+    "column=NAME": "--columns expected=NAME",
     "seconds=S": "--generate-seconds S",
     "scale=...": "--expected-scale",
     "data_dir=FOLDER": "--data-dir",
@@ -50,7 +50,7 @@ _ARGUMENT = re.compile(
     r"|(?P<name>[a-z_]+)=(?:(?P<value>True|False|\.\.\.)|(?<=_column=)|(?=[A-Z/]|none\b)))"
 )
 _FIELDS = {
-    "column": "--expected-column",
+    "column": "--columns expected",
     "contents_folder": "--contents-folder",
     "headers": "--headers",
     "most": "--references",
@@ -191,6 +191,8 @@ def as_called(text: str) -> str:
     def called(found: re.Match[str]) -> str:
         if (flag := FLAGS.get(found["name"] or "")) is None:
             return _TYPED.get(found[0], found[0])
+        if found["name"].endswith("_column"):
+            return f"{flag}="
         return f"--no-{flag[2:]}" if found["value"] == "False" else flag + " " * (found["value"] is None)
 
     return _ARGUMENT.sub(called, text)

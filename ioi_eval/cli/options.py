@@ -6,8 +6,10 @@ Options are in groups that become one value, or alone where several commands hav
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,8 +17,9 @@ import msgspec
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.groups import OptionGroup, declared, option_of, values_of
+from ioi_eval.cli.groups import Declared, OptionGroup, declared, option_of, values_of
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.fields import near
 from ioi_eval.model.options import Said
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
@@ -84,9 +87,88 @@ References = Annotated[dict[str, Any], OptionGroup("Problems", of=ReferenceOptio
 
 # --- rows, judging -----------------------------------------------------------------------------------
 
-RowOptions = Annotated[DumpOptions, OptionGroup("Input")]
-RowColumns = Annotated[DumpOptions, OptionGroup("Input", without=("extract",))]
-RepairOptions = Annotated[Repairs, OptionGroup("Input")]
+_COLUMN, _REPAIR = "_column", "add_"
+_PARTS = tuple(
+    field.name.removesuffix(_COLUMN)
+    for field in msgspec.structs.fields(DumpOptions)
+    if field.name.endswith(_COLUMN)
+)
+_REPAIRS = tuple(field.name.removeprefix(_REPAIR) for field in msgspec.structs.fields(Repairs))
+_READ = tuple(each for each in declared(DumpOptions) if not each.field.endswith(_COLUMN))
+_COLUMNS = Declared(
+    "columns",
+    Said(
+        metavar="WHAT=COLUMN[,...]",
+        help=f"Columns with other names, such as problem=meta.id,code=out (`a.b` is b in a). WHAT is"
+        f" {', '.join(_PARTS[:-1])} or {_PARTS[-1]}. prompt: the problem's statement, word for word, also"
+        " inside a prompt; code: the program, or with --always-extract the reply it is in; id= (no column):"
+        " rows without ids.",
+    ),
+    list[str],
+    None,
+)
+_REPAIR_OPTION = Declared(
+    "repair",
+    Said(
+        metavar="WHAT[,...]",
+        help="Add to programs what they lack: includes (bits/stdc++.h), header (the problem's own),"
+        " namespace (using namespace std;), imports (what benchmarks import for Python programs).",
+    ),
+    str,
+    None,
+)
+console.FLAGS.update({f"{what}{_COLUMN}": f"--columns {what}" for what in _PARTS})
+console.FLAGS.update({f"{_REPAIR}{name}": f"--repair {name}" for name in _REPAIRS})
+_EXPECTED = "expected"  # the column that only `validate` reads
+
+
+class RowOptions:
+    """The options for reading rows as typed: `--columns` and `--repair` stand for several fields."""
+
+    def __init__(self, columns: list[str] | None = None, repair: str | None = None, **typed: Any) -> None:
+        named = named_columns(columns or ())
+        self.expected = named.pop(_EXPECTED, None)
+        fields = values_of(_READ, typed) | {f"{what}{_COLUMN}": column for what, column in named.items()}
+        if repair is not None:
+            fields["repairs"] = _read_repairs(repair)
+        self.options = DumpOptions(**fields)
+
+
+def named_columns(typed: Iterable[str]) -> dict[str, str]:
+    """Return the columns that `--columns` names, by what they hold. Raises InputError for other texts."""
+    parts = (*_PARTS, _EXPECTED)
+    pairs = re.compile(rf",(?=(?:{'|'.join(parts)})=)")
+    named = dict[str, str]()
+    for pair in (pair for text in typed for pair in pairs.split(text)):
+        what, equals, column = pair.partition("=")
+        if not equals or what not in parts:
+            meant = "".join(f". Did you mean {close}?" for close in near(what, parts)[:1])
+            remedy = f"Write WHAT=COLUMN, WHAT one of {', '.join(parts)}{meant}"
+            raise InputError(f"{pair!r} names no column", field="--columns", remedy=remedy)
+        if what in named:
+            raise InputError(f"{what} is there twice", field="--columns", remedy="Name one column for it")
+        if not column and what != "id":
+            raise InputError(f"{what}= names no column", field="--columns", remedy=f"Write {what}=COLUMN")
+        named[what] = column
+    return named
+
+
+def _read_repairs(typed: str) -> Repairs:
+    names = [name.strip() for name in typed.split(",")]
+    unknown = [name for name in names if name not in _REPAIRS]
+    if unknown:
+        remedy = f"Write one or more of {', '.join(_REPAIRS)}, with commas"
+        raise InputError(f"{unknown[0]!r} is no repair", field="--repair", remedy=remedy)
+    return Repairs(**{f"{_REPAIR}{name}": True for name in names})
+
+
+ScoredRows = Annotated[RowOptions, OptionGroup("Input", of=(_COLUMNS, *_READ, _REPAIR_OPTION))]
+_SOLUTION_ROWS = tuple(each for each in _READ if each.field != "extract")
+_AND_EXPECTED = _COLUMNS.met(
+    help=f"{_COLUMNS.said.help} expected: the score or verdict of a file's solution; without it, the only"
+    " column of scores or verdicts."
+)
+SolutionRows = Annotated[RowOptions, OptionGroup("Input", of=(_AND_EXPECTED, *_SOLUTION_ROWS))]
 TimingOptions = Annotated[Timing, OptionGroup("Judging")]
 
 

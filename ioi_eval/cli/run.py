@@ -61,7 +61,8 @@ def run(
     output: Output,
     running: RunningOptions,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", metavar="FILE", help="YAML; `ioi-eval init` writes one.")
+        Path | None,
+        typer.Option("--config", "-c", metavar="FILE", help="YAML; `ioi-eval new` writes one."),
     ] = None,
     print_prompt: Annotated[
         bool, typer.Option("--print-prompt", help="Show the first prompt, and ask no model.")

@@ -24,9 +24,8 @@ from ioi_eval.cli.options import (
     OutputOptions,
     ProblemOptions,
     References,
-    RepairOptions,
-    RowOptions,
     RunningOptions,
+    ScoredRows,
     TimingOptions,
     ValidateReferences,
     open_store,
@@ -141,8 +140,7 @@ def score(
     validate_references: ValidateReferences = False,
     references: References,
     selection: Annotated[Selection, OptionGroup("Input", only=("limit", "keys", "shard"))],
-    rows: RowOptions,
-    repairs: RepairOptions,
+    rows: ScoredRows,
     timing: TimingOptions,
     engine: Engine,
     output: Output,
@@ -159,18 +157,21 @@ def score(
     """
     if export.results is not None:
         check_results_path(export.results, dumps)
+    if rows.expected is not None:
+        remedy = "Leave it out, or use `ioi-eval validate`"
+        raise InputError("`score` expects no verdicts of rows", field="--columns expected", remedy=remedy)
     asked = ReferenceOptions(**references) if validate_references or references else None
     choice = engine.choice()
     with received(dumps, sys.stdin.buffer) as named:
         if not source:
-            source = guessed(named, rows.problem_column)
+            source = guessed(named, rows.options.problem_column)
             known = find_benchmark(source)
             fewer = f"; {known.adds_to} has the same ids and fewer tests" if known.adds_to else ""
             console.tell(f"--problems {source}, as the dump's ids and columns say{fewer}")
         same: dict[str, Any] = {
             "out": output.out,
             "choice": problems,
-            "reading": msgspec.structs.replace(rows, repairs=repairs),
+            "reading": rows.options,
             "selection": msgspec.structs.replace(selection, problems=problems.problems),
             "engine": choice,
             "options": output.of(running, timing, all_tests=all_tests),

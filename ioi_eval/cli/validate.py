@@ -10,33 +10,36 @@ import typer
 
 from ioi_eval.benchmarks import Selection
 from ioi_eval.cli import console
-from ioi_eval.cli.groups import OptionGroup, command
+from ioi_eval.cli.calibrate import calibrate
+from ioi_eval.cli.groups import OptionGroup, command, within
 from ioi_eval.cli.options import (
     Engine,
     Output,
     OutputOptions,
     ProblemOptions,
-    RowColumns,
     RunningOptions,
+    SolutionRows,
     TimingOptions,
     open_store,
     problems_option,
 )
 from ioi_eval.cli.progress import say_failures, watched, what_was_done
+from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import visible
 from ioi_eval.reports.validation import HEADS, RIGHT, matrix, numbers, rows
 from ioi_eval.runs.references import MOST, ReferenceOptions
 from ioi_eval.runs.score import run_name
-from ioi_eval.runs.solutions import KINDS, ValidatedSolutions, compare_checkers
+from ioi_eval.runs.solutions import KINDS, REACH, ValidatedSolutions, compare_checkers
 from ioi_eval.runs.solutions import validate as validate_solutions
 
 _EXAMPLES = """
   ioi-eval validate packages/aplusb.zip
   ioi-eval validate packages --problem aplusb --only slow.cpp
-  ioi-eval validate solutions.parquet --problems packages --expected-column score
+  ioi-eval validate solutions.parquet --problems packages --columns expected=score
   ioi-eval validate solutions.parquet --problems ioi --year 2024
   ioi-eval validate code_contests --sample 20 --references 5
   ioi-eval validate code_contests --sample 30 --compare-checkers
+  ioi-eval validate packages --calibrate
   ioi-eval validate packages --quiet --json
 """
 
@@ -58,15 +61,6 @@ def validate(
     ],
     *,
     selection: Annotated[Selection, OptionGroup("Input", only=("keys",), but={"keys": _BY_FILE})],
-    expected_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The file's column of scores or verdicts.",
-            show_default="if there is one only",
-            rich_help_panel="Input",
-        ),
-    ] = None,
     expected_scale: Annotated[
         Literal["points", "fraction"] | None,
         typer.Option(
@@ -76,7 +70,7 @@ def validate(
         ),
     ] = None,
     problems: ProblemOptions,
-    reading: RowColumns,
+    rows: SolutionRows,
     timing: TimingOptions,
     engine: Engine,
     output: Output,
@@ -91,21 +85,47 @@ def validate(
             rich_help_panel="Problems",
         ),
     ] = False,
+    calibration: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="Propose a --time-factor for this hardware: right solutions below the limit, those that are"
+            " meant to be too slow above it. They run one at a time: the machine should be quiet.",
+            rich_help_panel="Judging",
+        ),
+    ] = False,
+    reach: Annotated[
+        float | None,
+        typer.Option(
+            min=1.1,
+            callback=within(),
+            metavar="TIMES",
+            help="With --calibrate: end solutions at this many times the limit.",
+            show_default=f"{REACH:g}",
+            rich_help_panel="Judging",
+        ),
+    ] = None,
 ) -> None:
     """Check a package: run its reference solutions and list unexpected verdicts.
 
     A package brings its solutions and their expected results; so do some benchmarks. A file of solutions has
     a column with expected results, and needs --problems.
 
-    Exit code 0: no difference; 1: a difference; 2: bad input; 3: no difference, but some solutions could not
-    be judged, and a second call retries only them, or bad rows were skipped; 130: interrupted.
+    Exit code 0: no difference; 1: a difference, or --calibrate found no factor; 2: bad input; 3: no
+    difference, but some solutions could not be judged, and a second call retries only them, or bad rows were
+    skipped; 130: interrupted.
     """
+    if reach is not None and not calibration:
+        raise InputError("is for --calibrate only", field="--reach", remedy="Add --calibrate")
+    if calibration:
+        calibrate(solutions, problems, engine, output, reach or REACH)
+        return
     same: dict[str, Any] = {
         "choice": problems,
         "most": references.most,
-        "column": expected_column,
+        "column": rows.expected,
         "scale": expected_scale,
-        "reading": reading,
+        "reading": rows.options,
         "selection": msgspec.structs.replace(selection, problems=problems.problems),
         "engine": engine.choice(),
         "options": output.of(running, timing),

@@ -28,7 +28,7 @@ def test_commands_of_the_page_score_the_example(desk: Any, real: dict[str, str])
         assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 
-    shell("ioi-eval examples mine")
+    shell("ioi-eval new mine --type examples")
     dump = desk.folder / "mine" / "generations.jsonl"
     dump.write_text("".join(dump.read_text().splitlines(keepends=True)[:ROWS]))
     page = [block for block in blocks("docs/piston.md") if block.run_by]

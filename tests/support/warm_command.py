@@ -25,7 +25,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-_COMMANDS = "calibrate contest doctor examples judge problems report run score validate worker"
+_COMMANDS = "contest doctor judge new problems report run score validate worker"
 _LOADED = (
     *(f"ioi_eval.cli.{name}" for name in _COMMANDS.split()),
     "anyio._backends._asyncio",  # of httpx, as httpcore, when it first connects

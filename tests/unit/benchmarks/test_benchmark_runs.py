@@ -215,7 +215,7 @@ def test_official_solutions_of_the_ioi(cli: CommandLine, tmp_path: Path) -> None
     path = write_table(tmp_path / "solutions.parquet", solutions)
     judged = cli(
         *("validate", path, "--problems", "ioi", "--data-dir", copies),
-        *("--expected-column", "total", "--out", "run"),
+        *("--columns", "expected=total", "--out", "run"),
     )
     assert judged.returncode == 1, judged.stderr
     assert "1 difference, in 1 of 2 solutions" in judged.stdout

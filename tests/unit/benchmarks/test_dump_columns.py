@@ -503,7 +503,7 @@ def test_replies_of_a_column_that_is_not_read_are_told(tmp_path: Path, read_as: 
     row = {"problem_id": "tree", read_as: CODE, "responses": [ANSWER, ANSWER], "outputs": ["1", "2"]}
     dump = open_dump([write_jsonl(tmp_path / "x.jsonl", [row])], problems=PROBLEMS)
     assert [one.code for one in dump] == [CODE]
-    told = "whose column `responses` holds several replies, and is not read: name it as code_column"
+    told = "whose column `responses` holds several replies, and is not read: name it with code_column=NAME"
     assert dump.info.noted == {told: 1}
     dump = open_dump([tmp_path / "x.jsonl"], problems=PROBLEMS, options=DumpOptions(code_column=read_as))
     assert [one.code for one in dump] == [CODE] and not dump.info.noted

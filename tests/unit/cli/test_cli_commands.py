@@ -25,8 +25,7 @@ COMMANDS = (
     "worker",
     "package",
     "doctor",
-    "init",
-    "examples",
+    "new",
 )
 
 
@@ -185,14 +184,14 @@ def test_a_cache_that_others_may_write(cli: CommandLine) -> None:
 @pytest.mark.once
 def test_examples_are_copied_once(cli: CommandLine) -> None:
     mine = cli.folder / "mine"
-    assert cli("examples", mine).returncode == 0
+    assert cli("new", mine, "--type", "examples").returncode == 0
     copied = {name for name in contents(mine) if "__pycache__" not in name}
     assert copied == {name for name in contents(resources.examples()) if "__pycache__" not in name}
-    again = cli("examples", mine)
+    again = cli("new", mine, "--type", "examples")
     assert again.returncode == 2
     assert "is there already" in again.stderr
     (cli.folder / "file").write_text("")
-    assert cli("examples", "file").returncode == 2
+    assert cli("new", "file", "--type", "examples").returncode == 2
 
 
 @pytest.mark.once

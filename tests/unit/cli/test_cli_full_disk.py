@@ -38,7 +38,7 @@ def test_a_run_that_cannot_be_begun(tmp_path: Path, problems: Path) -> None:
 
 
 def test_examples_that_find_no_room(tmp_path: Path) -> None:
-    done = on_a_full_disk(tmp_path, "examples", "here")
+    done = on_a_full_disk(tmp_path, "new", "here", "--type", "examples")
     assert (done.returncode, done.stderr) == (2, "error: here: cannot be written: No space left on device\n")
     assert done.stdout.split() == ["fill"]
 

@@ -7,22 +7,24 @@ import json
 import pytest
 from support.command_line import CommandLine
 
-from ioi_eval.cli.examples import PackageType
+from ioi_eval.cli.new import StarterType
+
+PACKAGE_TYPES = [kind for kind in StarterType if kind not in (StarterType.EXAMPLES, StarterType.CONFIG)]
 
 
 @pytest.mark.once
 def test_packages_of_every_type_can_be_used(cli: CommandLine) -> None:
-    for kind in PackageType:
+    for kind in PACKAGE_TYPES:
         written = cli("new", f"packages/my-{kind}", "--type", kind)
         assert written.returncode == 0 and f"ioi-eval validate packages/my-{kind}" in written.stdout
     found = cli("problems", "packages")
-    assert found.returncode == 0 and f"{len(PackageType)} of {len(PackageType)} packages" in found.stdout
+    assert found.returncode == 0 and f"{len(PACKAGE_TYPES)} of {len(PACKAGE_TYPES)} packages" in found.stdout
 
 
 @pytest.mark.alike
 @pytest.mark.sample("function|interactive")
-@pytest.mark.parametrize("kind", PackageType)
-def test_a_package_to_begin_with_validates(cli: CommandLine, kind: PackageType) -> None:
+@pytest.mark.parametrize("kind", PACKAGE_TYPES)
+def test_a_package_to_begin_with_validates(cli: CommandLine, kind: StarterType) -> None:
     written = cli("new", f"packages/my-{kind}", "--type", kind)
     assert written.returncode == 0 and f"ioi-eval validate packages/my-{kind}" in written.stdout
     done = cli("validate", "packages", "--out", "run")

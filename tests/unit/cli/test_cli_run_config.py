@@ -1,4 +1,4 @@
-"""The YAML file of `ioi-eval run`, its flags, and `ioi-eval init`."""
+"""The YAML file of `ioi-eval run`, its flags, and `ioi-eval new --type config`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from ioi_eval.cli import app
 from ioi_eval.cli.config import KEYS, Config, read_config
 from ioi_eval.cli.console import as_typed
-from ioi_eval.cli.examples import template
+from ioi_eval.cli.new import template
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Sampling
 from ioi_eval.runs import ModelOptions
@@ -53,20 +53,20 @@ def test_lines_that_merge_each_other_do_not_multiply(tmp_path: Path) -> None:
     assert read(tmp_path, merged).model == options
 
 
-# --- init --------------------------------------------------------------------------------------------
+# --- new --------------------------------------------------------------------------------------------
 
 
-def test_init_writes_a_valid_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_config_writes_a_valid_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    done = call("init")
+    done = call("new", "config.yaml", "--type", "config")
     assert done.exit_code == 0 and "ioi-eval run -c config.yaml" in done.output
     assert (tmp_path / "config.yaml").read_text() == template()
     assert read_config(tmp_path / "config.yaml", {}).model.name == "my-model"
     (tmp_path / "config.yaml").write_text("samples: 3")
-    again = call("init")
+    again = call("new", "config.yaml", "--type", "config")
     assert isinstance(again.exception, InputError) and "File exists" in str(again.exception)
     assert (tmp_path / "config.yaml").read_text() == "samples: 3"
-    nowhere = call("init", tmp_path / "no" / "config.yaml")
+    nowhere = call("new", tmp_path / "no" / "config.yaml", "--type", "config")
     assert isinstance(nowhere.exception, InputError)
 
 
@@ -124,7 +124,7 @@ def test_init_names_every_key_with_a_value_of_its_type(tmp_path: Path) -> None:
         ("model: my-model", ["'model'", "object"]),
         ("budget: {tokens: -1}", ["'budget.tokens'"]),
         ("budget: {money: 3}", ["'budget.money'", "input_price"]),
-        ("- benchmark: apps", ["expected keys and values", "ioi-eval init"]),
+        ("- benchmark: apps", ["expected keys and values", "ioi-eval new --type config"]),
         ("just words", ["expected keys and values"]),
         ("model: {name: [}", ["is not YAML"]),
         ("a: \x00", ["is not YAML"]),
@@ -166,7 +166,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     for name in ("none", "latin", "."):
         with pytest.raises(InputError, match=r"cannot be read|is not YAML"):
             read_config(tmp_path / name, {})
-    with pytest.raises(InputError, match="ioi-eval init"):
+    with pytest.raises(InputError, match="ioi-eval new --type config"):
         read_config(tmp_path / "none", {})
 
 

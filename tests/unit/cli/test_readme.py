@@ -85,7 +85,7 @@ def test_scripts_are_there(script: str) -> None:
 
 def test_commands_and_options_are_there(cli: CommandLine) -> None:
     named = set(re.findall(r"ioi-eval (\w+)", README))
-    assert named >= {"score", "doctor", "problems", "examples"}
+    assert named >= {"score", "doctor", "problems", "new"}
     for command in named:
         shown = cli(command, "--help-all")
         assert shown.returncode == 0, command

@@ -192,7 +192,7 @@ def test_a_file_of_solutions_with_scores(cli: CommandLine, problems: Path) -> No
 def test_a_file_of_solutions_with_verdicts(cli: CommandLine, problems: Path) -> None:
     rows = [row("right", RIGHT, kind="OK", score=7), row("small", SMALL, kind="WRONG_ANSWER", score=7)]
     dump = write_dump(cli.folder / "official.jsonl", rows)
-    done = cli("validate", dump, "--problems", problems, "--expected-column", "kind")
+    done = cli("validate", dump, "--problems", problems, "--columns", "expected=kind")
     assert done.returncode == 0, done.stderr + done.stdout
     assert (cli.folder / "runs" / "validate-official" / "validation.json").exists()
 
@@ -233,10 +233,13 @@ def test_a_solution_of_files_that_has_none_of_them_earns_nothing(cli: CommandLin
         (["nowhere"], "no folder or file 'nowhere', and no benchmark of that name"),
         (["packages.zip", "--problems", "problems"], "a package brings its own problems"),
         (["official.jsonl", "--problems", "problems"], "no column that looks like"),
-        (["official.jsonl", "--problems", "problems", "--expected-column", "x"], "no column 'x'"),
+        (["official.jsonl", "--problems", "problems", "--columns", "expected=x"], "no column 'x'"),
         (["problems", "--expected-scale", "points"], "--expected-scale: only a file of solutions has"),
-        (["problems", "--code-column", "x"], "--code-column: only a file of solutions has columns and rows"),
-        (["problems", "--expected-column", "x"], "--expected-column: only a file of solutions has columns"),
+        (
+            ["problems", "--columns", "code=x"],
+            "--columns code: only a file of solutions has columns",
+        ),
+        (["problems", "--columns", "expected=x"], "--columns expected: only a file of solutions has columns"),
         (["problems", "--references", "9"], "--references: only a benchmark's solutions are counted"),
     ],
 )

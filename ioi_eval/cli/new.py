@@ -1,0 +1,128 @@
+"""`ioi-eval new`: examples, a starter package, or a configuration for `ioi-eval run`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ioi_eval.cli import console
+from ioi_eval.cli.groups import command
+from ioi_eval.model.errors import InputError
+from ioi_eval.problems.package import is_plain
+from ioi_eval.store import resources
+from ioi_eval.store.files import why
+
+
+class StarterType(StrEnum):
+    """The values of `ioi-eval new --type`: a package's task type, `examples` or `config`."""
+
+    BATCH = "batch"
+    GRADER = "grader"
+    FUNCTION = "function"
+    COMMUNICATION = "communication"
+    INTERACTIVE = "interactive"
+    OUTPUT_ONLY = "output-only"
+    EXAMPLES = "examples"
+    CONFIG = "config"
+
+
+_SECTION = re.compile(r"^-- (\S+) --\n", re.MULTILINE)
+
+
+@command("""
+  ioi-eval new mine --type examples
+  ioi-eval new problems/lamps
+  ioi-eval new problems/lamps --type interactive && ioi-eval validate problems/lamps
+  ioi-eval new config.yaml --type config && ioi-eval run -c config.yaml --print-prompt
+""")
+def new(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH",
+            help="The folder or file to write. The last part of a package's folder is the problem's id.",
+        ),
+    ],
+    kind: Annotated[
+        StarterType,
+        typer.Option(
+            "--type",
+            help="examples: problems and a dump of generations. config: the commented YAML file of"
+            " `ioi-eval run`. Others: a package. batch reads and prints; grader: code of yours calls the"
+            " submission; function: the same in Python, with arguments as JSON.",
+        ),
+    ] = StarterType.BATCH,
+) -> None:
+    """Write something to begin with: a package, the examples, or a configuration for `ioi-eval run`.
+
+    A package has tests, solutions and, if its type needs one, a grader. All of it is small and works: change
+    it bit by bit, and let `ioi-eval validate` look at each step. docs/packages.md has every key.
+    """
+    if kind is StarterType.EXAMPLES:
+        _copy_examples(path)
+    elif kind is StarterType.CONFIG:
+        _write_config(path)
+    else:
+        _write_package(path, kind)
+
+
+def _copy_examples(folder: Path) -> None:
+    _check_empty(folder)
+    try:
+        shutil.copytree(
+            resources.examples(),
+            folder,
+            dirs_exist_ok=True,
+            copy_function=shutil.copyfile,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)  # or it would be there already the next time
+        raise InputError(f"cannot be written: {why(error)}", where=str(folder)) from error
+    console.show(f"Copied the examples to {folder}. Score them with")
+    console.show(f"    ioi-eval score {folder}/generations.jsonl --problems {folder}/problems")
+
+
+def _check_empty(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("is there already", where=str(folder), remedy="Name a new or an empty folder")
+
+
+def _write_package(folder: Path, kind: StarterType) -> None:
+    _check_empty(folder)
+    name = folder.absolute().name
+    if not is_plain(name):
+        raise InputError(f"{name!r} is no id", field="PATH", remedy="Use letters, digits, `_`, `-` and `.`")
+    if kind is StarterType.GRADER and ("." in name or name in sys.stdlib_module_names):
+        remedy = "Use a name without `.`, and none of a module that comes with Python"
+        raise InputError(f"graders/grader.py could not import {name!r}", field="PATH", remedy=remedy)
+    try:
+        whole = (Path(__file__).parent / "packages" / f"{kind}.txt").read_text(encoding="utf-8")
+        _, *parts = _SECTION.split(whole.replace("@NAME@", name))
+        for path, text in zip(parts[::2], parts[1::2], strict=True):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {why(error)}", where=str(folder)) from error
+    console.show(f"Wrote {folder}. What its solutions get: ioi-eval validate {folder}")
+
+
+def _write_config(file: Path) -> None:
+    try:
+        with file.open("x") as stream:
+            stream.write(template())
+    except OSError as error:
+        remedy = "Name another one" if isinstance(error, FileExistsError) else ""
+        raise InputError(f"cannot be written ({why(error)})", where=str(file), remedy=remedy) from error
+    console.show(f"Wrote {file}. Name your model in it, then: ioi-eval run -c {file}")
+
+
+def template() -> str:
+    """Return the configuration that `ioi-eval new --type config` writes."""
+    return (Path(__file__).parent / "config.yaml").read_text(encoding="utf-8")

@@ -1,0 +1,62 @@
+"""`--columns` and `--repair`: each stands for several fields of the options for reading rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from ioi_eval.cli.console import as_typed
+from ioi_eval.cli.options import RowOptions
+from ioi_eval.model.errors import InputError
+from ioi_eval.runs import DumpOptions, Repairs
+
+
+@pytest.mark.parametrize(
+    ("typed", "fields"),
+    [
+        (["problem=meta.id,code=out"], {"problem_column": "meta.id", "code_column": "out"}),
+        (["problem=meta.id", "code=out"], {"problem_column": "meta.id", "code_column": "out"}),
+        (["id="], {"id_column": ""}),
+        (["code=a,b"], {"code_column": "a,b"}),
+        (["prompt=x=y,year=when"], {"prompt_column": "x=y", "year_column": "when"}),
+        (
+            ["model=m,language=l,subtask=s"],
+            {"model_column": "m", "language_column": "l", "subtask_column": "s"},
+        ),
+    ],
+)
+def test_columns_option_names_the_columns(typed: list[str], fields: dict[str, str]) -> None:
+    assert RowOptions(columns=typed).options == DumpOptions(**fields)
+
+
+def test_expected_column_is_apart_from_the_others() -> None:
+    rows = RowOptions(columns=["code=out,expected=score"])
+    assert (rows.expected, rows.options) == ("score", DumpOptions(code_column="out"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (["out"], "--columns: 'out' names no column"),
+        (["problm=x"], "Did you mean problem?"),
+        (["code=a", "code=b"], "--columns: code is there twice"),
+        (["code="], "--columns: code= names no column"),
+        ([""], "--columns: '' names no column"),
+    ],
+)
+def test_columns_option_refuses_other_texts(typed: list[str], words: str) -> None:
+    with pytest.raises(InputError) as refused:
+        RowOptions(columns=typed)
+    assert words in as_typed(refused.value)
+
+
+def test_repair_option_takes_names_with_commas() -> None:
+    assert RowOptions(repair="includes, imports").options.repairs == Repairs(
+        add_includes=True, add_imports=True
+    )
+    with pytest.raises(InputError, match="'include' is no repair"):
+        RowOptions(repair="include")
+
+
+def test_message_of_the_library_names_the_option_as_it_is_typed() -> None:
+    error = InputError("no program", remedy="Did you mean code_column=out? Else id_column=NAME")
+    assert as_typed(error) == "no program. Did you mean --columns code=out? Else --columns id=NAME"
