@@ -81,7 +81,7 @@ class Timing(Value):
         Said(
             name="time_factor",
             metavar="F",
-            help="Multiply all time limits; `validate --calibrate` proposes a factor for this hardware.",
+            help="Multiply all time limits; `ioi-eval validate` can propose a factor for this hardware.",
         ),
     ] = 1.0
     borderline: Annotated[Band, Said(read=read_borderline, unset=str(Borderline()))] = Borderline()

@@ -53,7 +53,7 @@ def test_every_argument_in_a_message_has_an_option() -> None:
         (place, word)
         for place, text in texts()
         if " " in text and "=" in text
-        for word in _ARGUMENT.findall(console.as_called(text))
+        for word in _ARGUMENT.findall(re.sub(r"--columns [a-z]+=", "", console.as_called(text)))
     ]
     assert left == []
 
