@@ -534,7 +534,7 @@ class DumpOptions(Value):
     ] = None
     skip_bad_rows: Annotated[bool, Said(help="Leave out rows that cannot be used, and list them.")] = False
     extract: Annotated[
-        Extraction, Said(help="Which part of a `generation` is the program: see docs/benchmarks.md.")
+        Extraction, Said(help="Which part of a `generation` is the program: see docs/dumps.md.")
     ] = Extraction.LAST
     repairs: Repairs = Repairs()
 

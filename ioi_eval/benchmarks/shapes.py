@@ -363,7 +363,7 @@ _BY_PROBLEM = Shape(
     made=_by_problem,
     also=_is_by_problem,
 )
-# The first that fits holds. docs/benchmarks.md has this table, made of it.
+# The first that fits holds. docs/dumps.md has this table, made of it.
 SHAPES = (
     Shape(
         "OpenAI's batch results",
