@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +18,7 @@ from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import Engine, ProblemOptions, Quiet, Source, TimingOptions, open_store
 from ioi_eval.contest import Contest, Rules, Session, open_contest
+from ioi_eval.contest.contest import check_name
 from ioi_eval.contest.harbor import write_tasks
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
@@ -36,6 +38,7 @@ _EXAMPLES = """
 """
 TOKENS = "tokens.tsv"
 _TOKEN_BYTES = 24
+_MIN_TOKEN = 16  # characters
 _PORT = {"port": {"default": 8765}}
 
 
@@ -46,7 +49,7 @@ class _Access(Value):
         str | None,
         Said(
             metavar="FILE|N",
-            help="A file with a name in each line, and a token if you choose it; or how many.",
+            help="A file with NAME or NAME<TAB>TOKEN in each line; or how many.",
         ),
     ] = None
     stdio: Annotated[
@@ -108,7 +111,7 @@ def _names(access: _Access, earlier: Path) -> dict[str, str]:
     Where only their number is given, they are called as in an earlier call: `earlier` has its tokens.
     """
     if access.stdio is not None:
-        named = {access.stdio: ""}
+        named = {_normal(access.stdio): ""}
     elif access.participants is not None and access.participants.isdecimal():
         number = int(access.participants)
         if not 1 <= number <= 100_000:
@@ -122,32 +125,58 @@ def _names(access: _Access, earlier: Path) -> dict[str, str]:
     return named
 
 
+def _normal(name: str) -> str:
+    """Return a name as participants are compared by it: one space for blanks, one form of each letter."""
+    return unicodedata.normalize("NFC", " ".join(name.split()))
+
+
 def _read(path: Path) -> dict[str, str]:
-    """Read names and tokens. InputError names the line."""
+    """Return the token of each name in a file, "" where a line has none. InputError names line and field."""
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        remedy = "Name a file with a name in each line, or give a number"
+        remedy = "Name a file in UTF-8 with a name in each line, or give a number"
         what, where = f"cannot be read: {error}", str(path)
         raise InputError(what, where=where, field="--participants", remedy=remedy) from error
     named: dict[str, str] = {}
+    names: dict[str, str] = {}  # by token
     for number, line in enumerate(lines, 1):
-        if not (words := line.split()) or line.startswith("#"):
+        if not line.strip() or line.startswith("#"):
             continue
-        twice, wrong = words[0] in named, len(words) > 2
-        if twice or wrong:
-            what = f"{words[0]!r} is there twice" if twice else "more than a name and a token"
-            remedy = "Write each participant once: NAME, or NAME TOKEN"
-            raise InputError(what, where=str(path), row=number, field="--participants", remedy=remedy)
-        token = words[1] if len(words) == 2 else ""
-        if not token.isascii():  # clients encode others in different ways
-            what, remedy = f"the token of {words[0]!r} has letters beyond ASCII", "Choose another token"
-            raise InputError(what, where=str(path), row=number, field="--participants", remedy=remedy)
-        named[words[0]] = token
+        try:
+            name, token = _participant(line.removesuffix("\r"))
+            if name in named:
+                raise InputError(f"{name!r} is there twice", field="name", remedy="Keep one of the lines")
+            if token and names.setdefault(token, name) != name:
+                what = f"{names[token]!r} and {name!r} have the same token"
+                raise InputError(what, field="token", remedy="Give each participant its own token")
+        except InputError as error:
+            raise error.but(where=str(path), row=number) from None
+        named[name] = token
     if not named:
         remedy = "Write a name in each line"
         raise InputError("no participant in it", where=str(path), field="--participants", remedy=remedy)
     return named
+
+
+def _participant(line: str) -> tuple[str, str]:
+    """Return the name and the token of a line NAME or NAME<TAB>TOKEN. InputError names the wrong field."""
+    name, *tokens = line.split("\t")
+    name = _normal(name)
+    check_name(name, field="name")
+    if not tokens:
+        return name, ""
+    if len(tokens) > 1:
+        remedy = "Write NAME, or NAME<TAB>TOKEN"
+        raise InputError(f"{name!r} has {len(tokens)} tokens", field="token", remedy=remedy)
+    token = tokens[0].strip(" ")
+    if len(token) < _MIN_TOKEN or not all("!" <= char <= "~" for char in token):
+        raise InputError(
+            f"the token of {name!r} is not {_MIN_TOKEN} or more ASCII letters, digits and signs",
+            field="token",
+            remedy="Choose another token, or leave out the tab and the token to get a new one",
+        )
+    return name, token
 
 
 async def _serve(
@@ -212,7 +241,7 @@ def _tokens(path: Path, named: Mapping[str, str]) -> dict[str, str]:
         for name, token in named.items()
     }
     if len({*tokens.values()}) < len(tokens):
-        remedy = "Give each a token of its own"
+        remedy = f"Give each participant its own token, also none that {path} has"
         raise InputError("two participants have one token", field="--participants", remedy=remedy)
     return tokens
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import re
 import time
+import unicodedata
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Mapping
 from typing import Any, Protocol, Self, TypeVar
@@ -54,7 +54,9 @@ from ioi_eval.store.rows import MAX_COMPILE_OUTPUT, bounded, failure_row, identi
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
+_MAX_NAME = 64  # characters
+_NAME_MARKS = "_.@-'"
+_MARKS = frozenset({"Pd", "Pf", "Po"})  # Unicode categories: an apostrophe, the middle dot of Japanese names
 _COMPLETED = frozenset({Verdict.AC, Verdict.PA, Verdict.WA})
 _FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 _JUDGE_FAILED = "the judge failed; this costs nothing, and you may try again"
@@ -255,14 +257,28 @@ def languages_of(rules: Rules, participants: Collection[str] | None) -> set[str]
     return allowed or {language.name for language in LANGUAGES}
 
 
-def check_name(participant: str) -> None:
-    """Raise InputError for a name that a page, a key or a model should not be shown."""
-    if not _NAME.fullmatch(participant):
+def check_name(participant: str, field: str = "participant") -> None:
+    """Raise InputError for a name that is unfit for reports, keys of rows, or the eyes of other participants.
+
+    Letters may be of any script.
+    """
+    if (
+        not 1 <= len(participant) <= _MAX_NAME
+        or participant != " ".join(participant.split())
+        or not participant[0].isalnum()
+        or not all(map(_may_be_in_name, participant))
+    ):
         raise InputError(
             f"{visible(participant[:80])!r} cannot be a participant's name",
-            field="participant",
-            remedy="Use at most 64 letters, digits and any of _.@-",
+            field=field,
+            remedy=f"Use at most {_MAX_NAME} letters, digits, single spaces and any of {_NAME_MARKS}, "
+            "a letter or a digit first",
         )
+
+
+def _may_be_in_name(char: str) -> bool:
+    kind = unicodedata.category(char)
+    return char == " " or char in _NAME_MARKS or kind[0] in "LMN" or (not char.isascii() and kind in _MARKS)
 
 
 class Session:

@@ -245,8 +245,9 @@ class _BegunSubmissions:
 
     def _path(self, row: Mapping[str, Any]) -> Path:
         """Return the file of a submission: a participant has at most one for a problem."""
-        problem = hashlib.sha256(row[PROBLEM].encode()).hexdigest()[:16]
-        return self._folder / f"{row[PARTICIPANT]}-{problem}.json"
+        name, problem = row[PARTICIPANT], row[PROBLEM]
+        digest = hashlib.sha256(f"{name}/{problem}".encode()).hexdigest()[:16]
+        return self._folder / f"{name[:32]}-{digest}.json"  # also of a long name at most 255 bytes
 
 
 def _begun_row(path: Path, journal: Journal, problems: Collection[str]) -> dict[str, Any] | None:

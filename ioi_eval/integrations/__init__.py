@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ioi_eval.model.errors import ExtraMissing
+
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Import packages of others within, that an extra brings; what is missing is named with its extra."""
+    """Import packages of an extra in a `with` block. ExtraMissing names the extra of a missing package."""
     try:
         yield
     except ModuleNotFoundError as error:
         what = f"{error.name} is not installed. Install it: pip install 'ioi-eval[{extra}]'"
-        raise ModuleNotFoundError(what, name=error.name) from None
+        raise ExtraMissing(what, name=error.name) from None

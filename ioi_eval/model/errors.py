@@ -123,6 +123,10 @@ class ModuleMissing(JudgeFailure):
         super().__init__(reason, phase="running", remedy=remedy)
 
 
+class ExtraMissing(ModuleNotFoundError):
+    """A Python package is missing that an extra of ioi-eval installs. The message is the remedy."""
+
+
 class EngineError(IoiEvalError):
     """An engine could not execute a job."""
 

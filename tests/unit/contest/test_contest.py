@@ -490,12 +490,45 @@ async def test_a_statement_is_text_whatever_it_says() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "../x", "a b", "a\nb", "<b>", "\x1b[31m", "x" * 65, "otter\u202e", "-x"]
+    "name",
+    [
+        "",
+        "../x",
+        "a/b",
+        " a",
+        "a ",
+        "a  b",
+        "a\nb",
+        "a\u3000b",
+        "<b>",
+        "\x1b[31m",
+        "x" * 65,
+        "otter\u202e",
+        "-x",
+        "a\u200bb",
+    ],
 )
 async def test_names_that_a_page_should_not_show(name: str) -> None:
     async with contest() as held:
         with pytest.raises(InputError, match="cannot be a participant's name"):
             held.session(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Claude Opus",
+        "O\u2019Brien",
+        "Zo\u00eb-2",
+        "\u9648\u4f1f",
+        "\u30a2\u30fb\u30a4",
+        "\u0930\u093e\u092e",
+        "4.1@home",
+    ],
+)
+async def test_names_in_any_script_take_part(name: str) -> None:
+    async with contest(participants=[name]) as held:
+        assert held.session(name).participant == name
 
 
 async def test_nobody_else_takes_part() -> None:

@@ -362,19 +362,19 @@ async def test_a_client_starts_the_command(cli: CommandLine, tmp_path: Path) -> 
 
 async def one_life(warm: WarmCommand, cli: CommandLine, number: int, ending: signal.Signals) -> str:
     """Serve a contest for its `number`-th submission, and end it. Return the last words."""
-    (cli.folder / "names").write_text("# who\notter chosen-token\nheron\n")
+    (cli.folder / "names").write_text("# who\r\notter\tchosen-token-16ch\r\nheron\r\n")
     words = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
     server = warm.start(words, cli.folder, cli.env)
     try:
         address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
-        async with client(address, "chosen-token") as otter:
+        async with client(address, "chosen-token-16ch") as otter:
             words = await told(otter, "submit", problem="lanterns", code=f"int main() {{}} // {number}")
             assert words["number"] == number
         # In the middle of a request: its client is not waited for, and nobody is told.
         port = httpx.URL(address).port
         reader, half = await asyncio.open_connection("127.0.0.1", port)
         for line in (
-            *("POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{port}", "Authorization: Bearer chosen-token"),
+            *("POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{port}", "Authorization: Bearer chosen-token-16ch"),
             *("Content-Length: 9", "Expect: 100-continue", ""),
         ):
             half.write(f"{line}\r\n".encode())
@@ -392,9 +392,9 @@ async def test_the_command_over_http_killed_and_started_again(warm: WarmCommand,
     await one_life(warm, cli, 1, signal.SIGKILL)
     assert "report.md" in await one_life(warm, cli, 2, signal.SIGTERM)
     cup, tokens = cli.folder / "cup", cli.folder / "cup" / "tokens.tsv"
-    assert tokens.read_text().startswith("otter\tchosen-token\nheron\t")
+    assert tokens.read_text().startswith("otter\tchosen-token-16ch\nheron\t")
     assert tokens.stat().st_mode & 0o077 == 0
-    assert files_with("chosen-token", cup) == [tokens]
+    assert files_with("chosen-token-16ch", cup) == [tokens]
 
 
 COUNTED_BY_THE_COMPILER = """
@@ -411,13 +411,13 @@ async def test_submission_in_progress_at_the_end_of_the_command_is_judged_by_the
     warm: WarmCommand, cli: CommandLine
 ) -> None:
     """Its compiler counts for seconds, until it gives up: the server is stopped before that."""
-    (cli.folder / "names").write_text("otter chosen-token\n")
+    (cli.folder / "names").write_text("otter\tchosen-token-16ch\n")
     words = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
     begun = cli.folder / "cup" / "in-progress"
     server = warm.start(words, cli.folder, cli.env)
     try:
         address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
-        async with client(address, "chosen-token") as otter:
+        async with client(address, "chosen-token-16ch") as otter:
             program = {"problem": "lanterns", "code": COUNTED_BY_THE_COMPILER}
             call = asyncio.create_task(told(otter, "submit", **program))
             await until(lambda: any(begun.glob("[!.]*.json")))
@@ -455,7 +455,7 @@ def test_more_participants_leave_the_others_their_names(warm: WarmCommand, cli: 
 
 async def test_the_operator_is_told_of_a_full_disk(warm: WarmCommand, cli: CommandLine) -> None:
     """Files that may not grow are as good as a full disk: the first row fits into results.jsonl, no other."""
-    (cli.folder / "names").write_text("otter chosen-token\n")
+    (cli.folder / "names").write_text("otter\tchosen-token-16ch\n")
     words = [
         "contest",
         "serve",
@@ -472,7 +472,7 @@ async def test_the_operator_is_told_of_a_full_disk(warm: WarmCommand, cli: Comma
     codes = [{"code": f"print({number})  # {'x' * 90_000}", "language": "python"} for number in range(3)]
     try:
         address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
-        async with client(address, "chosen-token") as otter:
+        async with client(address, "chosen-token-16ch") as otter:
             most = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
             resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (150_000, most[1]))
             answers = [await told(otter, "submit", problem="tide", **code) for code in codes]
@@ -499,7 +499,7 @@ def files_with(text: str, folder: Path) -> list[Path]:
         (("--participants", "2", "--stdio", "x"), "who takes part is not known"),
         (("--participants", "0"), "0 participants"),
         (("--participants", "nothing.txt"), "cannot be read"),
-        (("--stdio", "a b"), "cannot be a participant's name"),
+        (("--stdio", "a/b"), "cannot be a participant's name"),
         (("--participants", "2", "--allow-language", "klingon"), "klingon"),
         (("--participants", "2", "--contest-time=-5"), "--contest-time: "),
         (("--participants", "2", "--contest-time=0"), "--contest-time: "),
@@ -525,8 +525,6 @@ def test_what_the_command_cannot_mean(
         (("--host", "x::y"), "otter", "--host: cannot listen on x::y:0: the address is not known"),
         (("--host", "300.1.2.3"), "otter", "--host: cannot listen on 300.1.2.3:0: the address is not known"),
         (("--host", "192.0.2.1"), "otter", "--host: cannot listen on 192.0.2.1:0: Cannot assign"),
-        ((), "otter same\nheron same", "two participants have one token"),
-        ((), "heron x\notter t\u00f6ken", "line 2, --participants: the token of 'otter' has letters"),
     ],
 )
 def test_what_cannot_be_served_starts_no_clock(
@@ -544,6 +542,79 @@ def test_what_cannot_be_served_starts_no_clock(
         common = ("--participants", "names", "--contest-time", "8")
         refused(cli, (*common, *given), monkeypatch)
     assert words.replace("TAKEN", port) in capsys.readouterr().err
+    assert not (cli.folder / "cup").exists()
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("heron\notter\tshort-token-15c", "line 2, field 'token': the token of 'otter' is not 16 or more"),
+        ("otter\tt\u00f6ken-of-16-characters", "line 1, field 'token': the token of 'otter' is not 16"),
+        ("otter\ttoken of 16 characters", "line 1, field 'token': the token of 'otter' is not 16"),
+        ("otter\t", "line 1, field 'token': the token of 'otter' is not 16"),
+        ("otter\ttoken-of-sixteen-1\ttoken-of-sixteen-2", "line 1, field 'token': 'otter' has 2 tokens"),
+        ("\ttoken-of-sixteen-1", "line 1, field 'name': '' cannot be a participant's name"),
+        ("a/b\ttoken-of-sixteen-1", "line 1, field 'name': 'a/b' cannot be a participant's name"),
+        ("otter\nheron\notter", "line 3, field 'name': 'otter' is there twice"),
+        ("Zo\u00eb\nZoe\u0308", "line 2, field 'name': 'Zo\u00eb' is there twice"),
+        (
+            "otter\ttoken-of-sixteen-1\nheron\ttoken-of-sixteen-1",
+            "line 2, field 'token': 'otter' and 'heron' have the same token. Give each",
+        ),
+        ("# nobody\n", "no participant in it. Write a name in each line"),
+    ],
+)
+def test_wrong_line_of_participants_is_refused_by_line_and_field(
+    cli: CommandLine,
+    lines: str,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (cli.folder / "names").write_text(lines)
+    refused(cli, ("--participants", "names"), monkeypatch)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: names") and words in line and ". " in line
+    assert not (cli.folder / "cup").exists()
+
+
+async def test_participants_have_names_with_spaces_in_any_script(warm: WarmCommand, cli: CommandLine) -> None:
+    names = [
+        "Claude Opus",
+        "O'Brien",
+        "\u9648\u4f1f",
+        "\u05d3\u05e0\u05d4 \u05db\u05d4\u05df",
+        "\u0930\u093e\u092e",
+    ]
+    lines = "\ufeff" + "\n".join(names).replace("Claude Opus", "Claude Opus\topus-token-16-ch")
+    (cli.folder / "names").write_text(lines, encoding="utf-8")
+    words = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
+    server = warm.start(words, cli.folder, cli.env)
+    try:
+        address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
+        async with client(address, "opus-token-16-ch") as opus:
+            assert (await told(opus, "standing"))["participant"] == "Claude Opus"
+            await told(opus, "submit", problem="lanterns", code="int main() {}")
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.communicate()
+    kept = dict(line.split("\t") for line in (cli.folder / "cup" / "tokens.tsv").read_text().splitlines())
+    assert list(kept) == names and all(len(token) >= 16 for token in kept.values())
+    (row,) = read_rows(cli.folder / "cup")
+    assert row["participant"] == "Claude Opus"
+    report = (cli.folder / "cup" / "report.md").read_text()
+    assert all(name in report for name in names)
+
+
+@pytest.mark.parametrize("missing", ["mcp", "mcp starlette uvicorn"])
+def test_command_without_its_extra_is_one_line_with_the_remedy(missing: str, cli: CommandLine) -> None:
+    script = cli.folder / "without.py"
+    hidden = f"import sys; sys.modules.update(dict.fromkeys({missing.split()!r}))"
+    script.write_text(f"{hidden}\nfrom ioi_eval.cli import main; main()\n")
+    done = cli.script(str(script), "contest", "serve", LANTERNS, "--participants", "2", "--out", "cup")
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 2 and line.startswith("error: ")
+    assert line.endswith(" is not installed. Install it: pip install 'ioi-eval[mcp]'")
     assert not (cli.folder / "cup").exists()
 
 
