@@ -9,11 +9,14 @@ from __future__ import annotations
 from ioi_eval.contest.contest import Contest, Record, Session
 from ioi_eval.contest.hosting import Competed, Turns, compete, open_contest
 from ioi_eval.contest.rules import (
+    CutText,
     Feedback,
     InProgress,
     NotJudged,
     Part,
+    Piece,
     Place,
+    Problems,
     ProblemState,
     Ran,
     Refused,
@@ -30,12 +33,15 @@ from ioi_eval.contest.rules import (
 __all__ = [
     "Competed",
     "Contest",
+    "CutText",
     "Feedback",
     "InProgress",
     "NotJudged",
     "Part",
+    "Piece",
     "Place",
     "ProblemState",
+    "Problems",
     "Ran",
     "Record",
     "Refused",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 import time
 import unicodedata
 from collections import defaultdict
@@ -20,6 +21,7 @@ from ioi_eval.contest.rules import (
     Feedback,
     InProgress,
     NotJudged,
+    Piece,
     Place,
     ProblemState,
     Ran,
@@ -37,7 +39,10 @@ from ioi_eval.contest.rules import (
     in_hand,
     own_fault,
     sample_names,
+    shortened,
     statement_of,
+    texts_of,
+    unfenced,
     with_own_input,
     with_samples_alone,
 )
@@ -49,11 +54,12 @@ from ioi_eval.model.values import Blob, NamedBlob, Problem, Submission, Submissi
 from ioi_eval.reports.document import harmless, visible
 from ioi_eval.rules import scoring
 from ioi_eval.rules.expectations import max_points
-from ioi_eval.rules.languages import admitted
+from ioi_eval.rules.languages import admitted, choose_language
 from ioi_eval.store.rows import MAX_COMPILE_OUTPUT, bounded, failure_row, identity, result_of, result_row
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
+PIECE = 32_768  # characters of a problem's texts in one answer to a model
 _MAX_NAME = 64  # characters
 _NAME_MARKS = "_.@-'"
 _MARKS = frozenset({"Pd", "Pf", "Po"})  # Unicode categories: an apostrophe, the middle dot of Japanese names
@@ -144,6 +150,7 @@ class Contest:
     `participants`: their names; None: whoever comes. `record` hears of everything before it is answered, and
     `restore` takes its rows back; `resume` takes those of `begun`. `limited` gives a problem its time limit.
     `clock`: seconds; the contest begins at `started`. `languages`: those that the engine has; None: all.
+    `language`: of programs that name none, if the problem takes it.
     """
 
     def __init__(
@@ -157,11 +164,13 @@ class Contest:
         begun: BegunSubmissions | None = None,
         limited: Callable[[Problem], Awaitable[Problem]] | None = None,
         languages: Collection[str] | None = None,
+        language: str = "c++",
         started: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.problems, self.rules, self.participants = problems, rules or Rules(), participants
         self._record, self._begun, self._limited, self._clock = record, begun, limited, clock
+        self.language = language
         self.started = clock() if started is None else started
         self._latest = 0.0
         self._judge = judge.but(in_order=True, echo=0)
@@ -299,9 +308,32 @@ class Session:
         """Return the contest's problems, and how far the participant is."""
         return tuple(self._state(label) for label in self._contest.problems)
 
-    def statement(self, problem: str) -> Statement:
-        """Return a problem's text, limits, samples and attachments."""
-        return statement_of(self._problem(problem), problem, self._contest.languages)
+    def statement(self, problem: str, *, characters: int | None = None) -> Statement:
+        """Return a problem's text, limits, samples and attachments.
+
+        `characters`: the maximum length of all texts together. `attachment` reads the rest of a text.
+        """
+        if characters is None:
+            return self._statement(problem)
+        return shortened(self._statement(problem, sample_bytes=sys.maxsize), characters)
+
+    def attachment(self, problem: str, name: str, offset: int = 0) -> Piece:
+        """Return a part of a text of a problem: of an attachment, a sample, or the statement itself."""
+        texts = texts_of(self._statement(problem, sample_bytes=sys.maxsize))
+        if name not in texts:
+            there = bounded(", ".join(each for each, text in texts.items() if text), 1000)
+            raise Refused(f"{problem} has no text {visible(str(name)[:80])!r}: there are {there}")
+        size = len(texts[name])
+        if not 0 <= offset <= size:
+            raise Refused(f"the offset must be 0 to {size}, not {offset}")
+        end = offset + PIECE
+        following = end if end < size else None
+        text = texts[name][offset:end]
+        return Piece(name=name, characters=size, offset=offset, text=text, next_offset=following)
+
+    def _statement(self, label: str, **limits: int) -> Statement:
+        problem = self._problem(label)
+        return statement_of(problem, label, self._contest.languages, self._usual_language(problem), **limits)
 
     def standing(self) -> Standing:
         """Return the participant's points, and everybody's where the rules show them."""
@@ -312,14 +344,14 @@ class Session:
         return Standing(
             participant=self.participant,
             points=round(sum(points), 6) if len(points) == len(problems) else None,
-            of=sum(problem.of for problem in problems),
+            points_max=sum(problem.points_max for problem in problems),
             seconds_left=left,
             problems=problems,
             scoreboard=self._contest.scoreboard() if shown else (),
             in_progress=(*self._own.in_progress.values(),),
         )
 
-    async def run(self, problem: str, code: str, language: str = "c++", *, input: str = "") -> Ran:
+    async def run(self, problem: str, code: str, language: str = "", *, input: str = "") -> Ran:
         """Run a program on an input of the participant's own."""
         about, given = self._problem(problem), _encoded(input, self._rules.input_bytes, "input")
         submission = self._submission(problem, about, code, language)
@@ -328,8 +360,10 @@ class Session:
             raise Refused(
                 f"{problem} is judged with a program that only the judge has: own inputs cannot be run"
             )
-        if find(language) not in admitted(own):
-            raise Refused(f"{problem} hands out no grader for {language}: own inputs cannot be run")
+        if find(submission.language) not in admitted(own):
+            raise Refused(
+                f"{problem} hands out no grader for {submission.language}: own inputs cannot be run"
+            )
         return await self._finished(
             self._ran(problem, about, submission, given, managed=own.manager is not None)
         )
@@ -358,7 +392,7 @@ class Session:
                 raise
             left = None if limit is None else limit - attempts.runs
         if not result.compiles:
-            return Ran(compiles=False, compiler=_compiler(result.compile_output), left=left)
+            return Ran(compiles=False, compiler=_compiler(result.compile_output), runs_left=left)
         (test,) = result.tests
         completed = test.status in _COMPLETED
         return Ran(
@@ -371,10 +405,10 @@ class Session:
             cpu_seconds=test.cpu_time,
             wall_seconds=test.wall_time,
             memory_bytes=test.memory,
-            left=left,
+            runs_left=left,
         )
 
-    async def test(self, problem: str, code: str, language: str = "c++") -> Tested:
+    async def test(self, problem: str, code: str, language: str = "") -> Tested:
         """Run a program on the problem's samples."""
         about = self._problem(problem)
         if not sample_names(about):
@@ -406,7 +440,7 @@ class Session:
         self,
         problem: str,
         code: str | None,
-        language: str = "c++",
+        language: str = "",
         *,
         outputs: Mapping[str, str] | None = None,
         cost: float | None = None,
@@ -416,7 +450,7 @@ class Session:
         submission = self._submission(problem, about, code, language, outputs)
         return await self._finished(self._submitted(problem, about, submission, cost))
 
-    async def end(self, problem: str, language: str = "c++") -> None:
+    async def end(self, problem: str, language: str = "") -> None:
         """End without a program, unless there was one: a submission of nothing, for 0 points."""
         about = self._problem(problem)
         if not self._own.problems[problem].worths:
@@ -567,6 +601,7 @@ class Session:
         most, takes_files = self._rules.code_bytes, problem.task_type in _FILES
         if code is not None:
             _encoded(code, most, "code")
+            code = unfenced(code)
         if problem.task_type is TaskType.OUTPUT_ONLY and (code or not outputs):
             raise Refused(f"{label} takes no program: submit `outputs`, files by the names of its tests")
         if not (code or "").strip() and not (outputs and takes_files):
@@ -583,10 +618,18 @@ class Session:
             key="", problem_id=label, code=code, language=self._language(problem, language), outputs=files
         )
 
+    def _usual_language(self, problem: Problem) -> str:
+        """Return the language of programs that name none."""
+        usual, there = choose_language(problem, default=self._contest.language).language, self._there(problem)
+        return usual if usual in there or not there else there[0]
+
+    def _there(self, problem: Problem) -> list[str]:
+        return [language.name for language in admitted(problem) if language.name in self._contest.languages]
+
     def _language(self, problem: Problem, asked: str) -> str:
         if not isinstance(asked, str):
             raise Refused("the language is no text")
-        there = [language.name for language in admitted(problem) if language.name in self._contest.languages]
+        there, asked = self._there(problem), asked or self._usual_language(problem)
         try:
             language = find(asked)
         except InputError:
@@ -687,11 +730,11 @@ class Session:
             compiler=worth.compiler,
             verdict=verdict,
             points=worth.result.points if points else None,
-            of=sum(part.of for part in worth.parts) if worth.parts else 1.0,
-            subtasks=worth.parts if self._tells(Feedback.FULL) else (),
+            points_max=sum(part.points_max for part in worth.parts) if worth.parts else 1.0,
+            subtasks=worth.parts if compiles and self._tells(Feedback.FULL) else (),
             slowest_seconds=worth.slowest if self._rules.times else None,
             best=state.points if points else None,
-            left=None if limit is None else limit - len(state.worths),
+            submissions_left=None if limit is None else limit - len(state.worths),
         )
 
     def _state(self, label: str) -> ProblemState:
@@ -701,10 +744,10 @@ class Session:
         return ProblemState(
             id=label,
             title=visible(problem.name) or label,
-            of=max_points(problem),
+            points_max=max_points(problem),
             points=points if shown else None,
             attempts=done,
-            left=None if limit is None else limit - done,
+            submissions_left=None if limit is None else limit - done,
             gained=attempts.gained if attempts is not None and shown else None,
         )
 

@@ -125,7 +125,7 @@ def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Sta
         "name": f"ioi-eval/{name}",
         "description": statement.title.replace("\x7f", ""),
         "problem": problem.id,
-        "points": statement.points,
+        "points": statement.points_max,
         "agent_seconds": float(_AGENT_SECONDS),
         "verifier_seconds": _BUILD_SECONDS + seconds * len(problem.tests),
     }

@@ -49,7 +49,7 @@ from ioi_eval.runs.events import OnEvent, ignore
 from ioi_eval.runs.journal import Journal
 from ioi_eval.runs.runner import submissions_now
 from ioi_eval.runs.score import run_name
-from ioi_eval.runs.sources import Source, no_problem, opened, source_name
+from ioi_eval.runs.sources import Source, language_of, no_problem, opened, source_name
 from ioi_eval.runs.work import (
     RunOptions,
     RunSetup,
@@ -144,6 +144,7 @@ async def open_contest(
                         begun=begun,
                         limited=limits.limited,
                         languages=there,
+                        language=language_of(source),
                         started=_begun(setup.folder, clock, participants or ()),
                         clock=clock,
                     )
@@ -510,7 +511,9 @@ class _Competing(NamedTuple):
             answer = None
             if agent:
                 await session.settle()  # what the agent did not wait for counts first
-            if agent and any(place.id == self.label and place.left == 0 for place in session.problems()):
+            if agent and any(
+                place.id == self.label and place.submissions_left == 0 for place in session.problems()
+            ):
                 return  # all are used up: the program that is left is none of them, or was one
             if code is not None and code.strip():
                 answer = await session.submit(self.label, code, reply.language or spoken, cost=reply.cost)

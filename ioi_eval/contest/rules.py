@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
@@ -39,6 +40,10 @@ _GRADED = frozenset({TaskType.BATCH, TaskType.BATCH_AND_OUTPUT, TaskType.COMMUNI
 _SAMPLE_GRADERS = frozenset({"grader", "stub"})  # names of attachments, without their endings
 _MOST_SHOWN = 1 << 16  # bytes of a sample's file
 _LONGEST = 1 << 20  # bytes of an attachment
+_STATEMENT, _STARTER = "statement.md", "starter-code"  # names of texts that are not attachments
+_FENCED = re.compile(
+    r"\s*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<code>(?:.*\n)?)[ \t]*(?P=fence)[`~]*\s*", re.DOTALL
+)
 # A message of the compiler about the source itself; what a linker says names what is missing elsewhere.
 _COMPILER_ERROR = re.compile(r":\d+(:\d+)?: (fatal )?error:")
 _FINE = frozenset({Verdict.AC, Verdict.SKIPPED})
@@ -151,6 +156,15 @@ class Sample(Value):
     output: str
 
 
+class CutText(Value):
+    """A text that an answer has only the beginning of."""
+
+    name: str
+    characters: int  # of the whole text
+    shown: int  # characters in this answer
+    read_rest: str  # the call that returns the next part
+
+
 class Statement(Value):
     """A problem as participants see it."""
 
@@ -160,8 +174,9 @@ class Statement(Value):
     kind: str  # of task
     seconds: float | None  # of CPU time for a test
     megabytes: int | None
-    points: float
+    points_max: float
     languages: tuple[str, ...]  # of programs; empty: it takes none
+    language: str = ""  # of programs that name none
     input_file: str = ""  # empty: standard input
     output_file: str = ""  # empty: standard output
     function: str = ""  # which function is called; empty: a program is run
@@ -171,6 +186,23 @@ class Statement(Value):
     files: tuple[str, ...] = ()  # tests that are answered with files, by these names
     attachments: Mapping[str, str] = {}  # headers, what the package hands out, inputs to answer with files
     samples: tuple[Sample, ...] = ()
+    cut: tuple[CutText, ...] = ()  # texts that this answer has only the beginning of
+
+
+class Piece(Value):
+    """A part of a text of a problem."""
+
+    name: str
+    characters: int  # of the whole text
+    offset: int  # of this part
+    text: str
+    next_offset: int | None = None  # of the next part; None after the last one
+
+
+class Problems(Value):
+    """The problems of a contest, with a participant's state in each."""
+
+    problems: tuple[ProblemState, ...]
 
 
 class ProblemState(Value):
@@ -178,10 +210,10 @@ class ProblemState(Value):
 
     id: str
     title: str
-    of: float
+    points_max: float
     points: float | None
     attempts: int
-    left: int | None
+    submissions_left: int | None  # None: no limit
     gained: float | None = None  # seconds from the start to the last gain
 
 
@@ -204,7 +236,7 @@ class InProgress(Value):
 class Standing(Value):
     participant: str
     points: float | None
-    of: float
+    points_max: float
     seconds_left: float | None
     problems: tuple[ProblemState, ...]
     scoreboard: tuple[Place, ...] = ()
@@ -223,7 +255,7 @@ class Ran(Value):
     cpu_seconds: float | None = None
     wall_seconds: float | None = None
     memory_bytes: int | None = None
-    left: int | None = None  # runs
+    runs_left: int | None = None  # None: no limit
 
 
 class TestedSample(Value):
@@ -244,7 +276,7 @@ class Tested(Value):
 class Part(Value):
     subtask: str
     points: float
-    of: float
+    points_max: float
     verdict: Verdict  # of the first failing test, or AC
 
 
@@ -258,11 +290,11 @@ class Submitted(Value):
     compiler: str = ""
     verdict: Verdict | None = None
     points: float | None = None
-    of: float = 0.0
+    points_max: float = 0.0
     subtasks: tuple[Part, ...] = ()
     slowest_seconds: float | None = None
     best: float | None = None  # the problem's points by all submissions so far
-    left: int | None = None
+    submissions_left: int | None = None  # None: no limit
 
 
 class Worth(Value):
@@ -281,7 +313,7 @@ class Worth(Value):
             failing = (test.status for test in part.test_results if test.status not in _FINE)
             first = Verdict.AC if part.exact_score >= 1 else next(failing, part.status)
             points, of = part.weighted_score, part.points
-            parts.append(Part(subtask=part.subtask, points=points, of=of, verdict=first))
+            parts.append(Part(subtask=part.subtask, points=points, points_max=of, verdict=first))
         return cls(
             result=bare(result),
             verdict=result.verdict,
@@ -370,8 +402,22 @@ def sample_names(problem: Problem) -> frozenset[str]:
     return frozenset(name for subtask in problem.subtasks if not subtask.points for name in subtask.tests)
 
 
-def statement_of(problem: Problem, label: str, languages: Collection[str]) -> Statement:
-    """`languages`: names of the languages that the contest takes."""
+def statement_of(
+    problem: Problem,
+    label: str,
+    languages: Collection[str],
+    language: str = "",
+    sample_bytes: int = _MOST_SHOWN,
+) -> Statement:
+    """Return a problem as participants see it.
+
+    Args:
+        problem: The problem.
+        label: Its name in the contest.
+        languages: Names of the languages that the contest takes.
+        language: The language of programs that name none.
+        sample_bytes: Maximum length of a sample's input, and of its output.
+    """
     limits, options = problem.limits, problem.options
     spoken = () if problem.task_type is TaskType.OUTPUT_ONLY else admitted(problem)
     return Statement(
@@ -381,8 +427,9 @@ def statement_of(problem: Problem, label: str, languages: Collection[str]) -> St
         kind=problem.task_type.value,
         seconds=limits.cpu_time,
         megabytes=None if limits.memory is None else limits.memory >> 20,
-        points=max_points(problem),
-        languages=tuple(language.name for language in spoken if language.name in languages),
+        points_max=max_points(problem),
+        languages=tuple(each.name for each in spoken if each.name in languages),
+        language=language if spoken else "",
         input_file=options.input_file,
         output_file=options.output_file,
         function=options.function if problem.task_type is TaskType.FUNCTION else "",
@@ -394,12 +441,59 @@ def statement_of(problem: Problem, label: str, languages: Collection[str]) -> St
         samples=tuple(
             Sample(
                 name=test.name,
-                input=test.input.beginning(_MOST_SHOWN),
-                output="" if test.answer is None else test.answer.beginning(_MOST_SHOWN),
+                input=test.input.beginning(sample_bytes),
+                output="" if test.answer is None else test.answer.beginning(sample_bytes),
             )
             for test in samples(problem)
         ),
     )
+
+
+def texts_of(statement: Statement) -> dict[str, str]:
+    """Return the texts of a statement by the names that `attachment` reads them by."""
+    own = {_STATEMENT: statement.text, _STARTER: statement.starter_code}
+    for sample in statement.samples:
+        own |= {f"samples/{sample.name}.in": sample.input, f"samples/{sample.name}.out": sample.output}
+    return {_free(name, statement): text for name, text in own.items()} | {**statement.attachments}
+
+
+def _free(name: str, statement: Statement) -> str:
+    """Return a name that is not the name of an attachment."""
+    while name in statement.attachments:
+        name = f"_{name}"
+    return name
+
+
+def shortened(statement: Statement, characters: int) -> Statement:
+    """Return a statement whose texts have at most this many characters in total. `cut` lists the rest."""
+    shown, cut = dict[str, str](), list[CutText]()
+    for name, text in texts_of(statement).items():
+        shown[name] = text[:characters]
+        characters -= (length := len(shown[name]))
+        if length < len(text):
+            call = f"attachment(problem={statement.id!r}, name={name!r}, offset={length})"
+            cut.append(CutText(name=name, characters=len(text), shown=length, read_rest=call))
+    samples = (
+        Sample(
+            name=sample.name,
+            input=shown[_free(f"samples/{sample.name}.in", statement)],
+            output=shown[_free(f"samples/{sample.name}.out", statement)],
+        )
+        for sample in statement.samples
+    )
+    return msgspec.structs.replace(
+        statement,
+        text=shown[_free(_STATEMENT, statement)],
+        starter_code=shown[_free(_STARTER, statement)],
+        attachments={name: shown[name] for name in statement.attachments if shown[name]},
+        samples=tuple(samples),
+        cut=tuple(cut),
+    )
+
+
+def unfenced(code: str) -> str:
+    """Return a program without a Markdown fence that is around all of it."""
+    return code if (found := _FENCED.fullmatch(code)) is None else textwrap.dedent(found["code"])
 
 
 def _attachments(problem: Problem) -> Iterator[tuple[str, str]]:
@@ -448,13 +542,14 @@ def own_fault(log: str) -> str:
 
 def as_markdown(statement: Statement) -> str:
     """Return a statement as one text: what a participant may know of a problem."""
-    lines = [f"# {statement.title}", "", f"Problem `{statement.id}`, {statement.points:g} points."]
+    lines = [f"# {statement.title}", "", f"Problem `{statement.id}`, {statement.points_max:g} points."]
     if statement.seconds is not None:
         lines.append(f"Time limit: {statement.seconds:g} s of CPU time for a test.")
     if statement.megabytes is not None:
         lines.append(f"Memory limit: {statement.megabytes} MiB.")
     if statement.languages:
-        lines.append(f"Languages: {', '.join(statement.languages)}.")
+        usual = f" Default: {statement.language}." if statement.language else ""
+        lines.append(f"Languages: {', '.join(statement.languages)}.{usual}")
     if statement.files:
         lines.append(
             f"Answered with files, which `outputs` has by these names: {', '.join(statement.files)}."
@@ -476,6 +571,10 @@ def as_markdown(statement: Statement) -> str:
     texts += [
         f"## Sample {sample.name}\n\n{_fenced(sample.input)}\n\n{_fenced(sample.output)}"
         for sample in statement.samples
+    ]
+    texts += [
+        f"`{each.name}` has {each.characters} characters, {each.shown} of them here: `{each.read_rest}`"
+        for each in statement.cut
     ]
     return "\n".join(lines) + "\n\n" + "\n\n".join(text for text in texts if text) + "\n"
 

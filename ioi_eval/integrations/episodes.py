@@ -111,21 +111,21 @@ class Episode:
         """The share of the points so far, in [0, 1]; 1 for full marks alone."""
         if self._contest.solved(_ALONE, self.label):
             return 1.0
-        most = self.statement.points
+        most = self.statement.points_max
         return min(self.points / most, math.nextafter(1.0, 0.0)) if most else 0.0
 
     @property
     def done(self) -> bool:
         """True with full marks, and when nothing more may be submitted."""
         (state,) = self._session.problems()
-        return self.share == 1 or state.left == 0 or self._contest.over
+        return self.share == 1 or state.submissions_left == 0 or self._contest.over
 
     def told(self) -> dict[str, Any]:
         """Return the state as JSON has it."""
         return {
             "problem": self.label,
             "points": self.points,
-            "max_points": self.statement.points,
+            "max_points": self.statement.points_max,
             "share": self.share,
             "done": self.done,
             "submissions": self.submissions,

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import errno
 import hmac
+import itertools
 import logging
 import os
 import socket
@@ -16,23 +17,38 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, get_type_hints
 from urllib.parse import quote
 
 import msgspec
 
-from ioi_eval.contest import Contest, NotJudged, Refused, Session, Statement, as_markdown
+from ioi_eval.contest import (
+    Contest,
+    NotJudged,
+    Piece,
+    Problems,
+    Refused,
+    Session,
+    Standing,
+    Statement,
+    as_markdown,
+)
+from ioi_eval.contest.contest import PIECE
+from ioi_eval.contest.rules import in_hand
+from ioi_eval.contest.tools import TOOLS, described, descriptions, run, test
 from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
 from ioi_eval.integrations.episodes import plain
 
 with needs("mcp"):
+    import anyio
     import uvicorn
     from mcp.server.auth.middleware.auth_context import get_access_token
     from mcp.server.auth.provider import AccessToken
     from mcp.server.auth.settings import AuthSettings
-    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+    from mcp.types import ToolAnnotations
     from pydantic import ValidationError
     from starlette.middleware import Middleware
     from starlette.requests import ClientDisconnect
@@ -67,17 +83,40 @@ def contest_server(
         settings = AuthSettings(issuer_url=_ISSUER, resource_server_url=None)  # type: ignore[arg-type]
         secured = {"token_verifier": _Tokens(tokens), "auth": settings}
     server = _Tools(_TITLE, instructions=contest.rules.told(), log_level="WARNING", **secured)
-    for tool in _tools(session):
-        server.add_tool(tool, structured_output=True)
+    server.contest = contest
+    for function, answer, hints in _tools(contest, session):
+        about = (function.__doc__ or "").partition("\n")[0]
+        server.add_tool(function, description=about, annotations=hints, structured_output=True)
+        server.answers[function.__name__] = _schema(answer)
     for label in contest.problems:
         _add_statement(server, session, label)
     return server
 
 
 class _Tools(MCPServer[Any]):
-    """Says in its own words which argument of a call is wrong: the SDK hands on its parser's, and drops one
+    """Lists tools with descriptions and enums of parameters and with schemas of answers.
+
+    It says in its own words which argument of a call is wrong: the SDK hands on its parser's, and drops one
     that no tool has, such as `lang`.
     """
+
+    def __init__(self, *positional: Any, **named: Any) -> None:
+        super().__init__(*positional, **named)
+        self.contest: Contest | None = None
+        self.answers: dict[str, dict[str, Any]] = {}  # schemas, by tool
+
+    async def list_tools(self) -> Any:
+        tools = await super().list_tools()
+        for tool in tools:
+            tool.output_schema = self.answers[tool.name]
+            # The contest checks the values itself and also takes other names of a language.
+            for name, parameter in tool.input_schema.get("properties", {}).items():
+                parameter["description"] = _PARAMETERS[name]
+                if self.contest is not None and (values := _values(self.contest, name)):
+                    parameter["enum"] = values
+                if name == "language":
+                    parameter.pop("default", None)  # "" is not among the values
+        return tools
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         known = {tool.name: tool.input_schema.get("properties", {}) for tool in await self.list_tools()}
@@ -99,6 +138,31 @@ class _Tools(MCPServer[Any]):
 
 # What an argument lacks, by pydantic's name of the error.
 _WANTED = {"missing": "is missing", "string_type": "must be a text", "dict_type": "must be an object"}
+_WANTED |= dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number")
+_MOST_VALUES = 200  # problems that an enum lists
+# Descriptions of the tools' parameters.
+_PARAMETERS = {
+    "name": "The name of the text, as `statement` tells it.",
+    "offset": "Where to begin, in characters.",
+    **{name: text for tool in TOOLS for name, text in descriptions(tool).items()},
+}
+
+
+def _values(contest: Contest, parameter: str) -> list[str]:
+    """Return the values of a parameter; none if it may have any."""
+    if parameter == "problem" and len(contest.problems) <= _MOST_VALUES:
+        return [*contest.problems]
+    return sorted(contest.languages) if parameter == "language" else []
+
+
+def _schema(answer: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the JSON schema of an answer, which leaves out what is not told."""
+    _, parts = msgspec.json.schema_components([answer], ref_template="#/$defs/{name}")
+    schema = parts.pop(answer.__name__)
+    always = {"boolean", "integer", "number"}
+    found = schema["properties"]
+    required = [name for name in schema.get("required", []) if found[name].get("type") in always]
+    return {**schema, "required": required, "$defs": parts}
 
 
 class _Tokens:
@@ -113,41 +177,71 @@ class _Tokens:
         return AccessToken(token=token, client_id=found[0], scopes=[]) if found else None
 
 
-def _tools(session: Callable[[], Session]) -> Iterator[Callable[..., Any]]:
+def _tools(
+    contest: Contest, session: Callable[[], Session]
+) -> Iterator[tuple[Callable[..., Any], type[msgspec.Struct], ToolAnnotations]]:
+    """Yield functions, the types of their answers, and hints for clients."""
+
     async def problems() -> dict[str, Any]:
         """List the problems, with your points, attempts and what is left."""
-        return {"problems": [plain(problem) for problem in session().problems()]}
+        return plain(Problems(problems=session().problems()))
 
     async def statement(problem: str) -> dict[str, Any]:
-        """Read a problem: its text, limits, languages, samples, and files that programs include."""
-        return await _answered(lambda: session().statement(problem))
+        """Read a problem: text, limits, languages, samples, files. `cut` lists what is not shown in full."""
+        return await _answered(lambda: session().statement(problem, characters=PIECE))
 
-    async def run(problem: str, code: str, language: str = "c++", input: str = "") -> dict[str, Any]:
-        """Run a program on an input of your own: output, error text, ending, times, memory. No points."""
-        return await _answered(lambda: session().run(problem, code, language, input=input))
-
-    async def test(problem: str, code: str, language: str = "c++") -> dict[str, Any]:
-        """Run a program on the problem's samples. No points."""
-        return await _answered(lambda: session().test(problem, code, language))
-
-    async def submit(
-        problem: str, code: str = "", language: str = "c++", outputs: dict[str, str] | None = None
-    ) -> dict[str, Any]:
-        """Submit a program for points. Where a problem takes files: `outputs`, by the names of tests."""
-        return await _answered(lambda: session().submit(problem, code or None, language, outputs=outputs))
+    async def attachment(problem: str, name: str, offset: int = 0) -> dict[str, Any]:
+        """Read a text of a problem from an offset: an attachment, a sample, or the rest of the statement."""
+        return await _answered(lambda: session().attachment(problem, name, offset))
 
     async def standing() -> dict[str, Any]:
         """Tell your points, the calls in progress, the time left, and the scoreboard if the rules show it."""
         return plain(session().standing())
 
-    yield from (problems, statement, run, test, submit, standing)
+    reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    writes = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+    yield problems, Problems, reads
+    yield statement, Statement, reads
+    yield attachment, Piece, reads
+    for tool in TOOLS:
+        if tool is not run or any(map(in_hand, contest.problems.values())):
+            answer = get_type_hints(tool)["return"]
+            yield _judging(tool, session), answer, reads if tool is test else writes
+    yield standing, Standing, reads
 
 
-async def _answered(call: Callable[[], Awaitable[msgspec.Struct] | Statement]) -> dict[str, Any]:
+def _judging(tool: Callable[..., Awaitable[msgspec.Struct]], session: Callable[[], Session]) -> Any:
+    """Return a tool as a function that tells its client every few seconds that it goes on."""
+
+    async def call(context: Context[Any, Any], **arguments: Any) -> dict[str, Any]:
+        reporting = asyncio.create_task(_report(context))
+        try:
+            return await _answered(lambda: tool(session(), **arguments))
+        finally:
+            reporting.cancel()
+
+    described(call, tool, keep=("problem",))
+    call.__annotations__["context"] = Context  # the SDK passes what has this type
+    return call
+
+
+_REPORTING = 5.0  # seconds between two notifications of progress: some clients give up after 30 without any
+
+
+async def _report(context: Context[Any, Any]) -> None:
+    for number in itertools.count(1):
+        await asyncio.sleep(_REPORTING)
+        try:
+            await context.report_progress(number, message="waiting for its turn, or being judged")
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return  # the client has left: the call goes on
+
+
+async def _answered(call: Callable[[], Awaitable[msgspec.Struct] | msgspec.Struct]) -> dict[str, Any]:
     """Return a call's answer. What the contest refuses is the tool's error, with its reason."""
     try:
         answer = call()
-        return plain(answer if isinstance(answer, Statement) else await answer)
+        return plain(answer if isinstance(answer, msgspec.Struct) else await answer)
     except (Refused, NotJudged) as error:
         raise ToolError(str(error)) from None
 
@@ -158,7 +252,7 @@ def _add_statement(server: MCPServer[Any], session: Callable[[], Session], label
     @server.resource(uri, name=label, description=f"The statement of {label}", mime_type="text/markdown")
     def read() -> str:
         try:
-            return as_markdown(session().statement(label))
+            return as_markdown(session().statement(label, characters=PIECE))
         except Refused as error:
             raise ResourceError(str(error)) from None
 

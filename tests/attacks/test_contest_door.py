@@ -200,7 +200,7 @@ async def test_hang_ups_cost_submissions(shared_cache: Path) -> None:
             await session.settle()
             go.clear()
             (state,) = [one for one in session.problems() if one.id == "sum"]
-            assert (state.attempts, state.left) == (bit + 1, bits - bit - 1)
+            assert (state.attempts, state.submissions_left) == (bit + 1, bits - bit - 1)
         told = await door.tool(OTTER, call("submit", problem="sum", code="print(3)", language="python"))
         assert f"all {bits} submissions for sum are used up" in told
         await door.check_heron()

@@ -59,7 +59,7 @@ def test_an_agent_tries_submits_and_ends_with_full_marks(tmp_path: Path) -> None
     assert log.status == "success", log.error
     assert metrics(log)["mean"] == 1
     told = answers(log)
-    assert len(told) == 4 and '"ended": "completed"' in told[0] and '"left": 4' in told[1]
+    assert len(told) == 4 and '"ended": "completed"' in told[0] and '"submissions_left": 4' in told[1]
     assert "no language 'klingon'" in told[2] and '"best": 100.0' in told[3]
     (sample,) = log.samples or ()
     assert "Problem `tide`" in sample.messages[1].text and "Submissions for each problem: 5" in str(

@@ -77,7 +77,7 @@ async def test_a_seed_chooses_the_problem_and_sessions_are_apart(address: str) -
         async with MCPToolClient(base_url=address, message_timeout_s=LONGEST) as environment:
             begun = await environment.reset(seed=seed)
             told = await step(environment, "submit", code=NOTHING)
-            return str(begun.observation), told.observation.result["data"]["left"]
+            return str(begun.observation), told.observation.result["data"]["submissions_left"]
 
     first, second, other = await asyncio.gather(chosen(7), chosen(7), chosen(8))
     assert first == second != other and first[1] == 2

@@ -41,7 +41,7 @@ def test_tools_are_described_and_an_episode_has_its_reward() -> None:
     assert asyncio.run(environment.run(NOTHING, input="1"))["ended"] == "completed"
     with pytest.raises(Refused, match="no language"):
         asyncio.run(environment.submit(NOTHING, "klingon"))
-    assert asyncio.run(environment.submit(NOTHING))["left"] == 1 and environment.get_reward() == 0
+    assert asyncio.run(environment.submit(NOTHING))["submissions_left"] == 1 and environment.get_reward() == 0
     assert asyncio.run(environment.submit(TIDE))["points"] == 100 and environment.get_reward() == 1
 
 

@@ -15,6 +15,7 @@ from support.waits import settle
 
 from ioi_eval import InputError, Scorer
 from ioi_eval.contest import Contest, Feedback, NotJudged, Refused, Rules, Session, Submitted, as_markdown
+from ioi_eval.contest.rules import unfenced
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.models import (
@@ -121,7 +122,7 @@ async def session() -> AsyncIterator[Session]:
 
 async def test_the_best_of_each_subtask_counts(session: Session) -> None:
     first = await session.submit("sum", "wrong:3")
-    assert (first.points, first.best, first.left) == (40, 40, 49)
+    assert (first.points, first.best, first.submissions_left) == (40, 40, 49)
     assert [(part.subtask, part.points, part.verdict) for part in first.subtasks] == [
         ("samples", 0, Verdict.AC),
         ("small", 40, Verdict.AC),
@@ -130,7 +131,7 @@ async def test_the_best_of_each_subtask_counts(session: Session) -> None:
     second = await session.submit("sum", "wrong:1")
     assert (second.number, second.points, second.best) == (2, 60, 100)
     standing = session.standing()
-    assert (standing.points, standing.of) == (100, 200)
+    assert (standing.points, standing.points_max) == (100, 200)
     assert [(one.points, one.attempts) for one in standing.problems] == [(100, 2), (0, 0)]
 
 
@@ -164,7 +165,7 @@ async def test_the_same_code_costs_nothing() -> None:
         otter, heron = held.session("otter"), held.session("heron")
         first = await otter.submit("sum", "wrong:3", "c++")
         again = await otter.submit("sum", "wrong:3", "cpp")
-        assert again.repeats and not first.repeats and again.left == 1
+        assert again.repeats and not first.repeats and again.submissions_left == 1
         assert (again.number, again.points) == (1, 40)
         assert not (await heron.submit("sum", "wrong:3")).repeats
         await otter.submit("sum", "wrong:1")
@@ -180,9 +181,9 @@ async def test_an_earlier_code_again_is_the_last_one_where_the_last_one_counts()
         session = held.session("otter")
         for code in ("right", "wrong:1", "wrong:1"):
             told = await session.submit("sum", code)
-        assert told.repeats and (told.number, told.best, told.left) == (2, 60, 1)
+        assert told.repeats and (told.number, told.best, told.submissions_left) == (2, 60, 1)
         told = await session.submit("sum", "right")
-        assert not told.repeats and (told.number, told.best, told.left) == (3, 100, 0)
+        assert not told.repeats and (told.number, told.best, told.submissions_left) == (3, 100, 0)
         assert held.solved("otter", "sum") and "The last code again" in held.rules.told()
     assert [row["code"] for row in record.rows] == ["right", "wrong:1", "right"]
 
@@ -206,7 +207,7 @@ async def test_a_failure_of_the_judge_costs_nothing_and_may_be_tried_again() -> 
             with pytest.raises(NotJudged) as failed:
                 await session.submit("sum", "break")
             assert SECRET not in str(failed.value) and "on test" not in str(failed.value)
-        assert session.problems()[0].left == 1
+        assert session.problems()[0].submissions_left == 1
         assert (await session.submit("sum", "right")).points == 100
     assert len(record.failures) == 2 and SECRET in record.failures[0]["reason"]
     assert [row["attempt"] for row in record.rows] == [1]
@@ -341,11 +342,51 @@ async def test_without_a_program_that_compiles_that_is_told_whatever_the_feedbac
             Verdict.CE,
             "sum.cpp:1:1: error: no",
         )
+    async with contest(engine=engine) as held:
+        found = await held.session("otter").submit("sum", "bad")
+        assert (found.compiles, found.subtasks, found.points, found.points_max) == (False, (), 0, 100)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```cpp\nwrong:3\n```",
+        "```\nwrong:3\n```\n",
+        "\n\n~~~~ c++ main.cpp\nwrong:3\n~~~~",
+        "```c++\r\nwrong:3\r\n```\r\n",
+        "  ```\n  wrong:3\n  ```",
+    ],
+)
+async def test_fence_around_a_program_is_taken_off(code: str) -> None:
+    record = Kept()
+    async with contest(record=record) as held:
+        assert (await held.session("otter").submit("sum", code)).points == 40
+    assert record.rows[0]["code"].strip() == "wrong:3"
+
+
+@pytest.mark.parametrize("code", ["```cpp\nint a;", "int a;\n```\nb\n```", "# a\n```\n# b\n", "```a```"])
+def test_fence_within_a_program_is_left(code: str) -> None:
+    assert unfenced(code) == code
+
+
+async def test_language_of_a_program_without_one_is_the_default_of_its_problem() -> None:
+    function = TaskOptions(function="add")
+    called = msgspec.structs.replace(SUM, id="called", task_type=TaskType.FUNCTION, options=function)
+    problems, record = {"called": called, "sum": SUM}, Kept()
+    async with contest(Rules(languages=("python", "java")), problems=problems, record=record) as held:
+        session = held.session("otter")
+        for problem in problems:
+            await session.submit(problem, "right")
+        languages = [row["language"] for row in record.rows]
+        assert languages == [session.statement(problem).language for problem in problems]
+        assert languages[0] == "python" and languages[1] in {"python", "java"}
+    async with contest(problems=problems, language="python", record=record) as held:
+        assert held.session("otter").statement("sum").language == "python"
 
 
 async def test_statements_hold_samples_and_headers(session: Session) -> None:
     statement = session.statement("graded")
-    assert statement.text == "Add two numbers." and statement.points == 100
+    assert statement.text == "Add two numbers." and statement.points_max == 100
     assert [(one.name, one.input, one.output) for one in statement.samples] == [("0-a", "1 2", "3")]
     assert dict(statement.attachments) == {"graded.h": "int add(int, int);"} and not statement.own_inputs
     assert "write no `main`" in as_markdown(statement) and "standard input" not in as_markdown(statement)
@@ -375,12 +416,12 @@ async def test_runs_on_own_inputs_are_counted() -> None:
     record = Kept()
     async with contest(Rules(runs=2, submissions=1), record=record) as held:
         session = held.session("otter")
-        assert [(await session.run("sum", code, input="3 4")).left for code in ("a", "b")] == [1, 0]
+        assert [(await session.run("sum", code, input="3 4")).runs_left for code in ("a", "b")] == [1, 0]
         with pytest.raises(Refused, match="all 2 runs for sum are used up"):
             await session.run("sum", "c")
         with pytest.raises(Refused, match="only the judge has"):
             await session.run("graded", "a")
-        assert session.problems()[0].left == 1
+        assert session.problems()[0].submissions_left == 1
     assert [row["participant"] for row in record.runs] == ["otter", "otter"]
 
 
@@ -408,7 +449,7 @@ async def test_a_run_that_failed_is_not_counted() -> None:
         session = held.session("otter")
         with pytest.raises(NotJudged):
             await session.run("sum", "break")
-        assert (await session.run("sum", "right")).left == 0
+        assert (await session.run("sum", "right")).runs_left == 0
 
 
 async def test_samples_alone_are_tested(session: Session) -> None:
@@ -478,7 +519,7 @@ async def test_nobody_learns_what_others_did() -> None:
         heron = held.session("heron")
         before = heron.standing()
         told = await heron.submit("sum", "wrong:3")
-        assert (before.points, before.scoreboard, told.repeats, told.left) == (0, (), False, 2)
+        assert (before.points, before.scoreboard, told.repeats, told.submissions_left) == (0, (), False, 2)
 
 
 async def test_a_statement_is_text_whatever_it_says() -> None:
@@ -588,7 +629,7 @@ async def test_submission_without_its_caller_counts(phase: str) -> None:
         engine.go.set()
         await session.settle()
         (state, _), standing = session.problems(), session.standing()
-        assert (state.attempts, state.left, state.points) == (1, 1, 40)
+        assert (state.attempts, state.submissions_left, state.points) == (1, 1, 40)
         assert not standing.in_progress and held.scoreboard()[0].points == 40
         again = await session.submit("sum", "wrong:3")
         assert again.repeats and again.points == 40
@@ -633,7 +674,7 @@ async def test_call_that_waits_for_its_turn_is_given_up_with_its_caller() -> Non
         engine.go.set()
         assert (await first).number == 1
         await session.settle()
-        assert session.problems()[0].left == 1
+        assert session.problems()[0].submissions_left == 1
     assert [row["code"] for row in record.rows] == ["wrong:1"]
 
 
@@ -677,7 +718,7 @@ async def test_failure_of_the_judge_costs_nothing_without_a_caller(caplog: pytes
         await hang_up(await begun(session.submit("sum", "break"), engine.reached))
         engine.go.set()
         await session.settle()
-        assert session.problems()[0].left == 1 and len(record.failures) == 1
+        assert session.problems()[0].submissions_left == 1 and len(record.failures) == 1
     assert not [line for line in caplog.records if line.name == "asyncio"]
 
 
@@ -770,7 +811,7 @@ async def test_restored_rows_are_the_same_contest() -> None:
         assert [held.session(name).standing() for name in ("otter", "heron")] == before
         told = await held.session("otter").submit("sum", "wrong:3")
         assert told.repeats and told.subtasks[2].verdict is Verdict.WA
-        assert (await held.session("otter").run("sum", "y")).left == 3
+        assert (await held.session("otter").run("sum", "y")).runs_left == 3
 
 
 @pytest.mark.parametrize("feedback", Feedback)

@@ -11,23 +11,25 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from missing import lacks
 from support.clocks import Clock
 from support.command_line import CommandLine
 from support.waits import until
 from support.warm_command import WarmCommand
-from test_contest import PROBLEMS, SECRET, HeldEngine, outcome
+from test_contest import FILES, GRADED, PROBLEMS, SECRET, SUM, HeldEngine, outcome
 
 from ioi_eval import InputError, Scorer
 from ioi_eval.cli import main
 from ioi_eval.contest import Contest, Feedback, Rules, as_markdown
+from ioi_eval.models import Blob, NamedBlob, Problem
 from ioi_eval.store.folder import read_rows
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine
@@ -37,6 +39,7 @@ try:
     from mcp import Client, MCPError, StdioServerParameters
     from mcp.client.streamable_http import streamable_http_client
 
+    from ioi_eval.integrations import mcp
     from ioi_eval.integrations.mcp import contest_server, endable_input, serving
 except ModuleNotFoundError:
     lacks("mcp")
@@ -45,12 +48,17 @@ pytestmark = pytest.mark.once
 
 TOKENS = {"otter": "otters-token", "heron": "herons-token"}
 CODE = "wrong:3"
+TOOLS = ["problems", "statement", "run", "test", "submit", "standing"]
 
 
 @asynccontextmanager
-async def served(rules: Rules | None = None, engine: FakeEngine | None = None) -> AsyncIterator[str]:
+async def served(
+    rules: Rules | None = None,
+    engine: FakeEngine | None = None,
+    problems: Mapping[str, Problem] = PROBLEMS,
+) -> AsyncIterator[str]:
     async with Scorer(engine or FakeEngine(outcome)) as scorer:
-        contest = Contest(PROBLEMS, rules, judge=scorer.judge, participants=TOKENS, clock=Clock())
+        contest = Contest(problems, rules, judge=scorer.judge, participants=TOKENS, clock=Clock())
         async with serving(contest, TOKENS) as address:
             yield address
 
@@ -76,7 +84,7 @@ async def told(asked: Any, tool: str, **arguments: Any) -> Any:
 async def test_a_contest_over_http(mode: str) -> None:
     async with served(Rules(submissions=2)) as address, client(address, TOKENS["otter"], mode) as otter:
         tools = (await otter.list_tools()).tools
-        assert {tool.name for tool in tools} == {"problems", "statement", "run", "test", "submit", "standing"}
+        assert {tool.name for tool in tools} == {"attachment", *TOOLS}
         assert all(tool.description for tool in tools)
         statements = (await otter.list_resources()).resources
         assert [one.name for one in statements] == ["sum", "graded"]
@@ -86,7 +94,7 @@ async def test_a_contest_over_http(mode: str) -> None:
             "graded.h": "int add(int, int);"
         }
         first = await told(otter, "submit", problem="sum", code=CODE)
-        assert (first["points"], first["left"], first["number"]) == (40, 1, 1)
+        assert (first["points"], first["submissions_left"], first["number"]) == (40, 1, 1)
         assert (await told(otter, "submit", problem="sum", code=CODE))["repeats"]
         assert (await told(otter, "run", problem="sum", code="a", input="7"))["ended"] == "completed"
         assert (await told(otter, "test", problem="sum", code="a"))["samples"][0]["verdict"] == "AC"
@@ -111,6 +119,82 @@ async def test_a_contest_over_http(mode: str) -> None:
 async def test_a_wrong_argument_is_named(arguments: dict[str, Any], says: str) -> None:
     async with served() as address, client(address, TOKENS["otter"]) as otter:
         assert await told(otter, "submit", **arguments) == f"Error executing tool submit: {says}"
+
+
+async def test_tools_describe_parameters_and_answers() -> None:
+    async with served() as address, client(address, TOKENS["otter"]) as otter:
+        tools = {tool.name: tool for tool in (await otter.list_tools()).tools}
+    for tool in tools.values():
+        assert all(one["description"] for one in tool.input_schema["properties"].values()), tool.name
+        assert tool.output_schema["type"] == "object" and tool.output_schema["properties"], tool.name
+        assert tool.annotations.read_only_hint is (tool.name not in {"run", "submit"})
+    submit = tools["submit"].input_schema
+    assert submit["properties"]["problem"]["enum"] == ["sum", "graded"] and submit["required"] == ["problem"]
+    languages = submit["properties"]["language"]["enum"]
+    assert {"c++", "python"} <= {*languages} and "default" not in submit["properties"]["language"]
+    assert {"points", "points_max", "submissions_left"} <= {*tools["submit"].output_schema["properties"]}
+    assert "runs_left" in tools["run"].output_schema["properties"]
+
+
+async def test_run_is_not_offered_if_no_problem_allows_it() -> None:
+    async with (
+        served(problems={"graded": GRADED, "files": FILES}) as address,
+        client(address, TOKENS["otter"]) as otter,
+    ):
+        assert "run" not in {tool.name for tool in (await otter.list_tools()).tools}
+        assert "Unknown tool" in await told(otter, "run", problem="graded", code="a")
+
+
+@pytest.mark.parametrize("letter", ["x", "\u00e9", "\u9648"])
+async def test_long_statement_is_read_in_parts(letter: str) -> None:
+    text = "".join(f"{number} {letter}\n" for number in range(400_000))
+    header = NamedBlob(name="long.h", content=Blob.of("int f();" * 10_000))
+    notes = NamedBlob(name="statement.md", content=Blob.of("notes"))
+    long = msgspec.structs.replace(SUM, statement=Blob.of(text), attachments=(header, notes))
+    async with served(problems={"sum": long}) as address, client(address, TOKENS["otter"]) as otter:
+        answer = await otter.call_tool("statement", {"problem": "sum"})
+        assert len(answer.content[0].text) < 100_000
+        statement = json.loads(answer.content[0].text)
+        cut = {one["name"]: one for one in statement["cut"]}
+        assert cut["long.h"]["characters"] == 80_000 and cut["_statement.md"]["characters"] == len(text)
+        parts, offset = [statement["text"]], cut["_statement.md"]["shown"]
+        call = f"attachment(problem='sum', name='_statement.md', offset={offset})"
+        assert cut["_statement.md"]["read_rest"] == call
+        while offset is not None:
+            part = await told(otter, "attachment", problem="sum", name="_statement.md", offset=offset)
+            assert part["offset"] == offset and len(part["text"]) <= 1 << 16
+            parts.append(part["text"])
+            offset = part.get("next_offset")
+        assert "".join(parts) == text
+        notes_read = await told(otter, "attachment", problem="sum", name="statement.md")
+        assert notes_read == {"name": "statement.md", "characters": 5, "offset": 0, "text": "notes"}
+        for wrong, words in (
+            ({"name": "hidden"}, "sum has no text 'hidden': there are _statement.md"),
+            ({"name": "long.h", "offset": -1}, "the offset must be 0 to 80000, not -1"),
+            ({"name": "long.h", "offset": 80_001}, "the offset must be 0 to 80000, not 80001"),
+            ({"name": "long.h", "offset": "x"}, "`offset` must be a whole number"),
+        ):
+            assert words in await told(otter, "attachment", problem="sum", **wrong)
+        (resource,) = (await otter.list_resources()).resources
+        (read,) = (await otter.read_resource(str(resource.uri))).contents
+        assert len(read.text) < 100_000 and call in read.text
+
+
+async def test_client_is_notified_while_a_submission_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp, "_REPORTING", 0.01)
+    engine, told_twice = HeldEngine("run"), asyncio.Event()
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        if progress >= 2:
+            told_twice.set()
+
+    async with served(engine=engine) as address, client(address, TOKENS["otter"]) as otter:
+        program = {"problem": "sum", "code": CODE}
+        call = asyncio.create_task(otter.call_tool("submit", program, progress_callback=note))
+        await told_twice.wait()
+        assert not call.done()
+        engine.go.set()
+        assert not (await call).is_error
 
 
 async def test_tokens_tell_participants() -> None:
@@ -175,7 +259,11 @@ async def test_submission_of_a_client_that_hangs_up_counts(way: str) -> None:
             assert current == [{"problem": "sum", "call": "submit", "number": 1}]
             engine.go.set()
             again = await told(otter, "submit", problem="sum", code=CODE)
-            assert again["repeats"] and (again["number"], again["points"], again["left"]) == (1, 40, 1)
+            assert again["repeats"] and (again["number"], again["points"], again["submissions_left"]) == (
+                1,
+                40,
+                1,
+            )
             standing = await told(otter, "standing")
             assert standing["points"] == 40 and "in_progress" not in standing
 
@@ -270,7 +358,7 @@ def test_the_command_with_an_agent_that_submits_while_it_works(
     rows = [json.loads(line) for line in (tmp_path / "cup" / "results.jsonl").open()]
     assert [row["code"] for row in rows] == ["int main() {}", "int main() { return 0; }"]
     assert "The problem is called `lanterns`." in (folder / "problem.md").read_text()
-    assert '"left": 1' in (folder / "agent.log").read_text()
+    assert '"submissions_left": 1' in (folder / "agent.log").read_text()
     assert warm.run(words, cli.folder, cli.env).returncode == 0
     assert len((tmp_path / "cup" / "turns.jsonl").read_text().splitlines()) == 1
 
@@ -289,7 +377,7 @@ def test_the_command_over_standard_input(warm: WarmCommand, cli: CommandLine) ->
     assert answered("initialize", protocolVersion="2025-06-18", **about)["serverInfo"]["name"]
     program = {"problem": "lanterns", "code": "int main() {}"}
     (text,) = answered("tools/call", name="submit", arguments=program)["content"]
-    assert json.loads(text["text"])["compiles"] is False and json.loads(text["text"])["left"] == 2
+    assert json.loads(text["text"])["compiles"] is False and json.loads(text["text"])["submissions_left"] == 2
     server.stdin.close()
     assert (*server.communicate(), server.returncode) == ("", "", 0)
     (row,) = read_rows(cli.folder / "cup")
@@ -355,7 +443,7 @@ async def test_a_client_starts_the_command(cli: CommandLine, tmp_path: Path) -> 
     )
     async with Client(parameters) as otter:
         assert (await told(otter, "submit", problem="lanterns", code="int main() {}"))["compiles"] is False
-        assert (await told(otter, "problems"))["problems"][0]["left"] == 2
+        assert (await told(otter, "problems"))["problems"][0]["submissions_left"] == 2
     rows = [json.loads(line) for line in (tmp_path / "cup" / "results.jsonl").open()]
     assert [row["participant"] for row in rows] == ["otter"]
 

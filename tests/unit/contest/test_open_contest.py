@@ -66,7 +66,7 @@ async def test_what_nobody_has_tried_counts(tmp_path: Path) -> None:
         async with open_contest(str(two), out=tmp_path / "cup", engine=FakeEngine(outcome)) as contest:
             session = contest.session("otter")
             await session.submit(tried, "right")
-            assert session.standing().of == 200
+            assert session.standing().points_max == 200
             (model,) = Results.open(tmp_path / "cup").summary().models
             assert (model.max_points, len(model.problems)) == (200, 2), "also while it is open"
         results = Results.open(tmp_path / "cup")
@@ -93,7 +93,7 @@ async def test_opened_again_it_goes_on(tmp_path: Path) -> None:
         ) as contest:
             session = contest.session("otter")
             told = await session.submit("lanterns", f"right // {number}")
-            assert (told.number, told.left) == (number, 2 - number)
+            assert (told.number, told.submissions_left) == (number, 2 - number)
         clock[0] += 40
     async with open_contest(
         SOURCE, rules, out=tmp_path, engine=FakeEngine(outcome), clock=lambda: clock[0]
@@ -109,7 +109,7 @@ async def test_a_run_that_was_written_in_part_is_cut_off(tmp_path: Path) -> None
     tide = str(examples() / "problems" / "tide")
     for number in range(3):
         async with open_contest(tide, Rules(runs=9), out=tmp_path, engine=FakeEngine(outcome)) as contest:
-            assert (await contest.session("otter").run("tide", f"right // {number}")).left == 8 - number
+            assert (await contest.session("otter").run("tide", f"right // {number}")).runs_left == 8 - number
         with (tmp_path / "runs.jsonl").open("ab") as runs:
             runs.write(b'{"participant":"ot')
 

@@ -1,0 +1,91 @@
+"""The tools `run`, `test` and `submit` of a contest: their names, parameters and descriptions for models.
+
+Other modules bind them to a session: `described` gives a function of theirs the signature of a tool.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+
+from msgspec import Meta
+
+from ioi_eval.contest.contest import Session
+from ioi_eval.contest.rules import Ran, Submitted, Tested
+
+AnyCallable = TypeVar("AnyCallable", bound=Callable[..., Any])
+ProblemName = Annotated[str, Meta(description="The id of the problem.")]
+LanguageName = Annotated[
+    str, Meta(description="The language of the program. Without it: the problem's default.")
+]
+_Code = Annotated[str, Meta(description="The whole source of the program.")]
+_Input = Annotated[str, Meta(description="The text that the program reads.")]
+_Outputs = Annotated[
+    dict[str, str] | None,
+    Meta(description="Only if the problem asks for files: their texts by the names of the tests."),
+]
+
+
+async def run(
+    session: Session, problem: ProblemName, code: _Code, language: LanguageName = "", input: _Input = ""
+) -> Ran:
+    """Run a program on an input of your own: output, error text, ending, times, memory. No points."""
+    return await session.run(problem, code, language, input=input)
+
+
+async def test(session: Session, problem: ProblemName, code: _Code, language: LanguageName = "") -> Tested:
+    """Run a program on the samples of the problem. No points."""
+    return await session.test(problem, code, language)
+
+
+async def submit(
+    session: Session,
+    problem: ProblemName,
+    code: _Code = "",
+    language: LanguageName = "",
+    outputs: _Outputs = None,
+) -> Submitted:
+    """Submit a program for points."""
+    return await session.submit(problem, code or None, language, outputs=outputs)
+
+
+TOOLS = (run, test, submit)
+
+
+def described(function: AnyCallable, tool: Callable[..., Any], keep: Sequence[str] = ()) -> AnyCallable:
+    """Give a function the name, the description and the parameters of a tool, and return the function.
+
+    The docstring has `Args:`, for programs that read descriptions there.
+
+    Args:
+        function: What is called with the parameters by their names.
+        tool: A function of TOOLS.
+        keep: Which of the parameters `session` and `problem` the function has, too.
+    """
+    hints = get_type_hints(tool)
+    bound = {"session", "problem"} - {*keep}
+    parameters = [
+        each.replace(annotation=hints[each.name])
+        for each in inspect.signature(tool).parameters.values()
+        if each.name not in bound
+    ]
+    about = descriptions(tool)
+    lines = [f"    {each.name}: {about[each.name]}" for each in parameters if each.name in about]
+    function.__name__ = function.__qualname__ = tool.__name__
+    function.__doc__ = "\n".join([tool.__doc__ or "", "", "Args:", *lines])
+    function.__annotations__ = {each.name: each.annotation for each in parameters} | {
+        "return": dict[str, Any]
+    }
+    function.__dict__["__signature__"] = inspect.Signature(parameters, return_annotation=dict[str, Any])
+    return function
+
+
+def descriptions(tool: Callable[..., Any]) -> dict[str, str]:
+    """Return the description of each parameter of a tool."""
+    return {
+        name: extra.description or ""
+        for name, hint in get_type_hints(tool, include_extras=True).items()
+        for extra in get_args(hint)[1:]
+        if isinstance(extra, Meta)
+    }
