@@ -46,38 +46,41 @@ async def submit(
     language: LanguageName = "",
     outputs: _Outputs = None,
 ) -> Submitted:
-    """Submit a program for points."""
+    """Submit a program for points. Of several submissions the rules say which count."""
     return await session.submit(problem, code or None, language, outputs=outputs)
 
 
 TOOLS = (run, test, submit)
 
 
-def described(function: AnyCallable, tool: Callable[..., Any], keep: Sequence[str] = ()) -> AnyCallable:
+def described(function: AnyCallable, tool: Callable[..., Any], own: Sequence[str]) -> AnyCallable:
     """Give a function the name, the description and the parameters of a tool, and return the function.
 
     The docstring has `Args:`, for programs that read descriptions there.
 
     Args:
-        function: What is called with the parameters by their names.
+        function: What is called in the place of the tool.
         tool: A function of TOOLS.
-        keep: Which of the parameters `session` and `problem` the function has, too.
+        own: Names of the first parameters, instead of `session` and `problem`.
     """
-    hints = get_type_hints(tool)
-    bound = {"session", "problem"} - {*keep}
+    hints, about = get_type_hints(tool), descriptions(tool)
     parameters = [
         each.replace(annotation=hints[each.name])
         for each in inspect.signature(tool).parameters.values()
-        if each.name not in bound
+        if each.name not in ("session", "problem")
     ]
-    about = descriptions(tool)
-    lines = [f"    {each.name}: {about[each.name]}" for each in parameters if each.name in about]
+    first = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=hints.get(name, Any))
+        for name in own
+    ]
+    lines = [f"    {each.name}: {about[each.name]}" for each in parameters]
     function.__name__ = function.__qualname__ = tool.__name__
     function.__doc__ = "\n".join([tool.__doc__ or "", "", "Args:", *lines])
-    function.__annotations__ = {each.name: each.annotation for each in parameters} | {
-        "return": dict[str, Any]
-    }
-    function.__dict__["__signature__"] = inspect.Signature(parameters, return_annotation=dict[str, Any])
+    typed = {each.name: each.annotation for each in (*first, *parameters) if each.name != "self"}
+    function.__annotations__ = {**typed, "return": dict[str, Any]}
+    function.__dict__["__signature__"] = inspect.Signature(
+        [*first, *parameters], return_annotation=dict[str, Any]
+    )
     return function
 
 

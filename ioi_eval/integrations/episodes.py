@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import fields
 
-from ioi_eval.contest import Rules, Statement, Submitted, as_markdown
+from ioi_eval.contest import Rules, Statement, Submitted, as_markdown, tools
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.tasks import Asked, asked_for, fitting
 
@@ -59,6 +59,15 @@ class _LastFailure:
 
     def ran(self, row: Mapping[str, Any]) -> None:
         pass
+
+
+def _method(
+    tool: Callable[..., Coroutine[Any, Any, Struct]],
+) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
+    async def call(self: Episode, *given: Any, **named: Any) -> dict[str, Any]:
+        return await self.call(tool, *given, **named)
+
+    return tools.described(call, tool, ["self"])
 
 
 class Episode:
@@ -132,46 +141,21 @@ class Episode:
             **({"unjudged": self.unjudged} if self.unjudged else {}),
         }
 
-    # --- what is offered as tools: their words are for models ---
-
-    async def run(self, code: str, language: str = "c++", input: str = "") -> dict[str, Any]:
-        """Run a program on an input of your own: output, error text, ending, times, memory. No points.
-
-        Args:
-            code: The whole source of the program.
-            language: The language of the program.
-            input: The text that the program reads.
-        """
-        return await self._answer(self._session.run(self.label, code, language, input=input))
-
-    async def test(self, code: str, language: str = "c++") -> dict[str, Any]:
-        """Run a program on the samples of the statement. No points.
-
-        Args:
-            code: The whole source of the program.
-            language: The language of the program.
-        """
-        return await self._answer(self._session.test(self.label, code, language))
-
-    async def submit(
-        self, code: str = "", language: str = "c++", outputs: dict[str, str] | None = None
+    async def call(
+        self, tool: Callable[..., Coroutine[Any, Any, Struct]], *given: Any, **named: Any
     ) -> dict[str, Any]:
-        """Submit a program for points. The best of your submissions counts.
+        """Return the answer of a tool of a contest for the episode's problem."""
+        return plain(await self._runtime.wait(self._counted(tool(self._session, self.label, *given, **named))))
 
-        Args:
-            code: The whole source of the program.
-            language: The language of the program.
-            outputs: Only where the problem asks for files: their texts by the names of the tests.
-        """
-        return await self._answer(self._submitted(code, language, outputs))
-
-    async def _submitted(self, code: str, language: str, outputs: dict[str, str] | None) -> Submitted:
-        answer = await self._session.submit(self.label, code or None, language, outputs=outputs)
-        self._repeats += answer.repeats
+    async def _counted(self, work: Coroutine[Any, Any, Struct]) -> Struct:
+        answer = await work
+        if isinstance(answer, Submitted):
+            self._repeats += answer.repeats
         return answer
 
-    async def _answer(self, work: Coroutine[Any, Any, Struct]) -> dict[str, Any]:
-        return plain(await self._runtime.wait(work))
+    run = _method(tools.run)
+    test = _method(tools.test)
+    submit = _method(tools.submit)
 
 
 def plain(value: Struct) -> dict[str, Any]:

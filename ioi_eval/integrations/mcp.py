@@ -220,7 +220,7 @@ def _judging(tool: Callable[..., Awaitable[msgspec.Struct]], session: Callable[[
         finally:
             reporting.cancel()
 
-    described(call, tool, keep=("problem",))
+    described(call, tool, ["problem"])
     call.__annotations__["context"] = Context  # the SDK passes what has this type
     return call
 

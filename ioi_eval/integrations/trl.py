@@ -156,33 +156,33 @@ class ContestEnvironment:
         self._episode.settle_here()
         return None if self._episode.unjudged else self._episode.share
 
-    async def run(self, code: str, language: str = "c++", input: str = "") -> dict[str, Any]:
+    async def run(self, code: str, language: str = "", input: str = "") -> dict[str, Any]:
         """Run a program on an input of your own: output, error text, ending, times, memory. No points.
 
         Args:
             code: The whole source of the program.
-            language: The language of the program.
+            language: The language of the program. Without it: the problem's default.
             input: The text that the program reads.
         """
         return await self._episode.run(code, language, input)
 
-    async def test(self, code: str, language: str = "c++") -> dict[str, Any]:
+    async def test(self, code: str, language: str = "") -> dict[str, Any]:
         """Run a program on the samples of the statement. No points.
 
         Args:
             code: The whole source of the program.
-            language: The language of the program.
+            language: The language of the program. Without it: the problem's default.
         """
         return await self._episode.test(code, language)
 
     async def submit(
-        self, code: str = "", language: str = "c++", outputs: dict[str, str] | None = None
+        self, code: str = "", language: str = "", outputs: dict[str, str] | None = None
     ) -> dict[str, Any]:
         """Submit a program for points. The best of your submissions counts.
 
         Args:
             code: The whole source of the program.
-            language: The language of the program.
+            language: The language of the program. Without it: the problem's default.
             outputs: Only where the problem asks for files: their texts by the names of the tests.
         """
         return await self._episode.submit(code, language, outputs)

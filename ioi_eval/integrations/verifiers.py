@@ -167,18 +167,18 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
         self._begun: dict[str, tuple[Episode, float]] = {}
 
     @vf.tool(name="run")
-    async def run_program(self, code: str, language: str = "c++", input: str = "") -> dict[str, Any]:
+    async def run_program(self, code: str, language: str = "", input: str = "") -> dict[str, Any]:
         """Run a program on an input of your own: output, error text, ending, times, memory. No points."""
         return await self._told("run", code, language, input)
 
     @vf.tool(name="test")
-    async def test_samples(self, code: str, language: str = "c++") -> dict[str, Any]:
+    async def test_samples(self, code: str, language: str = "") -> dict[str, Any]:
         """Run a program on the samples of the statement. No points."""
         return await self._told("test", code, language)
 
     @vf.tool(name="submit")
     async def submit_program(
-        self, code: str = "", language: str = "c++", outputs: dict[str, str] | None = None
+        self, code: str = "", language: str = "", outputs: dict[str, str] | None = None
     ) -> dict[str, Any]:
         """Submit a program for points, or `outputs` where the problem asks for files. The best counts."""
         return await self._told("submit", code, language, outputs)

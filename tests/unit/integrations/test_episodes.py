@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from support.command_line import write_package
 
 from ioi_eval import InputError
-from ioi_eval.contest import NotJudged, Refused
+from ioi_eval.contest import NotJudged, Refused, tools
 from ioi_eval.integrations.episodes import Episode, Episodes
 from ioi_eval.integrations.runtime import Setup, runtime
 from ioi_eval.model.job import Job, JobResult
@@ -126,3 +127,11 @@ def test_a_problem_or_a_rule_that_is_not_there() -> None:
         Episodes(SOURCE, {}).start("tide")
     with pytest.raises(InputError, match="a rule that cannot be used"):
         Episodes(SOURCE, {"submissions": "many"})
+
+
+@pytest.mark.parametrize("name", ["run", "test", "submit"])
+def test_tool_of_an_episode_has_the_signature_that_contests_describe(name: str) -> None:
+    own, shared = (inspect.signature(getattr(place, name)) for place in (Episode, tools))
+    assert [*own.parameters] == ["self", *[*shared.parameters][2:]]
+    described = inspect.getdoc(getattr(Episode, name)) or ""
+    assert all(f"    {parameter}: " in described for parameter in [*own.parameters][1:])
