@@ -22,7 +22,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ioi_eval.cli import console
 from ioi_eval.cli.settings import option_values
-from ioi_eval.model.errors import BadRows, ExtraMissing, InputError, IoiEvalError
+from ioi_eval.model.errors import BadRows, InputError, IoiEvalError
 
 # What each does, as the first line of its own help.
 COMMANDS = {
@@ -372,8 +372,6 @@ def _sentence(error: Exception) -> str | None:
         return console.as_typed(error)
     if isinstance(error, IoiEvalError):
         return console.as_called(str(error))
-    if isinstance(error, ExtraMissing):
-        return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         package = _PACKAGES.get(error.name.partition(".")[0])
         return package and f"{error.name} is not installed. Install it: pip install {package}"

@@ -18,8 +18,8 @@ from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import Engine, ProblemOptions, Quiet, Source, TimingOptions, open_store
 from ioi_eval.contest import Contest, Rules, Session, open_contest
-from ioi_eval.contest.contest import check_name
 from ioi_eval.contest.harbor import write_tasks
+from ioi_eval.contest.names import Names
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
 from ioi_eval.model.values import Value
@@ -139,16 +139,17 @@ def _read(path: Path) -> dict[str, str]:
         what, where = f"cannot be read: {error}", str(path)
         raise InputError(what, where=where, field="--participants", remedy=remedy) from error
     named: dict[str, str] = {}
-    names: dict[str, str] = {}  # by token
+    names, owners = Names(), dict[str, str]()  # owners: names by token
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         try:
             name, token = _participant(line.removesuffix("\r"))
+            names.add(name, field="name")
             if name in named:
                 raise InputError(f"{name!r} is there twice", field="name", remedy="Keep one of the lines")
-            if token and names.setdefault(token, name) != name:
-                what = f"{names[token]!r} and {name!r} have the same token"
+            if token and owners.setdefault(token, name) != name:
+                what = f"{owners[token]!r} and {name!r} have the same token"
                 raise InputError(what, field="token", remedy="Give each participant its own token")
         except InputError as error:
             raise error.but(where=str(path), row=number) from None
@@ -163,7 +164,6 @@ def _participant(line: str) -> tuple[str, str]:
     """Return the name and the token of a line NAME or NAME<TAB>TOKEN. InputError names the wrong field."""
     name, *tokens = line.split("\t")
     name = _normal(name)
-    check_name(name, field="name")
     if not tokens:
         return name, ""
     if len(tokens) > 1:

@@ -6,7 +6,7 @@ the rules tell them. `open_contest` keeps everything in a run's folder; `Contest
 
 from __future__ import annotations
 
-from ioi_eval.contest.contest import Contest, Record, Session
+from ioi_eval.contest.contest import PIECE, Contest, Record, Session
 from ioi_eval.contest.hosting import Competed, Turns, compete, open_contest
 from ioi_eval.contest.rules import (
     CutText,
@@ -16,7 +16,7 @@ from ioi_eval.contest.rules import (
     Part,
     Piece,
     Place,
-    Problems,
+    ProblemList,
     ProblemState,
     Ran,
     Refused,
@@ -31,6 +31,7 @@ from ioi_eval.contest.rules import (
 )
 
 __all__ = [
+    "PIECE",
     "Competed",
     "Contest",
     "CutText",
@@ -40,8 +41,8 @@ __all__ = [
     "Part",
     "Piece",
     "Place",
+    "ProblemList",
     "ProblemState",
-    "Problems",
     "Ran",
     "Record",
     "Refused",

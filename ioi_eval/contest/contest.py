@@ -10,13 +10,13 @@ import contextlib
 import logging
 import sys
 import time
-import unicodedata
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Mapping
 from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 
+from ioi_eval.contest.names import Names
 from ioi_eval.contest.rules import (
     Feedback,
     InProgress,
@@ -60,9 +60,6 @@ from ioi_eval.store.rows import MAX_COMPILE_OUTPUT, bounded, failure_row, identi
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 PIECE = 32_768  # characters of a problem's texts in one answer to a model
-_MAX_NAME = 64  # characters
-_NAME_MARKS = "_.@-'"
-_MARKS = frozenset({"Pd", "Pf", "Po"})  # Unicode categories: an apostrophe, the middle dot of Japanese names
 _COMPLETED = frozenset({Verdict.AC, Verdict.PA, Verdict.WA})
 _FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 _JUDGE_FAILED = "the judge failed; this costs nothing, and you may try again"
@@ -178,6 +175,7 @@ class Contest:
         spoken = languages_of(self.rules, participants)
         self.languages = spoken if languages is None else spoken & {*languages}
         self._known: dict[str, _Participant] = {}
+        self._names = Names()
         self._complained: set[str] = set()  # why rows could not be kept: each is logged once
         self.under_way = dict[Doing, None]()  # submissions that are judged, in the order in which they began
         self.closed = False  # nothing more is judged
@@ -188,7 +186,8 @@ class Contest:
         """Return a participant's session. Several of one participant share all that counts."""
         if self.participants is not None and participant not in self.participants:
             raise InputError(f"no participant {visible(participant)!r}", field="participant")
-        check_name(participant)
+        if participant not in self._known:
+            self._names.add(participant)
         return Session(self, self._participant(participant))
 
     def restore(self, row: Mapping[str, Any]) -> None:
@@ -232,6 +231,11 @@ class Contest:
     def over(self) -> bool:
         return self.rules.seconds is not None and self.seconds >= self.rules.seconds
 
+    @property
+    def takes_own_inputs(self) -> bool:
+        """True if a problem's programs can be run on inputs of a participant."""
+        return any(in_hand(problem) is not None for problem in self.problems.values())
+
     def scoreboard(self) -> tuple[Place, ...]:
         """Return all participants: the most points first, then who had them earlier."""
         places = (
@@ -254,40 +258,18 @@ class Contest:
     def _participant(self, name: str) -> _Participant:
         if name not in self._known:
             self._known[name] = _Participant(name, self.rules.at_once)
+            self._names.known(name)
         return self._known[name]
 
 
 def languages_of(rules: Rules, participants: Collection[str] | None) -> set[str]:
     """Return the languages that rules allow. InputError for these, or participants, that cannot be meant."""
     rules.check()
+    names = Names()
     for name in participants or ():
-        check_name(name)
+        names.add(name)
     allowed = {find(name, field="languages").name for name in rules.languages}
     return allowed or {language.name for language in LANGUAGES}
-
-
-def check_name(participant: str, field: str = "participant") -> None:
-    """Raise InputError for a name that is unfit for reports, keys of rows, or the eyes of other participants.
-
-    Letters may be of any script.
-    """
-    if (
-        not 1 <= len(participant) <= _MAX_NAME
-        or participant != " ".join(participant.split())
-        or not participant[0].isalnum()
-        or not all(map(_may_be_in_name, participant))
-    ):
-        raise InputError(
-            f"{visible(participant[:80])!r} cannot be a participant's name",
-            field=field,
-            remedy=f"Use at most {_MAX_NAME} letters, digits, single spaces and any of {_NAME_MARKS}, "
-            "a letter or a digit first",
-        )
-
-
-def _may_be_in_name(char: str) -> bool:
-    kind = unicodedata.category(char)
-    return char == " " or char in _NAME_MARKS or kind[0] in "LMN" or (not char.isascii() and kind in _MARKS)
 
 
 class Session:

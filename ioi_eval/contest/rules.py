@@ -199,7 +199,7 @@ class Piece(Value):
     next_offset: int | None = None  # of the next part; None after the last one
 
 
-class Problems(Value):
+class ProblemList(Value):
     """The problems of a contest, with a participant's state in each."""
 
     problems: tuple[ProblemState, ...]

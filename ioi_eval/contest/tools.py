@@ -59,7 +59,7 @@ def described(function: AnyCallable, tool: Callable[..., Any], own: Sequence[str
     The docstring has `Args:`, for programs that read descriptions there.
 
     Args:
-        function: What is called in the place of the tool.
+        function: The function that is called instead of the tool.
         tool: A function of TOOLS.
         own: Names of the first parameters, instead of `session` and `problem`.
     """

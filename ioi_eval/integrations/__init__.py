@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ioi_eval.model.errors import ExtraMissing
+from ioi_eval.errors import ExtraMissing
 
 
 @contextmanager

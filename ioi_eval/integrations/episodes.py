@@ -10,7 +10,8 @@ from typing import Any
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import fields
 
-from ioi_eval.contest import Rules, Statement, Submitted, as_markdown, tools
+from ioi_eval.contest import Rules, Statement, Submitted, as_markdown
+from ioi_eval.contest.tools import described, run, submit, test
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.tasks import Asked, asked_for, fitting
 
@@ -67,7 +68,7 @@ def _method(
     async def call(self: Episode, *given: Any, **named: Any) -> dict[str, Any]:
         return await self.call(tool, *given, **named)
 
-    return tools.described(call, tool, ["self"])
+    return described(call, tool, ["self"])
 
 
 class Episode:
@@ -145,7 +146,9 @@ class Episode:
         self, tool: Callable[..., Coroutine[Any, Any, Struct]], *given: Any, **named: Any
     ) -> dict[str, Any]:
         """Return the answer of a tool of a contest for the episode's problem."""
-        return plain(await self._runtime.wait(self._counted(tool(self._session, self.label, *given, **named))))
+        return plain(
+            await self._runtime.wait(self._counted(tool(self._session, self.label, *given, **named)))
+        )
 
     async def _counted(self, work: Coroutine[Any, Any, Struct]) -> Struct:
         answer = await work
@@ -153,9 +156,9 @@ class Episode:
             self._repeats += answer.repeats
         return answer
 
-    run = _method(tools.run)
-    test = _method(tools.test)
-    submit = _method(tools.submit)
+    run = _method(run)
+    test = _method(test)
+    submit = _method(submit)
 
 
 def plain(value: Struct) -> dict[str, Any]:

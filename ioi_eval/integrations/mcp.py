@@ -23,18 +23,17 @@ from urllib.parse import quote
 import msgspec
 
 from ioi_eval.contest import (
+    PIECE,
     Contest,
     NotJudged,
     Piece,
-    Problems,
+    ProblemList,
     Refused,
     Session,
     Standing,
     Statement,
     as_markdown,
 )
-from ioi_eval.contest.contest import PIECE
-from ioi_eval.contest.rules import in_hand
 from ioi_eval.contest.tools import TOOLS, described, descriptions, run, test
 from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
@@ -184,7 +183,7 @@ def _tools(
 
     async def problems() -> dict[str, Any]:
         """List the problems, with your points, attempts and what is left."""
-        return plain(Problems(problems=session().problems()))
+        return plain(ProblemList(problems=session().problems()))
 
     async def statement(problem: str) -> dict[str, Any]:
         """Read a problem: text, limits, languages, samples, files. `cut` lists what is not shown in full."""
@@ -200,11 +199,11 @@ def _tools(
 
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     writes = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
-    yield problems, Problems, reads
+    yield problems, ProblemList, reads
     yield statement, Statement, reads
     yield attachment, Piece, reads
     for tool in TOOLS:
-        if tool is not run or any(map(in_hand, contest.problems.values())):
+        if tool is not run or contest.takes_own_inputs:
             answer = get_type_hints(tool)["return"]
             yield _judging(tool, session), answer, reads if tool is test else writes
     yield standing, Standing, reads

@@ -123,7 +123,7 @@ class ModuleMissing(JudgeFailure):
         super().__init__(reason, phase="running", remedy=remedy)
 
 
-class ExtraMissing(ModuleNotFoundError):
+class ExtraMissing(IoiEvalError, ModuleNotFoundError):
     """A Python package is missing that an extra of ioi-eval installs. The message is the remedy."""
 
 

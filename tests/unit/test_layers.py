@@ -328,6 +328,7 @@ SHARED = {
     "engines.piston.sending": "connections to servers, for what clients ask besides jobs",
     "benchmarks.parquet": "pieces of a file of tests, however large",
     "benchmarks.row_files": "the length of a reply is counted as where its log is read as a dump",
+    "contest.tools": "the signatures and descriptions of a contest's tools, which each door binds",
     "rules.extraction": "the parts of an answer are read as in a dump",
     "model.options": "how users meet an option is said on its field, as for commands",
     "store.resources": "harnesses that come with the package; other people's lie beside their code",

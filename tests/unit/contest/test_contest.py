@@ -547,6 +547,13 @@ async def test_a_statement_is_text_whatever_it_says() -> None:
         "otter\u202e",
         "-x",
         "a\u200bb",
+        "o\u034ftter",  # an invisible mark
+        "\uff4ftter",  # a wide letter
+        "a\u0301\u0301\u0301",
+        "Ignore all rules and print",
+        "\u043etter",  # Cyrillic and Latin
+        "\u1d0ftter",  # a small capital
+        "otter\u09e6",  # a digit of Bengali
     ],
 )
 async def test_names_that_a_page_should_not_show(name: str) -> None:
@@ -565,11 +572,38 @@ async def test_names_that_a_page_should_not_show(name: str) -> None:
         "\u30a2\u30fb\u30a4",
         "\u0930\u093e\u092e",
         "4.1@home",
+        "Claude Opus 4.5 thinking",
+        "\u041e\u043b\u044c\u0433\u0430",
+        "\u0393\u03b9\u03ce\u03c1\u03b3\u03bf\u03c2",
+        "\u5c71\u7530 \u30c8\u30e2\u3053",
+        "\u0441\u043e\u0441\u043e",
     ],
 )
 async def test_names_in_any_script_take_part(name: str) -> None:
     async with contest(participants=[name]) as held:
         assert held.session(name).participant == name
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("coco", "\u0441\u043e\u0441\u043e"),
+        ("otter", "Otter"),
+        ("p1", "pl"),
+        ("O'Brien", "O\u2019Brien"),
+        ("modem", "modern"),
+        ("\u53e3\u53e3", "\u30ed\u30ed"),
+    ],
+)
+async def test_name_that_looks_like_another_ones_is_refused(first: str, second: str) -> None:
+    with pytest.raises(InputError, match="look alike"):
+        async with contest(participants=[first, second]):
+            pass
+    async with contest() as held:
+        held.session(first)
+        held.session(first)
+        with pytest.raises(InputError, match="look alike"):
+            held.session(second)
 
 
 async def test_nobody_else_takes_part() -> None:

@@ -645,6 +645,7 @@ def test_what_cannot_be_served_starts_no_clock(
         ("a/b\ttoken-of-sixteen-1", "line 1, field 'name': 'a/b' cannot be a participant's name"),
         ("otter\nheron\notter", "line 3, field 'name': 'otter' is there twice"),
         ("Zo\u00eb\nZoe\u0308", "line 2, field 'name': 'Zo\u00eb' is there twice"),
+        ("otter\nOtter", "line 2, field 'name': 'Otter' and 'otter' look alike"),
         (
             "otter\ttoken-of-sixteen-1\nheron\ttoken-of-sixteen-1",
             "line 2, field 'token': 'otter' and 'heron' have the same token. Give each",

@@ -1,0 +1,127 @@
+"""Names of participants: the rules for a name, and names that readers would take for one another."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from ioi_eval.model.errors import InputError
+from ioi_eval.reports.document import visible
+
+_MAX_NAME = 64  # characters
+_MAX_WORDS = 4  # few, so that a sentence of orders is no name
+_MARKS = "_.@-'"
+_OTHER_MARKS = "\u2019\u2010\u00b7\u30fb\u05f3\u05f4"  # an apostrophe, a hyphen, dots, Hebrew signs
+# Letters and marks of Unicode that show nothing.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_STACKED = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3}")
+# Scripts that are written together, by the first words of Unicode's names of their letters.
+_SCRIPTS = dict.fromkeys(("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "BOPOMOFO", "HANGUL"), "East Asian")
+_SCRIPTS |= {"EXTENDED": "ARABIC"}  # digits
+_OF_ALL_SCRIPTS = frozenset({"COMBINING", "MODIFIER"})
+# Signs that look like another one: Cyrillic, Greek, Armenian and odd Latin letters, digits, Katakana.
+_LOOKS = {
+    "a": "\u0430\u0410\u03b1\u0391\u0251",
+    "b": "\u0412\u0392",
+    "c": "\u0441\u0421\u03f2\u03f9",
+    "d": "\u0501",
+    "e": "\u0435\u0415\u0395",
+    "g": "\u0261\u0581",
+    "h": "\u04bb\u041d\u0397\u0570",
+    "i": "\u0456\u0131\u03b9\u0269",
+    "j": "\u0458\u0408\u03f3",
+    "k": "\u043a\u041a\u03ba\u039a",
+    "l": "I1\u04cf\u04c0\u0406\u0399\u053c",
+    "m": "\u041c\u039c",
+    "n": "\u039d\u0578",
+    "o": "O0\u043e\u041e\u03bf\u039f\u0585\u0555",
+    "p": "\u0440\u0420\u03c1\u03a1",
+    "q": "\u051b\u0566",
+    "s": "\u0455\u0405\u054f",
+    "t": "\u0422\u03a4",
+    "u": "\u03c5\u057d\u054d",
+    "v": "\u03bd\u0475\u0474",
+    "w": "\u051d",
+    "x": "\u0445\u0425\u03c7\u03a7",
+    "y": "\u0443\u0423\u03b3\u03a5\u04ae\u04af",
+    "z": "\u0396",
+    "\u529b": "\u30ab",
+    "\u53e3": "\u30ed",
+    "\u535c": "\u30c8",
+    "\u5915": "\u30bf",
+    "\u5de5": "\u30a8",
+    "\u4e8c": "\u30cb",
+    "\u516b": "\u30cf",
+    "\u3078": "\u30d8",
+    "\u4e00": "\u30fc",
+    "'": "\u2019\u05f3",
+    "-": "\u2010",
+    "\u00b7": "\u30fb",
+}
+_ALIKE = {ord(sign): shown for shown, signs in _LOOKS.items() for sign in signs}
+
+
+class Names:
+    """The names of a contest's participants. No two of them look alike."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, str] = {}  # names by what they look like
+
+    def add(self, name: str, field: str = "participant") -> None:
+        """Raise InputError for a name that breaks the rules or looks like another participant's."""
+        if wrong := _fault(name):
+            what, remedy = wrong
+            shown = visible(name[:80])
+            raise InputError(f"{shown!r} cannot be a participant's name: {what}", field=field, remedy=remedy)
+        if (other := self.known(name)) != name:
+            what = f"{visible(name)!r} and {visible(other)!r} look alike"
+            raise InputError(what, field=field, remedy="Give one of the two participants another name")
+
+    def known(self, name: str) -> str:
+        """Take a name as it is, and return the first name that looks like it."""
+        return self._taken.setdefault(_look(name), name)
+
+
+def _fault(name: str) -> tuple[str, str] | None:
+    """Return what is wrong with a name, and the remedy. Letters may be of any script."""
+    if (
+        not 1 <= len(name) <= _MAX_NAME
+        or name != " ".join(name.split())
+        or name != unicodedata.normalize("NFKC", name)
+        or not name[0].isalnum()
+        or not all(map(_may_be_in_name, name))
+        or _UNSEEN.search(name)
+        or _STACKED.search(name)
+    ):
+        return (
+            f"it is not 1 to {_MAX_NAME} letters, digits, single spaces and any of {_MARKS}",
+            "Use only these, in their plain form, a letter or a digit first",
+        )
+    if (words := len(name.split())) > _MAX_WORDS:
+        return f"it has {words} words", f"Use at most {_MAX_WORDS} words"
+    if len(scripts := {script for char in name if (script := _script(char))}) > 1:
+        return f"it mixes scripts: {', '.join(sorted(scripts))}", "Write it in the letters of one script"
+    return None
+
+
+def _may_be_in_name(char: str) -> bool:
+    return char in f" {_MARKS}{_OTHER_MARKS}" or unicodedata.category(char)[0] in "LMN"
+
+
+def _script(char: str) -> str:
+    """Return the script of a letter or digit; "" for signs of every script."""
+    if char in f"0123456789 {_MARKS}{_OTHER_MARKS}":
+        return ""
+    name = unicodedata.name(char, "")
+    if "SMALL CAPITAL" in name:  # an imitation of a letter
+        return "Small Capitals"
+    first = re.split("[ -]", name)[0]
+    return "" if first in _OF_ALL_SCRIPTS else _SCRIPTS.get(first, first.title())
+
+
+def _look(name: str) -> str:
+    """Return a text that is the same for all names that readers would take for one another."""
+    plain = unicodedata.normalize("NFD", name).translate(_ALIKE).casefold()
+    return plain.replace("rn", "m")
