@@ -18,7 +18,7 @@ from typing import Any
 from selenium import webdriver
 
 from ioi_eval import load_problems, report_sync
-from ioi_eval.contest import Rules, open_contest
+from ioi_eval.plugins.contest import Rules, open_contest
 from ioi_eval.testing import FakeEngine
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -33,7 +33,7 @@ MODULES = {
     "ioi_eval.scoring": "Programs in replies, tests in rows, the worth of results.",
     "ioi_eval.sources": "Problems of benchmarks, packages and files, and prompts for them.",
     "ioi_eval.engines": "What an engine implements, and engines by name.",
-    "ioi_eval.contest": "Contests: rules, sessions, models that submit several times.",
+    "ioi_eval.plugins.contest": "Contests: rules, sessions, models that submit several times.",
     "ioi_eval.testing": "An engine for your tests.",
     "ioi_eval.classic": "One test per job, as pipelines for Piston send them.",
 }

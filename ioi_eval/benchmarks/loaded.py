@@ -40,8 +40,8 @@ from ioi_eval.model.fields import near, nearest
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
 from ioi_eval.problems import Problems
 from ioi_eval.problems.collection import NOT_SELECTED, LeftOut
+from ioi_eval.registries import Registry, find_registered, registered
 from ioi_eval.store import Store
-from ioi_eval.store.registries import Registry, find_registered, registered
 from ioi_eval.store.rows import as_label
 from ioi_eval.store.tasks import People
 

@@ -23,6 +23,7 @@ from typer.core import TyperCommand, TyperGroup
 from ioi_eval.cli import console
 from ioi_eval.cli.settings import option_values
 from ioi_eval.model.errors import BadRows, InputError, IoiEvalError
+from ioi_eval.registries import Registry, find_registered, needs_plugin, registered_names
 
 # What each does, as the first line of its own help.
 COMMANDS = {
@@ -66,8 +67,10 @@ _OVERVIEW = {
         "package": "Write the Piston package that runs jobs",
     },
 }
+# Commands of plugins, by the plugin.
+_OF_PLUGINS = {"contest": "contest", "export": "contest"}
 # The others are called as their command.
-_MODULES = {"export": "contest", "view": "worker", "package": "worker"}
+_MODULES = {"view": "worker", "package": "worker"}
 # Groups of options, in the order of their help.
 _GROUPS = (
     "Arguments",
@@ -106,6 +109,13 @@ class Commands(TyperGroup):
         super().__init__(**settings)
         self.commands = {name: TyperCommand(name, short_help=does) for name, does in COMMANDS.items()}
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; one of another package by its name in the registry of commands."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and cmd_name in _others():
+            return TyperCommand(cmd_name)
+        return found
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         with _complaining(in_objects="worker" in args and _logs_objects(args)):
             return super().parse_args(ctx, args)
@@ -116,6 +126,11 @@ class Commands(TyperGroup):
             formatter.write(f"{title}\n")
             formatter.indent()
             formatter.write_dl([(name.ljust(_LONGEST), text) for name, text in commands.items()])
+            formatter.dedent()
+        if others := _others():
+            formatter.write("Of other packages\n")
+            formatter.indent()
+            formatter.write_dl([(name.ljust(_LONGEST), _about(function_of(name))) for name in others])
             formatter.dedent()
         formatter.write_paragraph()
         formatter.write_text("Options of a command: ioi-eval COMMAND --help")
@@ -252,8 +267,25 @@ def _named(option: Any, record: str) -> str:
 
 def function_of(name: str) -> Callable[..., None]:
     """Load the function of a command, whose parameters are its options."""
-    function: Callable[..., None] = getattr(import_module(f"ioi_eval.cli.{_MODULES.get(name, name)}"), name)
+    function: Callable[..., None]
+    if name in COMMANDS and name not in _OF_PLUGINS:
+        function = getattr(import_module(f"ioi_eval.cli.{_MODULES.get(name, name)}"), name)
+    else:
+        function = find_registered(Registry.COMMANDS, name)
+        if function is None:
+            raise needs_plugin(f"{name} needs", _OF_PLUGINS[name])
     return function
+
+
+def _others() -> list[str]:
+    """Return the commands of other packages. A name with a dot is a part of a command."""
+    names = registered_names(Registry.COMMANDS)
+    return [name for name in names if name not in COMMANDS and "." not in name]
+
+
+def _about(function: Callable[..., None]) -> str:
+    """Return the first line of a command's docstring."""
+    return (function.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
 
 
 def loaded(name: str) -> TyperCommand:

@@ -21,7 +21,7 @@ from msgspec.structs import asdict, replace
 from ioi_eval.benchmarks.benchmark import in_bytes
 from ioi_eval.cli.groups import Declared, declared
 from ioi_eval.cli.options import SOURCE_HELP
-from ioi_eval.contest import Feedback, Rules, Turns
+from ioi_eval.generate.turns import Feedback, TurnRules, Turns
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
 from ioi_eval.model.languages import read_packages
@@ -49,7 +49,7 @@ class Config(Value):
         Said(name="timeout", typed=float, metavar="S", help="Seconds for a reply, or for the agent."),
     ] = 300.0
     turns: Turns = Turns(number=1)
-    rules: Rules = Rules()
+    rules: TurnRules = TurnRules()
     budget: BudgetOptions = BudgetOptions()
     engine: str = ""
     out: str = ""

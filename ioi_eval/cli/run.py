@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from msgspec.structs import replace
 
 from ioi_eval.cli import console
 from ioi_eval.cli.config import OPTIONS, Config, author_of, named_as_typed, read_config
@@ -25,9 +24,9 @@ from ioi_eval.cli.options import (
 )
 from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
 from ioi_eval.cli.scores import leave_if_suspicious, show_scores
-from ioi_eval.contest import compete
 from ioi_eval.generate import AgentOptions, ModelOptions
 from ioi_eval.model.errors import InputError
+from ioi_eval.registries import Registry, find_registered, needs_plugin
 from ioi_eval.reports import Summary
 from ioi_eval.reports.document import counted, visible
 from ioi_eval.runs.authors import INSTANCES, GeneratedRun, prompts_of
@@ -120,18 +119,11 @@ def _compete(
     config: Config, author: ModelOptions | AgentOptions, asked: Mapping[str, Any], output: OutputOptions
 ) -> Summary:
     """Let a model or an agent submit several times, told of each. Exit code 3: it stopped early somewhere."""
-    agent, serving = isinstance(author, AgentOptions), None
-    if agent:
-        from ioi_eval.integrations import mcp  # its package may be missing
-
-        serving = mcp.serving
-    rules = replace(config.rules, submissions=config.turns.number if agent else None)
-    done, _ = watched(
-        output,
-        lambda tell: compete(
-            config.benchmark, author, config.turns, rules, on_event=tell, serving=serving, **asked
-        ),
-    )
+    in_turns = find_registered(Registry.COMMANDS, "run.turns")
+    if in_turns is None:
+        raise needs_plugin("run.turns needs", "contest")
+    compete = in_turns(author, config.turns, config.rules.feedback)
+    done, _ = watched(output, lambda tell: compete(config.benchmark, on_event=tell, **asked))
     if output.as_json:
         console.show_json(done)
     elif not output.quiet:
@@ -141,7 +133,8 @@ def _compete(
         console.show(console.report_line(done.out))
     if done.unwritten:
         raise typer.Exit(console.UNSCORED)
-    return done.summary
+    summary: Summary = done.summary
+    return summary
 
 
 def _show(outcome: GeneratedRun, seconds: float, output: OutputOptions) -> None:

@@ -21,8 +21,8 @@ from ioi_eval.model.fields import near
 from ioi_eval.model.options import Count, Interpreter, JobShape, Said, Slots
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
+from ioi_eval.registries import Registry, find_registered, registered_names
 from ioi_eval.store import Store
-from ioi_eval.store.registries import Registry, find_registered, registered_names
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston import PistonEngine

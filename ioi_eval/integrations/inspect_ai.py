@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from importlib.metadata import entry_points
 from typing import Any
 
 from ioi_eval.benchmarks.row_files import reasoning_of
@@ -25,6 +26,7 @@ from ioi_eval.integrations.tasks import (
     summary_of,
 )
 from ioi_eval.models import Reason
+from ioi_eval.registries import removed_plugin
 from ioi_eval.scoring import SUBMISSIONS, Budget
 from ioi_eval.sources import Benchmark, benchmarks
 
@@ -36,9 +38,7 @@ with needs("inspect-ai"):
     from inspect_ai.solver import TaskState, generate
     from inspect_ai.util import concurrency
 
-    from ioi_eval.integrations.inspect_contest import contest
-
-__all__ = ["contest", "judged", "pass_at", "points", "problems"]
+__all__ = ["judged", "pass_at", "points", "problems"]
 
 
 # --- metrics -----------------------------------------------------------------------------------------
@@ -167,3 +167,8 @@ def _task(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
         )
     except InputError as error:
         raise PrerequisiteError(str(error)) from error
+
+
+for _entry in entry_points(group="inspect_ai"):  # tasks of plugins
+    if _entry.name.startswith("ioi_eval.") and not removed_plugin(_entry):
+        _entry.load()

@@ -9,20 +9,17 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ioi_eval import Engine, JudgeOptions, Scorer, Store, Transport
 from ioi_eval.engines.registry import EngineChoice, Opening, open_engine
 from ioi_eval.errors import IoiEvalError
 from ioi_eval.models import Problem, Submission, SubmissionResult, Value
 from ioi_eval.scoring import Sharing
-
-if TYPE_CHECKING:
-    from ioi_eval.contest import Contest, Record, Rules
 
 T = TypeVar("T")
 
@@ -83,14 +80,10 @@ class Runtime:
         """The number of builds and batches that run at the same time."""
         return self._open_scorer().slots
 
-    def contest(
-        self, problems: Mapping[str, Problem], rules: Rules, participant: str, record: Record
-    ) -> Contest:
-        """Return a contest of one participant, whose calls are for `call` and `wait`."""
-        from ioi_eval.contest import Contest
-
-        judge = self._open_scorer().judge
-        return Contest(problems, rules, judge=judge, participants=[participant], record=record)
+    @property
+    def judge(self) -> Any:
+        """The judge, whose calls are for `call` and `wait`."""
+        return self._open_scorer().judge
 
     def score(
         self, problem: Problem, submission: Submission, sharing: Sharing | None = None

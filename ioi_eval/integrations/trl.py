@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.rewards import (
@@ -29,9 +29,6 @@ from ioi_eval.integrations.rewards import (
     text_of,
 )
 from ioi_eval.integrations.runtime import Runtime, Setup
-
-if TYPE_CHECKING:  # what judges is loaded by the first environment
-    from ioi_eval.integrations.episodes import Episodes
 
 Completion = str | Sequence[Mapping[str, Any]]
 
@@ -138,65 +135,6 @@ def make_async_reward(
 
     awaited.__name__ = name
     return awaited
-
-
-class ContestEnvironment:
-    """An environment of a trainer: a contest of one problem, whose public methods are the model's tools."""
-
-    def __init__(self, episodes: Episodes) -> None:
-        self._episodes = episodes
-
-    def reset(self, problem_id: str = "", seed: int | None = None, **columns: Any) -> str:
-        """Begin with the problem of a row's column `problem_id`, else with one that `seed` chooses."""
-        self._episode = self._episodes.start(problem_id, seed)
-        return self._episode.prompt
-
-    def get_reward(self) -> float | None:
-        """Return the share of the points; None where the judge failed. Calls in progress end first."""
-        self._episode.settle_here()
-        return None if self._episode.unjudged else self._episode.share
-
-    async def run(self, code: str, language: str = "", input: str = "") -> dict[str, Any]:
-        """Run a program on an input of your own: output, error text, ending, times, memory. No points.
-
-        Args:
-            code: The whole source of the program.
-            language: The language of the program. Without it: the problem's default.
-            input: The text that the program reads.
-        """
-        return await self._episode.run(code, language, input)
-
-    async def test(self, code: str, language: str = "") -> dict[str, Any]:
-        """Run a program on the samples of the statement. No points.
-
-        Args:
-            code: The whole source of the program.
-            language: The language of the program. Without it: the problem's default.
-        """
-        return await self._episode.test(code, language)
-
-    async def submit(
-        self, code: str = "", language: str = "", outputs: dict[str, str] | None = None
-    ) -> dict[str, Any]:
-        """Submit a program for points. The best of your submissions counts.
-
-        Args:
-            code: The whole source of the program.
-            language: The language of the program. Without it: the problem's default.
-            outputs: Only where the problem asks for files: their texts by the names of the tests.
-        """
-        return await self._episode.submit(code, language, outputs)
-
-
-def make_environment(source: str, **options: Any) -> Callable[[], ContestEnvironment]:
-    """Return an `environment_factory`: contests of problems of a benchmark or packages.
-
-    `options` are rules of a contest and choices of problems, as of inspect_ai's task `ioi_eval/contest`.
-    """
-    from ioi_eval.integrations.episodes import Episodes
-
-    episodes = Episodes(source, options)
-    return lambda: ContestEnvironment(episodes)
 
 
 reward = make_reward()

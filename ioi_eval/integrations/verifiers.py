@@ -8,45 +8,30 @@ verifiers finds a taskset by the name of a module. It is one of yours, which may
 
 `vf-eval MODULE --env.taskset.task.source ioi` evaluates; prime-rl and others train with the same name.
 
-With `ContestSet` in its place every rollout is a contest of its own, of one problem and one participant. Its
-tools `run`, `test` and `submit` may be called many times.
+`ioi_eval.plugins.contest.verifiers` has a taskset whose rollouts are contests, with tools.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ioi_eval.errors import JudgeFailure
 from ioi_eval.integrations import needs
 from ioi_eval.integrations.misses import note
 from ioi_eval.integrations.tasks import NO_ANSWER, Asked, asked_for, metadata_of, share
 
-if TYPE_CHECKING:  # what judges is loaded where tools are called
-    from ioi_eval.integrations.episodes import Episode, Episodes
-
 with needs("verifiers"):
-    from mcp.server.mcpserver.exceptions import ToolError
     from pydantic import Field
     from verifiers import v1 as vf
 
 __all__ = [
-    "ContestConfig",
-    "ContestSet",
-    "ContestSetConfig",
-    "ContestState",
-    "ContestTask",
-    "ContestTools",
-    "ContestToolsConfig",
     "ProblemConfig",
     "ProblemData",
     "ProblemSet",
     "ProblemSetConfig",
     "ProblemTask",
 ]
-_IDLE = 6 * 3600  # seconds without a call, after which a rollout is taken for lost
 
 
 class ProblemConfig(vf.TaskConfig):
@@ -97,135 +82,3 @@ class ProblemSet(vf.Taskset[ProblemTask, ProblemSetConfig]):
         for label, problem, prompt in self.config.task.asked().prompts(self.config.prompt):
             data = ProblemData(id=label, problem_id=problem.id, year=problem.year, prompt=prompt)
             yield ProblemTask(data, self.config.task)
-
-
-# --- many turns --------------------------------------------------------------------------------------
-
-
-class ContestConfig(vf.TaskConfig):
-    """`--env.taskset.task.*`: which problems, how they are judged, and the rules of the contest."""
-
-    source: str = "ioi"  # a benchmark, packages, or a file of rows
-    options: dict[str, Any] = Field(default_factory=dict)  # as ProblemConfig's, and fields of Rules
-
-    def episodes(self) -> Episodes:
-        from ioi_eval.integrations.episodes import Episodes
-
-        return Episodes(self.source, self.options)
-
-
-class ContestSetConfig(vf.TasksetConfig):
-    task: ContestConfig = ContestConfig()
-
-
-class ContestState(vf.State):
-    """A rollout's state, which its tools write."""
-
-    rollout: str = ""
-    problem: str = ""
-    share: float = 0.0  # of the points, by all submissions
-    points: float = 0.0
-    submissions: int = 0
-    done: bool = False  # full marks, or nothing more may be submitted
-    unjudged: str = ""  # why the last submission has no worth
-
-
-class ContestTask(vf.Task[ProblemData, ContestState, ContestConfig]):
-    """A problem with tools; the reward is what all submissions reached together."""
-
-    async def setup(self, trace: vf.Trace, runtime: Any) -> None:
-        trace.state = ContestState(rollout=trace.id, problem=self.data.problem_id)
-
-    @vf.stop
-    async def finished(self, trace: vf.Trace) -> bool:
-        return bool(trace.state.done)
-
-    @vf.reward
-    async def points(self, trace: vf.Trace) -> float:
-        """The share of the points. What the judge could not say is an error of the trace, and no reward."""
-        state: ContestState = trace.state
-        trace.info["ioi_eval"] = state.model_dump(
-            include={"problem", "points", "submissions", "done", "unjudged"}
-        )
-        if state.unjudged:
-            raise JudgeFailure(state.unjudged, phase="judging")
-        trace.record_metrics({"solved": float(state.share == 1), "submissions": float(state.submissions)})
-        return state.share
-
-
-class ContestToolsConfig(vf.SharedToolsetConfig):
-    task: ContestConfig = ContestConfig()
-
-
-class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
-    """The tools of all rollouts: one judge serves them, and each has an episode of its own."""
-
-    TOOL_PREFIX = None
-
-    async def setup(self) -> None:
-        self._episodes = await asyncio.to_thread(self.config.task.episodes)
-        self._begun: dict[str, tuple[Episode, float]] = {}
-
-    @vf.tool(name="run")
-    async def run_program(self, code: str, language: str = "", input: str = "") -> dict[str, Any]:
-        """Run a program on an input of your own: output, error text, ending, times, memory. No points."""
-        return await self._told("run", code, language, input)
-
-    @vf.tool(name="test")
-    async def test_samples(self, code: str, language: str = "") -> dict[str, Any]:
-        """Run a program on the samples of the statement. No points."""
-        return await self._told("test", code, language)
-
-    @vf.tool(name="submit")
-    async def submit_program(
-        self, code: str = "", language: str = "", outputs: dict[str, str] | None = None
-    ) -> dict[str, Any]:
-        """Submit a program for points, or `outputs` where the problem asks for files. The best counts."""
-        return await self._told("submit", code, language, outputs)
-
-    async def _told(self, call: str, *given: Any) -> dict[str, Any]:
-        from ioi_eval.contest import NotJudged, Refused
-
-        state, now = self.state, time.monotonic()
-        for lost in [name for name, (_, last) in self._begun.items() if now - last > _IDLE]:
-            del self._begun[lost]
-        if state.done:
-            raise ToolError("the contest is over for you: nothing more may be submitted")
-        if state.rollout not in self._begun:
-            if state.submissions:
-                raise ToolError("this rollout was given up: too long without a call")
-            begun = await asyncio.to_thread(self._episodes.start, state.problem)
-            self._begun.setdefault(state.rollout, (begun, now))
-        episode = self._begun[state.rollout][0]
-        self._begun[state.rollout] = episode, now
-        try:
-            found: dict[str, Any] = await getattr(episode, call)(*given)
-        except Refused as error:
-            raise ToolError(str(error)) from None
-        except NotJudged as error:
-            found = {"error": str(error)}  # verifiers keeps no state of a call that raised
-        finally:
-            state.share, state.points, state.done = episode.share, episode.points, episode.done
-            state.submissions, state.unjudged = episode.submissions, episode.unjudged
-            if episode.done:
-                self._begun.pop(state.rollout, None)
-        return found
-
-
-class ContestSet(vf.Taskset[ContestTask, ContestSetConfig]):
-    """The problems of a source that can be judged, each with the tools of a contest."""
-
-    def load(self) -> Iterator[ContestTask]:
-        episodes = self.config.task.episodes()
-        for label, problem in episodes.problems.items():
-            prompt = episodes.start(label).prompt
-            data = ProblemData(id=label, problem_id=label, year=problem.year, prompt=prompt)
-            yield ContestTask(data, self.config.task)
-
-    @classmethod
-    def toolsets(cls, config: ContestSetConfig) -> list[vf.Toolset]:
-        return [ContestTools(ContestToolsConfig(task=config.task))]
-
-
-if __name__ == "__main__":  # as verifiers starts the server of the tools
-    ContestTools.run()

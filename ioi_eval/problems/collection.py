@@ -26,9 +26,9 @@ from ioi_eval.problems.package import ARCHIVES, Package, PackageFormat
 from ioi_eval.problems.python_programs import unrunnable, without_broken_graders
 from ioi_eval.problems.statements import attachments_of, document_of, statement_of
 from ioi_eval.problems.tps import Tps
+from ioi_eval.registries import Registry, registered
 from ioi_eval.store import private_folder
 from ioi_eval.store.files import MAY_READ, closed_folders, readable
-from ioi_eval.store.registries import Registry, registered
 
 NOT_SELECTED = "not selected"
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from ioi_eval.model.fields import Faults
 from ioi_eval.problems.package import PackageFormat, named_by_place
-from ioi_eval.store.registries import needs_plugin
+from ioi_eval.registries import needs_plugin
 
 
 class MissingFormat(PackageFormat):

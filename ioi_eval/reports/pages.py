@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ioi_eval.model.values import STATUS_ORDER, SubmissionResult, Value, Verdict
+from ioi_eval.registries import Registry, registered_versions
 from ioi_eval.reports.document import (
     ALL,
     EQUAL,
@@ -849,5 +850,6 @@ def _program() -> str:
     for name in ("ioi-eval", *_MAKERS):
         with contextlib.suppress(PackageNotFoundError):
             digest.update(f"{name} {version(name)}\n".encode())
+    digest.update("\n".join(registered_versions(Registry.REPORT_SECTIONS)).encode())
     digest.update(sys.version.encode())
     return digest.hexdigest()

@@ -25,9 +25,9 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import nearest
 from ioi_eval.problems import Package, Problems, check_problems
 from ioi_eval.problems import load_problems as load_packages
+from ioi_eval.registries import MissingPlugin
 from ioi_eval.reports.document import counted
 from ioi_eval.store import Store
-from ioi_eval.store.registries import MissingPlugin
 
 _FILES = frozenset({".parquet", ".jsonl", ".json", ".csv"})
 

@@ -23,13 +23,13 @@ from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
 from ioi_eval.engines.piston.sending import HEADER, REQUEST
 from ioi_eval.model.doing import log_step, logged_work
 from ioi_eval.model.errors import EngineOverloaded
+from ioi_eval.registries import Registry, registered
 from ioi_eval.server.contents import Contents
 from ioi_eval.server.jobs import FailedInside, Jobs, NamedTokens, PackagedEngine
 from ioi_eval.server.log import CONTENT_TYPE, Fullness, Metrics, Tell
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.prepared import SharedBuilds
 from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, TooLate
-from ioi_eval.store.registries import Registry, registered
 
 # --- what a server answers ---------------------------------------------------------------------------
 

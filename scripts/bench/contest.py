@@ -16,8 +16,8 @@ from pathlib import Path
 from used import cpu_seconds
 
 from ioi_eval import EmbeddedEngine, Limits, Problem, Scorer, Store, Submission, Test, private_folder
-from ioi_eval.contest import Rules, open_contest
 from ioi_eval.models import Blob, Subtask
+from ioi_eval.plugins.contest import Rules, open_contest
 from ioi_eval.sources import Problems
 
 _TESTS = 10

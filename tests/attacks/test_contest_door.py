@@ -23,12 +23,12 @@ from support.contests import PROBLEMS, RIGHT, SUM, hidden_in
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, InputError, Scorer, Store
-from ioi_eval.contest import Contest, Rules, open_contest
 from ioi_eval.models import Blob, Limits, Problem, Submission, SubmissionResult
+from ioi_eval.plugins.contest import Contest, Rules, open_contest
 from ioi_eval.sources import Problems
 
 try:
-    from ioi_eval.integrations.mcp import serving
+    from ioi_eval.plugins.contest.mcp import serving
 except ModuleNotFoundError:
     lacks("mcp")
 

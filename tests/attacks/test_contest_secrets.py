@@ -11,7 +11,7 @@ from attacks_contest import ASKING, Asking
 from support.contests import PROBLEMS, SECRET, hidden_in
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
-from ioi_eval.contest import Contest, NotJudged, Refused, Rules, Session
+from ioi_eval.plugins.contest import Contest, NotJudged, Refused, Rules, Session
 
 
 @pytest.fixture

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from support.command_line import CommandLine
+from support.unit_fixtures import no_authorities, no_waiting, nobody_certified, own_runtimes, recorded_run
 
 # pytest puts this folder into the path: the folders `ray` and `dmoj` would pass for the packages of others.
 sys.path.remove(str(Path(__file__).parent))
 sys.path.extend(
     str(Path(__file__).parents[1] / "unit" / name)
-    for name in ("", "problems", "benchmarks", "engines", "engines/piston", "server", "contest")
+    for name in ("", "problems", "benchmarks", "engines", "engines/piston", "server")
 )
 
 from package_files import Write  # only now can they be found
@@ -21,6 +22,8 @@ from testlib_files import write_header
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.problems import package
+
+__all__ = ["no_authorities", "no_waiting", "nobody_certified", "own_runtimes", "recorded_run"]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ioi_eval import load_problems
-from ioi_eval.contest import Rules, open_contest
+from ioi_eval.plugins.contest import Rules, open_contest
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine, FakeTest

@@ -12,12 +12,13 @@ from typing import Any
 
 import msgspec
 
+from ioi_eval import registries
 from ioi_eval.engines import conditions
 from ioi_eval.engines.embedded import engine, proctor
 from ioi_eval.engines.embedded.toolchains import find_python, toolchains
 from ioi_eval.engines.environment import CALLER
 from ioi_eval.model.job import Toolchain
-from ioi_eval.store import registries, resources
+from ioi_eval.store import resources
 
 Built = Callable[[Path, Callable[[Path], object]], Path]
 

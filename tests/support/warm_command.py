@@ -25,9 +25,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-_COMMANDS = "contest doctor judge new problems report run score validate worker"
+_COMMANDS = "doctor judge new problems report run score validate worker"
 _LOADED = (
     *(f"ioi_eval.cli.{name}" for name in _COMMANDS.split()),
+    "ioi_eval.plugins.contest.command",
     "anyio._backends._asyncio",  # of httpx, as httpcore, when it first connects
     "encodings.utf_8_sig",
     "ioi_eval.engines.piston",
@@ -236,7 +237,7 @@ def _become(
 def _ask_once(told: bytes) -> None:
     """Do before the first call what is done once; this file is a script, beside which the other lies."""
     once, resources = import_module("once"), import_module("ioi_eval.store.resources")
-    registries = import_module("ioi_eval.store.registries")
+    registries = import_module("ioi_eval.registries")
     once.ask_once(told=told)
     for registry in registries.Registry:
         once.entry_points_once(group=registry.value)

@@ -1,4 +1,4 @@
-"""The benchmark and the package format of docs/extending.md, installed as they stand there."""
+"""The extensions of docs/extending.md, installed as they stand there. test_registry.py has the engine."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.command_line import CommandLine
 
-from ioi_eval import Scorer, Store
+from ioi_eval import EmbeddedEngine, Scorer, Store
+from ioi_eval.server import Server, ServerOptions
 
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[2]
+TITLES = (
+    *("## A benchmark", "## A package format", "## A command"),
+    *("## A route of the worker", "## A section of the report"),
+)
 
 
 @pytest.fixture
@@ -27,7 +33,7 @@ def installed(tmp_path: Path) -> Path:
     page, folder, entries = (ROOT / "docs" / "extending.md").read_text(), tmp_path / "installed", ""
     told = folder / "extras-1.0.dist-info"
     told.mkdir(parents=True)
-    for title in ("## A benchmark", "## A package format"):
+    for title in TITLES:
         section = page.partition(title)[2]
         code, entry = (re.findall(rf"```{kind}\n(.*?)```", section, re.S)[0] for kind in ("python", "toml"))
         module = re.findall(r'= "(\w+)', entry)[0]
@@ -130,6 +136,42 @@ def test_a_package_format_is_one_file_and_one_entry(installed: Path, tmp_path: P
     (folder / "tests.tsv").write_text("1 2\t3\n3 4\n")
     broken = told(installed, folder)
     assert broken.returncode == 2 and "pair/tests.tsv, line 2: not an input and an output" in broken.stderr
+
+
+def test_command_is_called_and_listed(installed: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "results.jsonl"
+    rows.write_text("".join(json.dumps({"problem_id": name}) + "\n" for name in "aba"))
+    done = ran(installed, "tally", rows)
+    assert (done.returncode, done.stdout) == (0, "a: 2\nb: 1\n"), done.stderr
+    listed = ran(installed, "--help").stdout
+    assert re.search(r"tally +Count the rows of a run by problem", listed), listed
+    assert "RESULTS" in ran(installed, "tally", "--help").stdout
+    assert ran(installed, "tallies", rows).returncode == 2
+
+
+async def test_route_answers_on_a_worker(
+    installed: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(installed))
+    options = ServerOptions(port=0)
+    async with (
+        EmbeddedEngine(store=store, slots=1) as engine,
+        Server(engine, options) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        async with session.post("/slots", json=[7]) as reply:
+            assert (reply.status, await reply.json()) == (200, {"slots": 1, "asked": [7]})
+        async with session.get("/slots") as reply:
+            assert reply.status == 404
+
+
+def test_section_is_in_the_report(installed: Path, recorded_run: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(recorded_run, tmp_path / "run")
+    done = ran(installed, "report", run)
+    assert done.returncode == 0, done.stderr
+    for name in ("report.md", "report.html"):
+        text = (run / name).read_text()
+        assert "Judged share" in text and "submissions were judged." in text, name
 
 
 def test_what_is_installed_and_broken_is_bad_input(installed: Path) -> None:

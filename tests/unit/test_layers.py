@@ -139,8 +139,11 @@ def terminal_offences(module: str, tree: ast.AST) -> Iterator[str]:
             yield f"line {node.lineno}: {dotted(node)}"
 
 
+_DOORS = ("command", "mcp", "openenv")  # of contests, which do what the command line and integrations do
+
+
 def environment_offences(module: str, tree: ast.AST) -> Iterator[str]:
-    if within(module, ["cli", "integrations"]):
+    if within(module, ["cli", "integrations", *(f"plugins.contest.{name}" for name in _DOORS)]):
         return
     names = {"os.environ", "os.environb", "os.getenv", "os.putenv", "os.getenvb"}
     yield from (f"line {line}: {name}" for line, name in imported(tree) if name in names)
@@ -190,7 +193,7 @@ _FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
 def flag_offences(module: str, tree: ast.AST) -> Iterator[str]:
     """The library speaks of arguments; the command line says what it calls them."""
-    if within(module, ["cli"]):
+    if within(module, ["cli", "plugins.contest.command"]):
         return
     texts = {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
     for node in nodes(tree):
@@ -304,7 +307,17 @@ INSIDE = {
     "kernels_guest.py": "layers of confinement that are taken away",
 }
 SCRIPTS = [path for path in sorted((ROOT / "scripts").rglob("*.py")) if path.name not in INSIDE]
-_PUBLIC = ("classic", "contest", "engines", "errors", "models", "runs", "scoring", "sources", "testing")
+_PUBLIC = (
+    "classic",
+    "engines",
+    "errors",
+    "models",
+    "plugins.contest",
+    "runs",
+    "scoring",
+    "sources",
+    "testing",
+)
 PUBLIC = ("ioi_eval", *(f"ioi_eval.{name}" for name in _PUBLIC))
 
 
@@ -328,9 +341,9 @@ SHARED = {
     "engines.piston.sending": "connections to servers, for what clients ask besides jobs",
     "benchmarks.parquet": "pieces of a file of tests, however large",
     "benchmarks.row_files": "the length of a reply is counted as where its log is read as a dump",
-    "contest.tools": "the signatures and descriptions of a contest's tools, which each door binds",
     "rules.extraction": "the parts of an answer are read as in a dump",
     "model.options": "how users meet an option is said on its field, as for commands",
+    "registries": "tasks of plugins, which may not be there",
     "store.resources": "harnesses that come with the package; other people's lie beside their code",
 }
 

@@ -48,7 +48,7 @@ def places(sources: dict[str, str]) -> Counter[str]:
         others = {
             name.name
             for node in nodes
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ioi_eval.contest")
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ioi_eval.plugins.contest")
             for name in node.names
         }
         for node in nodes:

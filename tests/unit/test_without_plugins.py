@@ -103,3 +103,11 @@ def test_engine_of_a_removed_plugin_is_refused_by_its_name(
     done = command("doctor", "--engine", engine)
     name = engine.partition(":")[0]
     assert done.returncode == 2 and f"{name} needs the plugin {plugin}" in done.stderr, done.stderr
+
+
+def test_command_of_a_removed_plugin_is_refused_by_its_name(command: Command) -> None:
+    for name in ("contest", "export"):
+        done = command(name, "serve", ROOT / "examples" / "problems")
+        assert done.returncode == 2 and f"{name} needs the plugin contest" in done.stderr, done.stderr
+    help_text = command("--help")
+    assert help_text.returncode == 0 and "score" in help_text.stdout

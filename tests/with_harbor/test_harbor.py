@@ -12,7 +12,7 @@ from harbor.models.task.config import VerifierEnvironmentMode
 from harbor.models.task.task import Task
 from harbor.models.task.verifier_mode import resolve_verifier_environment_definition
 
-from ioi_eval.contest.harbor import Exported, write_tasks
+from ioi_eval.plugins.contest.harbor import Exported, write_tasks
 from ioi_eval.store import Store
 
 PACKAGES = Path(__file__).resolve().parents[2] / "examples" / "problems"

@@ -17,8 +17,8 @@ pytest.importorskip("mcp", reason="MCP's SDK is not installed")
 from support.stub_server import Answer, Asked, model_server
 
 from ioi_eval import Scorer, load_problems
-from ioi_eval.contest import Contest
-from ioi_eval.integrations.mcp import serving
+from ioi_eval.plugins.contest import Contest
+from ioi_eval.plugins.contest.mcp import serving
 from ioi_eval.testing import FakeEngine
 
 OPENCODE = shutil.which("opencode")

@@ -22,7 +22,7 @@ from openenv.core.env_server.mcp_types import CallToolAction
 from openenv.core.mcp_client import MCPToolClient
 
 from ioi_eval import InputError
-from ioi_eval.integrations.openenv import app
+from ioi_eval.plugins.contest.openenv import app
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "examples" / "problems"

@@ -15,9 +15,9 @@ from tiny import dataset, model, tokenizer  # noqa: E402
 from transformers.utils import get_json_schema  # noqa: E402
 from trl.chat_template_utils import qwen3_chat_template  # noqa: E402
 
-from ioi_eval.contest import NotJudged, Refused  # noqa: E402
 from ioi_eval.integrations.runtime import close_all  # noqa: E402
-from ioi_eval.integrations.trl import ContestEnvironment, make_environment  # noqa: E402
+from ioi_eval.plugins.contest import NotJudged, Refused  # noqa: E402
+from ioi_eval.plugins.contest.trl import ContestEnvironment, make_environment  # noqa: E402
 
 PACKAGES = Path(__file__).resolve().parents[2] / "examples" / "problems"
 TIDE = (PACKAGES / "tide" / "solutions" / "model_solution" / "backwards.cpp").read_text()

@@ -46,7 +46,7 @@ import json
 import httpx
 from verifiers import v1 as vf
 from verifiers.v1.harnesses.utils.mcp import mcp_client
-from ioi_eval.integrations.verifiers import ContestSet
+from ioi_eval.plugins.contest.verifiers import ContestSet
 
 __all__ = ["Looping", "ContestSet"]
 

@@ -2,7 +2,7 @@
 
 import uvicorn
 
-from ioi_eval.integrations.openenv import app as make
+from ioi_eval.plugins.contest.openenv import app as make
 
 app = make()
 

@@ -18,7 +18,7 @@ from support.waits import until
 from support.warm_command import warm_command
 
 from ioi_eval import InputError, Results, load_problems
-from ioi_eval.contest import Feedback, NotJudged, Refused, Rules, hosting, open_contest
+from ioi_eval.plugins.contest import Feedback, NotJudged, Refused, Rules, hosting, open_contest
 from ioi_eval.runs import RunOptions
 from ioi_eval.store.folder import read_progress, read_rows
 from ioi_eval.store.resources import examples
@@ -334,7 +334,7 @@ async def test_a_view_shows_what_goes_on_and_that_it_has_ended(
 
 SERVER = """
 import asyncio, sys
-from ioi_eval.contest import Rules, open_contest
+from ioi_eval.plugins.contest import Rules, open_contest
 from ioi_eval.testing import FakeEngine
 
 async def compete(session, first):

@@ -11,10 +11,10 @@ import pytest
 from support.command_line import write_package
 
 from ioi_eval import InputError
-from ioi_eval.contest import NotJudged, Refused, tools
-from ioi_eval.integrations.episodes import Episode, Episodes
 from ioi_eval.integrations.runtime import Setup, runtime
 from ioi_eval.model.job import Job, JobResult
+from ioi_eval.plugins.contest import NotJudged, Refused, tools
+from ioi_eval.plugins.contest.episodes import Episode, Episodes
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 

@@ -14,7 +14,7 @@ from support.engines import fake_profile
 from support.stub_server import Answer, Asked, StubServer, as_json, model_server, says
 
 from ioi_eval import InputError
-from ioi_eval.contest import Competed, Feedback, Rules, Turns, compete
+from ioi_eval.plugins.contest import Competed, Feedback, Rules, Turns, compete
 from ioi_eval.runs import Asking, BenchmarkOptions, BudgetOptions, ModelOptions, Sampling
 from ioi_eval.store.folder import read_rows
 from ioi_eval.store.resources import examples

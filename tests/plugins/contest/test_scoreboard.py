@@ -9,7 +9,7 @@ import pytest
 from support.cups import hold, outcome
 
 from ioi_eval import load_problems, report
-from ioi_eval.contest import Rules, open_contest
+from ioi_eval.plugins.contest import Rules, open_contest
 from ioi_eval.reports import ReportOptions, Results
 from ioi_eval.reports.scoreboard import Entrant, Gains, clock, section
 from ioi_eval.rules.scoring import Mode

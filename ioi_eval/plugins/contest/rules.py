@@ -6,12 +6,12 @@ import re
 import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated, Literal, Self, get_type_hints
 
 import msgspec
 
+from ioi_eval.generate.turns import Feedback, FeedbackChoice
 from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.options import Count, Said
 from ioi_eval.model.values import (
@@ -49,15 +49,6 @@ _COMPILER_ERROR = re.compile(r":\d+(:\d+)?: (fatal )?error:")
 _FINE = frozenset({Verdict.AC, Verdict.SKIPPED})
 
 
-class Feedback(StrEnum):
-    """The part of a result that participants learn before the end."""
-
-    FULL = "full"  # the points of each subtask, and the verdict of its first failing test
-    POINTS = "points"  # the submission's points
-    VERDICT = "verdict"  # its verdict
-    NONE = "none"  # that it compiles
-
-
 _LIMITED = Said(typed=int, read=lambda number: number or None, least=0, metavar="N")
 
 
@@ -76,9 +67,7 @@ class Rules(Value):
         Annotated[float, msgspec.Meta(ge=0)],
         Said(metavar="S", help="Least seconds between two submissions of a participant for a problem."),
     ] = 0.0
-    feedback: Annotated[Feedback, Said(help="The part of a result that its participant is told.")] = (
-        Feedback.FULL
-    )
+    feedback: FeedbackChoice = Feedback.FULL
     seconds: Annotated[
         Annotated[float, msgspec.Meta(gt=0)] | None,
         Said(name="contest_time", metavar="S", least=1, help="Length of the contest.", unset="no end"),

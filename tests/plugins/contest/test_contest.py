@@ -14,8 +14,6 @@ from support.clocks import Ahead, Clock
 from support.waits import settle
 
 from ioi_eval import InputError, Scorer
-from ioi_eval.contest import Contest, Feedback, NotJudged, Refused, Rules, Session, Submitted, as_markdown
-from ioi_eval.contest.rules import unfenced
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.models import (
@@ -30,6 +28,17 @@ from ioi_eval.models import (
     Test,
     Verdict,
 )
+from ioi_eval.plugins.contest import (
+    Contest,
+    Feedback,
+    NotJudged,
+    Refused,
+    Rules,
+    Session,
+    Submitted,
+    as_markdown,
+)
+from ioi_eval.plugins.contest.rules import unfenced
 from ioi_eval.rules.scoring import Mode
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 

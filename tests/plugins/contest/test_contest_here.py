@@ -11,9 +11,9 @@ import pytest
 from support.contests import PROBLEMS, RIGHT, hidden_in
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems
-from ioi_eval.contest import Contest, NotJudged, Refused, Rules, Session
 from ioi_eval.model.job import Ended
 from ioi_eval.models import Blob, Job, NamedBlob, Verdict
+from ioi_eval.plugins.contest import Contest, NotJudged, Refused, Rules, Session
 from ioi_eval.store.resources import examples
 
 pytestmark = pytest.mark.once

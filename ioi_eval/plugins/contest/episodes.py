@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import fields
 
-from ioi_eval.contest import Rules, Statement, Submitted, as_markdown
-from ioi_eval.contest.tools import described, run, submit, test
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.tasks import Asked, asked_for, fitting
+from ioi_eval.plugins.contest import Contest, Rules, Statement, Submitted, as_markdown
+from ioi_eval.plugins.contest.tools import Tool, method, run, submit, test
 
 _ALONE = "participant"
 
@@ -62,15 +62,6 @@ class _LastFailure:
         pass
 
 
-def _method(
-    tool: Callable[..., Coroutine[Any, Any, Struct]],
-) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
-    async def call(self: Episode, *given: Any, **named: Any) -> dict[str, Any]:
-        return await self.call(tool, *given, **named)
-
-    return described(call, tool, ["self"])
-
-
 class Episode:
     """A participant's calls and points. Raises Refused and NotJudged.
 
@@ -81,7 +72,9 @@ class Episode:
         self.label, self._runtime = label, made_of.asked.runtime()
         problems = {label: made_of.problems[label]}
         self._failure = _LastFailure()
-        self._contest = self._runtime.contest(problems, made_of.rules, _ALONE, self._failure)
+        self._contest = Contest(
+            problems, made_of.rules, judge=self._runtime.judge, participants=[_ALONE], record=self._failure
+        )
         self._session = self._contest.session(_ALONE)
         self._repeats = 0
 
@@ -142,9 +135,7 @@ class Episode:
             **({"unjudged": self.unjudged} if self.unjudged else {}),
         }
 
-    async def call(
-        self, tool: Callable[..., Coroutine[Any, Any, Struct]], *given: Any, **named: Any
-    ) -> dict[str, Any]:
+    async def _call_tool(self, tool: Tool, *given: Any, **named: Any) -> dict[str, Any]:
         """Return the answer of a tool of a contest for the episode's problem."""
         return plain(
             await self._runtime.wait(self._counted(tool(self._session, self.label, *given, **named)))
@@ -156,9 +147,9 @@ class Episode:
             self._repeats += answer.repeats
         return answer
 
-    run = _method(run)
-    test = _method(test)
-    submit = _method(submit)
+    run = method(run)
+    test = method(test)
+    submit = method(submit)
 
 
 def plain(value: Struct) -> dict[str, Any]:

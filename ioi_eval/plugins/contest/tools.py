@@ -6,14 +6,15 @@ Other modules bind them to a session: `described` gives a function of theirs the
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
-from ioi_eval.contest.contest import Session
-from ioi_eval.contest.rules import Ran, Submitted, Tested
+from ioi_eval.plugins.contest.contest import Session
+from ioi_eval.plugins.contest.rules import Ran, Submitted, Tested
 
+Tool = Callable[..., Coroutine[Any, Any, Struct]]
 AnyCallable = TypeVar("AnyCallable", bound=Callable[..., Any])
 ProblemName = Annotated[str, Meta(description="The id of the problem.")]
 LanguageName = Annotated[
@@ -50,7 +51,17 @@ async def submit(
     return await session.submit(problem, code or None, language, outputs=outputs)
 
 
-TOOLS = (run, test, submit)
+TOOLS: tuple[Tool, ...] = (run, test, submit)
+
+
+def method(tool: Tool) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
+    """Return a tool as a method of a class whose `_call_tool` calls it."""
+
+    async def call(self: Any, *given: Any, **named: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = await self._call_tool(tool, *given, **named)
+        return answer
+
+    return described(call, tool, ["self"])
 
 
 def described(function: AnyCallable, tool: Callable[..., Any], own: Sequence[str]) -> AnyCallable:

@@ -17,12 +17,12 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import Engine, ProblemOptions, Quiet, Source, TimingOptions, open_store
-from ioi_eval.contest import Contest, Rules, Session, open_contest
-from ioi_eval.contest.harbor import write_tasks
-from ioi_eval.contest.names import Names
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import Said
 from ioi_eval.model.values import Value
+from ioi_eval.plugins.contest import Contest, Rules, Session, open_contest
+from ioi_eval.plugins.contest.harbor import write_tasks
+from ioi_eval.plugins.contest.names import Names
 from ioi_eval.reports.document import counted, visible
 from ioi_eval.runs import BenchmarkOptions, RunOptions
 from ioi_eval.runs.score import run_name
@@ -190,7 +190,7 @@ async def _serve(
 ) -> None:
     """Until a signal, or the end of standard input."""
     # Its package may be missing.
-    from ioi_eval.integrations.mcp import contest_server, endable_input, listen, serving
+    from ioi_eval.plugins.contest.mcp import contest_server, endable_input, listen, serving
 
     ended = console.Stops()
     if stdio is not None:

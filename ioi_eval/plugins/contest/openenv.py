@@ -1,6 +1,6 @@
 """A contest as an environment of OpenEnv: reset with a problem or a seed, then call its tools.
 
-    IOI_EVAL_SOURCE=packages uvicorn --factory ioi_eval.integrations.openenv:app
+    IOI_EVAL_SOURCE=packages uvicorn --factory ioi_eval.plugins.contest.openenv:app
 
 Each session is a contest of its own, of one problem and one participant. The reward of a step is the share of
 the points that it gained: the rewards of an episode add up to its share of the points. Where the judge failed
@@ -17,10 +17,10 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
-from ioi_eval.contest import NotJudged, Refused
 from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
-from ioi_eval.integrations.episodes import Episode, Episodes
+from ioi_eval.plugins.contest import NotJudged, Refused
+from ioi_eval.plugins.contest.episodes import Episode, Episodes
 
 with needs("openenv"):
     from fastmcp import FastMCP

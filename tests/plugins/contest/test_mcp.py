@@ -28,8 +28,8 @@ from test_contest import FILES, GRADED, PROBLEMS, SECRET, SUM, HeldEngine, outco
 
 from ioi_eval import InputError, Scorer
 from ioi_eval.cli import main
-from ioi_eval.contest import Contest, Feedback, Rules, as_markdown
 from ioi_eval.models import Blob, NamedBlob, Problem
+from ioi_eval.plugins.contest import Contest, Feedback, Rules, as_markdown
 from ioi_eval.store.folder import read_rows
 from ioi_eval.store.resources import examples
 from ioi_eval.testing import FakeEngine
@@ -39,8 +39,8 @@ try:
     from mcp import Client, MCPError, StdioServerParameters
     from mcp.client.streamable_http import streamable_http_client
 
-    from ioi_eval.integrations import mcp
-    from ioi_eval.integrations.mcp import contest_server, endable_input, serving
+    from ioi_eval.plugins.contest import mcp
+    from ioi_eval.plugins.contest.mcp import contest_server, endable_input, serving
 except ModuleNotFoundError:
     lacks("mcp")
 
@@ -339,7 +339,7 @@ pathlib.Path("solution.cpp").write_text("int main() { return 0; }")
 @pytest.fixture(scope="module")
 def warm() -> Iterator[WarmCommand]:
     """A process that has loaded the SDK, and what it and reports load late."""
-    ours = (f"ioi_eval.{name}" for name in ("cli.contest", "cli.run", "integrations.mcp"))
+    ours = (f"ioi_eval.{name}" for name in ("plugins.contest.command", "cli.run", "plugins.contest.mcp"))
     late = ("anyio._backends._asyncio", "rich.logging", "uvicorn.lifespan.on", "typer._adapters")
     opened = WarmCommand(*ours, *late, "markdown_it", "pandas", "pyarrow.parquet")
     yield opened

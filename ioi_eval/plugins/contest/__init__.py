@@ -6,11 +6,11 @@ the rules tell them. `open_contest` keeps everything in a run's folder; `Contest
 
 from __future__ import annotations
 
-from ioi_eval.contest.contest import PIECE, Contest, Record, Session
-from ioi_eval.contest.hosting import Competed, Turns, compete, open_contest
-from ioi_eval.contest.rules import (
+from ioi_eval.generate.turns import Feedback, Turns
+from ioi_eval.plugins.contest.contest import PIECE, Contest, Record, Session
+from ioi_eval.plugins.contest.hosting import Competed, compete, open_contest
+from ioi_eval.plugins.contest.rules import (
     CutText,
-    Feedback,
     InProgress,
     NotJudged,
     Part,

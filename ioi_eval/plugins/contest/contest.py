@@ -16,9 +16,14 @@ from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 
-from ioi_eval.contest.names import Names
-from ioi_eval.contest.rules import (
-    Feedback,
+from ioi_eval.generate.turns import Feedback
+from ioi_eval.judge.judge import Judge
+from ioi_eval.model.doing import Doing, doing
+from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
+from ioi_eval.model.languages import LANGUAGES, find
+from ioi_eval.model.values import Blob, NamedBlob, Problem, Submission, SubmissionResult, TaskType, Verdict
+from ioi_eval.plugins.contest.names import Names
+from ioi_eval.plugins.contest.rules import (
     InProgress,
     NotJudged,
     Piece,
@@ -46,11 +51,6 @@ from ioi_eval.contest.rules import (
     with_own_input,
     with_samples_alone,
 )
-from ioi_eval.judge.judge import Judge
-from ioi_eval.model.doing import Doing, doing
-from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
-from ioi_eval.model.languages import LANGUAGES, find
-from ioi_eval.model.values import Blob, NamedBlob, Problem, Submission, SubmissionResult, TaskType, Verdict
 from ioi_eval.reports.document import harmless, visible
 from ioi_eval.rules import scoring
 from ioi_eval.rules.expectations import max_points

@@ -22,7 +22,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from ioi_eval.contest import (
+from ioi_eval.errors import InputError
+from ioi_eval.integrations import needs
+from ioi_eval.plugins.contest import (
     PIECE,
     Contest,
     NotJudged,
@@ -34,10 +36,8 @@ from ioi_eval.contest import (
     Statement,
     as_markdown,
 )
-from ioi_eval.contest.tools import TOOLS, described, descriptions, run, test
-from ioi_eval.errors import InputError
-from ioi_eval.integrations import needs
-from ioi_eval.integrations.episodes import plain
+from ioi_eval.plugins.contest.episodes import plain
+from ioi_eval.plugins.contest.tools import TOOLS, Tool, described, descriptions, run, test
 
 with needs("mcp"):
     import anyio
@@ -209,7 +209,7 @@ def _tools(
     yield standing, Standing, reads
 
 
-def _judging(tool: Callable[..., Awaitable[msgspec.Struct]], session: Callable[[], Session]) -> Any:
+def _judging(tool: Tool, session: Callable[[], Session]) -> Any:
     """Return a tool as a function that tells its client every few seconds that it goes on."""
 
     async def call(context: Context[Any, Any], **arguments: Any) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from ioi_eval.model.errors import InputError
 
-_PLUGINS = "ioi_eval.plugins"
+_PLUGINS, _FOLDER = "ioi_eval.plugins", Path(__file__).parent / "plugins"
 
 
 class MissingPlugin(InputError):
@@ -28,17 +28,28 @@ class Registry(StrEnum):
     FORMATS = "ioi_eval.formats"  # a module or an object with the three functions of a package format
     BENCHMARKS = "ioi_eval.benchmarks"  # a class derived from Benchmark
     ENGINES = "ioi_eval.engines"  # a function from an EngineSetup to an Engine or a Transport
+    COMMANDS = "ioi_eval.commands"  # a function of one command of ioi-eval, as for typer; or COMMAND.PART
     ROUTES = "ioi_eval.routes"  # a function from a worker's WorkerParts to its PluginRoutes
+    REPORT_SECTIONS = "ioi_eval.report_sections"  # a function from a run's Summary to Sections of its report
 
 
 def registered(registry: Registry) -> dict[str, Any]:
     """Load all entries of a registry, by name. Raise InputError if one cannot be loaded."""
-    return {entry.name: _loaded(entry) for entry in _entries(registry) if not _removed_plugin(entry)}
+    return {entry.name: _loaded(entry) for entry in _entries(registry) if not removed_plugin(entry)}
 
 
 def registered_names(registry: Registry) -> list[str]:
     """Return the names of the entries that can be loaded, in order, and load none."""
-    return [entry.name for entry in _entries(registry) if not _removed_plugin(entry)]
+    return [entry.name for entry in _entries(registry) if not removed_plugin(entry)]
+
+
+def registered_versions(registry: Registry) -> list[str]:
+    """Return what tells the code of the entries apart: their names, places and packages' versions."""
+    return [
+        f"{entry.name} {entry.value} {entry.dist.name if entry.dist else ''}"
+        f" {entry.dist.version if entry.dist else ''}"
+        for entry in _entries(registry)
+    ]
 
 
 def find_registered(registry: Registry, name: str) -> Any:
@@ -50,7 +61,7 @@ def find_registered(registry: Registry, name: str) -> Any:
     """
     for entry in _entries(registry):
         if entry.name == name:
-            if plugin := _removed_plugin(entry):
+            if plugin := removed_plugin(entry):
                 raise needs_plugin(f"{name} needs", plugin)
             return _loaded(entry)
     return None
@@ -67,17 +78,16 @@ def needs_plugin(subject: str, plugin: str) -> MissingPlugin:
     return MissingPlugin(f"{subject} the plugin {plugin}", remedy=remedy)
 
 
-def _entries(registry: Registry) -> Iterator[EntryPoint]:
-    yield from sorted(entry_points(group=registry.value), key=lambda entry: entry.name)
-
-
-def _removed_plugin(entry: EntryPoint) -> str:
+def removed_plugin(entry: EntryPoint) -> str:
     """Return the name of the plugin of ours that an entry belongs to if it was removed; else nothing."""
     if not entry.module.startswith(f"{_PLUGINS}."):
         return ""
     plugin = entry.module.split(".")[2]
-    there = find_spec(_PLUGINS) is not None and find_spec(f"{_PLUGINS}.{plugin}") is not None
-    return "" if there else plugin
+    return "" if (_FOLDER / plugin / "__init__.py").is_file() else plugin
+
+
+def _entries(registry: Registry) -> Iterator[EntryPoint]:
+    yield from sorted(entry_points(group=registry.value), key=lambda entry: entry.name)
 
 
 def _loaded(entry: EntryPoint) -> Any:

@@ -16,11 +16,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ioi_eval.benchmarks import BenchmarkOptions
-from ioi_eval.contest.rules import Statement, as_markdown, samples, statement_of
 from ioi_eval.generate import SOLUTIONS
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem, Value
+from ioi_eval.plugins.contest.rules import Statement, as_markdown, samples, statement_of
 from ioi_eval.problems.collection import load_problems, package_folders
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.runs.sources import benchmark_of, no_problem, opened

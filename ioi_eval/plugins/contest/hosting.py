@@ -14,14 +14,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jinja2
 import msgspec
 
 from ioi_eval.benchmarks import BenchmarkOptions
-from ioi_eval.contest.contest import AT, PARTICIPANT, PROBLEM, Contest, Session, languages_of
-from ioi_eval.contest.rules import NotJudged, Place, Refused, Rules
 from ioi_eval.generate import Agent, AgentOptions, Ask, BudgetOptions, ModelOptions, Spending
 from ioi_eval.generate.agents import Access
 from ioi_eval.generate.asks import (
@@ -33,13 +31,15 @@ from ioi_eval.generate.asks import (
     fingerprint,
     open_template,
 )
+from ioi_eval.generate.turns import Turns
 from ioi_eval.judge.judge import Judge
 from ioi_eval.model.errors import InputError, JudgeFailure, ungrouped
 from ioi_eval.model.languages import LANGUAGES, find
-from ioi_eval.model.options import Count, Said
 from ioi_eval.model.quoting import as_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Problem, Value, Verdict
+from ioi_eval.plugins.contest.contest import AT, PARTICIPANT, PROBLEM, Contest, Session, languages_of
+from ioi_eval.plugins.contest.rules import NotJudged, Place, Refused, Rules
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.document import counted
 from ioi_eval.rules.extraction import extract
@@ -320,28 +320,6 @@ The problem is called `{problem}`.
 Serving = Callable[[Contest, Mapping[str, str]], contextlib.AbstractAsyncContextManager[str]]
 
 
-class Turns(Value):
-    """The number of programs that a model may submit for a problem, and the words between them."""
-
-    number: Annotated[
-        Count,
-        Said(
-            name="turns",
-            metavar="N",
-            help="Programs that a model or an agent may submit for a problem, with feedback in between.",
-        ),
-    ] = 10
-    template: Annotated[
-        str,  # a file in Jinja; empty: ours
-        Said(
-            name="feedback_prompt",
-            metavar="PATH",
-            help="The template of the message after a submission.",
-            unset="ours",
-        ),
-    ] = ""
-
-
 class Competed(Value):
     """A contest that models took part in."""
 
@@ -376,7 +354,7 @@ async def compete(
 
     A model goes on with a problem until it has full marks, or has had its turns. Each sample is a participant
     of its own. Replies are kept in turns.jsonl, and none is asked for twice. An agent works once on each
-    problem, and submits meanwhile over MCP: `serving` is `ioi_eval.integrations.mcp.serving`. The solution
+    problem, and submits meanwhile over MCP: `serving` is `ioi_eval.plugins.contest.mcp.serving`. The solution
     that it leaves is submitted, too.
     """
     wanted, allowed, secret = asking or Asking(), turns or Turns(), Secret(key)
@@ -453,7 +431,7 @@ async def _writing(
             yield model
         return
     if serving is None:
-        remedy = "Give serving=ioi_eval.integrations.mcp.serving"
+        remedy = "Give serving=ioi_eval.plugins.contest.mcp.serving"
         raise InputError("nothing serves the contest to agents", field="serving", remedy=remedy)
     tokens = {name: secrets.token_urlsafe(24) for name in names}
     async with serving(contest, tokens) as address:

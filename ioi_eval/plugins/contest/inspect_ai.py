@@ -13,13 +13,13 @@ import functools
 import inspect
 import json
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
-
-if TYPE_CHECKING:  # what judges is loaded by the first task
-    from ioi_eval.integrations.episodes import Episode, Episodes
+from ioi_eval.plugins.contest import NotJudged, Refused
+from ioi_eval.plugins.contest.episodes import Episode, Episodes
+from ioi_eval.plugins.contest.tools import TOOLS
 
 with needs("inspect-ai"):
     from inspect_ai import Task, task
@@ -41,8 +41,6 @@ _MESSAGES = 200  # of a sample; --message-limit says otherwise
 @task
 def contest(source: str, **options: Any) -> Task:
     """Problems of packages (a folder or a zip) or of a benchmark, with tools to try and submit programs."""
-    from ioi_eval.integrations.episodes import Episodes
-
     try:
         episodes = Episodes(source, options)
         samples = [
@@ -61,10 +59,8 @@ def contest(source: str, **options: Any) -> Task:
 
 def contest_tools(source: str, **options: Any) -> list[Tool]:
     """Return the tools `run`, `test` and `submit`, for any agent; a sample's metadata has `problem_id`."""
-    from ioi_eval.integrations.episodes import Episodes
-
     episodes = Episodes(source, options)
-    return [_tool(episodes, name) for name in ("run", "test", "submit")]
+    return [_tool(episodes, tool.__name__) for tool in TOOLS]
 
 
 @scorer(metrics=[mean(), stderr()])
@@ -91,9 +87,6 @@ async def _goes_on(state: AgentState) -> bool:
 
 
 def _tool(episodes: Episodes, name: str) -> Tool:
-    from ioi_eval.contest import NotJudged, Refused
-    from ioi_eval.integrations.episodes import Episode
-
     call = getattr(Episode, name)
 
     @functools.wraps(call)

@@ -1,0 +1,48 @@
+"""Contests as environments of TRL's trainers.
+
+from ioi_eval.plugins.contest.trl import make_environment
+
+GRPOTrainer(..., environment_factory=make_environment("packages", submissions=5))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ioi_eval.plugins.contest.episodes import Episodes
+from ioi_eval.plugins.contest.tools import Tool, method, run, submit, test
+
+
+class ContestEnvironment:
+    """An environment of a trainer: a contest of one problem, whose public methods are the model's tools."""
+
+    def __init__(self, episodes: Episodes) -> None:
+        self._episodes = episodes
+
+    def reset(self, problem_id: str = "", seed: int | None = None, **columns: Any) -> str:
+        """Begin with the problem of a row's column `problem_id`, else with one that `seed` chooses."""
+        self._episode = self._episodes.start(problem_id, seed)
+        return self._episode.prompt
+
+    def get_reward(self) -> float | None:
+        """Return the share of the points; None if the judge failed. Calls in progress end first."""
+        self._episode.settle_here()
+        return None if self._episode.unjudged else self._episode.share
+
+    async def _call_tool(self, tool: Tool, *given: Any, **named: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = await getattr(self._episode, tool.__name__)(*given, **named)
+        return answer
+
+    run = method(run)
+    test = method(test)
+    submit = method(submit)
+
+
+def make_environment(source: str, **options: Any) -> Callable[[], ContestEnvironment]:
+    """Return an `environment_factory`: contests of problems of a benchmark or packages.
+
+    `options` are rules of a contest and choices of problems, as of inspect_ai's task `ioi_eval/contest`.
+    """
+    episodes = Episodes(source, options)
+    return lambda: ContestEnvironment(episodes)

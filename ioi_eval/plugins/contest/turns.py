@@ -1,0 +1,25 @@
+"""The part of `ioi-eval run` that lets a model or an agent submit several programs for a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+from ioi_eval.generate import AgentOptions, ModelOptions
+from ioi_eval.generate.turns import Feedback, Turns
+from ioi_eval.plugins.contest.hosting import Competed, compete
+from ioi_eval.plugins.contest.rules import Rules
+
+
+def in_turns(
+    author: ModelOptions | AgentOptions, turns: Turns, feedback: Feedback
+) -> Callable[..., Coroutine[Any, Any, Competed]]:
+    """Return `compete` for an author: a model goes on with a problem, an agent submits over MCP."""
+    if not isinstance(author, AgentOptions):
+        rules = Rules(feedback=feedback, submissions=None)
+        return partial(compete, author=author, turns=turns, rules=rules)
+    from ioi_eval.plugins.contest import mcp  # its package may be missing
+
+    rules = Rules(feedback=feedback, submissions=turns.number)
+    return partial(compete, author=author, turns=turns, rules=rules, serving=mcp.serving)

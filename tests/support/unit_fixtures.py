@@ -1,0 +1,47 @@
+"""Fixtures of the tests in tests/unit and tests/plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from building import built_once
+
+from ioi_eval.integrations.runtime import close_all
+from ioi_eval.model.retry import RetryRule
+from support.runs import recorded
+
+
+@pytest.fixture(scope="session")
+def recorded_run(shared: Path) -> Path:
+    """The run among the examples, with its report: one for the tests of all workers, who only read it."""
+    return built_once(shared / "recorded", recorded)
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let whatever is tried again be tried at once."""
+    monkeypatch.setattr(RetryRule, "wait_after", lambda rule, attempt: 0.0)
+
+
+@pytest.fixture(scope="session")
+def no_authorities(own_folder: Path) -> Path:
+    folder = own_folder / "no-authorities"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def nobody_certified(no_authorities: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let httpx trust nobody. It reads all certificates for each client, also for one that needs none."""
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(no_authorities))
+
+
+@pytest.fixture
+def own_runtimes(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Runtimes that end with the test that used them."""
+    monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
+    yield
+    close_all()
