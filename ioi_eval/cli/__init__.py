@@ -202,8 +202,9 @@ def _keys(command: TyperCommand) -> dict[str, str]:
 
 
 def _all_options() -> Iterator[str]:
-    """Yield the names of all commands' options. Loads all commands."""
-    for name in COMMANDS:
+    """Yield the keys of all commands' options. Loads all commands."""
+    there = registered_names(Registry.COMMANDS)
+    for name in (*(each for each in COMMANDS if each not in _OF_PLUGINS or each in there), *_others()):
         yield from _keys(loaded(name))
 
 
